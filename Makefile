@@ -1,0 +1,48 @@
+# Everything here bootstraps its own virtual environment; all it needs is python3 (3.11 or newer).
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test check format bench clean help
+
+help:
+	@echo "make demo    set up, and see multiple-instance learning at work on images"
+	@echo "make test    set up, and run the tests"
+	@echo "make check   lint, formatting and types"
+	@echo "make format  apply the formatting"
+	@echo "make bench   run the benchmarks and write benchmarks/RESULTS.md"
+
+demo: $(VENV)/.demo
+	$(BIN)/bagwise demo
+
+# Two workers, so that a laptop's cores are used; warnings are errors (see pyproject.toml).
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# A stamp per set of extras: installing again happens only when pyproject.toml changes.
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,cli]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("bagwise needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,31 @@
+from bagwise._version import __version__ as __version__
+from bagwise.bags import Bags as Bags
+from bagwise.datasets import augment_bags as augment_bags
+from bagwise.datasets import load_digit_bags as load_digit_bags
+from bagwise.datasets import make_count_bags as make_count_bags
+from bagwise.datasets import make_mixture_bags as make_mixture_bags
+from bagwise.datasets import make_noisy_or_bags as make_noisy_or_bags
+from bagwise.datasets import make_positive_unlabeled as make_positive_unlabeled
+from bagwise.embedding import BagStatistics as BagStatistics
+from bagwise.exceptions import PositiveClassWarning as PositiveClassWarning
+from bagwise.exceptions import VersionWarning as VersionWarning
+from bagwise.io import instance_frame as instance_frame
+from bagwise.io import key_instances as key_instances
+from bagwise.io import load_npz as load_npz
+from bagwise.io import save_npz as save_npz
+from bagwise.linear_model import MILogisticRegression as MILogisticRegression
+from bagwise.multiclass import ByIndex as ByIndex
+from bagwise.multiclass import OneVsOneBagClassifier as OneVsOneBagClassifier
+from bagwise.pipeline import BagPipeline as BagPipeline
+from bagwise.pipeline import OnInstances as OnInstances
+from bagwise.pipeline import make_bag_pipeline as make_bag_pipeline
+from bagwise.rules import GeometricMean as GeometricMean
+from bagwise.rules import Link as Link
+from bagwise.rules import Max as Max
+from bagwise.rules import Mean as Mean
+from bagwise.rules import Or as Or
+from bagwise.rules import Rule as Rule
+from bagwise.rules import SoftMax as SoftMax
+from bagwise.single_instance import SingleInstanceClassifier as SingleInstanceClassifier
+
+__all__: list[str]
