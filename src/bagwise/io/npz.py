@@ -1,0 +1,152 @@
+"""npz in and out: one compressed numpy file for bags, names, side columns and labels."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise.bags import Bags
+
+# A file holds `X` (or the three arrays of a CSR matrix), `offsets`, and where given `y`, `bag_ids`,
+# `feature_names`, and side columns under these prefixes.
+_INSTANCE, _BAG = "instance_columns/", "bag_columns/"
+
+
+def save_npz(path, bags: Bags, y=None) -> Path:
+    """Write bags, and their labels, to an npz file.
+
+    The file is complete or absent: it is written under a temporary name and then renamed.
+
+    Parameters
+    ----------
+    path : path
+        Where to write; ".npz" is appended if it is missing.
+    bags : Bags
+        What to write: instances (dense or CSR), offsets, ids, feature names and side columns.
+    y : array of shape (n_bags, ...), optional
+        Labels of the bags.
+
+    Returns
+    -------
+    pathlib.Path
+        The file written.
+
+    See Also
+    --------
+    load_npz : read it back.
+    """
+    path = Path(path)
+    if path.suffix != ".npz":
+        path = path.with_name(path.name + ".npz")
+    arrays: dict[str, Any] = {"offsets": bags.offsets}
+    X = bags.instances
+    if sp.issparse(X):
+        arrays |= {"X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr}
+        arrays["X_shape"] = np.asarray(X.shape)
+    else:
+        arrays["X"] = X
+    if bags._ids is not None:
+        arrays["bag_ids"] = bags.ids
+    if bags.feature_names is not None:
+        arrays["feature_names"] = bags.feature_names
+    if y is not None:
+        y = np.asarray(y)
+        if y.shape[:1] != (len(bags),):
+            raise ValueError(f"y has shape {y.shape} but there are {len(bags)} bags.")
+        arrays["y"] = y
+    arrays |= {_INSTANCE + name: column for name, column in bags.instance_columns.items()}
+    arrays |= {_BAG + name: column for name, column in bags.bag_columns.items()}
+    arrays = {name: _without_objects(name, array) for name, array in arrays.items()}
+
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, **arrays)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return path
+
+
+def load_npz(path) -> tuple[Bags, np.ndarray | None]:
+    """Read bags, and their labels or None, from an npz file.
+
+    Reads what `save_npz` writes, and any npz file with arrays `X` and `offsets` (and `y`, `bag_ids`,
+    `feature_names` where present); other arrays are left alone.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    bags : Bags
+    y : array or None
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from bagwise import load_npz, make_noisy_or_bags, save_npz
+    >>> data = make_noisy_or_bags(5, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = save_npz(pathlib.Path(folder) / "five.npz", data.bags, data.y)
+    ...     bags, y = load_npz(file)
+    >>> bags
+    Bags(5 bags, 15 instances, 3 features)
+    """
+    try:
+        # Opened here, because np.load leaves a broken file open.
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {str(path)!r}.") from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        raise ValueError(f"{str(path)!r} is not a readable npz file: {error}") from error
+    if "X_data" in arrays:
+        parts = (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"])
+        X = sp.csr_array(parts, shape=tuple(arrays["X_shape"]))
+    elif "X" in arrays:
+        X = arrays["X"]
+    else:
+        raise ValueError(f"{str(path)!r} has no array 'X'; it has {sorted(arrays)}.")
+    if "offsets" not in arrays:
+        raise ValueError(
+            f"{str(path)!r} has no array 'offsets' that cuts X into bags; it has {sorted(arrays)}."
+        )
+    bags = Bags(
+        X,
+        arrays["offsets"],
+        ids=arrays.get("bag_ids"),
+        feature_names=arrays.get("feature_names"),
+        instance_columns=_with_prefix(arrays, _INSTANCE),
+        bag_columns=_with_prefix(arrays, _BAG),
+    )
+    y = arrays.get("y")
+    if y is not None and y.shape[:1] != (len(bags),):
+        raise ValueError(f"{str(path)!r} has {len(bags)} bags but y of shape {y.shape}.")
+    return bags, y
+
+
+def _with_prefix(arrays, prefix: str) -> dict[str, np.ndarray]:
+    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
+
+
+def _without_objects(name: str, array: np.ndarray) -> np.ndarray:
+    """Turn object arrays of text into text; npz without pickling holds no other objects."""
+    if array.dtype.kind == "T" or (
+        array.dtype == object and all(isinstance(value, str) for value in array.ravel())
+    ):
+        return array.astype(np.str_)
+    if array.dtype == object:
+        raise ValueError(
+            f"{name} holds Python objects, which an npz file cannot keep; make them text or numbers."
+        )
+    return array
