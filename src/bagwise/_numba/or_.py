@@ -1,0 +1,176 @@
+"""Kernels of the or rule: P(-) = exp(-s), s = sum_j softplus(eta_j), over one bag.
+
+`log_odds` is (n_instances,) float64, `offsets` (n_bags + 1,) int64, `y` (n_bags,) int8; bag i is
+log_odds[offsets[i]:offsets[i + 1]]. All kernels cost O(n_instances), one exponential per instance;
+`bag` explains shift and the instance k that is kept apart.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bagwise._numba.bag import BLOCK, fill_bag, largest_size, sum_except
+from bagwise._numba.compiling import kernel
+from bagwise._numba.scalar import FAINT, add_compensated, log1mexp, softplus
+
+
+@kernel
+def softplus_except(log_odds, start, stop, sign, p, q, k):
+    """Sum of softplus(eta_j) over j != k, with one logarithm per block of instances. O(m).
+
+    softplus(eta) = max(eta, 0) + log(1 + o), o = exp(-|eta|) = min(p, q) / max(p, q). A block keeps
+    the product of its 1 + o, less 1, as a sum of positive terms: tiny o are not rounded off.
+    """
+    high, low = 0.0, 0.0
+    for begin in range(start, stop, BLOCK):
+        linear, product = 0.0, 0.0
+        for j in range(begin, min(begin + BLOCK, stop)):
+            if j - start == k:
+                continue
+            eta = sign * log_odds[j]
+            if eta > 0.0:
+                linear += eta
+                odds = q[j - start] / p[j - start]
+            else:
+                odds = p[j - start] / q[j - start]
+            product += odds + odds * product
+        high, low = add_compensated(high, low, linear + math.log1p(product))
+    return high + low
+
+
+@kernel
+def fill_or_bag(log_odds, start, stop, sign, p, q):
+    """`fill_bag`, and the sums of softplus(eta_j) exp(-shift): -> k, shift, that of k, the rest."""
+    k, shift = fill_bag(log_odds, start, stop, sign, p, q)
+    if shift < 0.0:  # softplus(eta) = sigma(eta) = exp(eta)
+        return k, shift, p[k], sum_except(p, stop - start, k)
+    top = softplus(sign * log_odds[start + k])
+    return k, shift, top, softplus_except(log_odds, start, stop, sign, p, q, k)
+
+
+@kernel
+def log_any(total, shift):
+    """log(1 - exp(-s)), s = total * exp(shift): the log-probability of any positive. O(1)."""
+    if shift < 0.0:
+        log_s = shift + math.log(total)
+        if log_s < FAINT:
+            return log_s
+    return log1mexp(total * math.exp(shift))
+
+
+@kernel
+def scaled_any(total, shift):
+    """(1 - exp(-s)) exp(-shift), s = total * exp(shift): that probability on the p_j's scale."""
+    if shift == 0.0:
+        return -math.expm1(-total)
+    s = total * math.exp(shift)
+    return total * (-math.expm1(-s) / s) if s > 0.0 else total
+
+
+@kernel
+def or_gradient(log_odds, offsets, y, sign, average):
+    """Log-likelihood (n_bags,) and its gradient (n_instances,), free of cancellation.
+
+    "Any" has log(1 - exp(-s)) and gradient sigma_j exp(-s) / (1 - exp(-s)), "none" has -s and
+    -sigma_j. With sign = 1, y = 1 means any. With sign = -1 the rule is that of the mirrored
+    log-odds and label (the and rule). With `average`, s and its gradient are divided by m.
+    """
+    log_likelihood = np.zeros(y.shape[0])
+    gradient = np.zeros(log_odds.shape[0])
+    size = largest_size(offsets)
+    p, q = np.empty(size), np.empty(size)
+    for i in range(y.shape[0]):
+        start, stop = offsets[i], offsets[i + 1]
+        if y[i] < 0 or start == stop:
+            continue
+        _, shift, top, rest = fill_or_bag(log_odds, start, stop, sign, p, q)
+        count = float(stop - start) if average else 1.0
+        total = (top + rest) / count
+        s = total * math.exp(shift)
+        if (y[i] == 1) == (sign > 0.0):
+            log_likelihood[i] = log_any(total, shift)
+            factor = math.exp(-s) / scaled_any(total, shift)
+        else:
+            log_likelihood[i] = -s
+            factor = -math.exp(shift)
+        factor *= sign / count
+        for j in range(start, stop):
+            gradient[j] = factor * p[j - start]
+    return log_likelihood, gradient
+
+
+@kernel
+def or_estep(log_odds, offsets, y):
+    """Log-likelihood (n_bags,), posterior and complement (n_instances,).
+
+    Positive bag: posterior sigma_j / P(+), complement (1 - sigma_j) P(+ | the others) / P(+).
+    """
+    log_likelihood = np.zeros(y.shape[0])
+    posterior = np.empty(log_odds.shape[0])
+    complement = np.empty(log_odds.shape[0])
+    size = largest_size(offsets)
+    p, q = np.empty(size), np.empty(size)
+    for i in range(y.shape[0]):
+        start, stop = offsets[i], offsets[i + 1]
+        if start == stop:
+            continue
+        k, shift, top, rest = fill_or_bag(log_odds, start, stop, 1.0, p, q)
+        total, scale = top + rest, math.exp(shift)
+        if y[i] == 0:
+            log_likelihood[i] = -total * scale
+            posterior[start:stop] = 0.0
+            complement[start:stop] = 1.0
+            continue
+        if y[i] < 0:
+            for j in range(start, stop):
+                posterior[j] = p[j - start] * scale
+                complement[j] = q[j - start]
+            continue
+        log_likelihood[i] = log_any(total, shift)
+        any_positive = scaled_any(total, shift)
+        for j in range(start, stop):
+            # the quotient of two rounded numbers may exceed 1 by one unit in the last place
+            posterior[j] = min(p[j - start] / any_positive, 1.0)
+            if j - start == k:
+                complement[j] = q[k] * scaled_any(rest, shift) / any_positive
+            elif posterior[j] <= 0.5 or shift < 0.0:  # in a faint bag only k can exceed one half
+                complement[j] = 1.0 - posterior[j]
+            else:
+                others = total - softplus(log_odds[j]) if total < math.inf else total
+                complement[j] = q[j - start] * scaled_any(others, shift) / any_positive
+    return log_likelihood, posterior, complement
+
+
+@kernel
+def or_hessian_product(log_odds, offsets, y, v):
+    """Second derivative of the log-likelihood times v, (n_instances,).
+
+    Positive bag, posterior mu: exp(-s) mu_j ((1 - sigma_j) v_j - sum_i mu_i v_i). For k, where
+    1 - sigma - mu may cancel, it is complement - sigma, and the sum runs over the others.
+    Negative bag: -sigma_j (1 - sigma_j) v_j.
+    """
+    product = np.zeros(log_odds.shape[0])
+    size = largest_size(offsets)
+    p, q, pull = np.empty(size), np.empty(size), np.empty(size)
+    for i in range(y.shape[0]):
+        start, stop = offsets[i], offsets[i + 1]
+        if y[i] < 0 or start == stop:
+            continue
+        k, shift, top, rest = fill_or_bag(log_odds, start, stop, 1.0, p, q)
+        scale = math.exp(shift)
+        if y[i] == 0:
+            for j in range(start, stop):
+                product[j] = -p[j - start] * scale * q[j - start] * v[j]
+            continue
+        any_positive = scaled_any(top + rest, shift)
+        for j in range(stop - start):
+            pull[j] = p[j] / any_positive * v[start + j]
+        pull_rest = sum_except(pull, stop - start, k)
+        factor = math.exp(-(top + rest) * scale) / any_positive
+        for j in range(stop - start):
+            product[start + j] = factor * p[j] * (q[j] * v[start + j] - pull_rest - pull[k])
+        complement = q[k] * scaled_any(rest, shift) / any_positive
+        product[start + k] = factor * p[k] * ((complement - p[k] * scale) * v[start + k] - pull_rest)
+    return product

@@ -1,0 +1,23 @@
+"""How instance labels make a bag label: bag rules, and links that have no instance labels.
+
+A rule turns the log-odds of a bag's instances into the likelihood of the bag's label, and back into
+the posterior of every instance. Instance models know no rule, and rules know no instance model.
+"""
+
+from bagwise.rules.base import Link, Rule, RuleResult
+from bagwise.rules.links import GeometricMean, Max, SoftMax
+from bagwise.rules.make import make_rule
+from bagwise.rules.mean import Mean
+from bagwise.rules.or_ import Or
+
+__all__ = [
+    "GeometricMean",
+    "Link",
+    "Max",
+    "Mean",
+    "Or",
+    "Rule",
+    "RuleResult",
+    "SoftMax",
+    "make_rule",
+]

@@ -1,0 +1,204 @@
+"""The narrow waist: what a bag rule answers, for instance models and solvers that know no rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """What the E step of a rule with latent labels finds out.
+
+    Attributes
+    ----------
+    log_likelihood : ndarray of shape (n_bags,)
+        log P(y_i | log-odds); 0 where the label is unknown.
+    posterior : ndarray of shape (n_instances,)
+        P(z_ij = 1 | y_i, log-odds).
+    complement : ndarray of shape (n_instances,)
+        1 - posterior, computed without cancellation.
+    statistics : ndarray
+        What the rule's own M step (`Rule.update`) needs; blocks of bags add up with ``+``. Empty
+        for a rule without parameters.
+    """
+
+    log_likelihood: np.ndarray
+    posterior: np.ndarray
+    complement: np.ndarray
+    statistics: np.ndarray
+
+
+class Rule(BaseEstimator):
+    """Base class: P(bag label | instance log-odds), and back.
+
+    Given the log-odds eta_ij of the instances, their labels z_ij are independent with
+    P(z_ij = 1) = p_ij = sigma(eta_ij), and a rule with latent labels is a P(y_i | z_i). A subclass
+    defines
+
+    - ``estep(log_odds, offsets, y, weight=None) -> RuleResult``, where `weight`, one number per
+      bag, multiplies the statistics and nothing else;
+    - ``hessian_product(log_odds, offsets, y, v)``, the second derivative of the log-likelihood
+      times v, which is [Cov(z | y) - diag p (1 - p)] v bag by bag;
+    - where it has parameters, `start` and `update`, which return a new rule.
+
+    `gradient` and `log_proba` then follow; a subclass may override them with something sharper. No
+    method changes the rule. A `Link` has no latent labels: it defines `gradient` alone.
+
+    In all methods bag i is ``log_odds[offsets[i]:offsets[i + 1]]``, and y_i is 1, 0, or -1 for
+    unknown: log-likelihood 0, posterior sigma(eta), gradient and second derivative 0. Log-odds of
+    +-inf mean a known instance label; a bag label that they forbid has log-likelihood -inf.
+
+    Attributes
+    ----------
+    has_latent_labels : bool
+        Whether the rule has instance labels, and so `estep` and `hessian_product`.
+    negative_bags_are_pure : bool
+        Whether every instance of a negative bag is negative.
+    is_smooth : bool
+        Whether the likelihood has a gradient everywhere.
+    """
+
+    has_latent_labels = True
+    negative_bags_are_pure = False
+    is_smooth = True
+
+    # Declared for type checkers only: a Link must not have them.
+    estep: Callable[..., RuleResult]
+    hessian_product: Callable[..., np.ndarray]
+
+    def start(self, offsets, y) -> Rule:
+        """Resolve what the user left open, from the sizes and labels of the training bags.
+
+        Parameters
+        ----------
+        offsets : ndarray of shape (n_bags + 1,)
+        y : ndarray of shape (n_bags,)
+
+        Returns
+        -------
+        Rule
+        """
+        return self
+
+    def update(self, statistics) -> Rule:
+        """Maximise over the rule's own parameters: its M step.
+
+        Parameters
+        ----------
+        statistics : ndarray
+            The `RuleResult.statistics` of all bags, added up.
+
+        Returns
+        -------
+        Rule
+        """
+        return self
+
+    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the log-likelihood of every bag and its gradient in the log-odds.
+
+        Parameters
+        ----------
+        log_odds : ndarray of shape (n_instances,)
+        offsets : ndarray of shape (n_bags + 1,)
+        y : ndarray of shape (n_bags,)
+
+        Returns
+        -------
+        log_likelihood : ndarray of shape (n_bags,)
+        gradient : ndarray of shape (n_instances,)
+            d log P(y_i) / d eta_ij. For a rule with latent labels it is posterior - sigma(eta_ij).
+        """
+        log_odds, offsets, y = normalise(log_odds, offsets, y)
+        found = self.estep(log_odds, offsets, y)
+        # Of the two equal differences, the one between the smaller numbers loses fewer digits.
+        gradient = np.where(
+            found.posterior > 0.5,
+            expit(-log_odds) - found.complement,
+            found.posterior - expit(log_odds),
+        )
+        gradient[np.repeat(y < 0, np.diff(offsets))] = 0.0
+        return found.log_likelihood, gradient
+
+    def log_proba(self, log_odds, offsets) -> np.ndarray:
+        """Compute the log-probability of both labels of every bag.
+
+        Parameters
+        ----------
+        log_odds : ndarray of shape (n_instances,)
+        offsets : ndarray of shape (n_bags + 1,)
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_bags, 2)
+            Columns log P(-), log P(+); each is accurate where the other is nearly 0.
+        """
+        every_bag = np.ones(len(offsets) - 1, dtype=np.int8)
+        negative, _ = self.gradient(log_odds, offsets, 0 * every_bag)
+        positive, _ = self.gradient(log_odds, offsets, every_bag)
+        return np.column_stack([negative, positive])
+
+
+class Link(Rule):
+    """Base class of the rules without latent labels: log-likelihood and gradient only.
+
+    P(+) of a link is not affine in every instance probability, so no P(y | z) stands behind it:
+    there is no posterior, no E step, and no second derivative of the form above. A subclass
+    defines `gradient`.
+    """
+
+    has_latent_labels = False
+
+    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
+        raise NotImplementedError(f"{type(self).__name__} must define gradient.")
+
+
+def normalise(log_odds, offsets, y, *more):
+    """Bring arguments into the one form that kernels are compiled for, and see that they fit.
+
+    numba compiles a function anew for every dtype, memory order and writability, and does not check
+    bounds: so all arrays become contiguous and read-only (without a copy where possible).
+
+    Parameters
+    ----------
+    log_odds, offsets, y : array-like of shape (n_instances,), (n_bags + 1,), (n_bags,)
+    *more : array-like of shape (n_instances,)
+
+    Returns
+    -------
+    arrays : list of ndarray
+        `log_odds` float64, `offsets` int64, `y` int8, and `more` float64.
+    """
+    log_odds = np.ascontiguousarray(log_odds, dtype=np.float64)
+    offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+    y = np.asarray(y)
+    others = [np.ascontiguousarray(array, dtype=np.float64) for array in more]
+    if (
+        offsets.ndim != 1
+        or not len(offsets)
+        or offsets[0] != 0
+        or log_odds.shape != (offsets[-1],)
+        or (np.diff(offsets) < 0).any()
+    ):
+        raise ValueError(
+            f"offsets must rise from 0 to the number of log_odds, never falling; got offsets from "
+            f"{offsets[:1]} to {offsets[-1:]} and log_odds of shape {log_odds.shape}."
+        )
+    if y.shape != (len(offsets) - 1,) or not ((y == 1) | (y == 0) | (y == -1)).all():
+        raise ValueError(
+            f"y must hold 1, 0 or -1 (unknown) for each of the {len(offsets) - 1} bags; got shape "
+            f"{y.shape} and the values {np.unique(y)[:5]}."
+        )
+    for array in others:
+        if array.shape != log_odds.shape:
+            raise ValueError(f"v must have the shape of log_odds, {log_odds.shape}; got {array.shape}.")
+    views = [array.view() for array in (log_odds, offsets, y.astype(np.int8, order="C"), *others)]
+    for view in views:
+        view.flags.writeable = False
+    return views

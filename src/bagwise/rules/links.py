@@ -1,0 +1,116 @@
+"""Links: bag probabilities that no instance labels stand behind."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bagwise.rules.base import Link, normalise
+
+
+class SoftMax(Link):
+    """P(+) is a mean of the instances' probabilities that favours the larger ones.
+
+    With p_j = sigma(eta_j) from the log-odds eta_j of one bag's instances and a the sharpness::
+
+        P(+) = sum_j w_j p_j,    w_j = exp(a p_j) / sum_i exp(a p_i)
+
+    Use it as a smooth step between `Mean` (a = 0) and `Max` (a large). It is not monotone: raising
+    a p_j below P(+) - 1/a lowers P(+). It has no latent labels, so no posterior of the instances.
+
+    Parameters
+    ----------
+    sharpness : float, default=3.0
+        a above. Larger is nearer to the maximum; a negative value favours the smaller ones.
+
+    Notes
+    -----
+    O(n_instances), three exponentials and a logarithm per instance. Where all log-odds are infinite
+    and forbid the label, the log-likelihood is -inf and the gradient the limit of equal log-odds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.rules import SoftMax
+    >>> np.exp(SoftMax().log_proba(np.array([-2.0, 1.0]), np.array([0, 2]))).round(3)
+    array([[0.353, 0.647]])
+    """
+
+    def __init__(self, sharpness=3.0):
+        self.sharpness = sharpness
+
+    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
+        from bagwise._numba.links import softmax_gradient
+
+        if not math.isfinite(self.sharpness):
+            raise ValueError(
+                f"sharpness must be a finite number; got {self.sharpness!r} (its limit is Max())."
+            )
+        return softmax_gradient(*normalise(log_odds, offsets, y), float(self.sharpness))
+
+
+class GeometricMean(Link):
+    """P(+) is the geometric mean of the instances' probabilities.
+
+    With the log-odds eta_j of the m instances of one bag::
+
+        log P(+) = mean_j log sigma(eta_j),    d log P(+) / d eta_j = (1 - sigma(eta_j)) / m
+
+    Use it where one clearly negative instance should speak against the bag; it is `Mean` in the log
+    domain. It has no latent labels, so no posterior of the instances.
+
+    Notes
+    -----
+    O(n_instances), one exponential per instance. log P(-) is the or rule's log P(+) of the mirrored
+    log-odds with the mean in the place of the sum, and runs in the same kernel. A positive bag with
+    an instance of -inf is impossible: log-likelihood -inf, gradient as above. So is a negative bag
+    whose log-odds all are +inf: log-likelihood -inf, gradient the limit of equal log-odds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.rules import GeometricMean
+    >>> np.exp(GeometricMean().log_proba(np.array([-2.0, 1.0]), np.array([0, 2]))).round(3)
+    array([[0.705, 0.295]])
+    """
+
+    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
+        from bagwise._numba.or_ import or_gradient
+
+        return or_gradient(*normalise(log_odds, offsets, y), -1.0, True)
+
+
+class Max(Link):
+    """P(+) is the probability of the most positive instance.
+
+    With the log-odds eta_j of one bag's instances::
+
+        P(+) = max_j sigma(eta_j) = sigma(max_j eta_j)
+
+    Use it to speak of the witness alone, as support vector machines for bags do. It is not smooth:
+    the gradient is 0 but for the largest log-odds, which share it evenly if they are exactly equal,
+    so that the order of the instances does not matter. It has no latent labels.
+
+    Notes
+    -----
+    O(n_instances), one exponential per bag. Where the largest log-odds are infinite and forbid the
+    label, the log-likelihood is -inf and the gradient +-1, shared between the ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.rules import Max
+    >>> np.exp(Max().log_proba(np.array([-2.0, 1.0]), np.array([0, 2]))).round(3)
+    array([[0.269, 0.731]])
+    """
+
+    is_smooth = False
+
+    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
+        from bagwise._numba.links import max_gradient
+
+        return max_gradient(*normalise(log_odds, offsets, y))

@@ -1,0 +1,224 @@
+"""What a caller may rely on besides the numbers."""
+
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+from numba.core import caching
+from sklearn.base import clone
+
+from bagwise._numba import bag, links, mean, or_
+from bagwise._numba.compiling import kernel
+from bagwise.rules import (
+    GeometricMean,
+    Link,
+    Max,
+    Mean,
+    Or,
+    Rule,
+    RuleResult,
+    SoftMax,
+    make_rule,
+)
+
+RULES = [Or(), Mean(), SoftMax(), GeometricMean(), Max()]
+INF = np.inf
+
+each_rule = pytest.mark.parametrize("rule", RULES, ids=str)
+
+
+@pytest.mark.parametrize(
+    "name, rule_class",
+    [
+        ("or", Or),
+        ("mean", Mean),
+        ("softmax", SoftMax),
+        ("geometric_mean", GeometricMean),
+        ("max", Max),
+    ],
+)
+def test_a_name_makes_the_rule_with_its_defaults(name, rule_class):
+    rule = make_rule(name)
+    assert type(rule) is rule_class
+    assert rule.get_params() == rule_class().get_params()
+
+
+def test_a_rule_object_is_returned_as_it_is():
+    rule = SoftMax(sharpness=7.0)
+    assert make_rule(rule) is rule
+
+
+@pytest.mark.parametrize("spec", ["noisy-or", None, 3, Or, ["or"]])
+def test_anything_else_is_refused_with_a_sentence_that_names_the_choices(spec):
+    with pytest.raises(ValueError, match=r"rule must be one of 'or', 'mean', .* Rule object .* got"):
+        make_rule(spec)
+
+
+@each_rule
+def test_rules_are_estimators_without_state(rule):
+    twin = clone(rule)
+    rule.gradient([0.3, -1.0], [0, 2], [1])
+    assert vars(twin) == vars(rule)
+    assert rule.start([0, 2], [1]) is rule
+    assert rule.update(np.empty(0)) is rule
+
+
+def test_only_rules_with_latent_labels_have_an_estep():
+    for rule in RULES:
+        assert rule.has_latent_labels is not isinstance(rule, Link)
+        assert hasattr(rule, "estep") is rule.has_latent_labels
+        assert hasattr(rule, "hessian_product") is rule.has_latent_labels
+    assert [rule.negative_bags_are_pure for rule in RULES] == [True, False, False, False, False]
+
+
+def test_a_link_without_a_gradient_says_what_it_lacks():
+    with pytest.raises(NotImplementedError, match="Link must define gradient"):
+        Link().gradient([0.0], [0, 1], [1])
+
+
+class And(Rule):
+    """A bag is positive if all its instances are: the or rule, mirrored, by its estep alone."""
+
+    def estep(self, log_odds, offsets, y, weight=None):
+        y = np.asarray(y)
+        found = Or().estep(-np.asarray(log_odds), offsets, np.where(y < 0, -1, 1 - y))
+        return RuleResult(found.log_likelihood, found.complement, found.posterior, found.statistics)
+
+
+def test_a_rule_that_defines_its_estep_alone_has_gradient_and_log_proba():
+    log_odds, offsets = np.array([0.5, 2.0, -1.0, 3.0]), np.array([0, 3, 4])
+    log_p = -np.log1p(np.exp(-log_odds))
+    log_proba = And().log_proba(log_odds, offsets)
+    np.testing.assert_allclose(log_proba[:, 1], [log_p[:3].sum(), log_p[3]], rtol=1e-14)
+    np.testing.assert_allclose(np.exp(log_proba).sum(axis=1), 1.0, rtol=1e-14)
+    _, gradient = And().gradient(log_odds, offsets, [1, -1])
+    np.testing.assert_allclose(gradient, [*(1 - np.exp(log_p[:3])), 0.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("rule", [Or(), Mean()])
+def test_statistics_of_a_rule_without_parameters_are_empty_and_add_up(rule):
+    found = rule.estep([0.3, -1.0], [0, 2], [1], weight=[2.0])
+    assert found.statistics.shape == (0,)
+    assert (found.statistics + found.statistics).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "rule, log_odds, label, posterior",
+    [
+        (Or(), [-INF, -INF], 1, [0.5, 0.5]),
+        (Or(), [INF, 0.0], 0, [0.0, 0.0]),
+        (Mean(), [-INF, -INF], 1, [0.5, 0.5]),
+        (Mean(), [INF, INF, INF], 0, [2 / 3, 2 / 3, 2 / 3]),
+    ],
+)
+def test_impossible_labels_have_likelihood_zero_and_a_limiting_posterior(rule, log_odds, label, posterior):
+    found = rule.estep(log_odds, [0, len(log_odds)], [label])
+    assert found.log_likelihood[0] == -INF
+    np.testing.assert_allclose(found.posterior, posterior, rtol=1e-15)
+    np.testing.assert_allclose(found.complement, 1 - np.array(posterior), rtol=1e-15)
+
+
+@pytest.mark.parametrize("rule, label", [(Or(), 1), (Mean(), 1), (Mean(), 0)])
+def test_known_instance_labels_are_kept(rule, label):
+    found = rule.estep([INF, -INF, 0.5], [0, 3], [label])
+    assert found.posterior[:2].tolist() == [1.0, 0.0]
+    assert found.complement[:2].tolist() == [0.0, 1.0]
+
+
+@each_rule
+def test_a_nan_is_not_hidden(rule):
+    log_likelihood, gradient = rule.gradient([np.nan, 1.0, 0.0], [0, 1, 3], [1, 1])
+    assert np.isnan(log_likelihood).tolist() == [True, False]
+    assert np.isfinite(gradient[1:]).all()
+
+
+def test_tied_maxima_share_the_gradient():
+    _, gradient = Max().gradient([0.0, -1.0, 0.0], [0, 3], [1])
+    assert gradient.tolist() == [0.25, 0.0, 0.25]
+
+
+@pytest.mark.parametrize("sharpness, limit", [(0, Mean()), (1e5, Max())])
+@pytest.mark.parametrize("label", [0, 1])
+def test_softmax_lies_between_the_mean_and_the_maximum(sharpness, limit, label):
+    bag = [-2.0, 0.3, 1.0], [0, 3], [label]
+    log_likelihood, gradient = SoftMax(sharpness=sharpness).gradient(*bag)
+    expected_log_likelihood, expected = limit.gradient(*bag)
+    # the other weights of the sharp one are exp(-15,000); 1e5 units in the last place are 1e-11
+    np.testing.assert_allclose(log_likelihood, expected_log_likelihood, rtol=1e-12)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("sharpness", [INF, np.nan])
+def test_softmax_refuses_a_sharpness_that_is_not_finite(sharpness):
+    with pytest.raises(ValueError, match="sharpness must be a finite number"):
+        SoftMax(sharpness=sharpness).gradient([0.0], [0, 1], [1])
+
+
+@each_rule
+@pytest.mark.parametrize("offsets", [[0, 3], [0, 1], [1, 2], [0, 5, 2], [[0, 2]], []])
+def test_offsets_that_do_not_fit_are_refused(rule, offsets):
+    with pytest.raises(ValueError, match=r"offsets must rise from 0 to the number of log_odds"):
+        rule.gradient([0.1, 0.2], offsets, [1])
+
+
+@each_rule
+@pytest.mark.parametrize("y", [[1, 0], [2], [256], [0.5], [np.nan], [[1]]])
+def test_labels_other_than_one_zero_and_unknown_are_refused(rule, y):
+    with pytest.raises(ValueError, match="y must hold 1, 0 or -1"):
+        rule.gradient([0.1, 0.2], [0, 2], y)
+
+
+def test_a_vector_of_another_length_is_refused():
+    with pytest.raises(ValueError, match="v must have the shape of log_odds"):
+        Or().hessian_product([0.1, 0.2], [0, 2], [1], [1.0])
+
+
+@each_rule
+def test_empty_bags_are_harmless_and_leave_their_neighbours_alone(rule):
+    # the door of the library refuses them; a kernel must still not read beyond its arrays
+    log_likelihood, gradient = rule.gradient([0.4, -1.0], [0, 0, 2, 2], [1, 1, 0])
+    alone = rule.gradient([0.4, -1.0], [0, 2], [1])
+    np.testing.assert_array_equal(log_likelihood, [0.0, alone[0][0], 0.0])
+    np.testing.assert_array_equal(gradient, alone[1])
+    if rule.has_latent_labels:
+        found = rule.estep([0.4, -1.0], [0, 0, 2, 2], [1, 1, -1])
+        np.testing.assert_array_equal(found.posterior, rule.estep([0.4, -1.0], [0, 2], [1]).posterior)
+    assert rule.gradient([], [0], [])[0].shape == (0,)
+
+
+def test_importing_rules_does_not_import_numba():
+    code = "import sys, bagwise.rules; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_every_kernel_is_compiled_once_whatever_it_is_given():
+    frozen = np.array([0.5, -1.0])
+    frozen.flags.writeable = False
+    for log_odds in ([0, 1], frozen, frozen.copy(), np.float32([1, 2]), np.arange(4.0)[::2]):
+        for kind in (np.int8, np.int64, np.bool_, np.float64):
+            for offsets in ([0, 2], np.array([0, 2], dtype=np.int32)):
+                for rule in RULES:
+                    rule.gradient(log_odds, offsets, np.ones(1, dtype=kind))
+    for function in (or_.or_gradient, mean.mean_gradient, links.softmax_gradient):
+        assert len(function.signatures) == 1
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_kernels_compile_where_numba_finds_no_place_for_its_cache(monkeypatch):
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+
+    def double(x):
+        return 2.0 * x
+
+    with pytest.raises(RuntimeError, match="cannot cache"):
+        numba.njit(cache=True)(double)
+    assert kernel(double)(1.5) == 3.0
+
+
+def test_sums_do_not_drift():
+    # a plain sum of 0.1 is off by 1e-11 here; blocks of 64 allow 64 units in the last place
+    values = np.full(1_000_001, 0.1)
+    np.testing.assert_allclose(bag.sum_except(values, len(values), 7), 1e5, rtol=1.5e-14)
