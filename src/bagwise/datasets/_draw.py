@@ -1,0 +1,93 @@
+"""What every maker of bags needs: checked parameters, bag sizes, rounded shares."""
+
+from math import floor, isfinite
+from numbers import Integral, Real
+
+import numpy as np
+
+
+def check_count(name, value, *, minimum, maximum=None):
+    """Return `value` as an int, or refuse it by `name` when it is not a whole number in range."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < minimum or (maximum is not None and value > maximum):
+        allowed = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
+        raise ValueError(f"{name} is {value!r}; expected a whole number {allowed}.")
+    return int(value)
+
+
+def check_number(name, value, *, minimum=None, maximum=None):
+    """Return `value` as a float, or refuse it by `name` when it is not a finite number in range."""
+    fits = isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+    fits = fits and (minimum is None or value >= minimum) and (maximum is None or value <= maximum)
+    if not fits:
+        allowed = "" if minimum is None else f" of at least {minimum}"
+        allowed = allowed if maximum is None else f" from {minimum} to {maximum}"
+        raise ValueError(f"{name} is {value!r}; expected a finite number{allowed}.")
+    return float(value)
+
+
+def check_array(name, value, *shapes, expected):
+    """Return `value` as a finite float64 array of one of `shapes`; None is any length above 0."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not an array of numbers; expected {expected}.") from error
+    if not any(_has_shape(array, shape) for shape in shapes):
+        raise ValueError(f"{name} has the shape {array.shape}; expected {expected}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds NaN or infinity; expected {expected}.")
+    return array
+
+
+def _has_shape(array, shape):
+    return array.ndim == len(shape) and all(
+        length > 0 if wanted is None else length == wanted
+        for length, wanted in zip(array.shape, shape, strict=True)
+    )
+
+
+def check_agreement(name, array, n_features):
+    """Return `array` unless `n_features` was given as well and contradicts it."""
+    if n_features is not None and n_features != array.shape[-1]:
+        raise ValueError(
+            f"n_features is {n_features!r} but {name} has {array.shape[-1]} features; "
+            f"leave n_features out when {name} is given."
+        )
+    return array
+
+
+def draw_sizes(n_bags, size, rng):
+    """Turn `size` into one number of instances per bag.
+
+    A tuple of two is a range and a list or array gives every size: the type decides, not the
+    length, so that two bags of given sizes are never mistaken for a range.
+    """
+    if isinstance(size, tuple) and len(size) == 2:
+        low = check_count("size[0]", size[0], minimum=1)
+        high = check_count("size[1]", size[1], minimum=low)
+        return rng.randint(low, high + 1, size=n_bags).astype(np.int64)
+    if isinstance(size, list | tuple | np.ndarray):
+        sizes = np.asarray(size)
+        if sizes.shape != (n_bags,) or sizes.dtype.kind not in "iu":
+            raise ValueError(
+                f"size has the shape {sizes.shape} and the type {sizes.dtype}; expected one whole "
+                f"number of at least 1 for each of the {n_bags} bags, or a range as a tuple "
+                f"(smallest, largest)."
+            )
+        smallest = int(np.argmin(sizes))
+        check_count(f"size[{smallest}]", int(sizes[smallest]), minimum=1)
+        return sizes.astype(np.int64)
+    return np.full(n_bags, check_count("size", size, minimum=1), dtype=np.int64)
+
+
+def offsets_of(sizes):
+    """Return the int64 offsets (n_bags + 1) of bags that lie one after the other."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def nearest_count(share, total):
+    """Return the whole number nearest to share * total, halves upward.
+
+    Python's round sends halves to the even neighbour: half of 5 would be 2 and half of 7 be 4.
+    """
+    return floor(share * total + 0.5)

@@ -1,0 +1,140 @@
+"""Bags of handwritten digits: real images, true instance labels, and no download."""
+
+import numpy as np
+from sklearn.utils import Bunch, check_random_state
+
+from bagwise.bags import Bags
+from bagwise.datasets._draw import (
+    check_count,
+    check_number,
+    draw_sizes,
+    nearest_count,
+    offsets_of,
+)
+
+
+def load_digit_bags(n_bags=200, *, target=9, at_least=1, size=(5, 10), positive_share=0.5, random_state=0):
+    """Load bags of 8x8 handwritten digits, positive if they show `target` often enough.
+
+    The images are scikit-learn's own (`sklearn.datasets.load_digits`, 1797 of them). With z_ij = 1
+    for an image of the target digit, the label of a bag is::
+
+        y_i = 1 if sum_j z_ij >= at_least, else 0
+
+    Every image is used at most once, so that training and test bags never share one, however the
+    bags are split.
+
+    Parameters
+    ----------
+    n_bags : int, default=200
+        Number of bags.
+    target : int from 0 to 9, default=9
+        The digit that makes a bag positive. For a linear model 0 is the easiest (area under the
+        ROC curve of single images 1.000), 8 the hardest (0.961), and 9 in between (0.987).
+    at_least : int, default=1
+        How many images of the target a bag needs to be positive: 1 is the standard assumption of
+        multiple-instance learning, more make a threshold on the count.
+    size : int, tuple (smallest, largest) or array of shape (n_bags,), default=(5, 10)
+        Images per bag: one number for all bags; a range, both ends included, from which every bag
+        draws its own uniformly; or, as a list or array, the size of every bag. No bag may be
+        smaller than `at_least`.
+    positive_share : float in [0, 1], default=0.5
+        Share of positive bags. Their number is the whole number nearest to
+        ``positive_share * n_bags``, halves upward: it is not left to chance.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the draw: the same seed gives the same bags.
+
+    Returns
+    -------
+    data : Bunch
+        `bags` (Bags), bags of both labels mixed, pixels scaled from 0..16 to [0, 1], with the
+        instance columns "digit" and "image" (the row in `load_digits`); `y` (n_bags,);
+        `instance_y` (n_instances,), 1 for an image of the target; `target`, `at_least`, `DESCR`.
+
+    Notes
+    -----
+    Half of the positive bags (rounded up) hold exactly `at_least` images of the target and the
+    other half one more, where there is room. The negative bags hold 0 to ``at_least - 1`` of them,
+    each number equally often up to rounding, so none with the default. All other images are drawn
+    at random from the other nine digits.
+
+    Examples
+    --------
+    >>> from bagwise.datasets import load_digit_bags
+    >>> data = load_digit_bags(100, target=9)
+    >>> len(data.bags), int(data.y.sum()), data.bags[0].shape[1]
+    (100, 50, 64)
+    >>> bool(data.instance_y[data.bags.bag_index == 0].max() == data.y[0])
+    True
+    """
+    n_bags = check_count("n_bags", n_bags, minimum=1)
+    target = check_count("target", target, minimum=0, maximum=9)
+    at_least = check_count("at_least", at_least, minimum=1)
+    positive_share = check_number("positive_share", positive_share, minimum=0, maximum=1)
+    rng = check_random_state(random_state)
+    sizes = draw_sizes(n_bags, size, rng)
+    if sizes.min() < at_least:
+        raise ValueError(
+            f"size allows bags of {sizes.min()}; expected at least {at_least} images per bag, "
+            f"because at_least={at_least}."
+        )
+
+    n_positive = nearest_count(positive_share, n_bags)
+    y = rng.permutation(np.repeat([1, 0], [n_positive, n_bags - n_positive]))
+    n_targets = _draw_target_counts(y, at_least, rng)
+    instance_y = _shuffle_within_bags(sizes, n_targets, rng)
+
+    # sklearn.datasets is slow to import, and only this function needs it.
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    image = np.empty(instance_y.size, dtype=np.int64)
+    for wanted, what in ((1, f"images of the digit {target}"), (0, "images of other digits")):
+        pool = np.flatnonzero((digits.target == target) == wanted)
+        places = np.flatnonzero(instance_y == wanted)
+        if places.size > pool.size:
+            raise ValueError(
+                f"n_bags={n_bags} and size={size!r} with positive_share={positive_share} and "
+                f"at_least={at_least} need {places.size} {what} but there are {pool.size}, and "
+                f"none is used twice; ask for fewer or smaller bags."
+            )
+        image[places] = rng.permutation(pool)[: places.size]
+    bags = Bags(
+        digits.data[image] / 16.0,
+        offsets_of(sizes),
+        feature_names=digits.feature_names,
+        instance_columns={"digit": digits.target[image].astype(np.int64), "image": image},
+    )
+    return Bunch(
+        bags=bags,
+        y=y,
+        instance_y=instance_y,
+        target=target,
+        at_least=at_least,
+        DESCR=(
+            f"{n_bags} bags of 8x8 handwritten digits (UCI Optical Recognition of Handwritten "
+            f"Digits, by way of sklearn.datasets.load_digits); {n_positive} are positive: they "
+            f"hold at least {at_least} of the digit {target}."
+        ),
+    )
+
+
+def _draw_target_counts(y, at_least, rng):
+    """Return how many images of the target every bag holds, room permitting.
+
+    Counts are dealt out in equal shares rather than drawn: chance decides which bag has which, but
+    not how many images of the target a call needs, and with that whether it is refused.
+    """
+    n_targets = np.empty(y.size, dtype=np.int64)
+    n_positive = int(y.sum())
+    n_targets[y == 1] = at_least + rng.permutation(np.arange(n_positive) % 2)
+    n_targets[y == 0] = rng.permutation(np.arange(y.size - n_positive) % at_least)
+    return n_targets
+
+
+def _shuffle_within_bags(sizes, n_targets, rng):
+    """Return instance labels: `n_targets[i]` ones, or as many as fit, at random in bag i."""
+    bag_index = np.repeat(np.arange(sizes.size), sizes)
+    place = np.arange(bag_index.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    in_order = (place < n_targets[bag_index]).astype(np.int64)
+    return in_order[np.lexsort((rng.random_sample(bag_index.size), bag_index))]
