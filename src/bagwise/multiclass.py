@@ -1,0 +1,211 @@
+"""More than two classes, and the tools of scikit-learn that insist on a matrix."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import column_or_1d
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bagwise.bags import Bags
+from bagwise.base import BagClassifier, bag_weights, encode_labels, validated_fit
+
+
+class OneVsOneBagClassifier(BagClassifier):
+    """Many classes by one binary classifier for each pair of classes, which then vote.
+
+    A bag's score for a class is the number of duels it wins, plus the confidence of those duels squeezed
+    into less than half a vote, as in scikit-learn's `OneVsOneClassifier` (which does not take bags).
+    scikit-learn's `OneVsRestClassifier` takes bags as it is.
+
+    In a duel the class that sorts last is the positive one. In multiple-instance learning that matters:
+    under the or-rule only the bags of the other class are free of its instances.
+
+    Parameters
+    ----------
+    estimator : classifier of bags
+        Cloned for every pair.
+    n_jobs : int or None, default=None
+        Pairs fitted at the same time.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    estimators_ : list of n_classes * (n_classes - 1) / 2 classifiers
+        Fitted for the pairs (0, 1), (0, 2), ..., (1, 2), ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise import MILogisticRegression, OneVsOneBagClassifier, load_digit_bags
+    >>> data = load_digit_bags(60, random_state=0)
+    >>> y = data.y + (np.arange(60) % 2)
+    >>> model = OneVsOneBagClassifier(MILogisticRegression(random_state=0)).fit(data.bags, y)
+    >>> model.decision_function(data.bags).shape
+    (60, 3)
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [HasMethods(["fit", "predict"])],
+        "n_jobs": [None, int],
+    }
+
+    def __init__(self, estimator, *, n_jobs=None):
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+
+    @validated_fit
+    def fit(self, X, y, sample_weight=None):
+        """Fit a classifier for every pair of classes.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The training bags.
+        y : array of shape (n_bags,)
+            Two or more classes.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags, handed to the classifiers.
+
+        Returns
+        -------
+        self
+        """
+        bags = self._read(X, reset=True)
+        codes = encode_labels(self, y, X, bags, binary=False)
+        weight = bag_weights(bags, sample_weight)
+        kept = weight > 0
+        if len(np.unique(codes[kept])) < len(self.classes_):
+            raise ValueError("every class needs a bag of non-zero sample_weight; one class has none.")
+
+        def fit_pair(low, high):
+            members = np.flatnonzero(kept & ((codes == low) | (codes == high)))
+            weights = {} if sample_weight is None else {"sample_weight": weight[members]}
+            return clone(self.estimator).fit(bags[members], (codes[members] == high).astype(int), **weights)
+
+        pairs = combinations(range(len(self.classes_)), 2)
+        self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_pair)(*p) for p in pairs)
+        return self
+
+    def decision_function(self, X) -> np.ndarray:
+        """Votes for each class: shape (n_bags, n_classes); for two classes the score of the second."""
+        bags = self._read(X)
+        votes = np.column_stack([e.predict(bags) for e in self.estimators_])
+        scores = np.column_stack([_confidence(e, bags) for e in self.estimators_])
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        return _ovr_decision_function(votes, scores, len(self.classes_))
+
+    def predict(self, X) -> np.ndarray:
+        """Predict the class with the most votes: shape (n_bags,)."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[best]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+def _confidence(classifier, bags: Bags) -> np.ndarray:
+    """Score in favour of the second class, zero where undecided."""
+    if hasattr(classifier, "decision_function"):
+        return classifier.decision_function(bags)
+    return classifier.predict_proba(bags)[:, 1] - 0.5
+
+
+def _estimator_has(method: str):
+    def check(adapter):
+        getattr(getattr(adapter, "estimator_", adapter.estimator), method)
+        return True
+
+    return check
+
+
+class ByIndex(ClassifierMixin, BaseEstimator):
+    """Let a classifier of bags take a column of bag numbers, for tools that insist on a matrix.
+
+    scikit-learn's `BaggingClassifier`, `AdaBoostClassifier`, `SelfTrainingClassifier` and others check that
+    ``X`` is a matrix of numbers before a bag estimator sees it. They are content with `index`, the column
+    of bag numbers, and the adapter looks the bags up.
+
+    Parameters
+    ----------
+    estimator : classifier of bags
+        What learns.
+    bags : Bags
+        All bags, of training and test; shared by clones, never copied.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import BaggingClassifier
+    >>> from bagwise import ByIndex, MILogisticRegression, load_digit_bags
+    >>> data = load_digit_bags(40, random_state=0)
+    >>> adapter = ByIndex(MILogisticRegression(random_state=0), data.bags)
+    >>> model = BaggingClassifier(adapter, n_estimators=3, random_state=0).fit(adapter.index, data.y)
+    >>> model.predict_proba(adapter.index[:5]).shape
+    (5, 2)
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [HasMethods(["fit", "predict"])],
+        "bags": [Bags],
+    }
+
+    def __init__(self, estimator, bags):
+        self.estimator = estimator
+        self.bags = bags
+
+    @property
+    def index(self) -> np.ndarray:
+        """The column of bag numbers that stands for the bags: shape (n_bags, 1)."""
+        return np.arange(len(self.bags))[:, None]
+
+    def _look_up(self, X, *, reset: bool = False) -> Bags:
+        if not reset:
+            check_is_fitted(self)
+        numbers = validate_data(self, X, reset=reset, dtype=np.int64)
+        if numbers.shape[1] != 1:
+            raise ValueError(
+                f"ByIndex takes one column of bag numbers, such as adapter.index; X has "
+                f"{numbers.shape[1]} columns."
+            )
+        return self.bags[numbers[:, 0]]
+
+    @validated_fit
+    def fit(self, X, y, sample_weight=None):
+        """Fit the classifier on the bags with the numbers `X`, shape (n, 1)."""
+        bags = self._look_up(X, reset=True)
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.estimator_ = clone(self.estimator).fit(bags, y, **weights)
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def predict(self, X):
+        """Predict the labels of the bags with the numbers `X`."""
+        return self.estimator_.predict(self._look_up(X))
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X):
+        """Class probabilities of the bags with the numbers `X`."""
+        return self.estimator_.predict_proba(self._look_up(X))
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X):
+        """Scores of the bags with the numbers `X`."""
+        return self.estimator_.decision_function(self._look_up(X))

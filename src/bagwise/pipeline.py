@@ -1,0 +1,171 @@
+"""Pipelines of bags: transformers of instances, and a pipeline that keeps instance-level predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline, _name_estimators
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+
+from bagwise.bags import describes_bags
+from bagwise.base import BagTransformer, validated_fit
+
+
+class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Apply a scikit-learn transformer to the instances of bags.
+
+    The transformer is fitted on all training instances as one matrix; bags, their ids and side columns stay
+    as they are. Use it in a pipeline before any bag estimator, for scaling, PCA, imputation, or features
+    such as `RBFSampler` that make a linear model curved.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Any scikit-learn transformer of a matrix. Where it needs labels, every instance is given the label
+        of its bag.
+
+    Attributes
+    ----------
+    transformer_ : transformer
+        The fitted transformer.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from bagwise import OnInstances, load_digit_bags
+    >>> data = load_digit_bags(20, random_state=0)
+    >>> OnInstances(PCA(5)).fit_transform(data.bags).n_features
+    5
+    """
+
+    _parameter_constraints: dict = {"transformer": "no_validation"}
+
+    def __init__(self, transformer):
+        self.transformer = transformer
+
+    @property
+    def _accepts_sparse(self):
+        return get_tags(self.transformer).input_tags.sparse
+
+    @property
+    def _accepts_missing(self):
+        return get_tags(self.transformer).input_tags.allow_nan
+
+    @validated_fit
+    def fit(self, X, y=None):
+        """Fit the transformer on the instances.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The training bags.
+        y : array of shape (n_bags,), optional
+            Labels of the bags, for transformers that use labels.
+
+        Returns
+        -------
+        self
+        """
+        bags = self._read(X, reset=True)
+        if y is not None:
+            y = np.asarray(y)
+            if len(y) != len(bags):
+                raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels.")
+            y = np.repeat(y, bags.sizes, axis=0)
+        self.transformer_ = clone(self.transformer).fit(bags.instances, y)
+        return self
+
+    def transform(self, X):
+        """Transform every instance.
+
+        Returns
+        -------
+        Bags, or a matrix if `X` is one
+        """
+        bags = self._read(X)
+        transformed = self.transformer_.transform(bags.instances)
+        if not sp.issparse(transformed):
+            transformed = np.asarray(transformed)
+        if not describes_bags(X):
+            return transformed
+        names = None
+        if bags.feature_names is not None and hasattr(self.transformer_, "get_feature_names_out"):
+            names = self.get_feature_names_out(bags.feature_names)
+        return bags.with_instances(transformed, feature_names=names)
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the features after the transformation, as the transformer gives them."""
+        if input_features is None:
+            input_features = getattr(self, "feature_names_in_", None)
+        return self.transformer_.get_feature_names_out(input_features)
+
+    def set_output(self, *, transform=None):
+        """Accept scikit-learn's choice of an output container; bags stay `Bags` all the same."""
+        return self
+
+
+def _last_step_has(method: str):
+    """Make the test whether the last step of a pipeline has a method; the pipeline has it just then."""
+
+    def check(pipeline):
+        getattr(pipeline._final_estimator, method)
+        return True
+
+    return check
+
+
+class BagPipeline(Pipeline):
+    """scikit-learn's Pipeline, with the instance-level methods of its last step.
+
+    `predict_instances`, `predict_proba_instances`, `decision_function_instances` and
+    `posterior_instances` are present exactly when the last step has them. Everything else is `Pipeline`:
+    parameters, grids (``step__parameter``), caching, metadata routing.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bagwise import BagPipeline, MILogisticRegression, OnInstances, load_digit_bags
+    >>> data = load_digit_bags(40, random_state=0)
+    >>> model = BagPipeline([("scale", OnInstances(StandardScaler())),
+    ...                      ("model", MILogisticRegression(random_state=0))])
+    >>> model.fit(data.bags, data.y).predict_proba_instances(data.bags).shape[1]
+    2
+    """
+
+    def _before_last(self, X):
+        return self[:-1].transform(X) if len(self.steps) > 1 else X
+
+    @available_if(_last_step_has("predict_instances"))
+    def predict_instances(self, X):
+        """Transform the bags, and predict the label of every instance by the last step."""
+        return self.steps[-1][1].predict_instances(self._before_last(X))
+
+    @available_if(_last_step_has("predict_proba_instances"))
+    def predict_proba_instances(self, X):
+        """Transform the bags, and predict class probabilities of every instance by the last step."""
+        return self.steps[-1][1].predict_proba_instances(self._before_last(X))
+
+    @available_if(_last_step_has("decision_function_instances"))
+    def decision_function_instances(self, X):
+        """Transform the bags, and score every instance by the last step."""
+        return self.steps[-1][1].decision_function_instances(self._before_last(X))
+
+    @available_if(_last_step_has("posterior_instances"))
+    def posterior_instances(self, X, y):
+        """Transform the bags, and give P(instance positive | its bag's label) by the last step."""
+        return self.steps[-1][1].posterior_instances(self._before_last(X), y)
+
+
+def make_bag_pipeline(*steps, memory=None, verbose=False) -> BagPipeline:
+    """Make a `BagPipeline` of steps, named after their classes as `make_pipeline` does.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from bagwise import MILogisticRegression, OnInstances, make_bag_pipeline
+    >>> list(make_bag_pipeline(OnInstances(PCA(5)), MILogisticRegression()).named_steps)
+    ['oninstances', 'milogisticregression']
+    """
+    return BagPipeline(_name_estimators(steps), memory=memory, verbose=verbose)

@@ -1,0 +1,136 @@
+"""The naive baseline: pretend that every instance has the label of its bag."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
+
+from bagwise.base import WaistClassifier, _has_posterior, validated_fit
+from bagwise.rules import make_rule
+
+
+def _gives_probabilities(model) -> bool:
+    return hasattr(getattr(model, "estimator_", model._inside()), "predict_proba")
+
+
+def _gives_scores_only(model) -> bool:
+    return not _gives_probabilities(model)
+
+
+class SingleInstanceClassifier(WaistClassifier):
+    """Any classifier of instances, trained as if every instance had the label of its bag.
+
+    The classifier's log-odds for the instances of a new bag are then joined by a rule. The labels it
+    learns from are wrong for the negative instances of positive bags, so its probabilities are of bags
+    rather than of instances; as a baseline it is honest, quick and often hard to beat.
+
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        A scikit-learn classifier of a matrix; `LogisticRegression` by default. With `predict_proba`, its
+        probabilities are used; otherwise its `decision_function` stands in for log-odds, and the model
+        has `decision_function` instead of `predict_proba`.
+    rule : {"mean", "max", "or", "softmax", "geometric_mean"} or Rule, default="mean"
+        How instances make the label of a bag. "mean" suits labels copied from bags; "max" is the classic
+        choice; "or" calls large bags positive too easily.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted on the instances with labels 0 and 1.
+    rule_ : Rule
+        The rule.
+    classes_ : array of shape (2,)
+        The labels; ``classes_[1]`` is the positive class.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from bagwise import SingleInstanceClassifier, load_digit_bags
+    >>> data = load_digit_bags(60, random_state=0)
+    >>> model = SingleInstanceClassifier(RandomForestClassifier(random_state=0), rule="max")
+    >>> model.fit(data.bags, data.y).predict_proba(data.bags).shape
+    (60, 2)
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "rule": [
+            StrOptions({"or", "mean", "softmax", "geometric_mean", "max"}),
+            HasMethods(["gradient", "log_proba"]),
+        ],
+    }
+
+    def __init__(self, estimator=None, *, rule="mean"):
+        self.estimator = estimator
+        self.rule = rule
+
+    def _inside(self):
+        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+
+    @property
+    def _accepts_sparse(self):
+        return get_tags(self._inside()).input_tags.sparse
+
+    @property
+    def _accepts_missing(self):
+        return get_tags(self._inside()).input_tags.allow_nan
+
+    @validated_fit
+    def fit(self, X, y, sample_weight=None):
+        """Train the classifier on all instances.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The training bags.
+        y : array of shape (n_bags,)
+            Two classes; the one that sorts last is the positive class.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags; every instance counts with the weight of its bag.
+
+        Returns
+        -------
+        self
+        """
+        bags, y, weight = self._read_training(X, y, sample_weight)
+        self.rule_ = make_rule(self.rule).start(bags.offsets, y)
+        inside = clone(self._inside())
+        weights = {}
+        if has_fit_parameter(inside, "sample_weight"):
+            weights["sample_weight"] = np.repeat(weight, bags.sizes)
+        elif (weight != weight[0]).any():
+            raise ValueError(
+                f"sample_weight cannot be used, because {type(inside).__name__} does not take weights."
+            )
+        self.estimator_ = inside.fit(bags.instances, np.repeat(y, bags.sizes), **weights)
+        return self
+
+    def _log_odds(self, bags) -> np.ndarray:
+        inside, X = self.estimator_, bags.instances
+        if not hasattr(inside, "predict_proba"):
+            return inside.decision_function(X)
+        # A forest may be certain; log-odds of plus or minus infinity are what a rule expects then.
+        with np.errstate(divide="ignore"):
+            log_proba = np.log(inside.predict_proba(X))
+        return log_proba[:, 1] - log_proba[:, 0]
+
+    # What the classifier inside cannot say, this one does not have. With probabilities there is no
+    # decision_function: a certain classifier would make it infinite.
+    predict_log_proba = available_if(_gives_probabilities)(WaistClassifier.predict_log_proba)
+    predict_proba = available_if(_gives_probabilities)(WaistClassifier.predict_proba)
+    decision_function = available_if(_gives_scores_only)(WaistClassifier.decision_function)
+    predict_proba_instances = available_if(_gives_probabilities)(WaistClassifier.predict_proba_instances)
+    decision_function_instances = available_if(_gives_scores_only)(
+        WaistClassifier.decision_function_instances
+    )
+
+    @available_if(lambda model: _gives_probabilities(model) and _has_posterior(model))
+    def posterior_instances(self, X, y):
+        """Probability that an instance is positive, given the label of its bag: shape (n_instances,)."""
+        return super().posterior_instances(X, y)

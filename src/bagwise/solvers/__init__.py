@@ -1,0 +1,6 @@
+"""Solvers: they know problems (values, gradients, steps), not models, and return results."""
+
+from bagwise.solvers.result import SolverResult, Status, best_of
+from bagwise.solvers.smooth import minimize_smooth
+
+__all__ = ["SolverResult", "Status", "best_of", "minimize_smooth"]

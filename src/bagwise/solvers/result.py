@@ -1,0 +1,79 @@
+"""What a solver returns, and how an estimator reports it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from bagwise.exceptions import ConvergenceWarning
+
+
+class Status(Enum):
+    """How a solver ended; the value is the sentence a user reads."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "reached max_iter={max_iter} before tol={tol}; raise max_iter or tol, or scale the features"
+    STALLED = (
+        "could not lower the objective any further although tol={tol} is not reached; raise tol, scale "
+        "the features, or raise the penalty"
+    )
+    NOT_FINITE = "met a value that is not finite; scale the features or raise the penalty"
+    INTERRUPTED = "was interrupted; the best parameters so far are kept"
+
+
+@dataclass(frozen=True)
+class SolverResult:
+    """The end of one run.
+
+    Attributes
+    ----------
+    x : array
+        The parameters.
+    value : float
+        The objective there.
+    status : Status
+        How the run ended.
+    n_iter : int
+        Iterations done.
+    history : tuple of float
+        The objective at the start and after every iteration.
+    """
+
+    x: np.ndarray
+    value: float
+    status: Status
+    n_iter: int
+    history: tuple[float, ...]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the tolerance was reached."""
+        return self.status is Status.CONVERGED
+
+
+def best_of(results: Sequence[SolverResult]) -> SolverResult:
+    """Choose the run with the lowest objective, the first of equals; non-finite ones come last."""
+    return min(results, key=lambda r: r.value if np.isfinite(r.value) else np.inf)
+
+
+def record_result(estimator, results: Sequence[SolverResult]) -> SolverResult:
+    """Set the fitted attributes that all iterative models share, and warn if the best run did not end well.
+
+    Sets ``n_iter_``, ``converged_``, ``objective_``, ``objective_history_`` (of the best run) and
+    ``objectives_`` (of every start), and gives the best run.
+    """
+    best = best_of(results)
+    estimator.n_iter_ = max(1, best.n_iter)
+    estimator.converged_ = best.converged
+    estimator.objective_ = best.value
+    estimator.objective_history_ = np.asarray(best.history)
+    estimator.objectives_ = np.asarray([r.value for r in results])
+    if not best.converged:
+        how = best.status.value.format(max_iter=estimator.max_iter, tol=estimator.tol)
+        # Four levels up is the line that called fit.
+        warnings.warn(f"{type(estimator).__name__} {how}.", ConvergenceWarning, stacklevel=4)
+    return best

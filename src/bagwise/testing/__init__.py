@@ -1,0 +1,20 @@
+"""Tests for estimators of bags and for rules, to run on your own as on ours; and brute-force oracles.
+
+`check_bag_estimator` runs the bag checks on an estimator, `bag_checks` lists them for pytest,
+`check_rule` holds a rule against enumeration, and `all_estimators` finds what bagwise exports.
+scikit-learn's own `check_estimator` runs beside them, because a 2-D array means bags of one instance.
+"""
+
+from bagwise.testing.checks import bag_checks, check_bag_estimator
+from bagwise.testing.discovery import all_estimators, all_rules, example_of
+from bagwise.testing.oracles import check_rule, enumerate_labels
+
+__all__ = [
+    "all_estimators",
+    "all_rules",
+    "bag_checks",
+    "check_bag_estimator",
+    "check_rule",
+    "enumerate_labels",
+    "example_of",
+]

@@ -1,0 +1,371 @@
+"""Checks that every estimator of bags must pass, beside scikit-learn's own.
+
+Each check is a function of a fresh clone of the estimator and of training data; an AssertionError, or the
+error itself, says what is wrong.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
+
+from bagwise.bags import Bags
+from bagwise.datasets import make_noisy_or_bags
+from bagwise.exceptions import PositiveClassWarning
+
+# Two fits that differ in rounding end within the solver's tolerance of each other, not closer.
+_SOLVER = 1e-4
+_EXACT = 0.0
+
+
+def bag_checks(estimator: BaseEstimator) -> Iterator[tuple[str, Callable[[], None]]]:
+    """List the checks that apply to an estimator, as (name, function without arguments).
+
+    Parameters
+    ----------
+    estimator : estimator of bags
+        A classifier, or a transformer of bags into bags or vectors. It is cloned, never fitted.
+
+    Yields
+    ------
+    name : str
+    check : callable
+        Raises an error if the check fails.
+
+    Examples
+    --------
+    In a test file, ``pytest.mark.parametrize`` over ``list(bag_checks(MyEstimator()))``.
+
+    >>> from bagwise import MILogisticRegression
+    >>> from bagwise.testing import bag_checks
+    >>> dict(bag_checks(MILogisticRegression())).keys() >= {"instance_order_is_irrelevant"}
+    True
+    """
+    for check in _applicable(estimator):
+        yield check.__name__.removeprefix("check_"), _bind(check, estimator)
+
+
+def check_bag_estimator(estimator: BaseEstimator) -> None:
+    """Run all bag checks on an estimator; the first that fails raises its error.
+
+    Examples
+    --------
+    >>> from bagwise import BagStatistics
+    >>> from bagwise.testing import check_bag_estimator
+    >>> check_bag_estimator(BagStatistics())
+    """
+    for name, check in bag_checks(estimator):
+        try:
+            check()
+        except Exception as error:
+            error.add_note(f"in the bag check {name!r} of {type(estimator).__name__}")
+            raise
+
+
+def _bind(check, estimator):
+    def run():
+        data = make_noisy_or_bags(48, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
+        check(clone(estimator), data.bags, data.y)
+
+    return run
+
+
+def _applicable(estimator) -> list[Callable]:
+    checks = [
+        check_containers_agree,
+        check_instance_order_is_irrelevant,
+        check_bag_order_is_irrelevant,
+        check_slice_is_like_a_copy,
+        check_matrix_is_bags_of_one,
+        check_integers_and_float32_are_read,
+        check_giant_bag_among_singletons,
+        check_two_fits_agree,
+        check_threads_change_nothing,
+        check_pickle_keeps_predictions,
+        check_data_is_left_alone,
+        check_empty_bag_is_refused,
+        check_missing_values_are_refused_by_bag,
+        check_other_number_of_features_is_refused,
+        check_ragged_widths_are_refused,
+    ]
+    if get_tags(estimator).input_tags.allow_nan:
+        checks.remove(check_missing_values_are_refused_by_bag)
+    if has_fit_parameter(estimator, "sample_weight"):
+        checks += [check_weight_is_repetition, check_instance_weights_are_refused]
+    if is_classifier(estimator):
+        checks += [
+            check_wrong_number_of_labels_is_refused,
+            check_one_class_is_refused,
+            check_instance_predictions_fit_the_bags,
+        ]
+        if not get_tags(estimator).classifier_tags.multi_class:
+            checks.append(check_text_labels_warn_about_the_positive_class)
+    if "max_iter" in estimator.get_params():
+        checks.append(check_objective_never_rises)
+    return checks
+
+
+def _assert_close(actual, expected, tolerance: float) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+def _output(estimator, bags) -> np.ndarray:
+    """Give what the estimator says of bags, as finely as it can, with a row per bag or instance."""
+    for method in ("predict_proba", "decision_function", "transform", "predict"):
+        if hasattr(estimator, method):
+            out = getattr(estimator, method)(bags)
+            return np.asarray(out.instances if isinstance(out, Bags) else out)
+    raise AssertionError(f"{type(estimator).__name__} has neither a prediction nor a transform")
+
+
+def _says_of_instances(estimator, bags) -> bool:
+    """Whether the output has a row per instance, as that of a transformer of bags into bags."""
+    return hasattr(estimator, "transform") and isinstance(estimator.transform(bags), Bags)
+
+
+def _shuffle_instances(bags: Bags, rng) -> tuple[Bags, np.ndarray]:
+    order = np.lexsort((rng.random(bags.n_instances), bags.bag_index))
+    return bags.with_instances(bags.instances[order]), order
+
+
+def check_containers_agree(estimator, bags, y):
+    """Bags, a list, an object array and a 3-D array of the same numbers give the same fit, bit for bit."""
+    reference = _output(clone(estimator).fit(bags, y), bags)
+    as_list = [np.array(bag) for bag in bags]
+    as_objects = np.empty(len(as_list), dtype=object)
+    as_objects[:] = as_list
+    for other in (as_list, as_objects):
+        out = _output(clone(estimator).fit(other, y), other)
+        _assert_close(out, reference, _EXACT)
+    cube = np.stack([bag[:2] for bag in as_list])
+    from_cube = _output(clone(estimator).fit(cube, y), cube)
+    from_bags = _output(clone(estimator).fit(Bags.from_list(list(cube)), y), Bags.from_list(cube))
+    _assert_close(from_cube, from_bags, _EXACT)
+
+
+def check_instance_order_is_irrelevant(estimator, bags, y):
+    """Shuffling the instances inside the bags changes nothing but rounding."""
+    shuffled, order = _shuffle_instances(bags, np.random.default_rng(0))
+    estimator.fit(bags, y)
+    reference = _output(estimator, bags)
+    if _says_of_instances(estimator, bags):
+        reference = reference[order]
+    np.testing.assert_allclose(_output(estimator, shuffled), reference, rtol=1e-9, atol=1e-12)
+    refitted = clone(estimator).fit(shuffled, y)
+    _assert_close(_output(refitted, shuffled), reference, _SOLVER)
+
+
+def check_bag_order_is_irrelevant(estimator, bags, y):
+    """Shuffling the training bags changes nothing but rounding."""
+    order = np.random.default_rng(0).permutation(len(bags))
+    reference = _output(clone(estimator).fit(bags, y), bags)
+    shuffled = _output(clone(estimator).fit(bags[order], y[order]), bags)
+    _assert_close(shuffled, reference, _SOLVER)
+
+
+def check_slice_is_like_a_copy(estimator, bags, y):
+    """A slice, which is a view with rebased offsets, is predicted as a copy of it is."""
+    estimator.fit(bags, y)
+    part = bags[10:20]
+    copied = Bags.from_list([np.array(bag) for bag in part])
+    _assert_close(_output(estimator, part), _output(estimator, copied), _EXACT)
+
+
+def check_matrix_is_bags_of_one(estimator, bags, y):
+    """A plain matrix means bags of one instance each."""
+    X = np.array([bag[0] for bag in bags])
+    as_bags = Bags(X, np.arange(len(X) + 1))
+    from_matrix = _output(clone(estimator).fit(X, y), X)
+    from_bags = _output(clone(estimator).fit(as_bags, y), as_bags)
+    _assert_close(from_matrix, from_bags, _EXACT)
+
+
+def check_integers_and_float32_are_read(estimator, bags, y):
+    """Small integers do not wrap, and float32 is taken; both as float64 of the same values."""
+    numbers = np.round(bags.instances * 200)  # their squares leave the range of int16
+    for dtype, tolerance in ((np.int16, _EXACT), (np.float32, 1e-2)):
+        narrow = bags.with_instances(numbers.astype(dtype))
+        wide = bags.with_instances(narrow.instances.astype(np.float64))
+        out = _output(clone(estimator).fit(narrow, y), narrow)
+        reference = _output(clone(estimator).fit(wide, y), wide)
+        scale = max(1.0, float(np.abs(reference).max()))
+        _assert_close(out / scale, reference / scale, tolerance)
+
+
+def check_giant_bag_among_singletons(estimator, bags, y):
+    """One bag with thousands of instances among bags of one is fitted and predicted finitely."""
+    rng = np.random.default_rng(0)
+    giant = rng.normal(size=(3000, bags.n_features))
+    uneven = Bags.from_list([giant, *(bag[:1] for bag in bags)])
+    labels = np.append(1, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        out = _output(estimator.fit(uneven, labels), uneven)
+    assert np.isfinite(out).all(), "predictions are not finite"
+
+
+def check_two_fits_agree(estimator, bags, y):
+    """Two fits with one random_state agree, bit for bit."""
+    first = _output(clone(estimator).fit(bags, y), bags)
+    second = _output(clone(estimator).fit(bags, y), bags)
+    if estimator.get_params().get("random_state", 0) is not None:
+        _assert_close(first, second, _EXACT)
+    else:
+        _assert_close(first, second, _SOLVER)
+
+
+def check_threads_change_nothing(estimator, bags, y):
+    """The number of BLAS threads changes nothing beyond 1e-10."""
+    outputs = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            outputs.append(_output(clone(estimator).fit(bags, y), bags))
+    _assert_close(outputs[0], outputs[1], 1e-10)
+
+
+def check_pickle_keeps_predictions(estimator, bags, y):
+    """A fitted estimator comes back from a pickle as it was."""
+    estimator.fit(bags, y)
+    again = pickle.loads(pickle.dumps(estimator))
+    _assert_close(_output(again, bags), _output(estimator, bags), _EXACT)
+
+
+def check_data_is_left_alone(estimator, bags, y):
+    """Neither arrays that could be written to nor labels are changed by a fit or a prediction."""
+    arrays = [np.array(bag) for bag in bags]
+    before, labels = [a.copy() for a in arrays], y.copy()
+    _output(estimator.fit(arrays, y), arrays)
+    for a, b in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(y, labels)
+
+
+def check_weight_is_repetition(estimator, bags, y):
+    """A bag of weight two is a bag that is there twice; one of weight zero is not there."""
+    weight = np.arange(len(y)) % 3
+    repeated = np.repeat(np.arange(len(y)), weight)
+    weighted = clone(estimator).fit(bags, y, sample_weight=weight)
+    twice = clone(estimator).fit(bags[repeated], y[repeated])
+    _assert_close(_output(weighted, bags), _output(twice, bags), _SOLVER)
+
+
+def check_text_labels_warn_about_the_positive_class(estimator, bags, y):
+    """Text labels are predicted as they came, and the choice of the positive class is not silent."""
+    text = np.where(y == 1, "yes", "no")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(bags, text)
+    about = [str(w.message) for w in caught if issubclass(w.category, PositiveClassWarning)]
+    assert len(about) == 1, f"expected one PositiveClassWarning, got {about}"
+    assert "'yes' sorts last and is taken as the positive class" in about[0]
+    assert set(estimator.predict(bags)) <= {"yes", "no"}
+    numbers = clone(estimator).fit(bags, y)
+    np.testing.assert_array_equal(estimator.predict(bags) == "yes", numbers.predict(bags) == 1)
+
+
+def check_instance_predictions_fit_the_bags(estimator, bags, y):
+    """Instance-level methods have a row per instance, agree with each other, and with the rule."""
+    estimator.fit(bags, y)
+    n = bags.n_instances
+    if hasattr(estimator, "predict_instances"):
+        labels = estimator.predict_instances(bags)
+        assert labels.shape == (n,) and np.isin(labels, estimator.classes_).all()
+    if hasattr(estimator, "predict_proba_instances"):
+        proba = estimator.predict_proba_instances(bags)
+        assert proba.shape == (n, 2) and (proba >= 0).all()
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+        np.testing.assert_array_equal(labels == estimator.classes_[1], proba[:, 1] > proba[:, 0])
+    if hasattr(estimator, "decision_function_instances"):
+        score = estimator.decision_function_instances(bags)
+        assert score.shape == (n,)
+        np.testing.assert_array_equal(labels == estimator.classes_[1], score > 0)
+    if hasattr(estimator, "rule_") and hasattr(estimator, "predict_proba_instances"):
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(proba[:, 1]) - np.log(proba[:, 0])
+        expected = np.exp(estimator.rule_.log_proba(log_odds, bags.offsets))
+        np.testing.assert_allclose(estimator.predict_proba(bags), expected, rtol=1e-7, atol=1e-12)
+    if hasattr(estimator, "posterior_instances"):
+        posterior = estimator.posterior_instances(bags, y)
+        assert posterior.shape == (n,) and ((posterior >= 0) & (posterior <= 1)).all()
+
+
+def check_objective_never_rises(estimator, bags, y):
+    """The course of the objective never goes up beyond 1e-9 relative, and ends at `objective_`."""
+    estimator.fit(bags, y)
+    history = np.asarray(estimator.objective_history_)
+    slack = 1e-9 * np.maximum(1.0, np.abs(history[:-1]))
+    assert len(history) > 1, "objective_history_ has no steps"
+    assert (np.diff(history) <= slack).all(), f"the objective rises: {history}"
+    np.testing.assert_allclose(history[-1], estimator.objective_, rtol=1e-9)
+    np.testing.assert_allclose(min(estimator.objectives_), estimator.objective_, rtol=1e-12)
+
+
+def _refuses(call, *words: str) -> None:
+    try:
+        call()
+    except (ValueError, TypeError) as error:
+        absent = [word for word in words if word not in str(error)]
+        assert not absent, f"the message should mention {absent}: {error}"
+    else:
+        raise AssertionError(f"nothing was raised; expected an error that mentions {words}")
+
+
+def check_empty_bag_is_refused(estimator, bags, y):
+    """An empty bag is refused by its number."""
+    arrays = list(bags)
+    arrays[2] = arrays[2][:0]
+    _refuses(lambda: estimator.fit(arrays, y), "bag 2 is empty")
+
+
+def check_missing_values_are_refused_by_bag(estimator, bags, y):
+    """NaN and infinity are refused by the place where they stand."""
+    for value, name in ((np.nan, "NaN"), (np.inf, "infinity")):
+        X = np.array(bags.instances)
+        X[bags.offsets[3] + 1, 2] = value
+        broken = bags.with_instances(X)
+        _refuses(lambda b=broken: clone(estimator).fit(b, y), name, "bag 3, instance 1, feature 2")
+    fitted = clone(estimator).fit(bags, y)
+    _refuses(lambda: _output(fitted, broken), "infinity", "bag 3")
+
+
+def check_other_number_of_features_is_refused(estimator, bags, y):
+    """A prediction on another number of features than the fit had names both numbers."""
+    estimator.fit(bags, y)
+    narrow = bags.with_instances(bags.instances[:, :-1])
+    d = bags.n_features
+    _refuses(lambda: _output(estimator, narrow), f"X has {d - 1} features", f"expecting {d}")
+
+
+def check_ragged_widths_are_refused(estimator, bags, y):
+    """Bags with different numbers of features are refused by their number."""
+    arrays = list(bags)
+    arrays[1] = arrays[1][:, :-1]
+    _refuses(lambda: estimator.fit(arrays, y), "bag 1 has", "features but bag 0 has")
+
+
+def check_wrong_number_of_labels_is_refused(estimator, bags, y):
+    """A flat matrix with labels of bags is met by the hint that helps."""
+    _refuses(lambda: estimator.fit(bags, y[:-1]), f"X has {len(y)} bags", f"{len(y) - 1} labels")
+    flat = np.array(bags.instances)
+    _refuses(
+        lambda: estimator.fit(flat, y),
+        f"X has {len(flat)} rows but y has {len(y)} labels; did you mean Bags.from_groups(X, bag_ids)?",
+    )
+
+
+def check_one_class_is_refused(estimator, bags, y):
+    """Labels of one class only are refused."""
+    _refuses(lambda: estimator.fit(bags, np.ones_like(y)), "one class")
+
+
+def check_instance_weights_are_refused(estimator, bags, y):
+    """Weights with a value per instance are refused, for weights are per bag."""
+    flat = np.ones(bags.n_instances)
+    _refuses(lambda: estimator.fit(bags, y, sample_weight=flat), "sample_weight", "per bag")

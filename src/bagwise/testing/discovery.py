@@ -1,0 +1,46 @@
+"""Find the public estimators and rules, so that a new one is tested without being listed anywhere."""
+
+from __future__ import annotations
+
+import inspect
+
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import StandardScaler
+
+import bagwise
+from bagwise.rules import Link, Rule
+
+
+def all_estimators() -> list[type[BaseEstimator]]:
+    """All estimator classes that `bagwise` exports and that take bags, by name."""
+    from bagwise.base import BagEstimator
+
+    return _exported(lambda cls: issubclass(cls, BagEstimator))
+
+
+def all_rules() -> list[type[Rule]]:
+    """All rules and links that `bagwise` exports, by name."""
+    return _exported(lambda cls: issubclass(cls, Rule) and cls not in (Rule, Link))
+
+
+def _exported(wanted) -> list[type]:
+    public = (getattr(bagwise, name) for name in bagwise.__all__)
+    return [item for item in public if inspect.isclass(item) and wanted(item)]
+
+
+def example_of(cls: type[BaseEstimator]) -> BaseEstimator:
+    """Make an instance for tests: defaults, and something simple for what has none.
+
+    A required `estimator` becomes a `MILogisticRegression`, a required `transformer` a `StandardScaler`.
+    """
+    simple = {
+        "estimator": lambda: bagwise.MILogisticRegression(random_state=0),
+        "transformer": StandardScaler,
+    }
+    arguments = {}
+    for name, parameter in inspect.signature(cls).parameters.items():
+        if parameter.default is inspect.Parameter.empty:
+            arguments[name] = simple[name]()
+        elif name == "random_state":
+            arguments[name] = 0
+    return cls(**arguments)
