@@ -28,7 +28,7 @@ def softplus(eta):
 
 @kernel
 def add_compensated(high, low, x):
-    """Add x to the sum high + low, whose low part collects the round-off (Knuth's two-sum). O(1)."""
+    """Add x to the sum high + low; low collects the round-off (Knuth's two-sum). O(1)."""
     total = high + x
     if math.isinf(total):  # has no round-off, but inf - inf below
         return total, 0.0

@@ -1,0 +1,1 @@
+"""Benchmarks: ours against a peer in one run, with what was reached and not only the seconds."""

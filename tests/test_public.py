@@ -1,0 +1,109 @@
+"""What a user meets first: names, import time, README and examples."""
+
+import ast
+import inspect
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import bagwise
+from bagwise.testing import all_estimators, all_rules, check_rule
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_stub_names_what_the_package_exports():
+    tree = ast.parse((ROOT / "src/bagwise/__init__.pyi").read_text())
+    named = {
+        alias.asname: node.module.removeprefix("bagwise.")
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert named.pop("__version__") == "_version"
+    assert named == bagwise._WHERE
+
+
+@pytest.mark.parametrize("name", sorted(bagwise._WHERE))
+def test_every_public_name_is_documented_with_an_example(name):
+    thing = getattr(bagwise, name)
+    assert thing.__doc__ and len(thing.__doc__.strip()) > 40
+    if not (inspect.isclass(thing) and issubclass(thing, (Warning, bagwise.Rule))):
+        assert ">>>" in thing.__doc__ or "See Also" in thing.__doc__
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="has no attribute 'Bag'"):
+        bagwise.Bag  # noqa: B018
+
+
+@pytest.mark.parametrize("cls", all_rules(), ids=lambda cls: cls.__name__)
+def test_every_public_rule_agrees_with_brute_force(cls):
+    check_rule(cls())
+
+
+def test_discovery_finds_estimators_and_rules():
+    assert {cls.__name__ for cls in all_estimators()} >= {"MILogisticRegression", "OnInstances"}
+    assert {cls.__name__ for cls in all_rules()} >= {"Or", "Mean", "SoftMax", "GeometricMean", "Max"}
+
+
+def _seconds(statement: str) -> float:
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", statement], check=True)
+    return time.perf_counter() - start
+
+
+def test_importing_bagwise_is_no_slower_than_a_part_of_scikit_learn():
+    pairs = [(_seconds("import bagwise"), _seconds("import sklearn.linear_model")) for _ in range(5)]
+    ours, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
+    assert ours < 1.3 * theirs
+
+
+# scikit-learn itself loads pandas and rich where they are installed.
+@pytest.mark.parametrize("heavy", ["numba", "matplotlib", "polars"])
+def test_heavy_libraries_wait_until_they_are_needed(heavy):
+    code = (
+        "import sys, bagwise, bagwise.cli\n"
+        "for name in bagwise.__all__: getattr(bagwise, name)\n"
+        f"assert not any(m.split('.')[0] == {heavy!r} for m in sys.modules), 'loaded'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_dependencies_point_one_way():
+    """Solvers know no model, kernels nothing of ours, rules no estimator."""
+    allowed = {"solvers": {"solvers", "exceptions"}, "_numba": {"_numba"}, "rules": {"rules", "_numba"}}
+    for room, others in allowed.items():
+        for path in (ROOT / "src/bagwise" / room).glob("*.py"):
+            used = set(re.findall(r"(?:from|import) bagwise\.(\w+)", path.read_text()))
+            assert used <= others, f"{path.name} imports {used - others}"
+
+
+def test_the_readmes_python_runs():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    assert blocks
+    scope = {}
+    for block in blocks:
+        exec(block, scope)
+
+
+def test_the_readmes_table_names_every_estimator():
+    text = (ROOT / "README.md").read_text()
+    absent = [cls.__name__ for cls in all_estimators() if f"`{cls.__name__}`" not in text]
+    assert not absent
+
+
+def test_the_recipes_of_contributing_work_as_written(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.S)
+    assert {"class And", "class SphericalGaussian", "class CentroidClassifier"} <= {
+        line.split("(")[0].rstrip(":") for block in blocks for line in block.splitlines()
+    }
+    recipes = tmp_path / "recipes.py"
+    recipes.write_text("\n".join(blocks))
+    run = subprocess.run([sys.executable, recipes], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
