@@ -8,8 +8,8 @@ from benchmarks.harness import race
 
 TITLE = "Rules against the loss of a logistic regression"
 NOTE = (
-    "1,000,000 log-odds in bags of 10. The peer computes, by numpy and scipy, the logistic log-likelihood and "
-    "its gradient of as many plain instances, the least that any model of instances must do."
+    "1,000,000 log-odds in bags of 10. The peer computes, by numpy and scipy, the logistic log-likelihood "
+    "and its gradient of as many plain instances, the least that any model of instances must do."
 )
 
 

@@ -1,0 +1,182 @@
+"""Run an experiment: share its cells out, store each that is finished, and write the report."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import platform
+import re
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from bagwise._version import __version__
+from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
+
+
+def run_experiment(
+    experiment: Experiment,
+    settings: Settings,
+    *,
+    out: Path,
+    jobs: int = 1,
+    fresh: bool = False,
+    on_cell: Callable[[str, int, int], None] | None = None,
+) -> Path:
+    """Compute the cells that are not stored yet, and write page, CSV and figures.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run.
+    settings : Settings
+        Quick or full, and the seed.
+    out : path
+        The folder for ``NAME.md``, ``NAME.csv`` (one file a table) and ``NAME-*.png``; finished cells are
+        kept in ``cells/`` below it.
+    jobs : int
+        Processes.
+    fresh : bool
+        Whether stored cells are computed again.
+    on_cell : callable, optional
+        Called with the key of a finished cell, how many are done, and how many there are.
+
+    Returns
+    -------
+    pathlib.Path
+        The Markdown page.
+    """
+    start = time.monotonic()
+    cells = experiment.cells(settings)
+    _check_keys(cells)
+    suffix = "-quick" if settings.quick else ""
+    store = Path(out) / "cells" / f"{experiment.name}-seed{settings.seed}{suffix}"
+    store.mkdir(parents=True, exist_ok=True)
+    results = {} if fresh else {c.key: r for c in cells if (r := _stored(store, c)) is not None}
+    spent = sum(result["seconds"] for result in results.values())
+    waiting = [cell for cell in cells if cell.key not in results]
+    done = len(results)
+    # Each finished cell is written at once; what is done survives Ctrl-C and a crash.
+    for key, result in Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(_compute)(cell) for cell in waiting
+    ):
+        _write_atomically(store / f"{key}.json", json.dumps(result))
+        results[key] = result
+        spent += result["seconds"]
+        done += 1
+        if on_cell is not None:
+            on_cell(key, done, len(cells))
+    report = experiment.report({cell.key: results[cell.key]["value"] for cell in cells}, settings)
+    elapsed = time.monotonic() - start if len(waiting) == len(cells) else None
+    return _write_report(experiment, settings, report, Path(out), spent, elapsed, jobs)
+
+
+def _check_keys(cells: list[Cell]) -> None:
+    keys = [cell.key for cell in cells]
+    wrong = [key for key in keys if not re.fullmatch(r"[\w.+-]+", key)]
+    if wrong or len(set(keys)) < len(keys):
+        raise ValueError(f"keys of cells must be unique file names; got {wrong or sorted(keys)}.")
+
+
+def _compute(cell: Cell) -> tuple[str, dict[str, Any]]:
+    start = time.perf_counter()
+    value = cell.run(**cell.arguments)
+    seconds = time.perf_counter() - start
+    result = {"fingerprint": _fingerprint(cell), "seconds": seconds, "value": _plain(value)}
+    return cell.key, result
+
+
+def _fingerprint(cell: Cell) -> str:
+    """What a stored result depends on: the function, its arguments and the version of bagwise."""
+    text = json.dumps([cell.run.__qualname__, _plain(dict(cell.arguments)), __version__], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Turn numpy's numbers and arrays into what JSON holds; floats keep every bit."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def _stored(store: Path, cell: Cell) -> dict[str, Any] | None:
+    try:
+        result = json.loads((store / f"{cell.key}.json").read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return result if result.get("fingerprint") == _fingerprint(cell) else None
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
+
+
+def _write_report(
+    experiment: Experiment,
+    settings: Settings,
+    report: Report,
+    out: Path,
+    spent: float,
+    elapsed: float | None,
+    jobs: int,
+) -> Path:
+    name = experiment.name
+    lines = [f"# {name}: {experiment.title}", "", experiment.paper, ""]
+    lines += [_provenance(name, settings, spent, elapsed, jobs), "", report.text.strip(), ""]
+    for i, table in enumerate(report.tables):
+        csv_name = f"{name}.csv" if len(report.tables) == 1 else f"{name}-{i + 1}.csv"
+        _write_csv(out / csv_name, table)
+        lines += [f"## {table.title}", "", as_markdown(table.rows), ""]
+        if table.note:
+            lines += [table.note, ""]
+    for short, figure in report.figures.items():
+        file = f"{name}-{short}.png"
+        figure.savefig(out / file, dpi=150, bbox_inches="tight")
+        lines += [f"![{short}]({file})", ""]
+    page = out / f"{name}.md"
+    _write_atomically(page, "\n".join(lines).rstrip() + "\n")
+    return page
+
+
+def _provenance(name: str, settings: Settings, spent: float, elapsed: float | None, jobs: int) -> str:
+    flags = f" --seed {settings.seed}" + (" --quick" if settings.quick else "") + f" --jobs {jobs}"
+    packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "scipy", "scikit-learn", "numba"))
+    took = f"{spent / 60:.1f} minutes of computation"
+    if elapsed is not None:
+        took += f" in {elapsed / 60:.1f} minutes"
+    return (
+        f"Command: `bagwise reproduce {name}{flags}`. bagwise {__version__}, Python "
+        f"{platform.python_version()}, {packages}; {took}."
+    )
+
+
+def as_markdown(rows: list[dict[str, Any]]) -> str:
+    """Lay out rows with the same keys as a Markdown table."""
+    header = list(rows[0])
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    lines += ["| " + " | ".join(str(row[key]) for key in header) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _write_csv(path: Path, table: Table) -> None:
+    part = path.with_name(path.name + ".part")
+    with part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=list(table.rows[0]))
+        writer.writeheader()
+        writer.writerows(table.rows)
+    os.replace(part, path)
