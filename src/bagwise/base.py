@@ -17,6 +17,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, _fit_context, clone
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
@@ -29,10 +30,15 @@ from sklearn.utils.validation import (
 from bagwise._version import __version__
 from bagwise.bags import Bags, as_bags, describes_bags
 from bagwise.exceptions import PositiveClassWarning, VersionWarning
+from bagwise.rules import RULES, Rule, make_rule
 
 # Checks `_parameter_constraints` before a fit. scikit-learn keeps the decorator private; if it moves,
 # this is the one line to change.
 validated_fit = _fit_context(prefer_skip_nested_validation=True)
+
+# What several estimators ask of parameters that mean the same, for `_parameter_constraints`.
+RULE_CONSTRAINT = [StrOptions(set(RULES)), Rule]
+SCALE_CONSTRAINT = [StrOptions({"standard", "minmax"}), HasMethods(["fit", "transform"]), None]
 
 _FLOATS = (np.float64, np.float32)
 
@@ -365,8 +371,6 @@ class BagClassifier(ClassifierMixin, BagEstimator):
 
 def _has_posterior(estimator) -> bool:
     """Whether the rule has latent instance labels; else the method is absent."""
-    from bagwise.rules import make_rule
-
     rule = getattr(estimator, "rule_", None) or make_rule(estimator.rule)
     return rule.has_latent_labels
 

@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
-from bagwise.base import WaistClassifier, _has_posterior, validated_fit
+from bagwise.base import RULE_CONSTRAINT, WaistClassifier, _has_posterior, validated_fit
 from bagwise.rules import make_rule
 
 
@@ -60,10 +60,7 @@ class SingleInstanceClassifier(WaistClassifier):
 
     _parameter_constraints: dict = {
         "estimator": [HasMethods(["fit", "predict"]), None],
-        "rule": [
-            StrOptions({"or", "mean", "softmax", "geometric_mean", "max"}),
-            HasMethods(["gradient", "log_proba"]),
-        ],
+        "rule": RULE_CONSTRAINT,
     }
 
     def __init__(self, estimator=None, *, rule="mean"):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+
 import numba
 
 
@@ -18,3 +22,28 @@ def kernel(function):
         return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
     except RuntimeError:
         return numba.njit(nogil=True, error_model="numpy")(function)
+
+
+def forget_stale_code(folder: Path) -> None:
+    """Remove cached machine code if any source in `folder` has changed since it was compiled.
+
+    numba looks at the file of a kernel alone, not at those of the functions it calls: after an upgrade or an
+    edit of a shared helper it would go on running the old one.
+    """
+    stamp = hashlib.sha256()
+    for source in sorted(folder.glob("*.py")):
+        stamp.update(source.read_bytes())
+    cache = folder / "__pycache__"
+    seen = cache / "kernels.sha256"
+    # Without a writable cache there is nothing to go stale.
+    with suppress(OSError):
+        if seen.exists() and seen.read_text() == stamp.hexdigest():
+            return
+        for code in (*cache.glob("*.nbi"), *cache.glob("*.nbc")):
+            with suppress(OSError):
+                code.unlink()
+        cache.mkdir(exist_ok=True)
+        seen.write_text(stamp.hexdigest())
+
+
+forget_stale_code(Path(__file__).parent)

@@ -7,9 +7,16 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from bagwise.base import WaistClassifier, affine_map, fit_scaler, validated_fit
+from bagwise.base import (
+    RULE_CONSTRAINT,
+    SCALE_CONSTRAINT,
+    WaistClassifier,
+    affine_map,
+    fit_scaler,
+    validated_fit,
+)
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
@@ -107,14 +114,11 @@ class MILogisticRegression(WaistClassifier):
     """
 
     _parameter_constraints: dict = {
-        "rule": [
-            StrOptions({"or", "mean", "softmax", "geometric_mean", "max"}),
-            HasMethods(["gradient", "log_proba"]),
-        ],
+        "rule": RULE_CONSTRAINT,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "fit_intercept": ["boolean"],
-        "scale": [StrOptions({"standard", "minmax"}), HasMethods(["fit", "transform"]), None],
+        "scale": SCALE_CONSTRAINT,
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],

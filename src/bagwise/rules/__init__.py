@@ -6,7 +6,7 @@ the posterior of every instance. Instance models know no rule, and rules know no
 
 from bagwise.rules.base import Link, Rule, RuleResult
 from bagwise.rules.links import GeometricMean, Max, SoftMax
-from bagwise.rules.make import make_rule
+from bagwise.rules.make import RULES, make_rule
 from bagwise.rules.mean import Mean
 from bagwise.rules.or_ import Or
 
@@ -16,6 +16,7 @@ __all__ = [
     "Max",
     "Mean",
     "Or",
+    "RULES",
     "Rule",
     "RuleResult",
     "SoftMax",

@@ -7,7 +7,7 @@ from bagwise.rules.links import GeometricMean, Max, SoftMax
 from bagwise.rules.mean import Mean
 from bagwise.rules.or_ import Or
 
-_RULES: dict[str, type[Rule]] = {
+RULES: dict[str, type[Rule]] = {
     "or": Or,
     "mean": Mean,
     "softmax": SoftMax,
@@ -36,7 +36,7 @@ def make_rule(spec: str | Rule) -> Rule:
     """
     if isinstance(spec, Rule):
         return spec
-    if isinstance(spec, str) and spec in _RULES:
-        return _RULES[spec]()
-    names = ", ".join(repr(name) for name in _RULES)
+    if isinstance(spec, str) and spec in RULES:
+        return RULES[spec]()
+    names = ", ".join(repr(name) for name in RULES)
     raise ValueError(f"rule must be one of {names}, or a Rule object such as Or(); got {spec!r}.")
