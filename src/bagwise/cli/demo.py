@@ -1,0 +1,162 @@
+"""``bagwise demo``: multiple-instance learning at work on handwritten digits."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from bagwise.cli.command import Command, CommandError
+from bagwise.cli.screen import Screen
+
+_DESCRIPTION = """\
+See multiple-instance learning at work on bags of handwritten digits, in a few seconds and
+without a download: one model of every family is cross-validated, and a picture shows which
+images a model holds responsible for the label of their bag. The last line is its path."""
+
+_FEWEST_BAGS = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subcommand."""
+    parser.add_argument("--all", action="store_true", help="compare the variants of the models too")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("bagwise-demo.png"),
+        metavar="PATH",
+        help="where the picture goes (default: %(default)s in the current folder)",
+    )
+    parser.add_argument(
+        "--bags", type=int, default=200, metavar="N", help="how many bags (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of all random choices (default: %(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Show the comparison, draw the picture, and end with its path."""
+    can_draw = find_spec("matplotlib") is not None
+    if can_draw:
+        _check_path(arguments.out)
+    if arguments.bags < _FEWEST_BAGS:
+        raise CommandError(f"--bags must be at least {_FEWEST_BAGS}; got {arguments.bags}.")
+    if not 0 <= arguments.seed < 2**32:
+        raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
+
+    from bagwise.cli.comparison import REPRESENTATIVES, VARIANTS, make_folds
+    from bagwise.datasets import load_digit_bags
+
+    try:
+        data = load_digit_bags(arguments.bags, random_state=arguments.seed)
+    except ValueError as error:
+        raise CommandError(error) from None
+    screen.title("Which image made the bag positive?")
+    sizes = data.bags.sizes
+    screen.paragraph(
+        f"A bag is a handful of handwritten digits, {sizes.min()} to {sizes.max()} of them. It is "
+        f"positive if there is a {data.target} among them. A model is told the labels of bags, never "
+        f"that of an image. It is asked for the labels of new bags, and which images are the "
+        f"{data.target}s."
+    )
+    folds = make_folds(data.bags, data.y, arguments.seed)
+    models = REPRESENTATIVES + (VARIANTS if arguments.all else ())
+    _compare(models, data, folds, arguments.seed, screen)
+
+    if not can_draw:
+        screen.note("Pictures need matplotlib: pip install 'bagwise[plot]'")
+        screen.line("No picture was drawn.")
+        return 0
+    _draw(data, folds[0], arguments.seed, arguments.out)
+    screen.line(str(arguments.out))
+    return 0
+
+
+def _check_path(path: Path) -> None:
+    """Refuse a path that cannot be written, before any work is done."""
+    from matplotlib.figure import Figure
+
+    known = sorted(Figure().canvas.get_supported_filetypes())
+    if path.suffix[1:].lower() not in known:
+        raise CommandError(f"--out must end in one of .{', .'.join(known)}; got {str(path)!r}.")
+    if not path.parent.is_dir():
+        raise CommandError(f"there is no folder {str(path.parent)!r} for the picture.")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise CommandError(f"{str(path)!r} cannot be written.")
+
+
+def _compare(models, data, folds, seed: int, screen: Screen) -> None:
+    from bagwise.cli.comparison import cross_validate
+
+    with screen.progress(len(models) * (len(folds) + 1)) as begin:
+        scores = [cross_validate(model, data, folds, seed, begin) for model in models]
+    screen.table(
+        ["model", "family", "bag\naccuracy", "bag\nAUC", "instance\nAUC", "seconds"],
+        [
+            [
+                score.model.name,
+                score.model.family,
+                f"{score.bag_accuracy:.3f}",
+                f"{score.bag_auc:.3f}",
+                "-" if score.instance_auc is None else f"{score.instance_auc:.3f}",
+                f"{score.seconds:.2f}",
+            ]
+            for score in scores
+        ],
+        n_text=2,
+    )
+    screen.paragraph(
+        f"{len(data.bags)} bags, {len(folds)}-fold stratified cross-validation; means over the folds, on "
+        f"bags that were not in training. Instance AUC: how well a model ranks the images of the test "
+        f"bags, {data.target}s against the rest; a dash where it says nothing of instances. Seconds: "
+        f"fits and predictions of all folds."
+    )
+    for score in scores:
+        for message in score.warnings:
+            screen.note(f"{score.model.name}: {message}")
+
+
+def _draw(data, fold, seed: int, path: Path) -> None:
+    """Draw the first test bags, by a model that was trained without them."""
+    import numpy as np
+
+    from bagwise.linear_model import MILogisticRegression
+    from bagwise.plotting import plot_bags
+
+    train, test = fold
+    model = MILogisticRegression(random_state=seed).fit(data.bags[train], data.y[train])
+    # The first ones, not the most beautiful ones.
+    chosen = np.concatenate([test[data.y[test] == 1][:5], test[data.y[test] == 0][:2]])
+    bags, y = data.bags[chosen], data.y[chosen]
+    figure = plot_bags(
+        bags,
+        model.posterior_instances(bags, y),
+        image_shape=(8, 8),
+        y=y,
+        probability=model.predict_proba(bags)[:, 1],
+        truth=bags.instance_columns["digit"] == data.target,
+        title="Which image made the bag positive?",
+        subtitle=(
+            f"Each row is a bag of handwritten digits that the model has not seen; it is positive if it "
+            f"holds a {data.target}.\n"
+            "The model has learned from the labels of other bags alone: it was never told what an image "
+            "shows."
+        ),
+        intensity_label=f"P(image is a {data.target}, given the bag's label)",
+        truth_label=f"really a {data.target} (hidden from the model)",
+    )
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise CommandError(f"the picture could not be written: {error}") from None
+
+
+COMMAND = Command(
+    name="demo",
+    summary="see it at work on bags of handwritten digits",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+)

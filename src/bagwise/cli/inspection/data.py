@@ -1,0 +1,186 @@
+"""A data set as the checks see it: bags, labels, and what several checks need, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise.bags import Bags
+
+_BLOCK_ELEMENTS = 2**20
+# A column of more different numbers than this, not all of them whole, measures something.
+_MOST_FRACTIONAL_CLASSES = 20
+
+
+@dataclass
+class Columns:
+    """What the finite values of every feature amount to, and where the others are."""
+
+    low: np.ndarray
+    high: np.ndarray
+    std: np.ndarray
+    n_nan: int
+    n_infinite: int
+    first_bad: tuple[int, int] | None  # row and feature
+
+    @property
+    def constant(self) -> np.ndarray:
+        """Whether a feature never changes (or has no finite value at all)."""
+        return self.low >= self.high
+
+
+class DataSet:
+    """Bags and their labels.
+
+    Parameters
+    ----------
+    bags : Bags
+        The bags.
+    y : array of shape (n_bags,) or (n_bags, n_labels), or None
+        Classes, several labels per bag, measurements, or nothing.
+    """
+
+    def __init__(self, bags: Bags, y=None):
+        self.bags = bags
+        y = None if y is None else np.asarray(y)
+        if y is not None and y.shape[:1] != (len(bags),):
+            raise ValueError(f"y has shape {y.shape} but there are {len(bags)} bags.")
+        self.y = y[:, 0] if y is not None and y.ndim == 2 and y.shape[1] == 1 else y
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the instances are real numbers."""
+        return self.bags.instances.dtype.kind in "biuf"
+
+    @property
+    def kind(self) -> str:
+        """What y is: "none", "classes", "labels" (several per bag), "numbers", or "other"."""
+        if self.y is None:
+            return "none"
+        if self.y.ndim != 1:
+            return "labels" if self.y.ndim == 2 and self.y.dtype.kind in "biuf" else "other"
+        if self.y.dtype.kind == "f" and len(self.classes) > _MOST_FRACTIONAL_CLASSES:
+            return "classes" if bool((self.classes % 1 == 0).all()) else "numbers"
+        return "classes"
+
+    @cached_property
+    def _encoded(self) -> tuple[np.ndarray, np.ndarray]:
+        y = self.y
+        if y.dtype == object:
+            y = y.astype(str)  # values of different types do not sort
+        classes, codes = np.unique(y, return_inverse=True, axis=None if y.ndim == 1 else 0)
+        return classes, codes.ravel()
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The different labels (rows of labels, if there are several per bag)."""
+        return self._encoded[0]
+
+    @property
+    def label_codes(self) -> np.ndarray:
+        """The place of every bag's label in `classes`: equal codes, equal labels."""
+        return self._encoded[1]
+
+    @property
+    def problems(self) -> list[tuple[Any, np.ndarray]]:
+        """The yes-or-no questions in y: the label, and which bags have it.
+
+        Two classes make one question, more one for each class, and several labels one for each.
+        """
+        if self.kind == "labels":
+            return [(i, column != 0) for i, column in enumerate(self.y.T)]
+        if self.kind != "classes" or len(self.classes) < 2:
+            return []
+        asked = [1] if len(self.classes) == 2 else range(len(self.classes))
+        return [(self.classes[k], self.label_codes == k) for k in asked]
+
+    def feature_name(self, column: int) -> Any:
+        """Give the name of a feature, or its number."""
+        names = self.bags.feature_names
+        return column if names is None else names[column]
+
+    def bag_name(self, number: int) -> Any:
+        """Give the name of a bag, or its number."""
+        return self.bags.ids[number]
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The summary of the features, in one pass."""
+        return _summarise(self.bags.instances)
+
+    @cached_property
+    def row_codes(self) -> np.ndarray:
+        """A number for every instance; equal numbers, equal rows."""
+        from bagwise.cli.inspection.rows import row_codes
+
+        return row_codes(self.bags.instances)
+
+
+def row_blocks(X) -> Iterator[tuple[int, Any]]:
+    """Cut a matrix into blocks of rows that fit a cache or two: the first row's number, and the block."""
+    step = max(1, _BLOCK_ELEMENTS // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        yield start, X[start : start + step]
+
+
+def _summarise(X) -> Columns:
+    if sp.issparse(X):
+        return _summarise_sparse(X)
+    n_features = X.shape[1]
+    low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
+    n, mean, squares = np.zeros(n_features), np.zeros(n_features), np.zeros(n_features)
+    n_nan = n_infinite = 0
+    first_bad = None
+    for start, rows in row_blocks(X):
+        block = rows.astype(np.float64)
+        finite = np.isfinite(block)
+        here = np.full(n_features, float(len(block)))
+        is_whole = bool(finite.all())
+        if not is_whole:
+            if first_bad is None:
+                row, column = np.argwhere(~finite)[0]
+                first_bad = (start + int(row), int(column))
+            nan = int(np.isnan(block).sum())
+            n_nan += nan
+            n_infinite += int((~finite).sum()) - nan
+            here = finite.sum(axis=0).astype(np.float64)
+        low = np.minimum(low, block.min(axis=0, where=finite, initial=np.inf))
+        high = np.maximum(high, block.max(axis=0, where=finite, initial=-np.inf))
+        # Means and squares of two parts join exactly, without the cancellation of E[x^2] - E[x]^2.
+        block_mean = block.sum(axis=0, where=finite) / np.maximum(here, 1)
+        block -= block_mean
+        np.square(block, out=block)
+        total = np.maximum(n + here, 1)
+        step = block_mean - mean
+        squares += block.sum(axis=0, where=finite) + step**2 * n * here / total
+        mean += step * here / total
+        n += here
+    return Columns(low, high, np.sqrt(squares / np.maximum(n, 1)), n_nan, n_infinite, first_bad)
+
+
+def _summarise_sparse(X) -> Columns:
+    values = X.data.astype(np.float64)
+    bad = ~np.isfinite(values)
+    first_bad = None
+    if bad.any():
+        place = int(np.argmax(bad))
+        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
+        first_bad = (row, int(X.indices[place]))
+    n_nan = int(np.isnan(values).sum())
+    n_infinite = int(bad.sum()) - n_nan
+    n_features = X.shape[1]
+    n = X.shape[0] - np.bincount(X.indices[bad], minlength=n_features)
+    values, column = values[~bad], X.indices[~bad]
+    n_zeros = n - np.bincount(column, minlength=n_features)  # those that are not stored
+    low, high = np.where(n_zeros > 0, 0.0, np.inf), np.where(n_zeros > 0, 0.0, -np.inf)
+    np.minimum.at(low, column, values)
+    np.maximum.at(high, column, values)
+    mean = np.bincount(column, weights=values, minlength=n_features) / np.maximum(n, 1)
+    squares = np.bincount(column, weights=(values - mean[column]) ** 2, minlength=n_features)
+    squares += n_zeros * mean**2
+    return Columns(low, high, np.sqrt(squares / np.maximum(n, 1)), n_nan, n_infinite, first_bad)

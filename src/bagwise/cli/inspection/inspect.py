@@ -1,0 +1,126 @@
+"""`inspect_bags`: the list of checks, and the facts above them."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise.bags import Bags
+from bagwise.cli.inspection import instances, labels, repeats
+from bagwise.cli.inspection.data import DataSet
+from bagwise.cli.inspection.report import Finding, Report, count, first_few, quoted, size_in_words
+
+# A check takes a `DataSet` and gives a `Finding`. These need instances that are numbers ...
+_OF_VALUES = (
+    instances.check_values,
+    instances.check_constant_features,
+    instances.check_scales,
+    repeats.check_repeated_rows,
+    repeats.check_repeated_bags,
+)
+# ... and these do not.
+_OF_BAGS = (
+    instances.check_empty_bags,
+    labels.check_classes,
+    labels.check_order,
+    labels.check_size,
+    instances.check_memory,
+)
+_MOST_CLASSES_LISTED = 5
+
+
+def inspect_bags(bags: Bags, y=None) -> Report:
+    """Look at bags and labels for what spoils models or their evaluation.
+
+    Parameters
+    ----------
+    bags : Bags
+        Any bags: empty ones, NaN, CSR instances, text instead of numbers.
+    y : array of shape (n_bags,) or (n_bags, n_labels), optional
+        Labels of the bags.
+
+    Returns
+    -------
+    Report
+        Facts, and one finding for every check.
+
+    Notes
+    -----
+    Time is O(n_instances (n_features + log n_instances)).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise import Bags
+    >>> from bagwise.cli.inspection import inspect_bags
+    >>> report = inspect_bags(Bags(np.array([[1.0], [2.0], [np.nan]]), [0, 2, 3]), [0, 1])
+    >>> report.findings[0].level, report.findings[0].text
+    ('warning', '1 NaN value, in bag 1, instance 0, feature 0. Remove or impute ...')
+    """
+    data = DataSet(bags, y)
+    checks = (*(_OF_VALUES if data.is_numeric else (_other_values,)), *_OF_BAGS)
+    return Report(tuple(_facts(data)), tuple(check(data) for check in checks))
+
+
+def _other_values(data: DataSet) -> Finding:
+    kind = data.bags.instances.dtype
+    return Finding(
+        "warning", "values", f"they are of type {kind} and models need numbers; they were not looked at."
+    )
+
+
+def _facts(data: DataSet) -> list[tuple[str, str]]:
+    bags, X = data.bags, data.bags.instances
+    sizes = bags.sizes
+    facts = [
+        ("bags", f"{len(bags):,}"),
+        ("instances", f"{bags.n_instances:,}"),
+        ("features", f"{bags.n_features:,}"),
+        ("values", _values_in_words(X)),
+    ]
+    if len(sizes):
+        facts.append(
+            (
+                "bag sizes",
+                f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}, mean {sizes.mean():.4g}",
+            )
+        )
+    facts.append(("labels", _labels_in_words(data)))
+    if bags.bag_columns:
+        facts.append(("bag columns", first_few(list(bags.bag_columns), 6)))
+    return facts
+
+
+def _values_in_words(X) -> str:
+    if sp.issparse(X):
+        n_bytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+        share = X.nnz / max(1, X.shape[0] * X.shape[1])
+        return f"{X.dtype}, {size_in_words(n_bytes)}, sparse ({share:.2%} stored)"
+    text = f"{X.dtype}, {size_in_words(X.nbytes)}"
+    if X.dtype.kind in "biu":
+        text += f" (as float64, which models make of it, {size_in_words(8.0 * X.size)})"
+    return text
+
+
+def _labels_in_words(data: DataSet) -> str:
+    y = data.y
+    if data.kind == "none":
+        return "none"
+    if data.kind == "labels":
+        per_label = (y != 0).sum(axis=0)
+        return (
+            f"{y.shape[1]} per bag, each in {per_label.min(initial=len(y)):,} to "
+            f"{per_label.max(initial=0):,} bags; {(y != 0).sum() / max(1, len(y)):.3g} in a bag on average"
+        )
+    if data.kind == "other":
+        return f"{y.dtype} of shape {y.shape}"
+    if data.kind == "numbers":
+        return f"{y.dtype} from {np.nanmin(y):.4g} to {np.nanmax(y):.4g}"
+    counts = np.bincount(data.label_codes, minlength=len(data.classes))
+    if len(counts) > _MOST_CLASSES_LISTED:
+        spread = f"{counts.min():,} to " if counts.min() < counts.max() else ""
+        return f"{len(counts)} classes of {spread}{counts.max():,} bags"
+    return ", ".join(
+        f"{quoted(label)}: {count(int(n), 'bag')} ({n / len(y):.0%})"
+        for label, n in zip(data.classes, counts, strict=True)
+    )

@@ -1,0 +1,66 @@
+"""Find equal rows of a matrix, dense or CSR, without comparing all pairs and without sorting rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise.cli.inspection.data import row_blocks
+
+
+def row_codes(X) -> np.ndarray:
+    """Number the different rows: equal numbers mean equal rows (NaN equals NaN if dense).
+
+    Rows are brought together by a 64-bit hash, and rows of equal hash are then compared.
+    """
+    hashes = _hash_rows(X)
+    order = np.argsort(hashes, kind="stable")
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = hashes[order[1:]] != hashes[order[:-1]]
+    places = np.flatnonzero(~is_new)
+    step = max(1, 2**20 // max(1, X.shape[1]))
+    for start in range(0, len(places), step):
+        some = places[start : start + step]
+        is_new[some] = ~_rows_equal(X[order[some]], X[order[some - 1]])
+    codes = np.empty(len(order), dtype=np.int64)
+    codes[order] = np.cumsum(is_new) - 1
+    return codes
+
+
+def mix(bits: np.ndarray) -> np.ndarray:
+    """Scramble 64-bit numbers in place (the finaliser of MurmurHash3); 0 stays 0."""
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        bits ^= bits >> np.uint64(33)
+        bits *= np.uint64(factor)
+    bits ^= bits >> np.uint64(33)
+    return bits
+
+
+def _hash_rows(X) -> np.ndarray:
+    """Hash every row: the sum over columns of an odd factor times the scrambled value, mod 2**64.
+
+    Values are scrambled first because floats that are whole numbers differ in a few high bits only. A
+    zero counts nothing, so CSR rows need their stored values alone.
+    """
+    factors = mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    out = np.empty(X.shape[0], dtype=np.uint64)
+    if sp.issparse(X):
+        terms = mix(_bits(X.data)) * factors[X.indices]
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    for start, block in row_blocks(X):
+        terms = mix(_bits(block))
+        terms *= factors
+        out[start : start + len(block)] = terms.sum(axis=1, dtype=np.uint64)
+    return out
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    """Give the bits of the values as float64; adding 0.0 makes -0.0 an ordinary zero."""
+    return (values.astype(np.float64) + 0.0).view(np.uint64)
+
+
+def _rows_equal(A, B) -> np.ndarray:
+    if sp.issparse(A):
+        return np.diff((A != B).tocsr().indptr) == 0
+    return ((A == B) | ((A != A) & (B != B))).all(axis=1)

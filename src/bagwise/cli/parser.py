@@ -1,0 +1,34 @@
+"""The command line: the list of subcommands, and the parser made of it."""
+
+from __future__ import annotations
+
+import argparse
+
+from bagwise._version import __version__
+from bagwise.cli import check, convert, demo, reproduce
+from bagwise.cli.command import Command
+
+COMMANDS: tuple[Command, ...] = (demo.COMMAND, check.COMMAND, convert.COMMAND, reproduce.COMMAND)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of the program; ``arguments.command`` is the `Command` chosen, or None."""
+    parser = argparse.ArgumentParser(
+        prog="bagwise",
+        description="Multiple-instance learning: learn from labelled bags of unlabelled instances.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"bagwise {__version__}")
+    parser.set_defaults(command=None)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for command in COMMANDS:
+        subparser = subparsers.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        command.add_arguments(subparser)
+        subparser.set_defaults(command=command)
+    return parser

@@ -1,0 +1,131 @@
+"""``bagwise reproduce``: rerun the experiments of the papers."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bagwise.cli.command import Command, CommandError
+from bagwise.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from bagwise.experiments.framework import Experiment, Report, Settings
+
+_DESCRIPTION = """\
+Rerun experiments: the numbers of the papers beside ours, with standard errors. Without a name,
+list them.
+
+Every experiment consists of cells; each that is finished is stored, so that a run that was
+interrupted goes on where it stopped when the same command is given again. Pages (Markdown),
+tables (CSV) and figures (PNG) are written to --out. Data that are not at hand are downloaded."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subcommand."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments to run; none: list them")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+    parser.add_argument("--quick", action="store_true", help="a few seconds, to see that everything works")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of all randomness (default: 0)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("bagwise-results"),
+        metavar="FOLDER",
+        help="where results go (default: bagwise-results)",
+    )
+    parser.add_argument("--fresh", action="store_true", help="compute stored cells again")
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    """List the experiments, or run those named."""
+    from bagwise.experiments import all_experiments
+    from bagwise.experiments.framework import Settings
+
+    known = all_experiments()
+    if not arguments.names:
+        rows = [[e.name, e.title, f"{e.minutes:g}", "yes" if e.needs_data else ""] for e in known.values()]
+        screen.table(["name", "what it shows", "minutes\non 2 cores", "public\ndata"], rows, n_text=2)
+        screen.line("bagwise reproduce NAME [NAME ...] runs some of them; --quick tries them out.")
+        return 0
+    unknown = [name for name in arguments.names if name not in known]
+    if unknown:
+        raise CommandError(f"there is no experiment {unknown[0]!r}; there are {', '.join(known)}.")
+    if arguments.jobs == 0:
+        raise CommandError("--jobs is 0; expected a number of processes, or -1 for all cores.")
+    try:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"cannot write to {str(arguments.out)!r}: {error.strerror}.") from error
+    settings = Settings(quick=arguments.quick, seed=arguments.seed)
+    for name in dict.fromkeys(arguments.names):
+        _run_one(known[name], settings, arguments, screen)
+    return 0
+
+
+def _run_one(
+    experiment: Experiment, settings: Settings, arguments: argparse.Namespace, screen: Screen
+) -> None:
+    from bagwise.experiments.runner import cell_folder, run_experiment
+
+    _fetch(experiment)
+    n_cells = len(experiment.cells(settings))
+    screen.title(f"{experiment.name}: {experiment.title}")
+    shown = 0
+    stored = cell_folder(experiment, settings, arguments.out)
+    reports: list[Report] = []
+    try:
+        with screen.progress(n_cells) as begin:
+            begin("")
+
+            def on_cell(key: str, done: int, total: int) -> None:
+                nonlocal shown
+                while shown < done:  # what was stored before counts, too
+                    begin(key)
+                    shown += 1
+
+            page = run_experiment(
+                experiment,
+                settings,
+                out=arguments.out,
+                jobs=arguments.jobs,
+                fresh=arguments.fresh,
+                on_cell=on_cell,
+                on_report=reports.append,
+            )
+    except BaseException as stop:
+        if not isinstance(stop, Exception):  # Ctrl-C, in whatever guise
+            n_stored = len(list(stored.glob("*.json")))
+            screen.error(
+                f"{n_stored} of {n_cells} cells are finished and kept in {str(stored)!r}; the same command "
+                f"{'without --fresh ' if arguments.fresh else ''}goes on from there."
+            )
+        raise
+    for table in reports[0].tables:
+        header = list(table.rows[0])
+        screen.line(table.title)
+        screen.table(header, [[str(row[key]) for key in header] for row in table.rows])
+    screen.line(f"written: {page}")
+    screen.line()
+
+
+def _fetch(experiment: Experiment) -> None:
+    """Have the data at hand before processes are started, with one progress bar and one sentence."""
+    from bagwise.datasets._download import original_files
+
+    for dataset in experiment.needs_data:
+        try:
+            original_files(dataset)
+        except (OSError, ValueError) as error:
+            raise CommandError(error) from error
+
+
+COMMAND = Command(
+    name="reproduce",
+    summary="rerun the experiments of the papers",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+)

@@ -1,0 +1,221 @@
+"""All that the program writes: by rich on a terminal if it is installed, else as plain text."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+# Longer lines are hard to read; shorter terminals are respected.
+_WIDEST = 100
+# The columns of findings.
+_MARK, _TOPIC = 10, 19
+
+
+def make_screen() -> Screen:
+    """Choose the screen: rich where standard output is a terminal that can do it, else plain."""
+    try:
+        from rich.console import Console
+    except ImportError:
+        return Screen(sys.stdout)
+    # rich also knows FORCE_COLOR, NO_COLOR and terminals that are dumb.
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal or console.is_dumb_terminal:
+        return Screen(sys.stdout)
+    return RichScreen(console)
+
+
+class Screen:
+    """Plain text. Without a terminal there are no control characters, and lines are not wrapped.
+
+    Parameters
+    ----------
+    stream : text stream
+        Where to write.
+    """
+
+    def __init__(self, stream: TextIO):
+        self.stream = stream
+        self.is_terminal = stream.isatty()
+        columns = shutil.get_terminal_size().columns
+        self.width: int | None = min(columns, _WIDEST) if self.is_terminal else None
+
+    def line(self, text: str = "") -> None:
+        """Write one line as it is, never wrapped: paths stay whole."""
+        self._write(text + "\n")
+
+    def title(self, text: str) -> None:
+        """Write a title and an empty line."""
+        self.line(text)
+        self.line("=" * len(text))
+        self.line()
+
+    def paragraph(self, text: str) -> None:
+        """Write a paragraph and an empty line."""
+        self.line(textwrap.fill(text, self.width or _WIDEST))
+        self.line()
+
+    def finding(self, level: str, topic: str, text: str) -> None:
+        """Write one finding: a mark ("ok", "note" or "warning"), its topic, and a text."""
+        head = f"{level:<{_MARK}}{topic:<{_TOPIC}}"
+        if self.width is not None:
+            text = "\n".join(textwrap.wrap(text, max(20, self.width - len(head))))
+            text = text.replace("\n", "\n" + " " * len(head))
+        self.line(head + text)
+
+    def note(self, text: str) -> None:
+        """Write a remark."""
+        self.line(textwrap.fill(text, self.width or _WIDEST))
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, n_text: int = 1) -> None:
+        r"""Write a table and an empty line.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            The headings; ``\n`` makes them taller instead of wider. All empty: no heading.
+        rows : iterable of sequences of str
+            The cells.
+        n_text : int
+            How many of the first columns are text, set flush left; the others are numbers.
+        """
+        rows = [list(map(str, row)) for row in rows]
+        height = max(column.count("\n") for column in columns) + 1
+        # Short headings stand at the bottom, next to the rule.
+        heads = [[*[""] * height, *column.split("\n")][-height:] for column in columns]
+        headings = [list(line) for line in zip(*heads, strict=True)]
+        widths = [max(map(len, cells)) for cells in zip(*headings, *rows, strict=True)]
+
+        def set_line(cells: Sequence[str]) -> str:
+            sides = [str.ljust] * n_text + [str.rjust] * (len(cells) - n_text)
+            parts = (side(cell, w) for side, cell, w in zip(sides, cells, widths, strict=True))
+            return "  ".join(parts).rstrip()
+
+        if any(columns):
+            for heading in headings:
+                self.line(set_line(heading))
+            self.line("  ".join("-" * width for width in widths))
+        for row in rows:
+            self.line(set_line(row))
+        self.line()
+
+    @contextmanager
+    def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
+        """Show how far along one is, on a terminal only; gone when the block ends.
+
+        Gives a function to call with a short text when a step begins.
+        """
+        done = -1
+        widest = 0
+
+        def begin(text: str) -> None:
+            nonlocal done, widest
+            done += 1
+            line = f"{done:>4} of {n_steps}  {text}"
+            widest = max(widest, len(line))
+            if self.is_terminal:
+                self._write("\r" + line.ljust(widest))
+
+        try:
+            yield begin
+        finally:
+            if self.is_terminal:
+                self._write("\r" + " " * widest + "\r")
+
+    def error(self, text: str) -> None:
+        """Write a sentence to standard error."""
+        sys.stderr.write(f"bagwise: {text}\n")
+
+    def _write(self, text: str) -> None:
+        # Names of bags and columns may hold letters that the stream's encoding lacks.
+        encoding = getattr(self.stream, "encoding", None) or "utf-8"
+        self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        self.stream.flush()
+
+
+class RichScreen(Screen):
+    """A terminal, by rich.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to write.
+    """
+
+    _STYLES = {"ok": ("✓", "green"), "note": ("•", "cyan"), "warning": ("▲", "bold yellow")}
+
+    def __init__(self, console: Any):
+        super().__init__(console.file)
+        self.console = console
+        self.is_terminal = True
+        self.width = min(console.width, _WIDEST)
+
+    def line(self, text: str = "") -> None:
+        """Write one line as it is, never wrapped: paths stay whole."""
+        self.console.print(text, soft_wrap=True)
+
+    def title(self, text: str) -> None:
+        """Write a title and an empty line."""
+        self.console.print(text, style="bold")
+        self.line()
+
+    def paragraph(self, text: str) -> None:
+        """Write a paragraph and an empty line."""
+        self.console.print(text, width=self.width)
+        self.line()
+
+    def finding(self, level: str, topic: str, text: str) -> None:
+        """Write one finding: a mark ("ok", "note" or "warning"), its topic, and a text."""
+        from rich.table import Table
+        from rich.text import Text
+
+        mark, style = self._STYLES[level]
+        grid = Table.grid()
+        grid.add_column(width=_MARK)
+        grid.add_column(width=_TOPIC)
+        grid.add_column(overflow="fold")
+        body = "dim" if level == "ok" else ""
+        grid.add_row(Text(f"{mark} {level}", style), Text(topic, body or "bold"), Text(text, body))
+        self.console.print(grid, width=self.width)
+
+    def note(self, text: str) -> None:
+        """Write a remark."""
+        self.console.print(text, style="dim", width=self.width)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, n_text: int = 1) -> None:
+        """Write a table and an empty line: see `Screen.table`."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(
+            box=box.SIMPLE_HEAD if any(columns) else None,
+            show_header=any(columns),
+            show_edge=False,
+            pad_edge=False,
+            collapse_padding=True,
+        )
+        for i, column in enumerate(columns):
+            table.add_column(
+                Text(column),
+                justify="left" if i < n_text else "right",
+                style="cyan" if i == 0 else None,
+                vertical="bottom",
+            )
+        for row in rows:
+            table.add_row(*(Text(str(cell)) for cell in row))
+        self.console.print(table)
+        self.line()
+
+    @contextmanager
+    def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
+        """Show a progress bar, gone when the block ends: see `Screen.progress`."""
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+        with Progress(*columns, console=self.console, transient=True) as bar:
+            task = bar.add_task("", total=n_steps, completed=-1)
+            yield lambda text: bar.update(task, advance=1, description=text)
