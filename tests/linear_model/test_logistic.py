@@ -13,6 +13,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 import bagwise
 from bagwise import Bags, MILogisticRegression, Or, SoftMax, make_noisy_or_bags
 from bagwise.exceptions import ConvergenceWarning, PositiveClassWarning, VersionWarning
+from bagwise.linear_model.design import Design
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.testing import all_rules, enumerate_labels
 
@@ -23,7 +24,7 @@ def data():
 
 
 def tight(**parameters):
-    return MILogisticRegression(**{"tol": 1e-10, "random_state": 0, **parameters})
+    return MILogisticRegression(**{"l1_ratio": 0.0, "tol": 1e-10, "random_state": 0, **parameters})
 
 
 @pytest.mark.parametrize("alpha", [0.3, 10.0])
@@ -61,10 +62,17 @@ def test_gradient_and_curvature_agree_with_finite_differences(data, rule, fit_in
     bags, y = data.bags[:20], data.y[:20].astype(np.int8)
     rng = np.random.default_rng(0)
     weight = rng.uniform(0.5, 2.0, size=20)
-    problem = LinearBagProblem(
-        bags.instances, bags.offsets, y, weight, rule, alpha=0.7, fit_intercept=fit_intercept
+    design = Design(
+        np.array(bags.instances),
+        bags.offsets,
+        factor=rng.uniform(0.5, 2.0, size=4),
+        shift=rng.normal(size=4),
+        fit_intercept=fit_intercept,
     )
-    theta, v = rng.normal(size=(2, 4 + fit_intercept))
+    problem = LinearBagProblem(design, y, weight, rule, ridge=0.7)
+    theta, v = rng.normal(size=(2, 5))
+    if not fit_intercept:
+        theta[-1] = v[-1] = 0.0
     step = 1e-5
     ahead, back = (problem.value_and_gradient(theta + s * v) for s in (step, -step))
     _, gradient = problem.value_and_gradient(theta)
@@ -77,7 +85,7 @@ def test_gradient_and_curvature_agree_with_finite_differences(data, rule, fit_in
 
 @pytest.mark.parametrize("rule", ["or", "mean", "softmax", "geometric_mean"])
 def test_every_smooth_rule_reaches_a_stationary_point_without_rising(data, rule):
-    model = MILogisticRegression(rule, random_state=0).fit(data.bags, data.y)
+    model = MILogisticRegression(rule, l1_ratio=0.0, random_state=0).fit(data.bags, data.y)
     assert model.converged_
     assert (np.diff(model.objective_history_) <= 0).all()
     assert model.objective_ == min(model.objectives_)
@@ -85,7 +93,7 @@ def test_every_smooth_rule_reaches_a_stationary_point_without_rising(data, rule)
 
 
 def test_the_kinked_rule_max_is_fitted_too(data):
-    model = MILogisticRegression("max", max_iter=2000, random_state=0).fit(data.bags, data.y)
+    model = MILogisticRegression("max", l1_ratio=0.0, max_iter=2000, random_state=0).fit(data.bags, data.y)
     assert model.score(data.bags, data.y) > 0.7
     assert not hasattr(model, "posterior_instances")
 
@@ -94,7 +102,7 @@ def test_starts_differ_and_the_best_is_kept_where_there_are_local_optima():
     rng = np.random.default_rng(0)
     bags = Bags(rng.normal(size=(600, 20)), np.arange(0, 601, 10))
     y = np.arange(60) % 2
-    model = MILogisticRegression(alpha=0.1, n_init=8, random_state=0).fit(bags, y)
+    model = MILogisticRegression(alpha=0.1, l1_ratio=0.0, n_init=8, random_state=0).fit(bags, y)
     assert np.ptp(model.objectives_) > 1e-3
     assert model.objective_ == model.objectives_.min()
 
@@ -142,7 +150,7 @@ def test_sparse_instances_stay_sparse_and_give_the_dense_fit(scale):
 
 
 def test_warm_start_begins_where_the_last_fit_ended(data):
-    model = MILogisticRegression(warm_start=True, random_state=0).fit(data.bags, data.y)
+    model = MILogisticRegression(l1_ratio=0.0, warm_start=True, random_state=0).fit(data.bags, data.y)
     cold = model.n_iter_
     model.fit(data.bags, data.y)
     assert len(model.objectives_) == 1
@@ -205,7 +213,7 @@ def test_one_positive_bag_is_enough(data):
 
 def test_running_out_of_iterations_is_not_convergence(data):
     with pytest.warns(ConvergenceWarning, match=r"reached max_iter=1 before tol=1e-06; raise max_iter"):
-        model = MILogisticRegression(max_iter=1, random_state=0).fit(data.bags, data.y)
+        model = MILogisticRegression(l1_ratio=0.0, max_iter=1, random_state=0).fit(data.bags, data.y)
     assert not model.converged_
 
 
@@ -217,7 +225,7 @@ def test_warnings_point_at_the_line_that_called_fit(data):
 
 def test_verbose_reports_starts_and_iterations(data, caplog):
     with caplog.at_level(logging.INFO, logger="bagwise"):
-        MILogisticRegression(n_init=2, verbose=1, random_state=0).fit(data.bags, data.y)
+        MILogisticRegression(l1_ratio=0.0, n_init=2, verbose=1, random_state=0).fit(data.bags, data.y)
         assert [r.message for r in caplog.records][1].startswith(
             "MILogisticRegression: start 2 of 2: objective"
         )
@@ -244,7 +252,7 @@ def test_the_rule_given_is_left_alone_and_its_parameters_can_be_searched(data):
     [
         ({"rule": "xor"}, "The 'rule' parameter of MILogisticRegression must be"),
         ({"alpha": -1.0}, "The 'alpha' parameter"),
-        ({"l1_ratio": 0.5}, "l1_ratio=0.5 asks for an L1 penalty"),
+        ({"l1_ratio": 1.5}, "The 'l1_ratio' parameter"),
         ({"scale": "log"}, "The 'scale' parameter"),
         ({"n_init": 0}, "The 'n_init' parameter"),
     ],

@@ -6,38 +6,156 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from bagwise.base import (
     RULE_CONSTRAINT,
     SCALE_CONSTRAINT,
+    Training,
     WaistClassifier,
     affine_map,
     fit_scaler,
     validated_fit,
 )
+from bagwise.linear_model.design import Design
 from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.linear_model.search import search_l1, solve_null
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
-from bagwise.solvers.result import SolverResult, record_result
+from bagwise.solvers.prox_newton import minimize_l1
+from bagwise.solvers.result import SolverResult, Status, record_result
 from bagwise.solvers.smooth import minimize_smooth
+from bagwise.threads import blas_threads_for
+
+# Beyond this many spreads from zero, scaling is done on the instances and not in the parameters.
+_LARGEST_SHIFT = 1e4
 
 
-class MILogisticRegression(WaistClassifier):
+class LinearBagClassifier(WaistClassifier):
+    """What linear models with a bag rule share: the problem of a fit, the search, and the log-odds.
+
+    A subclass has the parameters `rule`, `l1_ratio`, `fit_intercept`, `scale`, `n_init`, `tol`, `max_iter`
+    and `verbose` of `MILogisticRegression`.
+    """
+
+    def _minimise(
+        self, training: Training, alpha: float, random_state, *, only_from=None, also_from=None
+    ) -> tuple[LinearBagProblem, list[SolverResult]]:
+        """Search for the best parameters at one penalty; sets ``scaler_`` and ``rule_``.
+
+        `only_from` and `also_from` are coefficients and an intercept on the original scale.
+        """
+        bags, y, weight = training
+        self.scaler_ = fit_scaler(self.scale, bags, weight)
+        self.rule_ = make_rule(self.rule).start(bags.offsets, y)
+        design = make_design(bags, self.scaler_, fit_intercept=self.fit_intercept)
+        total = weight.sum()
+        ridge, l1 = alpha * (1 - self.l1_ratio) / total, alpha * self.l1_ratio / total
+        problem = LinearBagProblem(design, y, weight, self.rule_, ridge=ridge)
+        reporter = Reporter(type(self).__name__, self.verbose)
+        rng = check_random_state(random_state)
+        results: list[SolverResult] = []
+        with blas_threads_for(bags.n_instances * bags.n_features):
+            for given in (only_from, also_from):
+                if given is not None:
+                    start = design.from_original(*given)
+                    results.append(self._solve(problem, start, l1, reporter))
+            if only_from is None:
+                results += self._search(problem, l1, rng, reporter)
+        for number, result in enumerate(results):
+            reporter.start(number, len(results), result)
+        return problem, [as_totals(result, problem.total) for result in results]
+
+    def _search(self, problem, l1: float, rng, reporter: Reporter) -> list[SolverResult]:
+        """Minimise from all starts, and give every end."""
+        if l1 > 0:
+            found = search_l1(
+                problem,
+                alpha=l1,
+                n_init=0 if problem.is_convex else self.n_init,
+                rng=rng,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                on_iteration=reporter.iteration,
+            )
+            return list(found)
+        results: list[SolverResult] = []
+        for start in self._starts(problem, rng):
+            results.append(self._solve(problem, start, l1, reporter))
+            if results[-1].status is Status.INTERRUPTED:
+                break
+        return results
+
+    def _solve(self, problem: LinearBagProblem, start, l1: float, reporter: Reporter) -> SolverResult:
+        """Minimise from one start."""
+        if l1 > 0:
+            return minimize_l1(
+                problem,
+                start,
+                alpha=l1,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                on_iteration=reporter.iteration,
+            )
+        return minimize_smooth(
+            problem.value_and_gradient,
+            start,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            hessian_product=problem.hessian_product if problem.rule.has_latent_labels else None,
+            has_kinks=not problem.rule.is_smooth,
+            on_iteration=reporter.iteration,
+        )
+
+    def _starts(self, problem: LinearBagProblem, rng) -> list[np.ndarray]:
+        """Choose starts without an L1 penalty: the model without features, then random ones around it."""
+        null = solve_null(problem, tol=self.tol, max_iter=self.max_iter).x
+        # Log-odds of standardised instances then vary by about one.
+        spread = 1.0 / np.sqrt(max(1, problem.n_features))
+        random = rng.normal(scale=spread, size=(self.n_init - 1, problem.n_features))
+        starts = np.tile(null, (self.n_init, 1))
+        starts[1:, :-1] = random
+        return list(starts[:1] if problem.is_convex else starts)
+
+    def _keep(self, problem: LinearBagProblem, best: SolverResult) -> None:
+        """Set the fitted attributes that describe the model."""
+        self.log_likelihood_ = problem.log_likelihood(best.x)
+        coef, intercept = problem.design.to_original(best.x)
+        self.coef_, self.intercept_ = coef[None, :], np.array([intercept])
+
+    @property
+    def _has_original_scale(self) -> bool:
+        """Whether coefficients are for the features as they came, not as a transformer made them."""
+        return affine_map(self.scaler_) is not None
+
+    def _log_odds(self, bags) -> np.ndarray:
+        X = bags.instances
+        if not self._has_original_scale:
+            X = self.scaler_.transform(X)
+        return X @ self.coef_[0] + self.intercept_[0]
+
+
+class MILogisticRegression(LinearBagClassifier):
     """Logistic regression of instances under a rule that makes bag labels of instance labels.
 
     An instance x is positive with log-odds ``eta = x . beta + b``; a rule turns the log-odds of a bag's
     instances into the probability of its label. The fit minimises ::
 
-        - sum_i w_i log P(y_i | eta_i1, ..., eta_im) + alpha / 2 * |beta|^2
+        - sum_i w_i log P(y_i | eta_i1, ..., eta_im)
+            + alpha * (l1_ratio |beta|_1 + (1 - l1_ratio) / 2 |beta|^2)
 
-    over bags i with weights w, on the scaled features, with a free intercept b. ``alpha`` is ``1 / C`` of
-    scikit-learn's `LogisticRegression`, which this is when every bag has one instance.
+    over bags i with weights w, on the scaled features, with a free intercept b. ``alpha`` is the paper's
+    lambda, and ``1 / C`` of scikit-learn's `LogisticRegression`, which this is when every bag has one
+    instance.
 
     Use it to learn which features make an instance positive, and how probable each instance is, from bag
-    labels alone. The default rule "or" says that a bag is positive if any of its instances is. Where the
-    boundary between positive and negative instances is not close to linear, give it better features.
+    labels alone. The default rule "or" says that a bag is positive if any of its instances is, and the
+    default penalty, the LASSO, leaves out features that do not help. Where the boundary between positive and
+    negative instances is not close to linear, give it better features. `MILogisticRegressionCV` chooses
+    alpha.
 
     Parameters
     ----------
@@ -46,19 +164,23 @@ class MILogisticRegression(WaistClassifier):
         `posterior_instances`; the other three only link instance probabilities to a bag probability.
     alpha : float, default=1.0
         Strength of the penalty; 0 is maximum likelihood.
-    l1_ratio : float, default=0.0
-        Share of the L1 norm in the penalty. Only 0, the ridge penalty, is available.
+    l1_ratio : float, default=1.0
+        Share of the L1 norm in the penalty: 1 is the LASSO, 0 ridge.
     fit_intercept : bool, default=True
-        Whether log-odds have an intercept.
+        Whether log-odds have an intercept. Without one, "standard" and "minmax" only divide.
     scale : {"standard", "minmax"}, transformer or None, default="standard"
-        How the instances are scaled before the fit; the penalty acts on the scaled features.
+        How the instances are scaled before the fit; the penalty acts on the scaled features. The scaling
+        by "standard" and "minmax" stays implicit: instances are not copied.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with those of the bags.
     n_init : int, default=5
-        Number of starts. The likelihood of bags has local optima; the first start is the model without
-        features, the others are random, and the best end is kept.
+        Number of random starts. The likelihood of bags has local optima. With an L1 penalty the fit follows a
+        short path down from the alpha at which features come in, with `n_init` random starts at each of its
+        eight steps and the best ten candidates carried on; without, the starts are the model without
+        features and `n_init - 1` random ones. The best end is kept. With bags of one instance the problem is
+        convex, and one start is enough.
     tol : float, default=1e-6
-        Converged when no entry of the objective's gradient, per unit of bag weight, is larger.
+        Converged when the optimality conditions hold up to this, per unit of bag weight.
     max_iter : int, default=200
         The most iterations of a start.
     warm_start : bool, default=False
@@ -92,10 +214,11 @@ class MILogisticRegression(WaistClassifier):
 
     Notes
     -----
-    An iteration costs a few products with the instance matrix. Rules with latent labels have exact
-    curvature and are fitted by a trust-region Newton method, links by L-BFGS; neither lets the objective
-    rise. The paper maximises the or-likelihood by EM; the optimum is the same, Newton's steps reach it in
-    fewer passes over the data.
+    An iteration costs a few products with the instance matrix. With an L1 penalty the steps are proximal
+    Newton ones on the features that matter; without, rules with latent labels are fitted by a trust-region
+    Newton method and links by L-BFGS. None lets the objective rise. The paper maximises the
+    or-likelihood by EM; the optimum is the same, Newton's steps reach it in fewer passes over the data.
+    Nothing is clipped: log-odds beyond +-700 are as exact as others.
 
     References
     ----------
@@ -133,7 +256,7 @@ class MILogisticRegression(WaistClassifier):
         rule="or",
         *,
         alpha=1.0,
-        l1_ratio=0.0,
+        l1_ratio=1.0,
         fit_intercept=True,
         scale="standard",
         class_weight=None,
@@ -174,93 +297,70 @@ class MILogisticRegression(WaistClassifier):
         -------
         self
         """
-        if self.l1_ratio != 0:
-            raise ValueError(
-                f"l1_ratio={self.l1_ratio!r} asks for an L1 penalty, which is not available; use l1_ratio=0."
-            )
-        bags, y, weight = self._read_training(X, y, sample_weight)
-        warm = self._warm_parameters(bags.n_features) if self.warm_start else None
-        self.scaler_ = fit_scaler(self.scale, bags, weight)
-        scaled = bags.instances if self.scaler_ is None else self.scaler_.transform(bags.instances)
-        self.rule_ = make_rule(self.rule).start(bags.offsets, y)
-        problem = LinearBagProblem(
-            scaled.astype(np.float64, copy=False),
-            bags.offsets,
-            y,
-            weight,
-            self.rule_,
-            alpha=self.alpha,
-            fit_intercept=self.fit_intercept,
-        )
-        starts = self._starts(problem) if warm is None else [self._to_scaled(*warm)]
-        reporter = Reporter(type(self).__name__, self.verbose)
-        results = []
-        for number, start in enumerate(starts):
-            results.append(_solve(problem, start, self.tol, self.max_iter, reporter.iteration))
-            reporter.start(number, len(starts), results[-1])
-        best = record_result(self, results)
-
-        coef, intercept = problem.split(best.x)
-        ridge = 0.5 * self.alpha * float(coef @ coef)
-        self.log_likelihood_ = ridge - best.value
-        factor, shift = affine_map(self.scaler_) or (1.0, 0.0)
-        self.coef_ = (coef * factor)[None, :]
-        self.intercept_ = np.atleast_1d(intercept + np.sum(coef * shift))
+        training = self._read_training(X, y, sample_weight)
+        n_features = training.bags.n_features
+        start = None
+        if self.warm_start and getattr(self, "coef_", np.empty((1, 0))).shape[1] == n_features:
+            start = self.coef_[0], self.intercept_[0]
+        problem, results = self._minimise(training, self.alpha, self.random_state, only_from=start)
+        self._keep(problem, record_result(self, results))
         return self
 
-    def _starts(self, problem: LinearBagProblem) -> list[np.ndarray]:
-        """Choose the starts: the best model without features, then random directions around it."""
-        n_features = problem.X.shape[1]
-        null = np.zeros(n_features + self.fit_intercept)
-        if self.fit_intercept:
-            without_features = LinearBagProblem(
-                np.empty((problem.X.shape[0], 0)),
-                problem.offsets,
-                problem.y,
-                problem.weight,
-                problem.rule,
-                alpha=0.0,
-            )
-            null[-1] = _solve(without_features, np.zeros(1), self.tol, self.max_iter).x[0]
-        # Log-odds of standardised instances then vary by about one.
-        spread = 1.0 / np.sqrt(max(1, n_features))
-        random = check_random_state(self.random_state).normal(
-            scale=spread, size=(self.n_init - 1, n_features)
-        )
-        starts = np.tile(null, (self.n_init, 1))
-        starts[1:, :n_features] = random
-        return list(starts)
+    def inference(self, X, y, sample_weight=None):
+        """Standard errors, Wald and likelihood-ratio tests of a maximum likelihood fit.
 
-    def _warm_parameters(self, n_features: int):
-        """Give the last fit's coefficients and intercept, if there was one on as many features."""
-        if not hasattr(self, "coef_") or self.coef_.shape[1] != n_features:
-            return None
-        return self.coef_[0], self.intercept_[0]
+        The covariance is the inverse of the observed information, in closed form (for rules whose Hessian
+        has one; else Fisher's). There is no table, but a sentence, where it is not positive definite.
 
-    def _to_scaled(self, coef: np.ndarray, intercept: float) -> np.ndarray:
-        """Express coefficients of the original scale in terms of the present scaler."""
-        factor, shift = affine_map(self.scaler_) or (1.0, 0.0)
-        coef = coef / factor
-        return np.append(coef, intercept - np.sum(coef * shift)) if self.fit_intercept else coef
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data of the fit.
 
-    def _log_odds(self, bags) -> np.ndarray:
-        X = bags.instances
-        if affine_map(self.scaler_) is None:
-            X = self.scaler_.transform(X)
-        return X @ self.coef_[0] + self.intercept_[0]
+        Returns
+        -------
+        Inference
+            Its `summary()` is a table as statsmodels prints it.
+
+        Examples
+        --------
+        >>> from bagwise import MILogisticRegression, make_noisy_or_bags
+        >>> data = make_noisy_or_bags(300, coef=[2.0, -2.0, 0.0], random_state=0)
+        >>> model = MILogisticRegression(alpha=0.0, random_state=0).fit(data.bags, data.y)
+        >>> (model.inference(data.bags, data.y).p_value < 0.05).tolist()
+        [True, True, True, False]
+        """
+        from bagwise.linear_model.inference import infer
+
+        check_is_fitted(self)
+        return infer(self, X, y, sample_weight)
 
 
-def _solve(problem: LinearBagProblem, start, tol, max_iter, on_iteration=None) -> SolverResult:
-    """Minimise from one start; values of the result are totals, not per unit of weight."""
-    total = problem.total
-    result = minimize_smooth(
-        problem.value_and_gradient,
-        start,
-        tol=tol,
-        max_iter=max_iter,
-        hessian_product=problem.hessian_product if problem.rule.has_latent_labels else None,
-        has_kinks=not problem.rule.is_smooth,
-        on_iteration=on_iteration and (lambda i, value: on_iteration(i, value * total)),
+def make_design(bags, scaler, *, fit_intercept: bool = True) -> Design:
+    """Set up the instances for a linear model; the scaling stays implicit wherever that loses no digits."""
+    affine = affine_map(scaler)
+    if affine is not None and not fit_intercept:
+        affine = affine[0], 0.0  # a shift of the features would be an intercept
+    X = bags.instances
+    # With a mean far beyond the spread, x * factor + shift would cancel: then the features are scaled first.
+    is_scaled = affine is None or np.abs(affine[1]).max(initial=0.0) > _LARGEST_SHIFT
+    if is_scaled:
+        X = scaler.transform(X)
+    X = X.astype(np.float64, copy=False)
+    if not sp.issparse(X):
+        X = np.ascontiguousarray(X)
+    factor, shift = affine or (1.0, 0.0)
+    return Design(
+        X,
+        bags.offsets,
+        factor=factor,
+        shift=shift,
+        is_scaled=is_scaled,
+        fit_intercept=fit_intercept,
     )
+
+
+def as_totals(result: SolverResult, total: float) -> SolverResult:
+    """Turn values per unit of weight into sums over the bags."""
     history = tuple(value * total for value in result.history)
     return replace(result, value=result.value * total, history=history)

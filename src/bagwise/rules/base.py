@@ -143,6 +143,30 @@ class Rule(BaseEstimator):
         positive, _ = self.gradient(log_odds, offsets, every_bag)
         return np.column_stack([negative, positive])
 
+    def curvature(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+        """Curvature of -log P(y_i): a diagonal and one outer product for every bag.
+
+        Parameters
+        ----------
+        log_odds : ndarray of shape (n_instances,)
+        offsets : ndarray of shape (n_bags + 1,)
+        y : ndarray of shape (n_bags,)
+
+        Returns
+        -------
+        diagonal, factor : ndarray of shape (n_instances,)
+            The block of a bag is diag(diagonal) + factor factor'. Rules whose Hessian has this form give it
+            exactly; it may be indefinite. The others give Fisher's information, P (1 - P) d d' with
+            d the gradient of log P(+) - log P(-), which is the Hessian on average and never indefinite.
+        """
+        log_odds, offsets, y = normalise(log_odds, offsets, y)
+        every_bag = np.ones(len(y), dtype=np.int8)
+        log_positive, by_positive = self.gradient(log_odds, offsets, every_bag)
+        log_negative, by_negative = self.gradient(log_odds, offsets, 0 * every_bag)
+        scale = np.exp(0.5 * (log_positive + log_negative)) * (y >= 0)
+        factor = (by_positive - by_negative) * np.repeat(scale, np.diff(offsets))
+        return np.zeros(len(log_odds)), factor
+
 
 class Link(Rule):
     """Base class of the rules without latent labels: log-likelihood and gradient only.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import expit, log_expit
 
 from bagwise.rules.base import Link, normalise
 
@@ -81,6 +82,20 @@ class GeometricMean(Link):
         from bagwise._numba.or_ import or_gradient
 
         return or_gradient(*normalise(log_odds, offsets, y), -1.0, True)
+
+    def curvature(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the exact Hessian of -log P(y): see `Rule.curvature`.
+
+        With the gradient g of the bag the diagonal is p_j g_j; a negative bag adds g g' / P(+), where
+        g_j = -(1 - p_j) P(+) / (m P(-)).
+        """
+        log_odds, offsets, y = normalise(log_odds, offsets, y)
+        sizes = np.diff(offsets)
+        log_likelihood, gradient = self.gradient(log_odds, offsets, y)
+        log_positive, _ = self.gradient(log_odds, offsets, np.ones_like(y))
+        scale = 0.5 * log_positive - log_likelihood - np.log(np.maximum(sizes, 1))
+        scale[y != 0] = -np.inf
+        return expit(log_odds) * gradient, np.exp(np.repeat(scale, sizes) + log_expit(-log_odds))
 
 
 class Max(Link):

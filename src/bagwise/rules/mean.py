@@ -87,3 +87,9 @@ class Mean(Rule):
         from bagwise._numba.mean import mean_hessian_product
 
         return mean_hessian_product(*normalise(log_odds, offsets, y, v))
+
+    def curvature(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the exact Hessian of -log P(y): see `Rule.curvature` and `hessian_product`."""
+        log_odds, offsets, y = normalise(log_odds, offsets, y)
+        _, gradient = self.gradient(log_odds, offsets, y)
+        return gradient * np.tanh(0.5 * log_odds), gradient  # 2 p - 1 = tanh(eta / 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit
 
 from bagwise.rules.base import Rule, RuleResult, normalise
 
@@ -87,3 +88,15 @@ class Or(Rule):
         from bagwise._numba.or_ import or_hessian_product
 
         return or_hessian_product(*normalise(log_odds, offsets, y, v))
+
+    def curvature(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the exact Hessian of -log P(y): see `Rule.curvature` and `hessian_product`."""
+        log_odds, offsets, y = normalise(log_odds, offsets, y)
+        found = self.estep(log_odds, offsets, y)
+        # exp(-s) of a positive bag, exact where either probability is tiny; nothing else has a factor.
+        negative = np.where(y == 1, -np.expm1(found.log_likelihood), 0.0)
+        each = np.repeat(negative, np.diff(offsets))
+        sigma, rest = expit(log_odds), expit(-log_odds)
+        is_negative = np.repeat(y == 0, np.diff(offsets))
+        diagonal = np.where(is_negative, sigma * rest, -each * found.posterior * rest)
+        return diagonal, np.sqrt(each) * found.posterior

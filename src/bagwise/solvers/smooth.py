@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize
 
-from bagwise.solvers.result import SolverResult, Status
+from bagwise.solvers.result import SolverResult, Status, rounding_tol
 
 
 def minimize_smooth(
@@ -89,7 +89,9 @@ def minimize_smooth(
     except KeyboardInterrupt:
         interrupted = True
     n_iter = len(watch.history) - 1
-    if watch.largest_gradient <= tol or watch.stalled:
+    # Where no step lowers the value and the gradient is that small, what is left is rounding.
+    exhausted = not interrupted and n_iter < max_iter and watch.largest_gradient <= rounding_tol(watch.value)
+    if watch.largest_gradient <= tol or watch.stalled or exhausted:
         status = Status.CONVERGED
     elif interrupted:
         status = Status.INTERRUPTED

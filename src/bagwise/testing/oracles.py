@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -84,6 +84,7 @@ def check_rule(rule, *, sizes=(1, 2, 3, 5), n_bags: int = 30, random_state: int 
     log_likelihood, gradient = rule.gradient(log_odds, offsets, unknown)
     assert not log_likelihood.any() and not gradient.any(), "an unknown label must say nothing"
 
+    _check_mean_curvature(rule, log_odds, offsets, log_proba)
     for y in (0, 1):
         labels = np.full(n_bags, y, dtype=np.int8)
         log_likelihood, gradient = rule.gradient(log_odds, offsets, labels)
@@ -105,6 +106,23 @@ def _check_by_differences(rule, log_odds, offsets, labels, gradient, step=1e-5) 
         slope = np.repeat((ahead - back) / (2 * step), np.diff(offsets))
         numeric[place == j] = slope[place == j]
     np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
+
+
+def _check_mean_curvature(rule, log_odds, offsets, log_proba) -> None:
+    """Averaged over the labels, the curvature of -log P is Fisher's information."""
+    matrices, information = {}, {}
+    for y in (0, 1):
+        labels = np.full(len(offsets) - 1, y, dtype=np.int8)
+        _, gradient = rule.gradient(log_odds, offsets, labels)
+        diagonal, factor = rule.curvature(log_odds, offsets, labels)
+        matrices[y] = [
+            np.diag(diagonal[a:b]) + np.outer(factor[a:b], factor[a:b]) for a, b in pairwise(offsets)
+        ]
+        information[y] = [np.outer(gradient[a:b], gradient[a:b]) for a, b in pairwise(offsets)]
+    for i, (negative, positive) in enumerate(np.exp(log_proba)):
+        mean = negative * matrices[0][i] + positive * matrices[1][i]
+        fisher = negative * information[0][i] + positive * information[1][i]
+        np.testing.assert_allclose(mean, fisher, rtol=1e-8, atol=1e-12)
 
 
 def _check_by_enumeration(rule, log_odds, offsets, y, gradient, v) -> None:

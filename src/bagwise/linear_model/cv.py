@@ -1,0 +1,205 @@
+"""Choosing the penalty: cross-validated deviance, BIC or AIC along the path."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from bagwise.base import Training, validated_fit
+from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
+from bagwise.linear_model.path import fit_path
+from bagwise.solvers.result import record_result
+
+
+class MILogisticRegressionCV(LinearBagClassifier):
+    """`MILogisticRegression` whose LASSO penalty is chosen on the data.
+
+    Along a path of penalties (`milr_path`) the one is taken that has the least
+
+    - "deviance": -2 log-likelihood of held-out bags, averaged over folds that are drawn once; or
+    - "bic": -2 log-likelihood + log(n_bags) * number of features in the model; "aic" with 2 for log(n_bags).
+      The intercept, always in the model, is not counted.
+
+    BIC needs one path, cross-validation one for every fold.
+
+    Parameters
+    ----------
+    rule, l1_ratio, fit_intercept, scale, class_weight, n_init, tol, max_iter, random_state, verbose
+        As in `MILogisticRegression`; `l1_ratio` must be positive. `random_state` also draws the folds.
+    alphas : int or array, default=20
+        The penalties, or how many on a logarithmic grid from the largest to `eps` times the largest.
+    eps : float, default=0.01
+        The end of that grid.
+    cv : int or splitter, default=10
+        Number of stratified folds of bags (fewer if a class has fewer bags), or any scikit-learn splitter.
+    criterion : {"deviance", "bic", "aic"}, default="deviance"
+        What is least at the chosen penalty.
+    one_se : bool, default=False
+        With "deviance": take the strongest penalty within one standard error of the least.
+    n_jobs : int or None, default=None
+        Folds computed at the same time, by threads.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen penalty.
+    alphas_ : array of shape (n_alphas,)
+        The penalties compared, falling.
+    criterion_path_ : array of shape (n_alphas,)
+        The criterion at each: mean deviance per bag, BIC or AIC.
+    deviances_ : array of shape (n_alphas, n_folds)
+        Deviance per held-out bag, if cross-validated.
+    path_ : MILRPath
+        The path on all bags.
+    coef_, intercept_, rule_, scaler_, classes_, objective_, objectives_, log_likelihood_, n_iter_, converged_
+        As in `MILogisticRegression`, fitted on all bags at `alpha_`.
+
+    Examples
+    --------
+    >>> from bagwise import MILogisticRegressionCV, make_noisy_or_bags
+    >>> data = make_noisy_or_bags(100, n_features=20, random_state=0)
+    >>> model = MILogisticRegressionCV(criterion="bic", random_state=0).fit(data.bags, data.y)
+    >>> model.alphas_.shape, bool(model.alpha_ < model.path_.alpha_max)
+    ((20,), True)
+    """
+
+    _parameter_constraints: dict = {
+        **MILogisticRegression._parameter_constraints,
+        "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "eps": [Interval(Real, 0, 1, closed="neither")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="right")],
+        "cv": ["cv_object"],
+        "criterion": [StrOptions({"deviance", "bic", "aic"})],
+        "one_se": ["boolean"],
+        "n_jobs": [None, Integral],
+    }
+    for _absent in ("alpha", "warm_start"):
+        _parameter_constraints.pop(_absent)
+
+    # Folds of weighted bags are not those of repeated ones.
+    _expected_failed_checks = {
+        "check_sample_weight_equivalence_on_dense_data": "folds of weighted and of repeated bags differ",
+        "check_sample_weight_equivalence_on_sparse_data": "folds of weighted and of repeated bags differ",
+        "weight_is_repetition": "folds of weighted and of repeated bags differ",
+        "bag_order_is_irrelevant": "the folds follow the order of the bags",
+    }
+    _example_parameters = {"alphas": 6, "cv": 3, "n_init": 1}
+
+    def __init__(
+        self,
+        rule="or",
+        *,
+        alphas=20,
+        eps=0.01,
+        l1_ratio=1.0,
+        cv=10,
+        criterion="deviance",
+        one_se=False,
+        fit_intercept=True,
+        scale="standard",
+        class_weight=None,
+        n_init=5,
+        tol=1e-6,
+        max_iter=200,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.rule = rule
+        self.alphas = alphas
+        self.eps = eps
+        self.l1_ratio = l1_ratio
+        self.cv = cv
+        self.criterion = criterion
+        self.one_se = one_se
+        self.fit_intercept = fit_intercept
+        self.scale = scale
+        self.class_weight = class_weight
+        self.n_init = n_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @validated_fit
+    def fit(self, X, y, sample_weight=None):
+        """Choose the penalty and fit on all bags.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+            The training bags.
+        y : array of shape (n_bags,)
+            Two classes; the one that sorts last is the positive class.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags, in training and in the held-out deviance.
+
+        Returns
+        -------
+        self
+        """
+        training = self._read_training(X, y, sample_weight)
+        rng = check_random_state(self.random_state)
+        folds_seed, search_seed = rng.randint(np.iinfo(np.int32).max, size=2)
+        self.path_ = fit_path(self, training, alphas=self.alphas, eps=self.eps)
+        # Penalties beyond the largest are there to look at; the choice is made on the grid.
+        inside = self.path_.alphas <= max(self.path_.alpha_max * (1 + 1e-8), self.path_.alphas[-1])
+        self.alphas_ = self.path_.alphas[inside] if isinstance(self.alphas, Integral) else self.path_.alphas
+        if self.criterion == "deviance":
+            self.deviances_ = self._held_out_deviances(training, int(folds_seed))
+            self.criterion_path_ = self.deviances_.mean(axis=1)
+        else:
+            each = np.log(len(training.bags)) if self.criterion == "bic" else 2.0
+            chosen = np.isin(self.path_.alphas, self.alphas_)
+            deviance = -2.0 * self.path_.log_likelihoods[chosen]
+            self.criterion_path_ = deviance + each * self.path_.n_nonzero[chosen]
+        self.alpha_ = float(self.alphas_[self._choose()])
+        at = int(np.argmin(np.abs(self.path_.alphas - self.alpha_)))
+        start = self.path_.coefs[at], self.path_.intercepts[at]
+        problem, results = self._minimise(training, self.alpha_, int(search_seed), also_from=start)
+        self._keep(problem, record_result(self, results))
+        return self
+
+    def _choose(self) -> int:
+        best = int(np.argmin(self.criterion_path_))
+        if not (self.one_se and self.criterion == "deviance"):
+            return best
+        n_folds = self.deviances_.shape[1]
+        error = self.deviances_[best].std(ddof=1) / np.sqrt(n_folds)
+        return int(np.argmax(self.criterion_path_ <= self.criterion_path_[best] + error))
+
+    def _held_out_deviances(self, training: Training, seed: int) -> np.ndarray:
+        bags, y, _ = training
+        cv = self.cv
+        if isinstance(cv, Integral):
+            rarest = int(np.bincount(y, minlength=2).min())
+            if rarest < 2:
+                raise ValueError(
+                    "cross-validation needs at least two bags of each class; one class has a single bag. "
+                    'Use criterion="bic", which needs no folds.'
+                )
+            cv = StratifiedKFold(min(int(cv), rarest), shuffle=True, random_state=seed)
+        splits = check_cv(cv, y, classifier=True).split(bags, y)
+        columns = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._fold)(training, train, test) for train, test in splits
+        )
+        return np.column_stack(columns)
+
+    def _fold(self, training: Training, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+        """Deviance per held-out bag at every alpha, for one fold."""
+        bags, y, weight = training
+        path = fit_path(
+            self, Training(bags[train], y[train], weight[train]), alphas=self.alphas_, both_ways=False
+        )
+        held, labels, weights = bags[test], y[test], weight[test]
+        deviances = []
+        for log_odds in path.log_odds(held.instances).T:
+            log_likelihood, _ = path.rule.gradient(log_odds, held.offsets, labels)
+            deviances.append(-2.0 * (weights @ log_likelihood) / weights.sum())
+        return np.array(deviances)

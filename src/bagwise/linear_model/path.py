@@ -1,0 +1,220 @@
+"""The LASSO path of a multiple-instance logistic regression: down from the null model, and back up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from bagwise.base import affine_map, fit_scaler
+from bagwise.linear_model.logistic import MILogisticRegression, make_design
+from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.linear_model.search import largest_alpha, solve_null
+from bagwise.rules import Rule, make_rule
+from bagwise.solvers.prox_newton import L1Result, minimize_l1
+from bagwise.threads import blas_threads_for
+
+# How far the way back up may go on beyond the largest alpha, in steps of the grid.
+_MOST_STEPS_BEYOND = 100
+
+
+@dataclass(frozen=True)
+class MILRPath:
+    """Solutions along a grid of penalties, strongest first.
+
+    Attributes
+    ----------
+    alphas : array of shape (n_alphas,)
+        The penalties, falling.
+    coefs : array of shape (n_alphas, n_features)
+        Coefficients on the original scale of the features.
+    intercepts, objectives, log_likelihoods : arrays of shape (n_alphas,)
+        Intercepts on that scale; what is minimised; the log-likelihood of the bags alone.
+    kkt : array of shape (n_alphas,)
+        The largest violation of the optimality conditions, per unit of bag weight.
+    n_iter : array of shape (n_alphas,)
+        Newton steps.
+    from_below : array of bool, shape (n_alphas,)
+        Whether the way back up has found the better solution.
+    alpha_max : float
+        The exact penalty at which the model without features stops being stationary on the way down.
+    rule : Rule
+        The rule of the fits.
+    scaler : transformer or None
+        The fitted `scale`.
+    """
+
+    alphas: np.ndarray
+    coefs: np.ndarray
+    intercepts: np.ndarray
+    objectives: np.ndarray
+    log_likelihoods: np.ndarray
+    kkt: np.ndarray
+    n_iter: np.ndarray
+    from_below: np.ndarray
+    alpha_max: float
+    rule: Rule
+    scaler: Any
+
+    @property
+    def n_nonzero(self) -> np.ndarray:
+        """The number of features in the model, for each alpha."""
+        return (self.coefs != 0).sum(axis=1)
+
+    def log_odds(self, instances) -> np.ndarray:
+        """Log-odds of instances at every alpha: shape (n_instances, n_alphas)."""
+        if affine_map(self.scaler) is None:
+            instances = self.scaler.transform(instances)
+        return instances @ self.coefs.T + self.intercepts
+
+
+def milr_path(
+    X,
+    y,
+    *,
+    rule="or",
+    alphas=20,
+    eps: float = 0.01,
+    l1_ratio: float = 1.0,
+    fit_intercept: bool = True,
+    scale="standard",
+    class_weight=None,
+    sample_weight=None,
+    both_ways: bool = True,
+    tol: float = 1e-6,
+    max_iter: int = 200,
+) -> MILRPath:
+    """Fit `MILogisticRegression` along a grid of penalties, each from the solution of the last.
+
+    The way down starts at the exact largest alpha with the model without features. The bag likelihood is not
+    concave, and a solution that the way down reaches late may have been better long before: so the path
+    comes back up, goes on beyond the largest alpha until no feature is left, and keeps the better objective
+    at every alpha.
+
+    Parameters
+    ----------
+    X, y, rule, l1_ratio, fit_intercept, scale, class_weight, sample_weight, tol, max_iter
+        As in `MILogisticRegression` and its `fit`; `l1_ratio` must be positive.
+    alphas : int or array, default=20
+        The penalties, or how many on a logarithmic grid from the largest to `eps` times the largest.
+    eps : float, default=0.01
+        The end of that grid.
+    both_ways : bool, default=True
+        Whether to come back up. Bags of one instance make a convex problem: there it is never needed.
+
+    Returns
+    -------
+    MILRPath
+        Where the grid is of its own making, alphas above `alpha_max` come first, if the way up has found
+        something better than the model without features there.
+
+    Examples
+    --------
+    >>> from bagwise import make_noisy_or_bags, milr_path
+    >>> data = make_noisy_or_bags(100, coef=[2.0, -2.0, 0.0, 0.0], random_state=0)
+    >>> path = milr_path(data.bags, data.y, alphas=10)
+    >>> path.coefs.shape[1], bool(path.n_nonzero[0] <= path.n_nonzero[-1])
+    (4, True)
+    """
+    model = MILogisticRegression(
+        rule,
+        l1_ratio=l1_ratio,
+        fit_intercept=fit_intercept,
+        scale=scale,
+        class_weight=class_weight,
+        tol=tol,
+        max_iter=max_iter,
+    )
+    model._validate_params()
+    training = model._read_training(X, y, sample_weight)
+    return fit_path(model, training, alphas=alphas, eps=eps, both_ways=both_ways)
+
+
+def fit_path(model, training, *, alphas, eps: float = 0.01, both_ways: bool = True) -> MILRPath:
+    """Compute the path for a model's parameters on data that has been read."""
+    bags, y, weight = training
+    if not model.l1_ratio > 0:
+        raise ValueError(f"a path needs an L1 penalty; l1_ratio must be positive, got {model.l1_ratio!r}.")
+    scaler = fit_scaler(model.scale, bags, weight)
+    rule = make_rule(model.rule).start(bags.offsets, y)
+    design = make_design(bags, scaler, fit_intercept=model.fit_intercept)
+    problem = LinearBagProblem(design, y, weight, rule)
+    with blas_threads_for(bags.n_instances * bags.n_features):
+        walk = _Walk(problem, model.l1_ratio, model.tol, model.max_iter)
+        grid, is_own = _make_grid(alphas, eps, walk.alpha_max)
+        down = walk.along(grid, walk.null.x)
+        up = walk.along(grid[::-1], down[-1].x)[::-1] if both_ways and not problem.is_convex else down
+        beyond = walk.beyond(grid, up[0].x) if is_own and up is not down else []
+    kept = [min(pair, key=lambda r: r.value) for pair in zip(down, up, strict=True)]
+    better = [b for b in beyond if b[1].value < walk.null.value]
+    alphas_out = np.array([alpha for alpha, _ in better[::-1]] + list(grid))
+    results = [result for _, result in better[::-1]] + kept
+    from_below = [True] * len(better) + [k is not d for k, d in zip(kept, down, strict=True)]
+    originals = [design.to_original(r.x) for r in results]
+    return MILRPath(
+        alphas=alphas_out,
+        coefs=np.array([coef for coef, _ in originals]),
+        intercepts=np.array([intercept for _, intercept in originals]),
+        objectives=np.array([r.value for r in results]) * problem.total,
+        log_likelihoods=np.array([problem.log_likelihood(r.x) for r in results]),
+        kkt=np.array([r.kkt for r in results]),
+        n_iter=np.array([r.n_iter for r in results]),
+        from_below=np.array(from_below),
+        alpha_max=walk.alpha_max,
+        rule=rule,
+        scaler=scaler,
+    )
+
+
+class _Walk:
+    """Solves at one alpha after the other, each from the last solution."""
+
+    def __init__(self, problem: LinearBagProblem, l1_ratio: float, tol: float, max_iter: int):
+        self.problem = problem
+        self.l1_ratio = l1_ratio
+        self.tol = tol
+        self.max_iter = max_iter
+        # Tighter than the path, so that the largest alpha is exact.
+        self.null = solve_null(problem, tol=1e-3 * tol, max_iter=max_iter)
+        self.alpha_max = largest_alpha(self.null) * problem.total / l1_ratio
+
+    def solve(self, alpha: float, start: np.ndarray) -> L1Result:
+        alpha = alpha / self.problem.total
+        self.problem.ridge = alpha * (1 - self.l1_ratio)
+        return minimize_l1(
+            self.problem, start, alpha=alpha * self.l1_ratio, tol=self.tol, max_iter=self.max_iter
+        )
+
+    def along(self, alphas, start: np.ndarray) -> list[L1Result]:
+        results = []
+        for alpha in alphas:
+            results.append(self.solve(alpha, start))
+            start = results[-1].x
+        return results
+
+    def beyond(self, grid, start: np.ndarray) -> list[tuple[float, L1Result]]:
+        """Go on upward from the top of the grid, step by step, until no feature is left."""
+        ratio = grid[0] / grid[1] if len(grid) > 1 else 1.25
+        found: list[tuple[float, L1Result]] = []
+        alpha = grid[0]
+        while start[:-1].any() and len(found) < _MOST_STEPS_BEYOND:
+            alpha *= ratio
+            found.append((alpha, self.solve(alpha, start)))
+            start = found[-1][1].x
+        return found
+
+
+def _make_grid(alphas, eps: float, alpha_max: float) -> tuple[np.ndarray, bool]:
+    """Give falling alphas, and whether they are of our own making."""
+    if isinstance(alphas, Integral):
+        if alphas < 1 or not 0 < eps < 1:
+            raise ValueError(f"alphas must be at least 1 and eps between 0 and 1; got {alphas} and {eps}.")
+        # At the largest alpha itself rounding must not let a feature in.
+        top = alpha_max * (1 + 1e-9)
+        return (np.geomspace(top, eps * top, int(alphas)) if alpha_max > 0 else np.ones(int(alphas))), True
+    grid = np.sort(np.asarray(alphas, dtype=float))[::-1]
+    if grid.ndim != 1 or len(grid) == 0 or not (np.isfinite(grid).all() and grid[-1] > 0):
+        raise ValueError(f"alphas must be a number of penalties or positive penalties; got {alphas!r}.")
+    return grid, False

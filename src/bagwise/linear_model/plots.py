@@ -1,0 +1,172 @@
+"""Pictures of a path, of the choice of a penalty, and of odds ratios. Each returns a matplotlib Figure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bagwise.linear_model.inference import Inference
+from bagwise.linear_model.path import MILRPath
+
+_ACTIVE, _QUIET, _CHOSEN = "#c0392b", "#7f9bb3", "#2c3e50"
+
+
+def _figure(width: float, height: float):
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("pictures need matplotlib: pip install 'bagwise[plot]'") from None
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def plot_path(path: MILRPath, *, feature_names=None, alpha: float | None = None, highlight=None, n_names=8):
+    """Draw how coefficients grow as the penalty falls.
+
+    Parameters
+    ----------
+    path : MILRPath
+        From `milr_path`, or the `path_` of a `MILogisticRegressionCV`.
+    feature_names : sequence of str, optional
+        Names of the features; numbers by default.
+    alpha : float, optional
+        The penalty chosen, drawn as a line.
+    highlight : array of bool, optional
+        Features drawn in red, such as those that truly matter; by default those in the model at `alpha`.
+    n_names : int, default=8
+        How many of the largest coefficients are named at the right.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from bagwise import make_noisy_or_bags, milr_path, plot_path
+    >>> data = make_noisy_or_bags(60, random_state=0)
+    >>> type(plot_path(milr_path(data.bags, data.y, alphas=5))).__name__
+    'Figure'
+    """
+    n_features = path.coefs.shape[1]
+    names = [f"x{i}" for i in range(n_features)] if feature_names is None else list(map(str, feature_names))
+    if len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} names but the path has {n_features} features.")
+    if highlight is None:
+        at = len(path.alphas) - 1 if alpha is None else int(np.argmin(np.abs(path.alphas - alpha)))
+        highlight = path.coefs[at] != 0
+    figure, axes = _figure(7.5, 4.5)
+    for k in np.argsort(highlight, kind="stable"):  # what matters is drawn on top
+        axes.plot(
+            path.alphas,
+            path.coefs[:, k],
+            color=_ACTIVE if highlight[k] else _QUIET,
+            linewidth=1.6 if highlight[k] else 0.8,
+            alpha=1.0 if highlight[k] else 0.6,
+        )
+    axes.axhline(0.0, color="black", linewidth=0.6)
+    if alpha is not None:
+        axes.axvline(alpha, color=_CHOSEN, linewidth=1.0, linestyle="--")
+        axes.annotate(
+            f"chosen: {alpha:.3g}", (alpha, 1.0), xycoords=("data", "axes fraction"), xytext=(4, -2),
+            textcoords="offset points", va="top", color=_CHOSEN, fontsize=9,
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.invert_xaxis()
+    _name_ends(axes, path, names, n_names)
+    axes.set_xlabel("penalty alpha (falling)")
+    axes.set_ylabel("coefficient")
+    return figure
+
+
+def _name_ends(axes, path: MILRPath, names, n_names: int) -> None:
+    """Write the names of the largest coefficients beside their ends, none over another."""
+    ends = path.coefs[-1]
+    largest = [k for k in np.argsort(-np.abs(ends))[:n_names] if ends[k] != 0]
+    low, high = axes.get_ylim()
+    gap, last = 0.045 * (high - low), -np.inf
+    for k in sorted(largest, key=lambda k: ends[k]):
+        last = max(ends[k], last + gap)
+        axes.annotate(
+            names[k], (path.alphas[-1], ends[k]), xytext=(1.02, last), textcoords=("axes fraction", "data"),
+            va="center", fontsize=9, annotation_clip=False,
+        )  # fmt: skip
+
+
+def plot_cv(model):
+    """Draw the criterion along the path of a fitted `MILogisticRegressionCV`, with errors over folds.
+
+    Parameters
+    ----------
+    model : fitted MILogisticRegressionCV
+        By cross-validation the bars are one standard error over the folds; BIC and AIC have none.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from bagwise import MILogisticRegressionCV, make_noisy_or_bags, plot_cv
+    >>> data = make_noisy_or_bags(60, random_state=0)
+    >>> model = MILogisticRegressionCV(alphas=5, cv=3, n_init=1, random_state=0).fit(data.bags, data.y)
+    >>> type(plot_cv(model)).__name__
+    'Figure'
+    """
+    figure, axes = _figure(7.0, 4.5)
+    if model.criterion == "deviance":
+        error = model.deviances_.std(axis=1, ddof=1) / np.sqrt(model.deviances_.shape[1])
+        axes.fill_between(
+            model.alphas_, model.criterion_path_ - error, model.criterion_path_ + error,
+            color=_QUIET, alpha=0.3, linewidth=0, label="one standard error",
+        )  # fmt: skip
+    label = {"deviance": "mean deviance of a held-out bag", "bic": "BIC", "aic": "AIC"}[model.criterion]
+    axes.plot(model.alphas_, model.criterion_path_, color=_ACTIVE, marker="o", markersize=3.5, label=label)
+    axes.axvline(
+        model.alpha_, color=_CHOSEN, linewidth=1.0, linestyle="--", label=f"chosen: {model.alpha_:.3g}"
+    )
+    axes.set_xscale("log")
+    axes.invert_xaxis()
+    axes.set_xlabel("penalty alpha (falling)")
+    axes.set_ylabel(label)
+    axes.legend(frameon=False)
+    return figure
+
+
+def plot_odds_ratios(inference: Inference, *, level: float = 0.95):
+    """Draw a forest plot: the odds ratio of every feature with its confidence interval.
+
+    Parameters
+    ----------
+    inference : Inference
+        From `MILogisticRegression.inference`.
+    level : float, default=0.95
+        The level of the intervals.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from bagwise import MILogisticRegression, make_noisy_or_bags, plot_odds_ratios
+    >>> data = make_noisy_or_bags(100, random_state=0)
+    >>> model = MILogisticRegression(alpha=0.0, random_state=0).fit(data.bags, data.y)
+    >>> type(plot_odds_ratios(model.inference(data.bags, data.y))).__name__
+    'Figure'
+    """
+    shown = [i for i, name in enumerate(inference.names) if name != "(intercept)"]
+    ratios = inference.odds_ratios(level)[shown]
+    names = [inference.names[i] for i in shown]
+    figure, axes = _figure(6.5, 1.2 + 0.38 * len(names))
+    place = np.arange(len(names))[::-1]
+    sure = (ratios[:, 1] > 1) | (ratios[:, 2] < 1)
+    colors = [_ACTIVE if s else _QUIET for s in sure]
+    axes.hlines(place, ratios[:, 1], ratios[:, 2], color=colors, linewidth=2.0)
+    axes.scatter(ratios[:, 0], place, color=colors, s=36, zorder=3)
+    axes.axvline(1.0, color="black", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_yticks(place, names)
+    axes.set_ylim(-0.7, len(names) - 0.3)
+    axes.set_xlabel(f"odds ratio per unit, with {100 * level:g} % interval")
+    return figure

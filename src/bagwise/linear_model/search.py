@@ -1,0 +1,82 @@
+"""Search for the best optimum of an L1 problem with many: a warm path of several candidates at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.solvers.prox_newton import L1Result, minimize_l1
+from bagwise.solvers.result import Status
+
+# Steps of the warm path, candidates carried from one to the next, and features of a random start. On noisy-or
+# problems of 100 bags x 3 x 100 features this reaches the best of 100 random starts within 0.1 %.
+_STEPS, _CARRIED, _SCREENED = 8, 10, 100
+_ALIKE = 1e-5
+
+
+def solve_null(problem: LinearBagProblem, *, tol: float, max_iter: int) -> L1Result:
+    """Fit the intercept alone; the gradient there says from which alpha on features come in."""
+    start = np.zeros(problem.n_features + 1)
+    # No coefficient leaves zero under an infinite penalty.
+    return minimize_l1(problem, start, alpha=np.inf, tol=tol, max_iter=max_iter)
+
+
+def largest_alpha(null: L1Result) -> float:
+    """The exact alpha at which the model without features stops being stationary."""
+    return float(np.abs(null.gradient[:-1]).max(initial=0.0))
+
+
+def search_l1(
+    problem: LinearBagProblem,
+    *,
+    alpha: float,
+    n_init: int,
+    rng: np.random.RandomState,
+    tol: float,
+    max_iter: int,
+    on_iteration: Callable[[int, float], None] | None = None,
+) -> list[L1Result]:
+    """Look for the best optimum at one alpha; give the candidates at the end, best first.
+
+    A path of a few alphas leads from the largest down to the one asked for. At each, the candidates of the
+    last (at first the model without features) are warm starts, `n_init` random ones on the features with the
+    largest gradients come in, and the best that differ are carried on. Basins that are good at one alpha are
+    good at the next, so random starts at all steps work together; where there is one optimum, one is carried.
+    """
+    null = solve_null(problem, tol=tol, max_iter=max_iter)
+    top = largest_alpha(null)
+    screened = np.argsort(-np.abs(null.gradient[:-1]), kind="stable")[:_SCREENED]
+    path = [alpha] if alpha >= top or problem.is_convex else np.geomspace(top, alpha, _STEPS)
+    candidates = [null.x]
+    results: list[L1Result] = []
+    for step in path:
+        draws = rng.normal(scale=0.3, size=(n_init, len(screened)))
+        starts = [*candidates, *(_random_start(null.x, screened, draw) for draw in draws)]
+        results = []
+        for start in starts:
+            result = minimize_l1(
+                problem, start, alpha=step, tol=tol, max_iter=max_iter, on_iteration=on_iteration
+            )
+            results.append(result)
+            if result.status is Status.INTERRUPTED and results:
+                return _distinct([r for r in results if r.status is not Status.INTERRUPTED] or results)
+        results = _distinct(results)
+        candidates = [result.x for result in results[:_CARRIED]]
+    return results
+
+
+def _random_start(null: np.ndarray, screened: np.ndarray, draw: np.ndarray) -> np.ndarray:
+    start = null.copy()
+    start[screened] = draw
+    return start
+
+
+def _distinct(results: list[L1Result]) -> list[L1Result]:
+    """Sort by value, best first, and leave out those that end at the same one."""
+    kept: list[L1Result] = []
+    for result in sorted(results, key=lambda r: r.value):
+        if not kept or result.value - kept[-1].value > _ALIKE * abs(kept[-1].value):
+            kept.append(result)
+    return kept

@@ -1,0 +1,24 @@
+"""One BLAS thread where more would only wait for each other."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+
+# Below this many numbers in the instance matrix, products are too short to be shared out. On a busy machine
+# with two cores, threads that spin for each other made a fit on 300 x 100 numbers a hundred times slower.
+_WORTH_SHARING = 2_000_000
+
+
+@cache
+def _controller():
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def blas_threads_for(size: int) -> AbstractContextManager:
+    """Limit BLAS to one thread while working on `size` numbers, if they are few."""
+    if size >= _WORTH_SHARING:
+        return nullcontext()
+    return _controller().limit(limits=1, user_api="blas")

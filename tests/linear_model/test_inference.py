@@ -1,0 +1,196 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+
+from bagwise import (
+    Bags,
+    MILogisticRegression,
+    MILogisticRegressionCV,
+    forward_selection,
+    make_noisy_or_bags,
+    milr_path,
+    plot_cv,
+    plot_odds_ratios,
+    plot_path,
+    rate_change,
+    refit_selected,
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_noisy_or_bags(150, size=3, coef=[1.5, -1.5, 0.0], random_state=0)
+
+
+def maximum_likelihood(**parameters):
+    return MILogisticRegression(alpha=0.0, tol=1e-9, random_state=0, **parameters)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("scale", ["standard", "minmax", None])
+def test_bags_of_one_instance_give_the_table_of_statsmodels(data, fit_intercept, scale):
+    X, y = data.bags.instances * [1.0, 10.0, 0.1] + [0.0, 5.0, 0.0], data.instance_y
+    model = maximum_likelihood(fit_intercept=fit_intercept, scale=scale).fit(X, y)
+    ours = model.inference(X, y)
+    theirs = sm.Logit(y, sm.add_constant(X) if fit_intercept else X).fit(disp=0, tol=1e-12)
+    np.testing.assert_allclose(ours.coef, theirs.params, rtol=1e-6)
+    np.testing.assert_allclose(ours.se, theirs.bse, rtol=1e-6)
+    np.testing.assert_allclose(ours.z, theirs.tvalues, rtol=1e-5)
+    np.testing.assert_allclose(ours.p_value, theirs.pvalues, rtol=1e-4, atol=1e-12)
+    np.testing.assert_allclose(ours.confidence_interval(), theirs.conf_int(), rtol=1e-5)
+    assert ours.log_likelihood == pytest.approx(theirs.llf)
+    if fit_intercept:
+        assert ours.lr_statistic == pytest.approx(theirs.llr)
+        assert ours.lr_p_value == pytest.approx(theirs.llr_pvalue, rel=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["or", "mean", "geometric_mean"])
+def test_the_information_is_the_second_difference_of_the_log_likelihood(data, rule):
+    model = maximum_likelihood(rule=rule).fit(data.bags, data.y)
+    theta = np.append(model.intercept_, model.coef_)
+    covariance = model.inference(data.bags, data.y).covariance
+
+    def log_likelihood(t):
+        log_odds = data.bags.instances @ t[1:] + t[0]
+        return model.rule_.gradient(log_odds, data.bags.offsets, data.y)[0].sum()
+
+    step = 1e-3 * np.sqrt(np.diagonal(covariance))
+    hessian = np.empty((4, 4))
+    for i, a in enumerate(np.diag(step)):
+        for j, b in enumerate(np.diag(step)):
+            four = [log_likelihood(theta + s * a + t * b) for s in (1, -1) for t in (1, -1)]
+            hessian[i, j] = (four[0] - four[1] - four[2] + four[3]) / (4 * step[i] * step[j])
+    np.testing.assert_allclose(covariance, np.linalg.inv(-hessian), rtol=1e-2)
+
+
+def test_a_covariate_without_information_is_met_by_a_sentence(data):
+    collinear = data.bags.with_instances(np.hstack([data.bags.instances, data.bags.instances[:, :1]]))
+    model = maximum_likelihood(n_init=1).fit(collinear, data.y)
+    found = model.inference(collinear, data.y)
+    assert found.se is None and "not positive definite" in found.message
+    assert found.summary().endswith(found.message)
+    with pytest.raises(ValueError, match="there are no standard errors"):
+        found.confidence_interval()
+
+
+def test_a_penalised_model_has_no_standard_errors(data):
+    model = MILogisticRegression(alpha=1.0, random_state=0).fit(data.bags, data.y)
+    with pytest.raises(ValueError, match=r"alpha=1\.0: a penalty biases coefficients"):
+        model.inference(data.bags, data.y)
+
+
+def test_the_summary_names_features_and_the_frame_holds_the_same(data):
+    named = Bags(data.bags.instances, data.bags.offsets, feature_names=["width", "height", "noise"])
+    found = maximum_likelihood().fit(named, data.y).inference(named, data.y)
+    text = found.summary()
+    rows = [line.split()[0] for line in text.splitlines() if line[:1].isalpha() or line.startswith("(")]
+    assert {"(intercept)", "width", "height", "noise"} <= set(rows)
+    assert f"{found.coef[1]:.3f}" in text and "P>|z|" in text and max(map(len, text.splitlines())) <= 100
+    frame = found.to_frame()
+    assert isinstance(frame, pd.DataFrame) and frame["name"].tolist() == found.names
+    np.testing.assert_allclose(found.odds_ratios()[:, 0], np.exp(found.coef))
+
+
+def test_refitting_keeps_what_the_lasso_selected(data):
+    lasso = MILogisticRegression(alpha=6.0, random_state=0).fit(data.bags, data.y)
+    refitted = refit_selected(lasso, data.bags, data.y)
+    kept = lasso.coef_[0] != 0
+    assert np.array_equal(refitted.selected_features_, kept)
+    assert (refitted.coef_[0][~kept] == 0).all()
+    assert refitted.log_likelihood_ > lasso.log_likelihood_
+    columns = np.flatnonzero(kept)
+    direct = maximum_likelihood().fit(data.bags.with_instances(data.bags.instances[:, columns]), data.y)
+    np.testing.assert_allclose(refitted.coef_[0][kept], direct.coef_[0], rtol=1e-4)
+    found = refitted.inference(data.bags, data.y)
+    assert len(found.coef) == 1 + kept.sum() and found.df == kept.sum()
+    assert refitted.predict_proba(data.bags).shape == (150, 2)
+
+
+def test_forward_selection_finds_strong_features_and_stops():
+    data = make_noisy_or_bags(200, size=3, coef=[2.0, 0.0, -2.0, 0.0, 0.0], random_state=3)
+    model = forward_selection(data.bags, data.y, level=0.01)
+    assert sorted(model.selection_order_[:2]) == [0, 2]
+    assert model.selected_features_.sum() <= 3
+    assert forward_selection(data.bags, data.y, max_features=1).selected_features_.sum() == 1
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        forward_selection(data.bags, data.y, level=5)
+
+
+def test_a_model_without_features_is_an_answer_too(data):
+    noise = data.bags.with_instances(np.random.default_rng(2).normal(size=(450, 3)))
+    empty = forward_selection(noise, data.y, level=1e-6)
+    assert not empty.selected_features_.any() and (empty.coef_ == 0).all()
+    found = empty.inference(noise, data.y)
+    assert found.names == ["(intercept)"] and found.df == 0 and found.lr_p_value == 1.0
+    share = data.y.mean()
+    assert empty.intercept_[0] == pytest.approx(np.log(1 / (1 - share) ** (1 / 3) - 1), rel=1e-5)
+
+
+def test_rate_change_is_the_difference_of_two_predictions(data):
+    named = Bags(data.bags.instances, data.bags.offsets, feature_names=["a", "b", "c"])
+    model = maximum_likelihood().fit(named, data.y)
+    moved = np.array(named.instances)
+    moved[:, 1] += 0.3
+    expected = model.predict_proba(named.with_instances(moved))[:, 1] - model.predict_proba(named)[:, 1]
+    np.testing.assert_array_equal(rate_change(model, named, "b", 0.3), expected)
+    np.testing.assert_array_equal(rate_change(model, named, 1, 0.3), expected)
+    with pytest.raises(ValueError, match="there is no feature 'z'"):
+        rate_change(model, named, "z", 0.3)
+    with pytest.raises(ValueError, match=r"feature must lie in 0 \.\.\. 2; got 7"):
+        rate_change(model, named, 7, 0.3)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth_as_often_as_they_say():
+    truth = np.array([-2.0, 1.0, -1.0, 0.0])
+    covered = []
+    for seed in range(500):
+        data = make_noisy_or_bags(100, random_state=seed)  # the paper's Table I setting
+        model = MILogisticRegression(alpha=0.0, n_init=1, tol=1e-6).fit(data.bags, data.y)
+        found = model.inference(data.bags, data.y)
+        if found.message is None:
+            low, high = found.confidence_interval().T
+            covered.append((low <= truth) & (truth <= high))
+    assert len(covered) >= 495
+    rate = np.mean(covered)
+    assert 0.93 <= rate <= 0.97
+    # Each coefficient by itself has a standard error of one percent.
+    assert (np.mean(covered, axis=0) > 0.92).all()
+
+
+def test_wald_p_values_of_a_useless_feature_are_uniform():
+    p = []
+    for seed in range(60):
+        data = make_noisy_or_bags(200, random_state=1000 + seed)
+        model = MILogisticRegression(alpha=0.0, n_init=1).fit(data.bags, data.y)
+        p.append(model.inference(data.bags, data.y).p_value[3])
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+
+
+def test_plots_show_what_they_are_given(data):
+    path = milr_path(data.bags, data.y, alphas=6)
+    figure = plot_path(path, feature_names=["u", "v", "w"], alpha=path.alphas[3])
+    texts = {text.get_text() for text in figure.axes[0].texts}
+    assert {"u", "v"} <= texts and any("chosen" in text for text in texts)
+    with pytest.raises(ValueError, match="2 names but the path has 3 features"):
+        plot_path(path, feature_names=["u", "v"])
+    for criterion in ("deviance", "bic"):
+        model = MILogisticRegressionCV(alphas=5, cv=3, n_init=1, criterion=criterion, random_state=0)
+        figure = plot_cv(model.fit(data.bags, data.y))
+        assert figure.axes[0].get_xscale() == "log"
+    found = maximum_likelihood().fit(data.bags, data.y).inference(data.bags, data.y)
+    labels = [t.get_text() for t in plot_odds_ratios(found).axes[0].get_yticklabels()]
+    assert labels == ["x0", "x1", "x2"]
+
+
+def test_the_page_on_inference_runs(capsys):
+    page = Path(__file__).parents[2] / "docs/inference.md"
+    scope: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S):
+        exec(block, scope)
+    assert "P>|z|" in capsys.readouterr().out

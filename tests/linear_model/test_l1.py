@@ -1,0 +1,254 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import StandardScaler
+
+from bagwise import (
+    Bags,
+    MILogisticRegression,
+    MILogisticRegressionCV,
+    Or,
+    make_noisy_or_bags,
+    milr_path,
+)
+from bagwise.linear_model.design import Design
+from bagwise.linear_model.logistic import make_design
+from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.linear_model.search import search_l1
+from bagwise.solvers.prox_newton import kkt_violation, minimize_l1
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_noisy_or_bags(80, size=(1, 5), n_features=15, n_informative=4, intercept=-1.5, random_state=1)
+
+
+def scikit_learn_lasso(X, y, alpha):
+    model = LogisticRegression(C=1 / alpha, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100_000)
+    if "penalty" in model.get_params() and model.get_params()["penalty"] == "l2":
+        model.set_params(penalty="l1")  # scikit-learn before 1.8
+    return model.fit(X, y)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 10.0])
+def test_bags_of_one_instance_give_scikit_learns_lasso(data, alpha):
+    X, y = StandardScaler().fit_transform(data.bags.instances), data.instance_y
+    ours = MILogisticRegression(alpha=alpha, tol=1e-9, n_init=1, random_state=0).fit(X, y)
+    theirs = scikit_learn_lasso(X, y, alpha)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-6)
+    assert ((ours.coef_ == 0) == (theirs.coef_ == 0)).all()
+
+
+@pytest.mark.parametrize("rule", ["or", "mean", "geometric_mean", "softmax"])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_the_optimality_conditions_hold_and_the_objective_never_rises(data, rule, l1_ratio):
+    model = MILogisticRegression(rule, alpha=1.5, l1_ratio=l1_ratio, tol=1e-7, n_init=1, random_state=0)
+    model.fit(data.bags, data.y)
+    assert model.converged_ and (np.diff(model.objective_history_) <= 0).all()
+    design = make_design(data.bags, model.scaler_)
+    total = len(data.y)
+    problem = LinearBagProblem(
+        design, data.y.astype(np.int8), np.ones(total), model.rule_, ridge=1.5 * (1 - l1_ratio) / total
+    )
+    theta = design.from_original(model.coef_[0], model.intercept_[0])
+    value, gradient = problem.value_and_gradient(theta)
+    assert kkt_violation(gradient, theta, 1.5 * l1_ratio / total).max() <= 1.1e-7
+    objective = total * value + 1.5 * l1_ratio * np.abs(theta[:-1]).sum()
+    assert objective == pytest.approx(model.objective_, rel=1e-10)
+
+
+def test_the_path_starts_exactly_where_the_first_feature_comes_in(data):
+    path = milr_path(data.bags, data.y, both_ways=False)
+    assert (path.coefs[0] == 0).all()
+    below = milr_path(data.bags, data.y, alphas=[0.999 * path.alpha_max], both_ways=False)
+    assert below.n_nonzero[0] >= 1
+    assert (path.kkt <= 1e-6).all()
+    assert (np.diff(path.alphas) < 0).all() and path.alphas[-1] == pytest.approx(0.01 * path.alpha_max)
+
+
+def test_alpha_max_has_a_closed_form_for_bags_of_equal_size():
+    data = make_noisy_or_bags(60, size=4, n_features=6, random_state=0)
+    z, m = data.y, 4
+    p = 1 - (1 - z.mean()) ** (1 / m)
+    sums = StandardScaler().fit_transform(data.bags.instances).reshape(60, m, 6).sum(axis=1)
+    expected = p / z.mean() * np.abs((z - z.mean()) @ sums).max()
+    assert milr_path(data.bags, data.y, alphas=2).alpha_max == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_way_back_up_is_never_worse_and_sometimes_better():
+    better = 0
+    for seed in range(4):
+        data = make_noisy_or_bags(60, size=5, n_features=40, n_informative=5, random_state=seed)
+        down = milr_path(data.bags, data.y, both_ways=False)
+        both = milr_path(data.bags, data.y)
+        shared = np.isin(np.round(both.alphas, 9), np.round(down.alphas, 9))
+        assert (both.objectives[shared] <= down.objectives * (1 + 1e-9)).all()
+        better += int((both.objectives[shared] < down.objectives * (1 - 1e-4)).sum())
+        beyond = both.alphas > both.alpha_max * (1 + 1e-6)
+        assert both.from_below[beyond].all()
+    assert better > 0
+
+
+@pytest.mark.slow
+def test_one_fit_is_as_good_as_a_hundred_random_starts():
+    seed = 0
+    rng = np.random.default_rng(seed)
+    coef = np.zeros(100)
+    coef[rng.permutation(100)[:5]] = [-2, -1, 1, 2, 0.5]
+    data = make_noisy_or_bags(100, size=3, coef=coef, random_state=seed)
+    X = StandardScaler().fit_transform(data.bags.instances)
+    problem = LinearBagProblem(Design(X, data.bags.offsets), data.y.astype(np.int8), np.ones(100), Or())
+    top = milr_path(data.bags, data.y, alphas=2).alpha_max / 100
+    for alpha in np.geomspace(top, 0.01 * top, 14)[4::3]:
+        ours = search_l1(
+            problem, alpha=alpha, n_init=5, rng=np.random.RandomState(0), tol=1e-6, max_iter=200
+        )[0]
+        ends = []
+        for _ in range(100):
+            start = np.append(rng.choice([0.1, 0.3, 1.0]) * rng.normal(size=100), -1.0)
+            ends.append(minimize_l1(problem, start, alpha=alpha, tol=1e-6, max_iter=200).value)
+        assert ours.value <= min(ends) * 1.002
+
+
+def test_sparse_instances_give_the_dense_path():
+    rng = np.random.default_rng(0)
+    X = sp.random(400, 60, density=0.1, format="csr", random_state=1)
+    offsets = np.sort(np.concatenate([[0, 400], rng.choice(np.arange(1, 400), 79, replace=False)]))
+    y = (np.add.reduceat(X.toarray()[:, 0] + 0.1 * rng.normal(size=400), offsets[:-1]) > 0.1).astype(int)
+    dense = milr_path(Bags(X.toarray(), offsets), y, alphas=8, both_ways=False, tol=1e-9)
+    sparse = milr_path(Bags(X, offsets), y, alphas=8, both_ways=False, tol=1e-9)
+    # Sparse features are not centred: with a free intercept this is the same model.
+    np.testing.assert_allclose(sparse.alpha_max, dense.alpha_max, rtol=1e-8)
+    np.testing.assert_allclose(sparse.objectives, dense.objectives, rtol=1e-8)
+    np.testing.assert_allclose(sparse.coefs, dense.coefs, atol=1e-5)
+
+
+def test_wide_sparse_data_is_never_made_dense():
+    rng = np.random.default_rng(0)
+    X = sp.random(2000, 20_000, density=0.001, format="csr", random_state=1)
+    bags = Bags(X, np.arange(0, 2001, 5))
+    y = (rng.random(400) < 0.4).astype(int)
+    model = MILogisticRegression(alpha=12.0, n_init=1, random_state=0).fit(bags, y)
+    assert model.coef_.shape == (1, 20_000)
+    assert 0 < (model.coef_ != 0).sum() < 400 and model.converged_
+
+
+def test_scaling_stays_implicit_and_does_not_cancel():
+    data = make_noisy_or_bags(60, size=3, n_features=5, random_state=0)
+    for shift in (0.0, 1e3, 1e9):
+        moved = data.bags.with_instances(data.bags.instances + shift)
+        model = MILogisticRegression(alpha=1.0, n_init=1, random_state=0).fit(moved, data.y)
+        design = make_design(moved, model.scaler_)
+        assert np.shares_memory(design.X, moved.instances) == (shift < 1e4)
+        if shift == 0.0:
+            reference = model.coef_
+        np.testing.assert_allclose(model.coef_, reference, atol=1e-4)
+
+
+def test_curvature_of_the_design_is_that_of_the_scaled_instances(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.6)
+    offsets = np.array([0, 1, 4, 5, 12, 20, 30])
+    factor, shift = rng.uniform(0.5, 2.0, size=4), rng.normal(size=4)
+    diagonal, outer = rng.normal(size=(2, 30))
+    columns = np.array([0, 2, 3])
+    Z = np.column_stack([(X * factor + shift)[:, columns], np.ones(30)])
+    expected = Z.T @ (diagonal[:, None] * Z)
+    for a, b in pairwise(offsets):
+        v = outer[a:b] @ Z[a:b]
+        expected += np.outer(v, v)
+    for block in (16 * 2**20, 100):  # all at once, and a few rows at a time
+        monkeypatch.setattr("bagwise.linear_model.design._BLOCK_BYTES", block)
+        for matrix in (X, sp.csr_array(X)):
+            design = Design(matrix, offsets, factor=factor, shift=shift)
+            np.testing.assert_allclose(design.curvature(diagonal, outer, columns), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["separable", "collinear", "constant", "wide", "huge", "one positive"])
+def test_awkward_data_gives_finite_answers(name, data, recwarn):
+    X, y = np.array(data.bags.instances), data.y.copy()
+    if name == "separable":
+        X[:, 0] = np.repeat(2.0 * y - 1, data.bags.sizes)
+    elif name == "collinear":
+        X = np.hstack([X, X, -X])
+    elif name == "constant":
+        X[:, 1] = 3.0
+    elif name == "wide":
+        X = np.random.default_rng(0).normal(size=(len(X), 600))
+    elif name == "huge":
+        X = X * 1e150
+    elif name == "one positive":
+        y[:] = 0
+        y[5] = 1
+    model = MILogisticRegression(alpha=0.5, n_init=1, random_state=0).fit(data.bags.with_instances(X), y)
+    assert np.isfinite(model.coef_).all() and np.isfinite(model.objective_)
+    if name == "constant":
+        assert model.coef_[0, 1] == 0
+
+
+def test_cross_validation_chooses_the_least_deviance_on_folds_drawn_once(data):
+    model = MILogisticRegressionCV(alphas=8, cv=4, n_init=1, random_state=0).fit(data.bags, data.y)
+    assert model.deviances_.shape == (8, 4)
+    assert model.alpha_ == model.alphas_[model.deviances_.mean(axis=1).argmin()]
+    again = MILogisticRegressionCV(alphas=8, cv=4, n_init=1, random_state=0, n_jobs=2).fit(data.bags, data.y)
+    np.testing.assert_allclose(again.deviances_, model.deviances_, rtol=1e-8)
+    np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-6, atol=1e-8)
+
+
+def test_the_deviance_of_a_fold_is_that_of_a_fit_without_it(data):
+    cv = KFold(3, shuffle=True, random_state=0)
+    alphas = [4.0, 2.0]
+    model = MILogisticRegressionCV(alphas=alphas, cv=cv, n_init=1, random_state=0).fit(data.bags, data.y)
+    for fold, (train, test) in enumerate(cv.split(data.bags)):
+        path = milr_path(data.bags[train], data.y[train], alphas=alphas, both_ways=False)
+        part = MILogisticRegression(alpha=2.0, warm_start=True, random_state=0)
+        part.coef_, part.intercept_ = path.coefs[[1]], path.intercepts[[1]]
+        part.fit(data.bags[train], data.y[train])
+        log_proba = part.predict_log_proba(data.bags[test])
+        deviance = -2 * log_proba[np.arange(len(test)), data.y[test]].mean()
+        assert model.deviances_[1, fold] == pytest.approx(deviance, rel=1e-4)
+
+
+def test_one_standard_error_prefers_the_simpler_model(data):
+    least = MILogisticRegressionCV(alphas=8, cv=4, n_init=1, random_state=0).fit(data.bags, data.y)
+    simple = MILogisticRegressionCV(alphas=8, cv=4, n_init=1, one_se=True, random_state=0)
+    simple.fit(data.bags, data.y)
+    assert simple.alpha_ >= least.alpha_
+
+
+@pytest.mark.parametrize(("criterion", "price"), [("bic", np.log(80)), ("aic", 2.0)])
+def test_information_criteria_count_features(data, criterion, price):
+    model = MILogisticRegressionCV(alphas=8, criterion=criterion, n_init=1, random_state=0)
+    model.fit(data.bags, data.y)
+    path = model.path_
+    on_grid = np.isin(path.alphas, model.alphas_)
+    expected = -2 * path.log_likelihoods[on_grid] + price * path.n_nonzero[on_grid]
+    np.testing.assert_allclose(model.criterion_path_, expected)
+    assert model.alpha_ == model.alphas_[expected.argmin()]
+
+
+def test_a_class_with_one_bag_cannot_be_cross_validated(data):
+    y = np.zeros(80, dtype=int)
+    y[0] = 1
+    with pytest.raises(ValueError, match='Use criterion="bic", which needs no folds'):
+        MILogisticRegressionCV(alphas=3, random_state=0).fit(data.bags, y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"l1_ratio": 0.0}, "a path needs an L1 penalty"),
+        ({"alphas": [1.0, -1.0]}, "alphas must be a number of penalties or positive penalties"),
+        ({"alphas": 0}, "alphas must be at least 1"),
+        ({"eps": 2.0}, "eps between 0 and 1"),
+        ({"rule": "nor"}, "The 'rule' parameter"),
+    ],
+)
+def test_arguments_of_a_path_are_checked(data, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        milr_path(data.bags, data.y, **arguments)
