@@ -1,4 +1,9 @@
-"""Run the benchmarks, print every table, and write RESULTS.md: ``python -m benchmarks [NAME ...]``."""
+"""Run the benchmarks, print every table, and write RESULTS.md.
+
+``python -m benchmarks [NAME ...]`` runs all or some of them. With ``--compare BASE [HEAD]`` they are run with
+the package of two commits (without HEAD: of a commit and of the working tree), and the times of ours are
+printed side by side.
+"""
 
 import os
 
@@ -9,38 +14,58 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 
 import argparse  # noqa: E402
 import importlib  # noqa: E402
+import json  # noqa: E402
+import pkgutil  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from benchmarks.harness import environment  # noqa: E402
+from benchmarks.compare import compare  # noqa: E402
+from benchmarks.harness import as_markdown, environment  # noqa: E402
 
-# One module for each group of problems; each has a TITLE, a NOTE and run() -> rows of dicts.
-PROBLEMS = ["containers", "rules"]
-RESULTS = Path(__file__).with_name("RESULTS.md")
+HERE = Path(__file__).parent
+RESULTS = HERE / "RESULTS.md"
+# What is not a group of problems. Every other module has a TITLE, a NOTE and run() -> rows of dicts.
+TOOLS = {"__main__", "compare", "contest", "harness", "libraries"}
 
 
-def as_markdown(rows: list[dict]) -> str:
-    """Lay out rows of equal keys as a Markdown table."""
-    header = list(rows[0])
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(str(row[key]) for key in header) + " |" for row in rows]
-    return "\n".join(lines)
+def problems() -> list[str]:
+    """The names of all benchmarks: the modules that lie here."""
+    return [found.name for found in pkgutil.iter_modules([str(HERE)]) if found.name not in TOOLS]
 
 
 def main() -> None:
     """Run all or some of the problems; RESULTS.md is written when all were run."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"some of {', '.join(PROBLEMS)}; all by default")
-    names = parser.parse_args().names or PROBLEMS
-    unknown = [name for name in names if name not in PROBLEMS]
+    known = problems()
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"some of {', '.join(known)}; all by default"
+    )
+    parser.add_argument("--compare", nargs="+", metavar=("BASE", "HEAD"), help="two commits, in turns")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there, and no RESULTS.md")
+    arguments = parser.parse_args()
+    names = arguments.names or known
+    unknown = [name for name in names if name not in known]
     if unknown:
-        parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(PROBLEMS)}.")
-    sections = []
+        parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(known)}.")
+    if arguments.compare:
+        if len(arguments.compare) > 2:
+            parser.error("--compare takes a base and a head; name benchmarks before it.")
+        base, head = (*arguments.compare, None)[:2]
+        print(f"{base} against {head or 'the working tree'}; {environment(THREADS)}\n", flush=True)
+        print(as_markdown(compare(HERE.parent, base, head, names)))
+        return
+    sections, all_rows = [], []
     for name in names:
         problem = importlib.import_module(f"benchmarks.{name}")
-        section = f"## {problem.TITLE}\n\n{problem.NOTE}\n\n{as_markdown(problem.run())}\n"
+        rows = problem.run()
+        all_rows += rows
+        section = f"## {problem.TITLE}\n\n{problem.NOTE}\n\n{as_markdown(rows)}\n"
         print(section, flush=True)
         sections.append(section)
-    if names == PROBLEMS:
+    if arguments.json:
+        arguments.json.write_text(json.dumps(all_rows, default=str))
+    elif names == known:
         about = f"# Benchmarks\n\n`make bench` writes this page. {environment(THREADS)}\n\n"
         RESULTS.write_text(about + "\n".join(sections))
         print(f"written: {RESULTS}")

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 
+from benchmarks.libraries import adapters
+
 
 def race(repeats: int = 7, **contestants: Callable[[], object]) -> dict[str, float]:
     """Time several functions in turn, round after round, and give the median seconds of each.
@@ -27,12 +29,20 @@ def race(repeats: int = 7, **contestants: Callable[[], object]) -> dict[str, flo
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
+def as_markdown(rows: list[dict]) -> str:
+    """Lay out rows as a Markdown table; a key that a row lacks is an empty cell."""
+    header = list(dict.fromkeys(key for row in rows for key in row))
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    lines += ["| " + " | ".join(str(row.get(key, "")) for key in header) + " |" for row in rows]
+    return "\n".join(lines)
+
+
 def environment(threads: str) -> str:
     """Describe versions, cores and threads in a sentence."""
-    packages = ["numpy", "scipy", "scikit-learn", "numba", "bagwise"]
-    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    packages = ["bagwise", *(adapter.PACKAGE for adapter in adapters().values()), "numpy", "numba"]
+    versions = ", ".join(f"{name} {version(name)}" for name in dict.fromkeys(packages))
     return (
         f"Python {platform.python_version()}, {versions}; {platform.system()} {platform.machine()}, "
-        f"{os.cpu_count()} cores, {threads} thread per process. Seconds are medians over rounds in which "
-        "the contestants take turns."
+        f"{os.cpu_count()} cores, {threads} thread per process. Seconds are medians over rounds; where "
+        "contestants share a process, they take turns."
     )

@@ -1,16 +1,36 @@
-"""Bags whose truth is known: simulators, positive-unlabeled samples, copies with noise, digits.
+"""Bags to learn from: simulators with known truth, digits, and the public benchmarks of the field.
 
 Simulators return the labels of the instances and the parameters beside the bags, so that an
-estimator can be held against the truth. Nothing in this room needs the network.
+estimator can be held against the truth. Only the ``fetch_`` functions ever need the network.
 """
 
 from bagwise.datasets.digits import load_digit_bags
+from bagwise.datasets.fetch import (
+    fetch_corel2000,
+    fetch_elephant,
+    fetch_fox,
+    fetch_hja_birdsong,
+    fetch_mscv2,
+    fetch_musk1,
+    fetch_musk2,
+    fetch_newsgroups,
+    fetch_tiger,
+)
 from bagwise.datasets.logistic import make_count_bags, make_noisy_or_bags
 from bagwise.datasets.mixture import make_mixture_bags
 from bagwise.datasets.resample import augment_bags, make_positive_unlabeled
 
 __all__ = [
     "augment_bags",
+    "fetch_corel2000",
+    "fetch_elephant",
+    "fetch_fox",
+    "fetch_hja_birdsong",
+    "fetch_mscv2",
+    "fetch_musk1",
+    "fetch_musk2",
+    "fetch_newsgroups",
+    "fetch_tiger",
     "load_digit_bags",
     "make_count_bags",
     "make_mixture_bags",

@@ -1,17 +1,17 @@
-"""The papers' tables and figures, rerun: a module for each paper, run by ``bagwise reproduce``."""
+"""The papers' tables and figures, rerun: a module for each paper, run by ``bagwise reproduce``.
+
+A module with a list ``EXPERIMENTS`` is found by lying in this folder.
+"""
 
 from importlib import import_module
+from pkgutil import iter_modules
 
 from bagwise.experiments.framework import Experiment
 
-# One module a paper; each has a list EXPERIMENTS.
-MODULES = ("classic",)
-
 
 def all_experiments() -> dict[str, Experiment]:
-    """All experiments by name, in the order of the modules."""
+    """All experiments by name, in the order of their modules' names."""
+    modules = (import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__))
     return {
-        experiment.name: experiment
-        for module in MODULES
-        for experiment in import_module(f"bagwise.experiments.{module}").EXPERIMENTS
+        experiment.name: experiment for module in modules for experiment in getattr(module, "EXPERIMENTS", ())
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import os
 import platform
 import re
 import time
@@ -19,6 +18,7 @@ from joblib import Parallel, delayed
 
 from bagwise._version import __version__
 from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
+from bagwise.io._atomic import replacing
 
 
 def run_experiment(
@@ -29,6 +29,7 @@ def run_experiment(
     jobs: int = 1,
     fresh: bool = False,
     on_cell: Callable[[str, int, int], None] | None = None,
+    on_report: Callable[[Report], None] | None = None,
 ) -> Path:
     """Compute the cells that are not stored yet, and write page, CSV and figures.
 
@@ -39,14 +40,16 @@ def run_experiment(
     settings : Settings
         Quick or full, and the seed.
     out : path
-        The folder for ``NAME.md``, ``NAME.csv`` (one file a table) and ``NAME-*.png``; finished cells are
-        kept in ``cells/`` below it.
+        The folder for ``NAME.md``, ``NAME.csv`` (one file a table) and ``NAME-*.png`` (``NAME-quick...``
+        for a quick run); finished cells are kept in ``cells/`` below it.
     jobs : int
         Processes.
     fresh : bool
         Whether stored cells are computed again.
     on_cell : callable, optional
         Called with the key of a finished cell, how many are done, and how many there are.
+    on_report : callable, optional
+        Called with the report, before it is written.
 
     Returns
     -------
@@ -54,28 +57,34 @@ def run_experiment(
         The Markdown page.
     """
     start = time.monotonic()
+    out = Path(out)
     cells = experiment.cells(settings)
     _check_keys(cells)
-    suffix = "-quick" if settings.quick else ""
-    store = Path(out) / "cells" / f"{experiment.name}-seed{settings.seed}{suffix}"
+    store = cell_folder(experiment, settings, out)
     store.mkdir(parents=True, exist_ok=True)
     results = {} if fresh else {c.key: r for c in cells if (r := _stored(store, c)) is not None}
-    spent = sum(result["seconds"] for result in results.values())
     waiting = [cell for cell in cells if cell.key not in results]
-    done = len(results)
     # Each finished cell is written at once; what is done survives Ctrl-C and a crash.
     for key, result in Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(_compute)(cell) for cell in waiting
     ):
-        _write_atomically(store / f"{key}.json", json.dumps(result))
+        _write_text(store / f"{key}.json", json.dumps(result))
         results[key] = result
-        spent += result["seconds"]
-        done += 1
         if on_cell is not None:
-            on_cell(key, done, len(cells))
+            on_cell(key, len(results), len(cells))
     report = experiment.report({cell.key: results[cell.key]["value"] for cell in cells}, settings)
-    elapsed = time.monotonic() - start if len(waiting) == len(cells) else None
-    return _write_report(experiment, settings, report, Path(out), spent, elapsed, jobs)
+    if on_report is not None:
+        on_report(report)
+    took = f"{sum(results[cell.key]['seconds'] for cell in cells) / 60:.1f} minutes of computation"
+    if waiting and len(waiting) == len(cells):
+        took += f" in {(time.monotonic() - start) / 60:.1f} minutes"
+    return _write_report(experiment, settings, report, out, _provenance(experiment, settings, took, jobs))
+
+
+def cell_folder(experiment: Experiment, settings: Settings, out: Path) -> Path:
+    """Where the finished cells of a run are kept."""
+    suffix = "-quick" if settings.quick else ""
+    return Path(out) / "cells" / f"{experiment.name}-seed{settings.seed}{suffix}"
 
 
 def _check_keys(cells: list[Cell]) -> None:
@@ -87,7 +96,11 @@ def _check_keys(cells: list[Cell]) -> None:
 
 def _compute(cell: Cell) -> tuple[str, dict[str, Any]]:
     start = time.perf_counter()
-    value = cell.run(**cell.arguments)
+    try:
+        value = cell.run(**cell.arguments)
+    except Exception as error:
+        error.add_note(f"in the cell {cell.key!r}")
+        raise
     seconds = time.perf_counter() - start
     result = {"fingerprint": _fingerprint(cell), "seconds": seconds, "value": _plain(value)}
     return cell.key, result
@@ -95,7 +108,8 @@ def _compute(cell: Cell) -> tuple[str, dict[str, Any]]:
 
 def _fingerprint(cell: Cell) -> str:
     """What a stored result depends on: the function, its arguments and the version of bagwise."""
-    text = json.dumps([cell.run.__qualname__, _plain(dict(cell.arguments)), __version__], sort_keys=True)
+    function = f"{cell.run.__module__}.{cell.run.__qualname__}"
+    text = json.dumps([function, _plain(dict(cell.arguments)), __version__], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -114,30 +128,24 @@ def _plain(value: Any) -> Any:
 
 def _stored(store: Path, cell: Cell) -> dict[str, Any] | None:
     try:
-        result = json.loads((store / f"{cell.key}.json").read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
+        result = json.loads((store / f"{cell.key}.json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
         return None
     return result if result.get("fingerprint") == _fingerprint(cell) else None
 
 
-def _write_atomically(path: Path, text: str) -> None:
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+def _write_text(path: Path, text: str) -> None:
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def _write_report(
-    experiment: Experiment,
-    settings: Settings,
-    report: Report,
-    out: Path,
-    spent: float,
-    elapsed: float | None,
-    jobs: int,
+    experiment: Experiment, settings: Settings, report: Report, out: Path, provenance: str
 ) -> Path:
-    name = experiment.name
-    lines = [f"# {name}: {experiment.title}", "", experiment.paper, ""]
-    lines += [_provenance(name, settings, spent, elapsed, jobs), "", report.text.strip(), ""]
+    # A quick run never takes the place of a full one.
+    name = experiment.name + ("-quick" if settings.quick else "")
+    lines = [f"# {experiment.name}: {experiment.title}", "", experiment.paper, "", provenance, ""]
+    lines += [report.text.strip(), ""]
     for i, table in enumerate(report.tables):
         csv_name = f"{name}.csv" if len(report.tables) == 1 else f"{name}-{i + 1}.csv"
         _write_csv(out / csv_name, table)
@@ -146,21 +154,20 @@ def _write_report(
             lines += [table.note, ""]
     for short, figure in report.figures.items():
         file = f"{name}-{short}.png"
-        figure.savefig(out / file, dpi=150, bbox_inches="tight")
+        with replacing(out / file) as part:
+            # Without the date and versions, so that the same run gives the same file.
+            figure.savefig(part, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None})
         lines += [f"![{short}]({file})", ""]
     page = out / f"{name}.md"
-    _write_atomically(page, "\n".join(lines).rstrip() + "\n")
+    _write_text(page, "\n".join(lines).rstrip() + "\n")
     return page
 
 
-def _provenance(name: str, settings: Settings, spent: float, elapsed: float | None, jobs: int) -> str:
+def _provenance(experiment: Experiment, settings: Settings, took: str, jobs: int) -> str:
     flags = f" --seed {settings.seed}" + (" --quick" if settings.quick else "") + f" --jobs {jobs}"
     packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "scipy", "scikit-learn", "numba"))
-    took = f"{spent / 60:.1f} minutes of computation"
-    if elapsed is not None:
-        took += f" in {elapsed / 60:.1f} minutes"
     return (
-        f"Command: `bagwise reproduce {name}{flags}`. bagwise {__version__}, Python "
+        f"Command: `bagwise reproduce {experiment.name}{flags}`. bagwise {__version__}, Python "
         f"{platform.python_version()}, {packages}; {took}."
     )
 
@@ -174,9 +181,7 @@ def as_markdown(rows: list[dict[str, Any]]) -> str:
 
 
 def _write_csv(path: Path, table: Table) -> None:
-    part = path.with_name(path.name + ".part")
-    with part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(table.rows[0]))
+    with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=list(table.rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(table.rows)
-    os.replace(part, path)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise.bags import Bags
+from bagwise.io._atomic import replacing
+from bagwise.io._description import checked_labels, text_array
 
 # A file holds `X` (or the three arrays of a CSR matrix), `offsets`, and where given `y`, `bag_ids`,
 # `feature_names`, and side columns under these prefixes.
@@ -56,22 +56,12 @@ def save_npz(path, bags: Bags, y=None) -> Path:
     if bags.feature_names is not None:
         arrays["feature_names"] = bags.feature_names
     if y is not None:
-        y = np.asarray(y)
-        if y.shape[:1] != (len(bags),):
-            raise ValueError(f"y has shape {y.shape} but there are {len(bags)} bags.")
-        arrays["y"] = y
+        arrays["y"] = checked_labels(y, len(bags))
     arrays |= {_INSTANCE + name: column for name, column in bags.instance_columns.items()}
     arrays |= {_BAG + name: column for name, column in bags.bag_columns.items()}
-    arrays = {name: _without_objects(name, array) for name, array in arrays.items()}
-
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, **arrays)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    arrays = {name: text_array(name, array) for name, array in arrays.items()}
+    with replacing(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, **arrays)
     return path
 
 
@@ -137,16 +127,3 @@ def load_npz(path) -> tuple[Bags, np.ndarray | None]:
 
 def _with_prefix(arrays, prefix: str) -> dict[str, np.ndarray]:
     return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
-
-
-def _without_objects(name: str, array: np.ndarray) -> np.ndarray:
-    """Turn object arrays of text into text; npz without pickling holds no other objects."""
-    if array.dtype.kind == "T" or (
-        array.dtype == object and all(isinstance(value, str) for value in array.ravel())
-    ):
-        return array.astype(np.str_)
-    if array.dtype == object:
-        raise ValueError(
-            f"{name} holds Python objects, which an npz file cannot keep; make them text or numbers."
-        )
-    return array

@@ -1,0 +1,17 @@
+"""bagwise."""
+
+PACKAGE = "bagwise"
+
+
+def ridge_logistic(data):
+    """Bags of one instance: the or-rule is then the logistic loss."""
+    from bagwise import MILogisticRegression
+
+    model = MILogisticRegression(
+        "or", alpha=data["alpha"], l1_ratio=0.0, scale=None, n_init=1, tol=data["tol"], max_iter=1000
+    )
+    model.fit(data["X"], data["y"])
+    return model.coef_.ravel(), float(model.intercept_[0])
+
+
+SOLVERS = {"ridge_logistic": {"bagwise, trust-region Newton": ridge_logistic}}

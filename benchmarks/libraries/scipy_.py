@@ -1,0 +1,28 @@
+"""scipy: its L-BFGS on the plain objective, the least that anyone can write down."""
+
+PACKAGE = "scipy"
+
+
+def ridge_logistic(data):
+    """Minimise value and gradient, written with numpy."""
+    import numpy as np
+    from scipy.optimize import minimize
+    from scipy.special import expit, log_expit
+
+    X, alpha = data["X"], data["alpha"]
+    sign = 2.0 * data["y"] - 1.0
+
+    def value_and_gradient(parameters):
+        beta, intercept = parameters[:-1], parameters[-1]
+        margin = sign * (X @ beta + intercept)
+        slope = -sign * expit(-margin)
+        value = -log_expit(margin).sum() + 0.5 * alpha * beta @ beta
+        return value / len(X), np.append(X.T @ slope + alpha * beta, slope.sum()) / len(X)
+
+    options = {"gtol": data["tol"], "ftol": 0.0, "maxiter": 10_000, "maxfun": 20_000}
+    start = np.zeros(X.shape[1] + 1)
+    found = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options)
+    return found.x[:-1], float(found.x[-1])
+
+
+SOLVERS = {"ridge_logistic": {"scipy, L-BFGS-B": ridge_logistic}}

@@ -1,0 +1,171 @@
+"""What a file has to remember of bags beside their numbers: names, roles, dtypes and shapes.
+
+Formats that know only tables (Parquet, CSV, folders) carry a small description in JSON, so that a round trip
+gives back the same `Bags`. Files without one are read too; the roles of their columns are then inferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise.bags import Bags
+
+# The names that the columns of a file have by custom, first come first served.
+BAG_NAMES = ("bag_id", "bag", "slide_id")
+LABEL_NAMES = ("y", "label")
+
+
+def describe(bags: Bags, y, *, instances: str | None = None) -> dict[str, Any]:
+    """Assign a unique column to everything that bags hold, and note dtype and shape.
+
+    Parameters
+    ----------
+    bags, y
+        What is to be written; both have passed `check_bags`.
+    instances : str, optional
+        The column of the instances; None if every feature is one, as in a table with a row per instance.
+    """
+    taken: set[str] = set()
+
+    def column(name: str) -> str:
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        return name
+
+    def side(name: str, array: np.ndarray) -> dict[str, Any]:
+        return {"column": column(name), **_kind(array)}
+
+    description: dict[str, Any] = {"bagwise": 1}
+    description["bag"] = {"column": column("bag_id"), **_kind(bags.ids), "numbered": bags._ids is None}
+    description["y"] = None if y is None else side("y", y)
+    description["bag_columns"] = {name: side(name, a) for name, a in bags.bag_columns.items()}
+    names = None if bags.feature_names is None else bags.feature_names.tolist()
+    features: dict[str, Any] = {"dtype": bags.instances.dtype.str, "width": bags.n_features, "names": names}
+    if instances is None:
+        shown = names if names is not None else [f"x{j}" for j in range(bags.n_features)]
+        features["columns"] = [column(name) for name in shown]
+    else:
+        features["column"] = column(instances)
+    description["instances"] = features
+    description["instance_columns"] = {name: side(name, a) for name, a in bags.instance_columns.items()}
+    return description
+
+
+def _kind(array: np.ndarray) -> dict[str, Any]:
+    # The width of text is left to the values: parts of one stream may differ in it.
+    return {
+        "dtype": "U" if array.dtype.kind == "U" else array.dtype.str,
+        "shape": list(array.shape[1:]),
+    }
+
+
+def restore(array: np.ndarray, kind: dict[str, Any]) -> np.ndarray:
+    """Give an array the dtype and shape that were noted of it."""
+    return array.astype(np.dtype(kind["dtype"]), copy=False).reshape(len(array), *kind["shape"])
+
+
+def join(parts: list[np.ndarray]) -> np.ndarray:
+    """Join arrays of a dtype and keep it; numpy alone would change the order of bytes to the machine's."""
+    dtypes = {part.dtype for part in parts}
+    joined = np.concatenate(parts)
+    return joined.astype(dtypes.pop(), copy=False) if len(dtypes) == 1 else joined
+
+
+def text_array(name: str, array) -> np.ndarray:
+    """Turn object arrays of text into text; other Python objects have no place in a file."""
+    array = np.asarray(array)
+    if array.dtype.kind == "T" or (
+        array.dtype == object and all(isinstance(value, str) for value in array.ravel())
+    ):
+        return array.astype(np.str_)
+    if array.dtype == object:
+        raise ValueError(f"{name} holds Python objects, which a file cannot keep; make them text or numbers.")
+    return array
+
+
+def check_bags(bags: Bags, y, format_name: str) -> tuple[Bags, np.ndarray | None]:
+    """Refuse what a table cannot keep; give bags and labels without Python objects in them."""
+    if not isinstance(bags, Bags):
+        raise TypeError(f"bags is a {type(bags).__name__}; expected Bags.")
+    if sp.issparse(bags.instances):
+        raise ValueError(
+            f"{format_name} keeps dense instances but these are sparse; save_npz keeps them as they are, "
+            "or take bags.with_instances(bags.instances.toarray())."
+        )
+    if len(bags) == 0:
+        raise ValueError("there are no bags to write.")
+    if bags.n_features == 0:
+        raise ValueError(f"{format_name} needs at least one feature; these bags have none.")
+    if y is not None:
+        y = checked_labels(y, len(bags))
+    ids = None if bags._ids is None else text_array("ids", bags.ids)
+    sides = {
+        kind: {name: text_array(f"{kind}/{name}", column) for name, column in getattr(bags, kind).items()}
+        for kind in ("instance_columns", "bag_columns")
+    }
+    named = {
+        "instances": bags.instances,
+        "y": y,
+        "ids": ids,
+        **{f"{kind}/{name}": a for kind, columns in sides.items() for name, a in columns.items()},
+    }
+    for name, array in named.items():
+        if array is not None:
+            _check_kept(name, array, format_name)
+    refuse_duplicates(bags.ids.tolist(), "ids", lambda i: f"place {i}")
+    checked = Bags(bags.instances, bags.offsets, ids=ids, feature_names=bags.feature_names, **sides)
+    return checked, y
+
+
+def checked_labels(y, n_bags: int) -> np.ndarray:
+    """Refuse labels that are not one (or one row) per bag."""
+    y = text_array("y", y)
+    if y.shape[:1] != (n_bags,):
+        raise ValueError(f"y has shape {y.shape} but there are {n_bags} bags.")
+    return y
+
+
+def _check_kept(name: str, array: np.ndarray, format_name: str) -> None:
+    dtype = array.dtype
+    if dtype.kind not in "biufUMm" or (dtype.kind == "f" and dtype.itemsize > 8):
+        raise ValueError(f"{name} is of the type {dtype}, which {format_name} cannot keep; save_npz can.")
+    if 0 in array.shape[1:]:
+        raise ValueError(f"{name} has shape {array.shape}, and nothing in it to keep.")
+
+
+def refuse_duplicates(ids: Iterable, where: str, row_name: Callable[[int], str]) -> None:
+    """Refuse bags with the same id, naming where both stand."""
+    seen: dict[Any, int] = {}
+    for i, value in enumerate(ids):
+        if value in seen:
+            raise ValueError(
+                f"{where}: the bag {value!r} comes twice, in {row_name(seen[value])} and {row_name(i)}."
+            )
+        seen[value] = i
+
+
+def missing_values(column: np.ndarray) -> np.ndarray:
+    """Find what is missing: nothing, empty text, not a number."""
+    if column.dtype == object:
+        return np.array([value is None for value in column], dtype=bool)
+    if column.dtype.kind == "U":
+        return column == ""
+    return (column != column).reshape(len(column), -1).any(axis=1)
+
+
+def choose_column(
+    given: str | None, customary: Iterable[str], columns: Iterable[str], where: str, what: str
+) -> str | None:
+    """Find a column by the name given, or by custom; None if neither is there and none was given."""
+    columns = list(columns)
+    if given is not None:
+        if given not in columns:
+            shown = ", ".join(map(repr, columns[:8])) + (", ..." if len(columns) > 8 else "")
+            raise ValueError(f"{where} has no column {given!r} for {what}; it has {shown}")
+        return given
+    return next((name for name in customary if name in columns), None)

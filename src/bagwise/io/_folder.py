@@ -1,0 +1,212 @@
+"""Folders with a file for every bag, and a table of labels beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.io._description import (
+    BAG_NAMES,
+    LABEL_NAMES,
+    check_bags,
+    choose_column,
+    describe,
+    join,
+    missing_values,
+    refuse_duplicates,
+    restore,
+)
+from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table
+
+LABELS = "labels.csv"
+# What file systems and HDF5 take in a name; the rest is written as %XX.
+_SAFE = " !#$&'()+,;=@[]{}~^"
+
+
+def safe_name(name: str) -> str:
+    """Make a name that file systems and HDF5 take."""
+    quoted = quote(name, safe=_SAFE)
+    return ("%2E" + quoted[1:] if quoted.startswith(".") else quoted) or "%"
+
+
+@dataclass
+class FolderIndex:
+    """The bags of a folder, in order, and what the table of labels says of them."""
+
+    files: list[Path]
+    ids: np.ndarray | None
+    y: np.ndarray | None = None
+    bag_columns: dict[str, np.ndarray] = field(default_factory=dict)
+    description: dict[str, Any] | None = None
+
+
+def write_labels(folder: Path, bags: Bags, y, format_name: str) -> tuple[Bags, dict[str, Any], list[str]]:
+    """Write the table of labels; give bags that a folder can keep, their description and file names."""
+    bags, y = check_bags(bags, y, format_name)
+    description = {**describe(bags, y, instances="features"), "rows": len(bags)}
+    spread = Spread(_bag_kinds(description))
+    columns = {description["bag"]["column"]: bags.ids}
+    if y is not None:
+        columns[description["y"]["column"]] = y
+    for name, kind in description["bag_columns"].items():
+        columns[kind["column"]] = bags.bag_columns[name]
+    write_table(folder / LABELS, spread.header, [spread.out(columns)], description)
+    return bags, description, [safe_name(str(value)) for value in bags.ids]
+
+
+def _bag_kinds(description: dict[str, Any]) -> list[dict[str, Any]]:
+    labels = [description["y"]] if description["y"] else []
+    return [description["bag"], *labels, *description["bag_columns"].values()]
+
+
+def read_index(
+    folder, suffix: str, *, inside: Path, labels=None, bag: str | None, label: str | None
+) -> FolderIndex:
+    """Find the files of the bags and their labels.
+
+    Parameters
+    ----------
+    folder : path
+        What the user named.
+    suffix : str
+        Of a bag's file.
+    inside : path
+        Where the files of the bags are: the folder, or one in it.
+    labels : path, optional
+        The table of labels; by default ``labels.csv`` in the folder, if there is one.
+    bag, label : str or None
+        Its columns with the names of the bags and with their labels.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(folder)!r}.")
+    found = {path.name: path for path in sorted(inside.glob(f"*{suffix}")) if path.is_file()}
+    table = Path(labels) if labels is not None else folder / LABELS
+    if labels is None and not table.exists():
+        if not found:
+            raise ValueError(f"{str(inside)!r} has no {suffix} files.")
+        return FolderIndex(list(found.values()), np.array([p.stem for p in found.values()]))
+    description = None if bag or label or labels else read_description(table)
+    index, names, lines = _described(table, description) if description else _inferred(table, bag, label)
+    if not names:
+        raise ValueError(f"{str(table)!r} names no bags.")
+    refuse_duplicates(names, repr(str(table)), lambda i: f"line {lines[i]}")
+    for name, line in zip(names, lines, strict=True):
+        path = found.pop(safe_name(name) + suffix, None) or found.pop(name + suffix, None)
+        if path is None:
+            raise ValueError(
+                f"{str(table)!r}, line {line}: there is no file {name + suffix!r} in {str(inside)!r}."
+            )
+        index.files.append(path)
+    if found:
+        raise ValueError(
+            f"{str(next(iter(found.values())))!r} has no label: {str(table)!r} does not name it."
+        )
+    return index
+
+
+def _described(table: Path, description: dict[str, Any]) -> tuple[FolderIndex, list[str], np.ndarray]:
+    columns, lines = read_described(table, description, _bag_kinds(description))
+    ids = columns[description["bag"]["column"]]
+
+    def side(kind: dict[str, Any]) -> np.ndarray:
+        return restore(columns[kind["column"]], kind)
+
+    index = FolderIndex(
+        [],
+        None if description["bag"]["numbered"] else ids,
+        side(description["y"]) if description["y"] else None,
+        {name: side(kind) for name, kind in description["bag_columns"].items()},
+        description,
+    )
+    return index, [str(value) for value in ids], lines
+
+
+def _inferred(table: Path, bag: str | None, label: str | None) -> tuple[FolderIndex, list[str], np.ndarray]:
+    where = repr(str(table))
+    header = read_header(table)
+    bag = choose_column(bag, ("slide_id", *BAG_NAMES), header, where, "the bags' names")
+    if bag is None:
+        raise ValueError(f"{where} has no column 'slide_id' or 'bag_id'; name it: bag=...")
+    label = choose_column(label, LABEL_NAMES, header, where, "the labels")
+    columns, lines = read_columns(table, {name: "U" if name == bag else None for name in header})
+    for name in filter(None, (bag, label)):
+        missing = missing_values(columns[name])
+        if missing.any():
+            what = "name of the bag" if name == bag else "label"
+            raise ValueError(f"{where}, line {lines[int(np.argmax(missing))]}: the {what} is missing.")
+    ids = columns.pop(bag)
+    y = None if label is None else columns.pop(label)
+    return FolderIndex([], ids, y, columns), ids.tolist(), lines
+
+
+def load_folder(
+    index: FolderIndex, open_bag: Callable[[Path], AbstractContextManager[Mapping[str, Any]]]
+) -> tuple[Bags, np.ndarray | None]:
+    """Read all bags of a folder into one matrix.
+
+    Files are opened twice, for their shapes and then for their values, so that memory holds the result and
+    no second copy of it. `open_bag` gives the arrays of a file, or things that numpy can read slices of;
+    instances are called "features", the others are columns of instances.
+    """
+    first = repr(str(index.files[0]))
+    sizes, dtypes, width, names = [], set(), 0, []
+    for i, path in enumerate(index.files):
+        with open_bag(path) as arrays:
+            features = arrays["features"]
+            _check_features(features, path)
+            if i == 0:
+                width, names = features.shape[-1], [name for name in arrays if name != "features"]
+            if features.shape[-1] != width:
+                raise ValueError(f"{str(path)!r} has {features.shape[-1]} features but {first} has {width}.")
+            absent = [name for name in names if name not in arrays]
+            if absent:
+                raise ValueError(f"{str(path)!r} has no {absent[0]!r}, which {first} has.")
+            sizes.append(features.shape[-2])
+            dtypes.add(features.dtype)
+    offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    about = index.description
+    X = np.empty(
+        (int(offsets[-1]), width), dtype=dtypes.pop() if len(dtypes) == 1 else np.result_type(*dtypes)
+    )
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for path, start, stop in zip(index.files, offsets[:-1], offsets[1:], strict=True):
+        with open_bag(path) as arrays:
+            X[start:stop] = np.asarray(arrays["features"]).reshape(-1, width)
+            for name in names:
+                values = np.array(arrays[name])
+                if len(values) != stop - start:
+                    raise ValueError(
+                        f"{str(path)!r} has {len(values)} values of {name!r} but {stop - start} instances."
+                    )
+                parts[name].append(values)
+    columns = {name: join(found) for name, found in parts.items()}
+    if about is not None:
+        kinds = about["instance_columns"]
+        columns = {name: restore(columns[safe_name(kind["column"])], kind) for name, kind in kinds.items()}
+    bags = Bags(
+        X,
+        offsets,
+        ids=index.ids,
+        feature_names=None if about is None else about["instances"]["names"],
+        instance_columns=columns,
+        bag_columns=index.bag_columns,
+    )
+    return bags, index.y
+
+
+def _check_features(features: Any, path: Path) -> None:
+    # Some writers of slides put a batch dimension of one in front.
+    if len(features.shape) != 2 and not (len(features.shape) == 3 and features.shape[0] == 1):
+        raise ValueError(
+            f"{str(path)!r} has features of shape {features.shape}; expected (n_instances, n_features)."
+        )
+    if features.dtype.kind not in "biuf":
+        raise ValueError(f"{str(path)!r} has features of the type {features.dtype}; expected numbers.")

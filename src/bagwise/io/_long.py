@@ -1,0 +1,151 @@
+"""Bags as a table with a row per instance: what long CSV and long Parquet files have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.io._description import BAG_NAMES, LABEL_NAMES, choose_column, missing_values, restore
+from bagwise.io.frames import _describes_bags
+
+
+def bag_slices(bags: Bags, n_instances: int) -> Iterator[slice]:
+    """Cut bags into runs of about `n_instances` instances; a larger bag is a run of its own."""
+    start = 0
+    while start < len(bags):
+        stop = int(np.searchsorted(bags.offsets, bags.offsets[start] + n_instances, side="right")) - 1
+        stop = max(stop, start + 1)
+        yield slice(start, stop)
+        start = stop
+
+
+def refuse_empty_bags(bags: Bags) -> None:
+    """Refuse what a table with a row per instance has no place for."""
+    empty = bags.sizes == 0
+    if empty.any():
+        raise ValueError(
+            f"bag {bags.ids[int(np.argmax(empty))].item()!r} is empty, and a table with a row per instance "
+            "has no place for it."
+        )
+
+
+def long_columns(bags: Bags, y: np.ndarray | None, description: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Give the columns of the table; those that describe bags are repeated for every instance."""
+    index = bags.bag_index
+    columns = {description["bag"]["column"]: bags.ids[index]}
+    if y is not None:
+        columns[description["y"]["column"]] = y[index]
+    for name, about in description["bag_columns"].items():
+        columns[about["column"]] = bags.bag_columns[name][index]
+    columns |= zip(description["instances"]["columns"], bags.instances.T, strict=True)
+    for name, about in description["instance_columns"].items():
+        columns[about["column"]] = bags.instance_columns[name]
+    return columns
+
+
+def bags_from_long(
+    columns: dict[str, np.ndarray], description: dict[str, Any], where: str
+) -> tuple[Bags, np.ndarray | None]:
+    """Put bags together again from the columns of a table and its description."""
+    about = description["bag"]
+    names = description["instances"]["columns"]
+    X = np.empty((len(columns[about["column"]]), len(names)), dtype=description["instances"]["dtype"])
+    for j, name in enumerate(names):
+        X[:, j] = columns[name]
+    sides = description["instance_columns"]
+    bags = _grouped(X, columns[about["column"]], where)
+    order = bags.source_rows
+
+    def of_bags(kind: dict[str, Any]) -> np.ndarray:
+        return restore(_per_bag(columns[kind["column"]][order], bags, kind["column"], where), kind)
+
+    y = None if description["y"] is None else of_bags(description["y"])
+    return (
+        Bags(
+            bags.instances,
+            bags.offsets,
+            ids=None if about["numbered"] else bags.ids,
+            feature_names=description["instances"]["names"],
+            instance_columns={n: restore(columns[k["column"]][order], k) for n, k in sides.items()},
+            bag_columns={name: of_bags(kind) for name, kind in description["bag_columns"].items()},
+        ),
+        y,
+    )
+
+
+def infer_long(
+    columns: dict[str, np.ndarray],
+    bag: str | None,
+    label: str | None,
+    where: str,
+    row_name: Callable[[int], str],
+) -> tuple[Bags, np.ndarray | None]:
+    """Make bags of a table of unknown origin; roles are inferred as `Bags.from_frame` does.
+
+    Numbers that vary inside some bag are features; what is constant inside every bag, but not everywhere,
+    describes bags; the rest are instance columns.
+    """
+    bag = choose_column(bag, BAG_NAMES, columns, where, "the bag of every row")
+    if bag is None:
+        raise ValueError(
+            f"{where} has no column called {' or '.join(BAG_NAMES)}; name the one that says which bag a row "
+            f"is of (bag=...): it has {', '.join(map(repr, list(columns)[:8]))}."
+        )
+    label = choose_column(label, LABEL_NAMES, columns, where, "the labels")
+    for name in filter(None, (bag, label)):
+        missing = missing_values(columns[name])
+        if missing.any():
+            what = "bag" if name == bag else "label"
+            raise ValueError(
+                f"{where}, {row_name(int(np.argmax(missing)))}: the {what} is missing ({name!r})."
+            )
+    others = {name: column for name, column in columns.items() if name not in (bag, label)}
+    rows = _grouped(np.empty((len(columns[bag]), 0)), columns[bag], where, others)
+    sides = rows.instance_columns
+    of_bags = [name for name in others if _describes_bags(sides[name], rows.offsets)]
+    features = [name for name in others if name not in of_bags and sides[name].dtype.kind in "biuf"]
+    if len(rows) == rows.n_instances:  # bags of one: everything that is a number is a feature
+        features = [name for name in others if sides[name].dtype.kind in "biuf"]
+    if not features:
+        raise ValueError(
+            f"{where} has no column of numbers that could be a feature; it has {sorted(columns)}."
+        )
+    y = None
+    if label is not None:
+        y = _per_bag(columns[label][rows.source_rows], rows, label, where)
+    return (
+        Bags(
+            np.column_stack([sides[name] for name in features]),
+            rows.offsets,
+            ids=rows.ids,
+            feature_names=features,
+            instance_columns={n: v for n, v in sides.items() if n not in features and n not in of_bags},
+            bag_columns={n: sides[n][rows.offsets[:-1]] for n in of_bags if n not in features},
+        ),
+        y,
+    )
+
+
+def _grouped(X: np.ndarray, ids: np.ndarray, where: str, columns=None) -> Bags:
+    try:
+        return Bags.from_groups(X, ids, instance_columns=columns)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _per_bag(values: np.ndarray, bags: Bags, column: str, where: str) -> np.ndarray:
+    """Take the one value that all rows of a bag have; `values` are in the order of the instances."""
+    firsts = values[bags.offsets[:-1]]
+    expected = firsts[bags.bag_index]
+    differs = (values != expected) & ((values == values) | (expected == expected))
+    if differs.any():
+        row = int(np.argmax(differs.reshape(len(values), -1).any(axis=1)))
+        number = int(bags.bag_index[row])
+        raise ValueError(
+            f"{where}: the bag {bags.ids[number].item()!r} has two values of {column!r}, "
+            f"{firsts[number].tolist()!r} and {values[row].tolist()!r}; all rows of a bag must agree."
+        )
+    return firsts

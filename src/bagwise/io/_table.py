@@ -1,0 +1,265 @@
+"""Tables as CSV files: exact text for every dtype, and the description that brings the dtype back."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise.io._atomic import replacing
+
+_BLOCK = 10_000  # rows that are text at any one time
+
+
+def metadata_path(path) -> Path:
+    """Where the description of a CSV file lies: beside it, as "CSV on the Web" names such files."""
+    return Path(f"{path}-metadata.json")
+
+
+def write_table(path, header: Sequence[str], blocks: Iterable[Sequence[np.ndarray]], description) -> None:
+    """Write columns, block after block of rows, and the description beside them."""
+    with replacing(metadata_path(path)) as about, replacing(path) as part:
+        about.write_text(json.dumps(description), encoding="utf-8")
+        with part.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(header)
+            for block in blocks:
+                writer.writerows(zip(*map(_texts, block), strict=True))
+
+
+def _texts(column: np.ndarray) -> list[str]:
+    """Write values so that reading them as the same dtype gives every bit back."""
+    if column.dtype.kind == "U":
+        return column.tolist()
+    if column.dtype.kind == "M":
+        return np.datetime_as_string(column).tolist()
+    if column.dtype.kind == "m":
+        column = column.astype(np.int64)
+    if column.dtype.kind != "f" or column.dtype.itemsize == 8:
+        return [repr(value) for value in column.tolist()]
+    # Shortest text that is unique among the smaller floats; where reading it by way of a float64 would round
+    # twice to another value, that float64 itself.
+    short = [str(value) for value in column]
+    exact = _cast(short, column.dtype) == column
+    values = column.astype(np.float64).tolist()
+    return [s if e or v != v else repr(v) for s, e, v in zip(short, exact, values, strict=True)]
+
+
+def read_description(path) -> dict[str, Any] | None:
+    """Read the description beside a CSV file, or give None."""
+    about = metadata_path(path)
+    try:
+        description = json.loads(about.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise ValueError(f"{str(about)!r} is not readable: {error}") from error
+    if not isinstance(description, dict) or "bagwise" not in description:
+        return None  # somebody else's
+    return description
+
+
+def read_header(path) -> list[str]:
+    """Read the names of the columns."""
+    header = next(_lines(path), (0, []))[1]
+    if not header:
+        raise ValueError(f"{str(path)!r} is empty; expected a line with the names of the columns.")
+    if len(set(header)) < len(header):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise ValueError(f"{str(path)!r} has two columns {twice!r}.")
+    return header
+
+
+def read_columns(path, dtypes: dict[str, str | None]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Read some columns of a CSV file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    dtypes : dict of str to str or None
+        The columns, and their dtypes; None to take the narrowest of whole numbers, numbers and text.
+
+    Returns
+    -------
+    columns : dict of str to array
+    lines : array of int
+        The line of the file that each row is on.
+    """
+    open_ended = [name for name, dtype in dtypes.items() if dtype is None]
+    if open_ended:
+        kinds: dict[str, set[str]] = {name: set() for name in open_ended}
+        for _, block in _blocks(path, open_ended):
+            for name in open_ended:
+                kinds[name].add(_narrowest(block[name]))
+        dtypes = {**dtypes, **{name: _widest(found) for name, found in kinds.items()}}
+    wanted = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
+    lines: list[int] = []
+    for numbers, block in _blocks(path, list(wanted)):
+        for name, dtype in wanted.items():
+            parts[name].append(_values(block[name], dtype, path, name, numbers))
+        lines += numbers
+    columns = {
+        name: np.concatenate(found) if found else np.empty(0, dtype=wanted[name])
+        for name, found in parts.items()
+    }
+    return columns, np.array(lines, dtype=np.int64)
+
+
+def read_described(
+    path, description: dict[str, Any], kinds: Sequence[dict[str, Any]]
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Read the columns that a description names, and make sure that it is of this file, and the file whole.
+
+    Gives columns, those with several values a row put together, and the line that each row is on.
+    """
+    spread = Spread(kinds)
+    if spread.header != read_header(path):
+        raise ValueError(
+            f"{str(path)!r} has other columns than the description beside it says; remove "
+            f"{str(metadata_path(path))!r} to read the table as it is."
+        )
+    columns, lines = read_columns(path, spread.dtypes)
+    with open(path, "rb") as file:
+        file.seek(-1, 2)
+        ends = file.read() == b"\n"
+    if len(lines) != description["rows"] or not ends:
+        raise ValueError(
+            f"{str(path)!r} has {len(lines)} rows{'' if ends else ', the last of them broken off'}, but "
+            f"{str(metadata_path(path))!r} says {description['rows']}: the file is cut off, or another one."
+        )
+    return spread.back(columns), lines
+
+
+def _lines(path) -> Iterator[tuple[int, list[str]]]:
+    """Give every row with the number of the line it ends on; blank lines are left out."""
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, strict=True)
+            for row in reader:
+                if row:
+                    yield reader.line_num, row
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {str(path)!r}.") from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{str(path)!r} is not a readable CSV file: {error}") from error
+
+
+def _blocks(path, names: list[str]) -> Iterator[tuple[list[int], dict[str, Sequence[str]]]]:
+    header = read_header(path)
+    rows = islice(_lines(path), 1, None)
+    while block := list(islice(rows, _BLOCK)):
+        for line, row in block:
+            if len(row) != len(header):
+                raise ValueError(
+                    f"{str(path)!r}, line {line}: {len(row)} values but {len(header)} columns; "
+                    "is the file cut off?"
+                )
+        columns = dict(zip(header, zip(*(row for _, row in block), strict=True), strict=True))
+        yield [line for line, _ in block], {name: columns[name] for name in names}
+
+
+def _narrowest(texts: Sequence[str]) -> str:
+    for dtype in ("?", "<i8", "<f8"):
+        try:
+            _cast(texts, np.dtype(dtype))
+        except (ValueError, OverflowError):
+            continue
+        return dtype
+    return "U"
+
+
+def _widest(kinds: set[str]) -> str:
+    """What holds all of a column: whole numbers and numbers are numbers, any other mix is text."""
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return "<f8" if kinds == {"<i8", "<f8"} else "U"
+
+
+def _values(texts: Sequence[str], dtype: np.dtype, path, name: str, lines: list[int]) -> np.ndarray:
+    try:
+        return _cast(texts, dtype)
+    except (ValueError, OverflowError):
+        for text, line in zip(texts, lines, strict=True):
+            try:
+                _cast([text], dtype)
+            except (ValueError, OverflowError):
+                raise ValueError(
+                    f"{str(path)!r}, line {line}: {text!r} in the column {name!r} is not of the type {dtype}."
+                ) from None
+        raise
+
+
+def _cast(texts: Sequence[str], dtype: np.dtype) -> np.ndarray:
+    """Read text as values; Python's own numbers are several times quicker than numpy's casts of text."""
+    if dtype.kind in "UM":
+        return np.array(texts, dtype=np.str_).astype(dtype, copy=False)
+    if dtype.kind == "b":
+        if not set(texts) <= {"True", "False"}:
+            raise ValueError("neither True nor False")
+        return np.array([text == "True" for text in texts], dtype=dtype)
+    if any("_" in text for text in texts):
+        raise ValueError("a number as Python writes them, but nobody else")
+    if dtype.kind == "f":
+        return np.array(list(map(float, texts)), dtype=np.float64).astype(dtype)
+    wide = np.array(list(map(int, texts)), dtype=np.uint64 if dtype.kind == "u" else np.int64)
+    narrow = wide.astype(dtype)
+    if dtype.kind in "iu" and (narrow != wide).any():
+        raise OverflowError("too large")
+    return narrow
+
+
+class Spread:
+    """Columns with several values a row, written as several columns, and put together again.
+
+    Parameters
+    ----------
+    kinds : sequence of dict
+        The columns: "column" (the name), "dtype" and "shape" (of a row).
+
+    Attributes
+    ----------
+    header : list of str
+        The columns of the file.
+    dtypes : dict of str to str
+        Their dtypes.
+    """
+
+    def __init__(self, kinds: Sequence[dict[str, Any]]):
+        taken = {kind["column"] for kind in kinds}
+        self.dtypes: dict[str, str | None] = {}
+        self.parts: dict[str, list[str]] = {}
+        for kind in kinds:
+            names = [kind["column"]]
+            if kind["shape"]:
+                names = [_free(f"{names[0]}_{i}", taken) for i in range(int(np.prod(kind["shape"])))]
+            self.parts[kind["column"]] = names
+            self.dtypes |= dict.fromkeys(names, kind["dtype"])
+        self.header = list(self.dtypes)
+
+    def out(self, columns: dict[str, np.ndarray]) -> list[np.ndarray]:
+        """Spread columns into those of the file."""
+        flat = []
+        for column in columns.values():
+            flat += [column] if column.ndim == 1 else list(column.reshape(len(column), -1).T)
+        return flat
+
+    def back(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Put the columns of the file together."""
+        return {
+            name: columns[name] if parts == [name] else np.column_stack([columns[part] for part in parts])
+            for name, parts in self.parts.items()
+        }
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name

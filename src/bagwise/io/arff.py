@@ -1,0 +1,232 @@
+r"""ARFF in: the multi-instance files of WEKA, where a bag is a table inside a quoted value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.io._description import refuse_duplicates
+
+_NUMERIC = ("numeric", "real", "integer")
+# A value of a row: quoted by ' or " (with \ before what would end it), or bare.
+_VALUE = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,]*?))\s*(,|$)""", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+@dataclass
+class _Attribute:
+    """A column: numbers, one of some words, text, or a table of its own."""
+
+    name: str
+    kind: str
+    words: list[str] = field(default_factory=list)
+    inner: list[_Attribute] = field(default_factory=list)
+
+
+def load_arff(path) -> tuple[Bags, np.ndarray | None]:
+    r"""Read bags, and their labels or None, from a relational ARFF file, as WEKA writes them.
+
+    Such a file has a row per bag: its name, a relational attribute with the instances (a quoted table, its
+    lines separated by ``\n``), and the class. Inside the bag, numbers are features, and words become
+    their place in the list that the header declares, from 0; ``?`` becomes NaN.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    bags : Bags
+        The attribute before the bag gives the ids; attributes that are neither that, the bag nor the class
+        are columns of bags.
+    y : array or None
+        The last attribute after the bag: as numbers if all its words are whole numbers, else as text.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from bagwise import load_arff
+    >>> text = '''@relation two
+    ... @attribute molecule {m1,m2}
+    ... @attribute bag relational
+    ...   @attribute angle numeric
+    ...   @attribute charge numeric
+    ... @end bag
+    ... @attribute class {0,1}
+    ... @data
+    ... m1,"0.1,1\\n0.3,-1",1
+    ... m2,"0.7,0",0
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "two.arff"
+    ...     _ = file.write_text(text)
+    ...     bags, y = load_arff(file)
+    >>> bags, y
+    (Bags(2 bags, 3 instances, 2 features), array([1, 0]))
+    """
+    path = Path(path)
+    where = repr(str(path))
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {where}.") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where} is not a readable ARFF file: {error}") from error
+    attributes, start = _header(lines, where)
+    places = [i for i, attribute in enumerate(attributes) if attribute.kind == "relational"]
+    if len(places) != 1:
+        raise ValueError(
+            f"{where} has {len(places)} relational attributes; expected one, whose tables are the bags."
+        )
+    bag = places[0]
+    table: list[list[str | None]] = [[] for _ in attributes]
+    parts: list[np.ndarray] = []
+    rows: list[int] = []
+    for number, line in _data(lines, start):
+        values = list(_values(line, f"{where}, line {number}"))
+        if len(values) != len(attributes):
+            raise ValueError(
+                f"{where}, line {number}: {len(values)} values but {len(attributes)} attributes; "
+                "is the file cut off?"
+            )
+        parts.append(_matrix(values[bag] or "", attributes[bag], f"{where}, line {number}"))
+        rows.append(number)
+        for column, value in zip(table, values, strict=True):
+            column.append(value)
+    if not parts:
+        raise ValueError(f"{where} has no bags after @data.")
+    label = len(attributes) - 1 if bag < len(attributes) - 1 else None
+    name = 0 if bag > 0 else None
+    for i, what in ((name, "name of the bag"), (label, "label")):
+        if i is not None and None in table[i]:
+            raise ValueError(f"{where}, line {rows[table[i].index(None)]}: the {what} is missing.")
+    ids = None if name is None else np.array(table[name])
+    if ids is not None:
+        refuse_duplicates(ids.tolist(), where, lambda i: f"line {rows[i]}")
+    bags = Bags.from_list(
+        parts,
+        ids=ids,
+        feature_names=[attribute.name for attribute in attributes[bag].inner],
+        bag_columns={
+            attribute.name: _column(attribute, table[i], where)
+            for i, attribute in enumerate(attributes)
+            if i not in (name, bag, label)
+        },
+    )
+    return bags, None if label is None else _column(attributes[label], table[label], where)
+
+
+def _header(lines: list[str], where: str) -> tuple[list[_Attribute], int]:
+    """Read the declarations; give them, and the number of the line after @data."""
+    attributes: list[_Attribute] = []
+    into = attributes
+    for number, line in enumerate(lines, start=1):
+        word, _, rest = line.strip().partition(" ")
+        keyword = word.lower()
+        if keyword == "@attribute":
+            attribute = _declaration(rest.strip(), f"{where}, line {number}")
+            into.append(attribute)
+            if attribute.kind == "relational":
+                into = attribute.inner
+        elif keyword == "@end":
+            into = attributes
+        elif keyword == "@data":
+            return attributes, number
+    raise ValueError(f"{where} has no @data; is it an ARFF file, and whole?")
+
+
+def _declaration(text: str, where: str) -> _Attribute:
+    match = re.fullmatch(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+)\s+(.+)""", text)
+    if match is None:
+        raise ValueError(f"{where}: an attribute needs a name and a type; got {text!r}.")
+    name, kind = match[1], match[2].strip()
+    if name[0] in "'\"":
+        name = _unescaped(name[1:-1])
+    if kind.startswith("{"):
+        words = [word or "?" for word in _values(kind.strip("{} "), where)]
+        return _Attribute(name, "nominal", words)
+    kind = kind.split()[0].lower()
+    return _Attribute(name, "numeric" if kind in _NUMERIC else kind)
+
+
+def _data(lines: list[str], start: int) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(lines[start:], start=start + 1):
+        if line.strip() and not line.lstrip().startswith("%"):
+            yield number, line.strip()
+
+
+def _values(line: str, where: str) -> Iterator[str | None]:
+    """Split a row at its commas; None for a bare question mark."""
+    place, comma = 0, ","
+    while comma:
+        match = _VALUE.match(line, place)
+        if match is None or (match[3] or "").startswith(("'", '"')):
+            raise ValueError(f"{where}: a quotation that begins at column {place + 1} does not end.")
+        quoted = match[1] if match[1] is not None else match[2]
+        if quoted is not None:
+            yield _unescaped(quoted)
+        else:
+            yield None if match[3] == "?" else match[3]
+        place, comma = match.end(), match[4]
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text, flags=re.DOTALL)
+
+
+def _matrix(text: str, bag: _Attribute, where: str) -> np.ndarray:
+    """Read the table inside a bag."""
+    rows = [row.strip() for row in text.split("\n") if row.strip()]
+    X = np.zeros((len(rows), len(bag.inner)))
+    for i, row in enumerate(rows):
+        if row.startswith("{"):  # sparse: place and value, zeros left out
+            pairs = [pair.strip().split(None, 1) for pair in row.strip("{}").split(",") if pair.strip()]
+            cells = [(int(place), _bare(value)) for place, value in pairs]
+        else:
+            values = list(_values(row, where))
+            if len(values) != len(bag.inner):
+                raise ValueError(
+                    f"{where}: instance {i} of the bag has {len(values)} values but there are "
+                    f"{len(bag.inner)} features."
+                )
+            cells = list(enumerate(values))
+        for j, value in cells:
+            X[i, j] = _number(value, bag.inner[j], where)
+    return X
+
+
+def _bare(value: str) -> str | None:
+    if value[:1] in ("'", '"'):
+        return _unescaped(value[1:-1])
+    return None if value == "?" else value
+
+
+def _number(value: str | None, attribute: _Attribute, where: str) -> float:
+    if value is None:
+        return np.nan
+    try:
+        return float(attribute.words.index(value)) if attribute.kind == "nominal" else float(value)
+    except ValueError:
+        expected = "one of its words" if attribute.kind == "nominal" else "a number"
+        raise ValueError(
+            f"{where}: {value!r} is no value of the attribute {attribute.name!r}; expected {expected}."
+        ) from None
+
+
+def _column(attribute: _Attribute, values: list[str | None], where: str) -> np.ndarray:
+    """Read a column of bags: numbers, or text."""
+    if attribute.kind == "numeric":
+        return np.array([_number(value, attribute, where) for value in values])
+    if attribute.kind == "nominal":
+        unknown = [value for value in values if value is not None and value not in attribute.words]
+        if unknown:
+            raise ValueError(f"{where}: {unknown[0]!r} is not among the words of {attribute.name!r}.")
+        if all(re.fullmatch(r"[+-]?\d+", word) for word in attribute.words) and None not in values:
+            return np.array([int(value or 0) for value in values])
+    return np.array([value or "" for value in values])

@@ -1,0 +1,111 @@
+"""CSV in and out: a table with a row per instance, for people and other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.io._description import check_bags, describe
+from bagwise.io._long import bag_slices, bags_from_long, infer_long, long_columns, refuse_empty_bags
+from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table
+
+_BLOCK = 10_000  # instances that are text at any one time
+
+
+def save_csv(path, bags: Bags, y=None) -> Path:
+    """Write bags, and their labels, to a CSV file with a row per instance.
+
+    Columns are ``bag_id``, ``y``, the columns of bags, the features and the columns of instances; a column
+    with several values is written as several. Numbers are written so that every bit comes back. Beside the
+    file a second one, ``NAME.csv-metadata.json``, keeps dtypes and roles; without it the CSV file is still
+    readable, by `load_csv` and by anything else. Large data are better kept in Parquet.
+
+    Parameters
+    ----------
+    path : path
+        Where to write. The file is complete or absent.
+    bags : Bags
+        Dense bags, none of them empty, with different ids.
+    y : array of shape (n_bags, ...), optional
+        Labels of the bags.
+
+    Returns
+    -------
+    pathlib.Path
+        The file written.
+
+    See Also
+    --------
+    load_csv : read it back.
+    """
+    path = Path(path)
+    bags, y = check_bags(bags, y, "CSV")
+    refuse_empty_bags(bags)
+    description = {**describe(bags, y), "rows": bags.n_instances}
+    spread = Spread(_kinds(description))
+
+    def blocks() -> Iterator[list[np.ndarray]]:
+        for part in bag_slices(bags, _BLOCK):
+            yield spread.out(long_columns(bags[part], None if y is None else y[part], description))
+
+    write_table(path, spread.header, blocks(), description)
+    return path
+
+
+def load_csv(path, *, bag: str | None = None, label: str | None = None) -> tuple[Bags, np.ndarray | None]:
+    r"""Read bags, and their labels or None, from a CSV file with a row per instance.
+
+    Reads what `save_csv` writes, and any CSV file with a header and a column that names the bag of every
+    row; rows may come in any order. In a file without a description, numbers that vary inside some bag are
+    features; what is constant inside every bag, but not everywhere, describes bags (so a label never leaks
+    into the features); the rest are columns of instances.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    bag : str, optional
+        The column that names the bag of every row; by default ``bag_id``, ``bag`` or ``slide_id``.
+    label : str, optional
+        The column with the label of the bag; by default ``y`` or ``label``, if there is one.
+
+    Returns
+    -------
+    bags : Bags
+    y : array or None
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from bagwise import load_csv
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "shapes.csv"
+    ...     _ = file.write_text("molecule,active,angle\nm1,1,0.1\nm2,0,0.7\nm1,1,0.3\n")
+    ...     bags, y = load_csv(file, bag="molecule", label="active")
+    >>> bags, y
+    (Bags(2 bags, 3 instances, 1 feature), array([1, 0]))
+    """
+    where = repr(str(path))
+    header = read_header(path)
+    description = None if bag or label else read_description(path)
+    if description is None:
+        columns, lines = read_columns(path, dict.fromkeys(header))
+        return infer_long(columns, bag, label, where, lambda row: f"line {lines[row]}")
+    columns, _ = read_described(path, description, _kinds(description))
+    return bags_from_long(columns, description, where)
+
+
+def _kinds(description: dict[str, Any]) -> list[dict[str, Any]]:
+    """List the columns of the table in order, each with dtype and shape."""
+    features = description["instances"]
+    return [
+        description["bag"],
+        *([description["y"]] if description["y"] else []),
+        *description["bag_columns"].values(),
+        *({"column": name, "dtype": features["dtype"], "shape": []} for name in features["columns"]),
+        *description["instance_columns"].values(),
+    ]

@@ -1,0 +1,163 @@
+"""One door for all kinds of files: chosen by the name, or by what a folder holds."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise.bags import Bags
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file.
+
+    Attributes
+    ----------
+    module : str
+        Where in this room it is read and written; loaded when it is used.
+    name : str
+        As in ``load_NAME`` and ``save_NAME``.
+    suffix : str
+        How its files end; empty for folders.
+    options : dict
+        What is passed when writing.
+    can_write : bool
+        Whether it is written at all.
+    """
+
+    module: str
+    name: str
+    suffix: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    can_write: bool = True
+
+    def reader(self) -> Callable[..., tuple[Bags, np.ndarray | None]]:
+        """Load the function that reads it."""
+        return getattr(import_module(f"bagwise.io.{self.module}"), f"load_{self.name}")
+
+    def writer(self) -> Callable[..., Path]:
+        """Load the function that writes it."""
+        function = getattr(import_module(f"bagwise.io.{self.module}"), f"save_{self.name}")
+        return partial(function, **dict(self.options))
+
+
+FORMATS = {
+    "npz": Format("npz", "npz", ".npz"),
+    "parquet": Format("parquet", "parquet", ".parquet"),
+    "parquet-long": Format("parquet", "parquet", "", (("layout", "long"),)),
+    "csv": Format("csv", "csv", ".csv"),
+    "h5": Format("h5", "h5"),
+    "npy": Format("npy", "npy"),
+    "arff": Format("arff", "arff", ".arff", (), False),
+}
+_BY_SUFFIX = {about.suffix: name for name, about in FORMATS.items() if about.suffix}
+
+
+def load_bags(path, *, format: str | None = None, **options: Any) -> tuple[Bags, np.ndarray | None]:
+    """Read bags, and their labels or None, from any kind of file that bagwise knows.
+
+    Parameters
+    ----------
+    path : path
+        A file (.npz, .parquet, .csv, .arff), or a folder with an .h5 or .npy file for every bag.
+    format : {"npz", "parquet", "csv", "arff", "h5", "npy"}, optional
+        The kind of file, where its name does not say.
+    **options
+        Passed on to the reader: `bag` and `label` (names of columns) for tables, `labels` (a CSV file) for
+        folders. An option that the format does not have is refused.
+
+    Returns
+    -------
+    bags : Bags
+    y : array or None
+
+    See Also
+    --------
+    load_npz, load_parquet, load_csv, load_h5, load_npy, load_arff : the readers.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from bagwise import load_bags, make_noisy_or_bags, save_bags
+    >>> data = make_noisy_or_bags(5, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bags, y = load_bags(save_bags(pathlib.Path(folder) / "five.csv", data.bags, data.y))
+    >>> bags
+    Bags(5 bags, 15 instances, 3 features)
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {str(path)!r}.")
+    name = (
+        _known(format) if format is not None else (_folder_format(path) if path.is_dir() else _by_name(path))
+    )
+    reader = FORMATS[name].reader()
+    options = {key: value for key, value in options.items() if value is not None}
+    unknown = [key for key in options if key not in inspect.signature(reader).parameters]
+    if unknown:
+        raise ValueError(f"{str(path)!r} is read as {name}, which has no option {unknown[0]!r}.")
+    return reader(path, **options)
+
+
+def save_bags(path, bags: Bags, y=None, *, format: str | None = None) -> Path:
+    """Write bags, and their labels, to any kind of file that bagwise knows.
+
+    Parameters
+    ----------
+    path : path
+        Where to write: a file (.npz, .parquet, .csv), or a new folder if `format` is "h5" or "npy".
+    bags : Bags
+        What to write.
+    y : array of shape (n_bags, ...), optional
+        Labels of the bags.
+    format : {"npz", "parquet", "parquet-long", "csv", "h5", "npy"}, optional
+        The kind of file, where its name does not say.
+
+    Returns
+    -------
+    pathlib.Path
+        The file or folder written.
+
+    See Also
+    --------
+    save_npz, save_parquet, save_csv, save_h5, save_npy : the writers.
+    load_bags : read it back.
+    """
+    name = _known(format) if format is not None else _by_name(Path(path))
+    if not FORMATS[name].can_write:
+        raise ValueError(f"{name} files are read but not written; write .parquet, .npz or .csv.")
+    return FORMATS[name].writer()(path, bags, y)
+
+
+def _known(name: str) -> str:
+    if name not in FORMATS:
+        raise ValueError(f"format is {name!r}; expected one of {', '.join(FORMATS)}.")
+    return name
+
+
+def _by_name(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    if suffix in (".h5", ".npy"):
+        raise ValueError(
+            f"{str(path)!r}: {suffix} files hold one bag each; name the folder, and format={suffix[1:]!r}."
+        )
+    raise ValueError(
+        f"{str(path)!r} does not end in {', '.join(_BY_SUFFIX)}; say its format: one of {', '.join(FORMATS)}."
+    )
+
+
+def _folder_format(path: Path) -> str:
+    for name, patterns in {"h5": ("*.h5",), "npy": ("*.npy", "features/*.npy")}.items():
+        if any(next(path.glob(pattern), None) for pattern in patterns):
+            return name
+    raise ValueError(f"the folder {str(path)!r} has neither .h5 nor .npy files in it.")

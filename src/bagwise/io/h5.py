@@ -1,0 +1,141 @@
+"""HDF5 in and out: a folder with an .h5 file for every bag, as CLAM and TRIDENT write slides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.io._atomic import replacing_folder
+from bagwise.io._folder import load_folder, read_index, safe_name, write_labels
+
+
+def save_h5(folder, bags: Bags, y=None) -> Path:
+    """Write a folder with an .h5 file for every bag, and ``labels.csv``.
+
+    A file has the dataset ``features`` and one for every column of instances; the table has ``bag_id``,
+    ``y`` and the columns of bags. A small description beside it keeps names and dtypes.
+
+    Parameters
+    ----------
+    folder : path
+        Where to write: a folder that does not exist yet, or is empty. It is complete or absent.
+    bags : Bags
+        Dense bags with different ids, which become the names of the files.
+    y : array of shape (n_bags, ...), optional
+        Labels of the bags.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder written.
+
+    See Also
+    --------
+    load_h5 : read it back.
+    """
+    h5py = _h5py()
+    folder = Path(folder)
+    with replacing_folder(folder) as part:
+        bags, description, names = write_labels(part, bags, y, "HDF5")
+        kinds = description["instance_columns"]
+        for i, name in enumerate(names):
+            rows = slice(bags.offsets[i], bags.offsets[i + 1])
+            with h5py.File(part / f"{name}.h5", "w") as file:
+                file["features"] = bags.instances[rows]
+                for column, kind in kinds.items():
+                    file[safe_name(kind["column"])] = _storable(bags.instance_columns[column][rows])
+    return folder
+
+
+def load_h5(
+    folder, *, labels=None, bag: str | None = None, label: str | None = None, key: str = "features"
+) -> tuple[Bags, np.ndarray | None]:
+    """Read a folder with an .h5 file for every bag, and their labels or None.
+
+    Reads what `save_h5` writes, and the folders of CLAM and TRIDENT: datasets ``features`` and ``coords``,
+    of shape (n, ...) or (1, n, ...). Other datasets with a value per instance become columns of instances.
+
+    Parameters
+    ----------
+    folder : path
+        The folder.
+    labels : path, optional
+        A CSV file with a row per bag: its name (without ".h5"), its label, and what else is known of it. By
+        default ``labels.csv`` in the folder; without it there are no labels, and bags come in the order of
+        their names. Every file must be named, and every name have its file.
+    bag, label : str, optional
+        The columns of the table with the names (by default ``slide_id``, ``bag_id`` or ``bag``) and the
+        labels (``y`` or ``label``).
+    key : str, default="features"
+        The dataset with the instances.
+
+    Returns
+    -------
+    bags : Bags
+    y : array or None
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from bagwise import load_h5, make_noisy_or_bags, save_h5
+    >>> data = make_noisy_or_bags(5, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bags, y = load_h5(save_h5(pathlib.Path(folder) / "slides", data.bags, data.y))
+    >>> bags
+    Bags(5 bags, 15 instances, 3 features)
+    """
+    h5py = _h5py()
+
+    @contextmanager
+    def open_bag(path: Path) -> Iterator[dict[str, Any]]:
+        try:
+            with h5py.File(path, "r") as file:
+                if key not in file:
+                    raise ValueError(f"{str(path)!r} has no dataset {key!r}; it has {sorted(file)}.")
+                yield _datasets(file, key)
+        except OSError as error:
+            raise ValueError(f"{str(path)!r} is not a readable HDF5 file: {error}") from error
+
+    index = read_index(folder, ".h5", inside=Path(folder), labels=labels, bag=bag, label=label)
+    return load_folder(index, open_bag)
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError("HDF5 files need h5py: pip install 'bagwise[h5]'") from error
+    return h5py
+
+
+def _storable(column: np.ndarray) -> np.ndarray:
+    """HDF5 knows no Unicode arrays and no times: bytes of UTF-8, and whole numbers."""
+    if column.dtype.kind == "U":
+        return np.char.encode(column, "utf-8")
+    return column.astype(np.int64) if column.dtype.kind in "Mm" else column
+
+
+def _datasets(file: Any, key: str) -> dict[str, Any]:
+    """Give the instances, unread, and the columns with a value for each of them, read."""
+    features = file[key]
+    arrays: dict[str, Any] = {"features": features}
+    size = features.shape[-2] if len(features.shape) > 1 else -1
+    for name, dataset in file.items():
+        shape = getattr(dataset, "shape", None)  # groups have none
+        if name in (key, "features") or not shape:
+            continue
+        if shape[0] == 1 and size != 1 and len(shape) > 1 and shape[1] == size:
+            values = dataset[0]
+        elif shape[0] == size:
+            values = dataset[()]
+        else:
+            continue
+        if values.dtype.kind in "SO":
+            values = np.char.decode(values.astype(np.bytes_), "utf-8")
+        arrays[name] = values
+    return arrays

@@ -1,0 +1,112 @@
+"""npy in and out: a folder with an .npy file for every bag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.io._atomic import replacing_folder
+from bagwise.io._folder import load_folder, read_index, safe_name, write_labels
+
+
+def save_npy(folder, bags: Bags, y=None) -> Path:
+    """Write a folder with an .npy file for every bag, and ``labels.csv``.
+
+    Instances are in ``features/BAG.npy``, and every column of instances in a folder of its own; the table
+    has ``bag_id``, ``y`` and the columns of bags. A small description beside it keeps names and dtypes.
+
+    Parameters
+    ----------
+    folder : path
+        Where to write: a folder that does not exist yet, or is empty. It is complete or absent.
+    bags : Bags
+        Dense bags with different ids, which become the names of the files.
+    y : array of shape (n_bags, ...), optional
+        Labels of the bags.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder written.
+
+    See Also
+    --------
+    load_npy : read it back.
+    """
+    folder = Path(folder)
+    with replacing_folder(folder) as part:
+        bags, description, names = write_labels(part, bags, y, "npy")
+        columns = {"features": bags.instances}
+        for name, kind in description["instance_columns"].items():
+            columns[safe_name(kind["column"])] = bags.instance_columns[name]
+        for column, values in columns.items():
+            (part / column).mkdir()
+            for i, name in enumerate(names):
+                np.save(part / column / f"{name}.npy", values[bags.offsets[i] : bags.offsets[i + 1]])
+    return folder
+
+
+def load_npy(
+    folder, *, labels=None, bag: str | None = None, label: str | None = None
+) -> tuple[Bags, np.ndarray | None]:
+    """Read a folder with an .npy file for every bag, and their labels or None.
+
+    Instances are in ``FOLDER/features/BAG.npy``, or in ``FOLDER/BAG.npy``. Every other folder in it with a
+    file of the same name for every bag is a column of instances.
+
+    Parameters
+    ----------
+    folder : path
+        The folder.
+    labels : path, optional
+        A CSV file with a row per bag: its name (without ".npy"), its label, and what else is known of it.
+        By default ``labels.csv`` in the folder; without it there are no labels, and bags come in the order
+        of their names. Every file must be named, and every name have its file.
+    bag, label : str, optional
+        The columns of the table with the names (by default ``slide_id``, ``bag_id`` or ``bag``) and the
+        labels (``y`` or ``label``).
+
+    Returns
+    -------
+    bags : Bags
+    y : array or None
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from bagwise import load_npy
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, size in (("a", 2), ("b", 3)):
+    ...         np.save(pathlib.Path(folder) / name, np.zeros((size, 4)))
+    ...     bags, y = load_npy(folder)
+    >>> bags.ids
+    array(['a', 'b'], dtype='<U1')
+    """
+    folder = Path(folder)
+    inside = folder / "features" if (folder / "features").is_dir() else folder
+    index = read_index(folder, ".npy", inside=inside, labels=labels, bag=bag, label=label)
+    others = [path for path in sorted(folder.glob("*/")) if path.is_dir() and path != inside]
+    names = [path.name for path in index.files]
+    columns = [path for path in others if all((path / name).is_file() for name in names)]
+
+    @contextmanager
+    def open_bag(path: Path) -> Iterator[dict[str, Any]]:
+        arrays = {"features": _read(path)}
+        arrays |= {column.name: _read(column / path.name) for column in columns}
+        yield arrays
+
+    return load_folder(index, open_bag)
+
+
+def _read(path: Path) -> np.ndarray:
+    try:
+        # Mapped, not read: shapes come first, and values go straight into the matrix of all bags.
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"{str(path)!r} is not a readable npy file: {error}") from error

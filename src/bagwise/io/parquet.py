@@ -1,0 +1,218 @@
+"""Parquet in and out: a row per bag (compact, streamed) or a row per instance (long)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.io._atomic import replacing
+from bagwise.io._description import check_bags, describe, refuse_duplicates
+from bagwise.io._long import bag_slices, long_columns, refuse_empty_bags
+
+_GROUP_BYTES = 32 * 2**20  # of instances in a row group
+
+
+def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layout: str = "bags") -> Path:
+    """Write bags, and their labels, to a Parquet file.
+
+    With the layout "bags" a row is a bag: ``bag_id``, ``y``, the columns of bags, ``instances`` (a list of
+    lists of numbers of fixed size) and the columns of instances (lists). With "long" a row is an instance,
+    and every feature a column. Compressed by zstd, features with their bytes split; written a row group at a
+    time, so that memory holds little more than the bags.
+
+    Parameters
+    ----------
+    path : path
+        Where to write. The file is complete or absent.
+    bags : Bags, or iterable of (Bags, y)
+        Dense bags with different ids. Parts that do not fit into memory together can be given one by one,
+        each with its labels or None, as `iter_parquet` gives them.
+    y : array of shape (n_bags, ...), optional
+        Labels of the bags.
+    layout : {"bags", "long"}, default="bags"
+        What a row is.
+
+    Returns
+    -------
+    pathlib.Path
+        The file written.
+
+    See Also
+    --------
+    load_parquet : read it back.
+    iter_parquet : read it part by part.
+    """
+    from bagwise.io._arrow import pa, to_arrow
+
+    if layout not in ("bags", "long"):
+        raise ValueError(f"layout is {layout!r}; expected 'bags' or 'long'.")
+    parts: Iterable[tuple[Bags, Any]] = [(bags, y)] if isinstance(bags, Bags) else bags
+    path = Path(path)
+    seen: list[Any] = []
+    n_written = 0
+    first = None
+    with replacing(path) as temporary, _Writer(temporary) as writer:
+        for number, (part, labels) in enumerate(parts):
+            part, labels = check_bags(part, labels, "Parquet")
+            if layout == "long":
+                refuse_empty_bags(part)
+            description = describe(part, labels, instances=None if layout == "long" else "instances")
+            if part._ids is None:  # numbered through all parts
+                part = part._replace(_ids=np.arange(n_written, n_written + len(part)))
+            n_written += len(part)
+            seen += part.ids.tolist()
+            first = first or description
+            if description != first:
+                raise ValueError(f"part {number} has other columns, dtypes or features than part 0.")
+            rows = max(1, _GROUP_BYTES // (part.n_features * part.instances.itemsize))
+            for run in bag_slices(part, rows):
+                few, few_y = part[run], None if labels is None else labels[run]
+                if layout == "long":
+                    columns = long_columns(few, few_y, description)
+                    arrays = {name: to_arrow(name, column) for name, column in columns.items()}
+                else:
+                    arrays = _bag_arrays(few, few_y, description)
+                writer.write(pa.table(arrays))
+        if first is None:
+            raise ValueError("there are no bags to write; the iterable is empty.")
+        refuse_duplicates(seen, "ids", lambda i: f"place {i}")
+        writer.describe({**first, "layout": layout})
+    return path
+
+
+def load_parquet(path, *, bag: str | None = None, label: str | None = None) -> tuple[Bags, np.ndarray | None]:
+    """Read bags, and their labels or None, from a Parquet file.
+
+    Reads what `save_parquet` writes, and files of other origin: with a row per bag, if there is a column
+    ``instances`` of lists of lists of numbers (further lists as long as the bag are columns of instances,
+    the rest columns of bags); else with a row per instance, where roles are inferred as in `load_csv`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    bag : str, optional
+        The column that names the bag; by default ``bag_id``, ``bag`` or ``slide_id``.
+    label : str, optional
+        The column with the label; by default ``y`` or ``label``, if there is one.
+
+    Returns
+    -------
+    bags : Bags
+    y : array or None
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from bagwise import load_parquet, make_noisy_or_bags, save_parquet
+    >>> data = make_noisy_or_bags(5, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = save_parquet(pathlib.Path(folder) / "five.parquet", data.bags, data.y)
+    ...     bags, y = load_parquet(file)
+    >>> bags
+    Bags(5 bags, 15 instances, 3 features)
+    """
+    from bagwise.io._parquet_reader import Reader
+
+    return Reader(path, bag, label).load()
+
+
+def iter_parquet(
+    path, *, bag: str | None = None, label: str | None = None
+) -> Iterator[tuple[Bags, np.ndarray | None]]:
+    """Read a Parquet file with a row per bag part by part, for data larger than memory.
+
+    Parameters
+    ----------
+    path, bag, label
+        As in `load_parquet`.
+
+    Yields
+    ------
+    bags : Bags
+        The bags of a row group. Bags without names are numbered through the whole file.
+    y : array or None
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from bagwise import iter_parquet, make_noisy_or_bags, save_parquet
+    >>> parts = ((data.bags, data.y) for data in [make_noisy_or_bags(5), make_noisy_or_bags(3)])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = save_parquet(pathlib.Path(folder) / "eight.parquet", parts)
+    ...     [len(bags) for bags, y in iter_parquet(file)]
+    [5, 3]
+    """
+    from bagwise.io._parquet_reader import Reader
+
+    return Reader(path, bag, label).parts()
+
+
+def _bag_arrays(bags: Bags, y: np.ndarray | None, description: dict[str, Any]) -> dict[str, Any]:
+    """Make the columns of a table with a row per bag."""
+    from bagwise.io._arrow import pa, to_arrow
+
+    offsets = pa.array(bags.offsets.astype(np.int32))
+
+    def lists(name: str, array: np.ndarray) -> Any:
+        return pa.ListArray.from_arrays(offsets, to_arrow(name, array))
+
+    arrays = {description["bag"]["column"]: to_arrow("ids", bags.ids)}
+    if y is not None:
+        arrays[description["y"]["column"]] = to_arrow("y", y)
+    for name, about in description["bag_columns"].items():
+        arrays[about["column"]] = to_arrow(name, bags.bag_columns[name])
+    arrays[description["instances"]["column"]] = lists("instances", bags.instances)
+    for name, about in description["instance_columns"].items():
+        arrays[about["column"]] = lists(name, bags.instance_columns[name])
+    return arrays
+
+
+class _Writer:
+    """A Parquet file that is opened by its first table, because only then its columns are known."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.file: Any = None
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self.file is not None:
+            self.file.close()
+
+    def write(self, table: Any) -> None:
+        """Write a table as one row group."""
+        import pyarrow.parquet as pq
+
+        if self.file is None:
+            self.file = pq.ParquetWriter(
+                self.path,
+                table.schema,
+                compression="zstd",
+                use_dictionary=False,
+                use_byte_stream_split=list(_float_leaves(table.schema)),
+            )
+        self.file.write_table(table, row_group_size=max(1, len(table)))
+
+    def describe(self, description: dict[str, Any]) -> None:
+        """Note the description in the footer."""
+        self.file.add_key_value_metadata({"bagwise": json.dumps(description)})
+
+
+def _float_leaves(schema: Any) -> Iterator[str]:
+    """Find the columns of floating point numbers, named as Parquet names the leaves of lists."""
+    from bagwise.io._arrow import is_list, pa
+
+    for field in schema:
+        path, arrow_type = field.name, field.type
+        while is_list(arrow_type):
+            path, arrow_type = path + ".list.element", arrow_type.value_type
+        if pa.types.is_float32(arrow_type) or pa.types.is_float64(arrow_type):
+            yield path

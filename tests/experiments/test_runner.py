@@ -1,0 +1,181 @@
+"""The runner of experiments, and ``bagwise reproduce``, on an experiment that costs nothing."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import bagwise.experiments
+from bagwise.cli import main
+from bagwise.experiments.framework import (
+    Cell,
+    Experiment,
+    Report,
+    Settings,
+    Table,
+    mean_and_error,
+    with_error,
+)
+from bagwise.experiments.runner import run_experiment
+
+computed = []
+
+
+def square(number, seed):
+    computed.append(number)
+    return {"square": np.int64(number**2), "values": np.array([0.1, seed])}
+
+
+def interrupted(number, seed):
+    if number == 2:
+        raise KeyboardInterrupt
+    return square(number, seed)
+
+
+def broken(number, seed):
+    raise ZeroDivisionError("nothing goes into nothing")
+
+
+def make_experiment(run=square, key="cell-{}", needs_data=()):
+    def cells(settings):
+        numbers = range(2 if settings.quick else 4)
+        return [Cell(key.format(n), run, {"number": n, "seed": settings.seed}) for n in numbers]
+
+    def report(results, settings):
+        from matplotlib.figure import Figure
+
+        rows = [{"cell": key, "square": value["square"]} for key, value in results.items()]
+        return Report("What was done.", [Table("Squares", rows, "A note.")], {"plot": Figure()})
+
+    return Experiment("toy", "squares", "Somebody (1900)", cells, report, 0.5, needs_data)
+
+
+@pytest.fixture(autouse=True)
+def nothing_computed():
+    computed.clear()
+
+
+def test_a_run_writes_page_table_and_figure(tmp_path):
+    seen = []
+    page = run_experiment(
+        make_experiment(), Settings(seed=3), out=tmp_path, on_cell=lambda *args: seen.append(args)
+    )
+    text = page.read_text()
+    assert page == tmp_path / "toy.md" and text.startswith("# toy: squares\n\nSomebody (1900)\n\nCommand: ")
+    assert "`bagwise reproduce toy --seed 3 --jobs 1`" in text and "minutes of computation" in text
+    assert "| cell-3 | 9 |" in text and "A note." in text and "![plot](toy-plot.png)" in text
+    with (tmp_path / "toy.csv").open() as file:
+        assert list(csv.DictReader(file))[2] == {"cell": "cell-2", "square": "4"}
+    assert (tmp_path / "toy-plot.png").read_bytes().startswith(b"\x89PNG")
+    assert [(done, total) for _, done, total in seen] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells", "toy-plot.png", "toy.csv", "toy.md"]
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(make_experiment(interrupted), Settings(), out=tmp_path)
+    assert computed == [0, 1]
+    assert not (tmp_path / "toy.md").exists()
+    interrupted_name = interrupted.__qualname__
+    try:  # the same cells, repaired
+        interrupted.__qualname__, square.__qualname__ = "other", interrupted_name
+        run_experiment(make_experiment(square), Settings(), out=tmp_path)
+    finally:
+        interrupted.__qualname__, square.__qualname__ = interrupted_name, "square"
+    assert computed == [0, 1, 2, 3]
+
+
+def test_stored_cells_count_only_for_the_same_function_arguments_and_seed(tmp_path):
+    run_experiment(make_experiment(), Settings(), out=tmp_path)
+    run_experiment(make_experiment(), Settings(), out=tmp_path)
+    assert len(computed) == 4
+    run_experiment(make_experiment(), Settings(seed=1), out=tmp_path)
+    assert len(computed) == 8
+    run_experiment(make_experiment(), Settings(), out=tmp_path, fresh=True)
+    assert len(computed) == 12
+    stored = tmp_path / "cells" / "toy-seed0" / "cell-1.json"
+    stored.write_text(stored.read_text()[:20])  # half a file is no file
+    run_experiment(make_experiment(), Settings(), out=tmp_path)
+    assert computed[12:] == [1]
+    assert json.loads(stored.read_text())["value"] == {"square": 1, "values": [0.1, 0.0]}
+
+
+def test_a_quick_run_leaves_the_full_one_alone(tmp_path):
+    full = run_experiment(make_experiment(), Settings(), out=tmp_path).read_text()
+    quick = run_experiment(make_experiment(), Settings(quick=True), out=tmp_path)
+    assert quick.name == "toy-quick.md" and (tmp_path / "toy.md").read_text() == full
+
+
+def test_several_processes_give_the_same_page(tmp_path):
+    texts = []
+    for jobs in (1, 2):
+        page = run_experiment(make_experiment(), Settings(), out=tmp_path / str(jobs), jobs=jobs)
+        texts.append(page.read_text().split("What was done.")[1])
+    assert texts[0] == texts[1]
+
+
+def test_a_cell_that_fails_is_named(tmp_path):
+    with pytest.raises(ZeroDivisionError) as caught:
+        run_experiment(make_experiment(broken), Settings(), out=tmp_path)
+    assert caught.value.__notes__ == ["in the cell 'cell-0'"]
+
+
+def test_keys_must_be_unique_file_names(tmp_path):
+    for key in ("same", "a/b{}"):
+        with pytest.raises(ValueError, match="keys of cells must be unique file names"):
+            run_experiment(make_experiment(key=key), Settings(), out=tmp_path)
+
+
+def test_errors_are_standard_errors_over_repeats():
+    assert mean_and_error([1.0, 3.0]) == (2.0, 1.0)
+    assert with_error([0.5, 0.7]) == "60.0 ± 10.0" and with_error([0.5]) == "50.0"
+
+
+# ---------------------------------------------------------------------- the program
+
+
+@pytest.fixture
+def toy(monkeypatch, request):
+    experiment = make_experiment(**getattr(request, "param", {}))
+    monkeypatch.setattr(bagwise.experiments, "all_experiments", lambda: {"toy": experiment})
+
+
+def test_the_program_lists_experiments(toy, capsys):
+    assert main(["reproduce"]) == 0
+    out = capsys.readouterr().out
+    assert "toy" in out and "squares" in out and "0.5" in out
+
+
+def test_the_program_runs_an_experiment(toy, tmp_path, capsys):
+    assert main(["reproduce", "toy", "--quick", "--seed", "5", "--out", str(tmp_path / "deep" / "out")]) == 0
+    out = capsys.readouterr().out
+    assert "cell-1" in out and f"written: {tmp_path / 'deep' / 'out' / 'toy-quick.md'}" in out
+    assert len(computed) == 2
+
+
+@pytest.mark.parametrize("toy", [{"run": interrupted}], indirect=True)
+def test_ctrl_c_keeps_finished_cells_and_says_how_to_go_on(toy, tmp_path, capsys):
+    assert main(["reproduce", "toy", "--out", str(tmp_path)]) == 130
+    told = capsys.readouterr().err
+    assert "2 of 4 cells are finished and kept in" in told and "the same command goes on from there" in told
+
+
+@pytest.mark.parametrize("toy", [{"needs_data": ("musk1",)}], indirect=True)
+def test_data_that_cannot_be_had_are_one_sentence(toy, tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("BAGWISE_DATA", raising=False)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("BAGWISE_CACHE", str(tmp_path / "file"))
+    assert main(["reproduce", "toy", "--out", str(tmp_path)]) == 2
+    assert "bagwise: cannot write to the cache folder" in capsys.readouterr().err
+
+
+def test_mistakes_are_one_sentence(toy, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    for arguments, sentence in (
+        (["nothing"], "there is no experiment 'nothing'; there are toy."),
+        (["toy", "--jobs", "0"], "--jobs is 0"),
+        (["toy", "--out", str(tmp_path / "file")], "cannot write to"),
+    ):
+        assert main(["reproduce", *arguments]) == 2
+        assert sentence in capsys.readouterr().err

@@ -1,0 +1,184 @@
+"""What goes into a file comes out of it: every bit, id, name, column and dtype, in every format."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from bagwise import Bags, iter_parquet, load_bags, make_noisy_or_bags, save_bags, save_parquet
+from bagwise.io import files
+from bagwise.io import parquet as parquet_module
+
+WRITTEN = [name for name, about in files.FORMATS.items() if about.can_write]
+LONG = ("csv", "parquet-long")
+
+NUMBERS = st.sampled_from(["?", "|i1", "<i2", "<i8", "|u1", "<u8", "<f2", "<f4", "<f8", ">f8", ">i4"])
+TIMES = st.sampled_from(["<M8[D]", "<M8[ms]", "<M8[ns]", "<m8[s]"])
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
+
+
+def arrays(draw, n, dtypes):
+    shape = draw(st.sampled_from([(n,), (n,), (n, 2)]))
+    if draw(st.integers(0, 3)) == 0:
+        values = draw(st.lists(TEXT, min_size=int(np.prod(shape)), max_size=int(np.prod(shape))))
+        return np.array(values, dtype=np.str_).reshape(shape)
+    dtype = np.dtype(draw(dtypes))
+    if dtype.kind in "Mm":  # what every unit can count, in days, and "not a time"
+        numbers = draw(hnp.arrays(np.int64, shape, elements=st.integers(-90_000, 90_000)))
+        numbers[draw(hnp.arrays(bool, shape))] = np.iinfo(np.int64).min
+        return numbers.astype("m8[D]" if dtype.kind == "m" else "M8[D]").astype(dtype)
+    return draw(hnp.arrays(dtype, shape))
+
+
+@st.composite
+def bags_and_labels(draw, *, empty_bags):
+    sizes = draw(st.lists(st.integers(0 if empty_bags else 1, 3), min_size=1, max_size=4))
+    n_bags, n_instances = len(sizes), sum(sizes)
+    width = draw(st.integers(1, 3))
+    names = st.sampled_from(["y", "bag_id", "instances", "features", "x0", "x/1", "ä", "labels", "."])
+
+    def columns(n):
+        chosen = draw(st.lists(names, unique=True, max_size=2))
+        return {name: arrays(draw, n, NUMBERS | TIMES) for name in chosen}
+
+    ids = draw(
+        st.none()
+        | st.lists(TEXT, min_size=n_bags, max_size=n_bags, unique=True)
+        | st.lists(st.integers(-5, 2**40), min_size=n_bags, max_size=n_bags, unique=True)
+    )
+    bags = Bags(
+        draw(hnp.arrays(draw(NUMBERS), (n_instances, width))),
+        np.cumsum([0, *sizes]),
+        ids=ids,
+        feature_names=draw(st.none() | st.lists(names, min_size=width, max_size=width, unique=True)),
+        instance_columns=columns(n_instances),
+        bag_columns=columns(n_bags),
+    )
+    return bags, arrays(draw, n_bags, NUMBERS) if draw(st.booleans()) else None
+
+
+def assert_same_array(a, b, *, as_text=False):
+    assert a.shape == b.shape
+    if a.dtype.kind == "U":  # the width is that of the longest
+        assert b.dtype.kind == "U" and np.array_equal(a, b)
+        return
+    assert a.dtype == b.dtype
+    if as_text and a.dtype.kind == "f":  # text knows one NaN only
+        a, b = (np.where(x != x, np.array(np.nan, x.dtype), x) for x in (a, b))
+    assert a.tobytes() == b.tobytes()
+
+
+def assert_same(bags, y, other, z, *, format_name="npz"):
+    assert np.array_equal(bags.offsets, other.offsets)
+    assert_same_array(bags.instances, other.instances, as_text=format_name == "csv")
+    assert (bags._ids is None) == (other._ids is None)
+    assert_same_array(bags.ids, other.ids)
+    assert (bags.feature_names is None) == (other.feature_names is None)
+    if bags.feature_names is not None:
+        assert bags.feature_names.tolist() == other.feature_names.tolist()
+    in_table = format_name in ("csv", "h5", "npy")  # folders have a table of labels
+    for kind, as_text in (("instance_columns", format_name == "csv"), ("bag_columns", in_table)):
+        mine, theirs = getattr(bags, kind), getattr(other, kind)
+        assert list(mine) == list(theirs)
+        for name in mine:
+            assert_same_array(mine[name], theirs[name], as_text=as_text)
+    assert (y is None) == (z is None)
+    if y is not None:
+        assert_same_array(y, z, as_text=in_table)
+
+
+@pytest.mark.parametrize("format_name", WRITTEN)
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_round_trip_keeps_everything(format_name, data):
+    bags, y = data.draw(bags_and_labels(empty_bags=format_name not in LONG))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ("bags" + (files.FORMATS[format_name].suffix or ""))
+        written = save_bags(path, bags, y, format=format_name)
+        options = {"format": "parquet"} if format_name == "parquet-long" else {}
+        other, z = load_bags(written, **options)
+        assert_same(bags, y, other, z, format_name=format_name)
+        assert not list(Path(folder).glob(".*.part"))
+
+
+@pytest.mark.parametrize("format_name", WRITTEN)
+def test_bags_chain_through_all_formats(format_name, tmp_path):
+    data = make_noisy_or_bags(20, random_state=0)
+    path = save_bags(tmp_path / "a", data.bags, data.y, format=format_name)
+    bags, y = load_bags(path, format="parquet" if "parquet" in format_name else format_name)
+    assert_same(data.bags, np.asarray(data.y), bags, y)
+
+
+def test_parquet_is_written_and_read_in_row_groups(tmp_path, monkeypatch):
+    import pyarrow.parquet as pq
+
+    data = make_noisy_or_bags(50, random_state=0)
+    monkeypatch.setattr(parquet_module, "_GROUP_BYTES", 20 * data.bags.n_features * 8)
+    path = save_parquet(tmp_path / "groups.parquet", data.bags, data.y)
+    footer = pq.ParquetFile(path).metadata
+    assert footer.num_row_groups > 5
+    leaf = next(
+        c
+        for c in range(footer.num_columns)
+        if footer.row_group(0).column(c).path_in_schema.startswith("instances")
+    )
+    assert "BYTE_STREAM_SPLIT" in footer.row_group(0).column(leaf).encodings
+    assert footer.row_group(0).column(leaf).compression == "ZSTD"
+    bags, y = load_bags(path)
+    assert_same(data.bags, np.asarray(data.y), bags, y)
+    parts = list(iter_parquet(path))
+    assert len(parts) == footer.num_row_groups
+    assert np.array_equal(Bags.concat([b for b, _ in parts]).instances, data.bags.instances)
+    assert np.concatenate([b.ids for b, _ in parts]).tolist() == list(range(50))
+
+
+def test_parts_are_streamed_from_file_to_file(tmp_path, monkeypatch):
+    data = make_noisy_or_bags(30, random_state=0)
+    monkeypatch.setattr(parquet_module, "_GROUP_BYTES", 20 * data.bags.n_features * 8)
+    first = save_parquet(tmp_path / "a.parquet", data.bags, data.y)
+    doubled = ((bags.with_instances(2 * bags.instances), y) for bags, y in iter_parquet(first))
+    bags, y = load_bags(save_parquet(tmp_path / "b.parquet", doubled))
+    assert np.array_equal(bags.instances, 2 * data.bags.instances) and np.array_equal(y, data.y)
+
+
+def test_parts_that_differ_are_refused_and_leave_nothing(tmp_path):
+    parts = [(Bags(np.zeros((2, 3)), [0, 2]), [1]), (Bags(np.zeros((2, 2)), [0, 2]), [1])]
+    with pytest.raises(ValueError, match="part 1 has other columns, dtypes or features than part 0"):
+        save_parquet(tmp_path / "a.parquet", parts)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ValueError, match="there are no bags to write"):
+        save_parquet(tmp_path / "a.parquet", [])
+
+
+def test_polars_and_pandas_read_what_is_written(tmp_path):
+    import pandas as pd
+    import polars as pl
+
+    data = make_noisy_or_bags(20, random_state=0)
+    save_parquet(tmp_path / "bags.parquet", data.bags, data.y)
+    assert (
+        pl.read_parquet(tmp_path / "bags.parquet")["instances"][3].to_numpy().tolist()
+        == data.bags[3].tolist()
+    )
+    save_parquet(tmp_path / "long.parquet", data.bags, data.y, layout="long")
+    frame = pd.read_parquet(tmp_path / "long.parquet")
+    assert Bags.from_frame(frame, bag="bag_id").n_instances == data.bags.n_instances
+
+
+def test_reading_parquet_holds_a_row_group_at_a_time(tmp_path, monkeypatch):
+    bags = Bags(np.random.default_rng(0).normal(size=(20_000, 20)), np.arange(0, 20_001, 100))
+    monkeypatch.setattr(parquet_module, "_GROUP_BYTES", bags.instances.nbytes // 20)
+    path = save_parquet(tmp_path / "a.parquet", bags)
+    pool = pa.proxy_memory_pool(pa.default_memory_pool())  # counts from here on
+    usual = pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        read, _ = load_bags(path)
+    finally:
+        pa.set_memory_pool(usual)
+    assert pool.max_memory() < read.instances.nbytes / 2
