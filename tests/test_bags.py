@@ -204,6 +204,14 @@ def test_per_bag_refuses_a_bag_with_two_labels_by_its_name():
         bags.per_bag([1, 0, 1])
 
 
+def test_per_bag_names_bags_whose_ids_are_objects_and_rows_without_a_label():
+    bags = Bags.from_groups(np.zeros((2, 1)), np.array(["m1", "m1"], dtype=object))
+    with pytest.raises(ValueError, match="bag 'm1' has labels 'a' and 'b'"):
+        bags.per_bag(np.array(["a", "b"], dtype=object))
+    with pytest.raises(ValueError, match="bag 'm1' has a row without a label"):
+        bags.per_bag([1.0, np.nan])
+
+
 def test_per_bag_reads_side_columns_by_name():
     bags = make([2, 1], instance_columns={"plate": ["p", "p", "q"]}, bag_columns={"day": [3, 4]})
     assert bags.per_bag("plate").tolist() == ["p", "q"]

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise.sequences import Sequences
+
 
 class Bags:
     """An immutable collection of bags, each a small matrix of instances.
@@ -20,7 +22,7 @@ class Bags:
 
     Parameters
     ----------
-    instances : array of shape (n_instances, n_features) or CSR matrix
+    instances : array of shape (n_instances, n_features), CSR matrix, or Sequences
         All instances, bag after bag. Kept in its dtype as a read-only view: no copy is made of a
         C-ordered array or a CSR matrix in canonical form.
     offsets : array of int, shape (n_bags + 1,)
@@ -123,7 +125,9 @@ class Bags:
             n_bags, size, n_features = arrays.shape
             offsets = np.arange(n_bags + 1) * size
             return cls(arrays.reshape(n_bags * size, n_features), offsets, **names)
-        parts = [part if sp.issparse(part) else np.asarray(part) for part in arrays]
+        parts = [
+            part if sp.issparse(part) or isinstance(part, Sequences) else np.asarray(part) for part in arrays
+        ]
         if not parts:
             raise ValueError("from_list needs at least one bag; the list is empty.")
         for i, part in enumerate(parts):
@@ -136,9 +140,8 @@ class Bags:
                     f"bag {i} has {part.shape[1]} features but bag 0 has {parts[0].shape[1]}; "
                     "all bags need the same features."
                 )
-        join = sp.vstack if any(map(sp.issparse, parts)) else np.concatenate
         offsets = np.cumsum([0, *(part.shape[0] for part in parts)])
-        return cls(join(parts), offsets, **names)
+        return cls(_join(parts), offsets, **names)
 
     @classmethod
     def from_groups(cls, X, bag_ids, *, feature_names=None, instance_columns=None) -> Bags:
@@ -249,14 +252,13 @@ class Bags:
                         f"part {i} has {kind[1:]} {sorted(getattr(part, kind))} but part 0 has "
                         f"{sorted(getattr(first, kind))}; all parts need the same side columns."
                     )
-        join = sp.vstack if any(sp.issparse(p._instances) for p in parts) else np.concatenate
         starts = np.cumsum([0, *(p.n_instances for p in parts)])
         offsets = np.concatenate(
             [[0], *(p._offsets[1:] + start for p, start in zip(parts, starts, strict=False))]
         )
         named = any(p._ids is not None for p in parts)
         return cls(
-            join([p._instances for p in parts]),
+            _join([p._instances for p in parts]),
             offsets,
             ids=np.concatenate([p.ids for p in parts]) if named else None,
             feature_names=first._feature_names,
@@ -397,9 +399,11 @@ class Bags:
         if np.any(differs):
             row = int(np.argmax(differs))
             bag = int(np.searchsorted(self._offsets, row, side="right")) - 1
-            first, other = (v.item() if hasattr(v, "item") else v for v in (firsts[bag], values[row]))
+            first, other = as_python(firsts[bag]), as_python(values[row])
+            if other != other:
+                raise ValueError(f"bag {as_python(self.ids[bag])!r} has a row without a label (NaN).")
             raise ValueError(
-                f"bag {self.ids[bag].tolist()!r} has labels {first!r} and {other!r}; "
+                f"bag {as_python(self.ids[bag])!r} has labels {first!r} and {other!r}; "
                 "a column can only be taken per bag if all rows of a bag agree."
             )
         return firsts
@@ -408,7 +412,7 @@ class Bags:
         empty = self.sizes == 0
         if empty.any():
             number = int(np.argmax(empty))
-            name = "" if self._ids is None else f" ({self._ids[number].tolist()!r})"
+            name = "" if self._ids is None else f" ({as_python(self._ids[number])!r})"
             raise ValueError(f"bag {number}{name} is empty; every bag needs at least one instance.")
 
     # ------------------------------------------------------------------ selection
@@ -551,6 +555,11 @@ def describes_bags(X) -> bool:
     return len(X) > 0 and _depth(X[0]) == 2
 
 
+def as_python(value):
+    """Give numpy's scalars as Python's, which print without their type; other objects as they are."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _depth(item) -> int:
     """Count the dimensions of an array or of nested lists, which may be ragged."""
     if hasattr(item, "ndim"):
@@ -600,6 +609,8 @@ def _rebuild(bag_columns, feature_names, ids, instance_columns, instances, n_sou
 
 def _read_only(array):
     """Give a read-only view (for CSR: a matrix over read-only views), without a copy."""
+    if isinstance(array, Sequences):
+        return array
     if sp.issparse(array):
         parts = tuple(map(_read_only, (array.data, array.indices, array.indptr)))
         view = type(array)(parts, shape=array.shape, copy=False)
@@ -612,7 +623,9 @@ def _read_only(array):
 
 
 def _as_matrix(X):
-    """Check that `X` is 2-D; give a C-ordered array, or CSR in canonical form."""
+    """Check that `X` is 2-D; give a C-ordered array, or CSR in canonical form; `Sequences` pass."""
+    if isinstance(X, Sequences):
+        return X
     if sp.issparse(X):
         X = X.tocsr()
         if not X.has_canonical_format:
@@ -623,6 +636,13 @@ def _as_matrix(X):
     if X.ndim != 2:
         raise ValueError(f"instances has shape {X.shape}; expected a 2-D array (n_instances, n_features).")
     return X
+
+
+def _join(parts: list):
+    """Stack instances of several parts."""
+    if all(isinstance(part, Sequences) for part in parts):
+        return Sequences.concat(parts)
+    return sp.vstack(parts) if any(map(sp.issparse, parts)) else np.concatenate(parts)
 
 
 def _as_offsets(offsets, n_instances: int) -> np.ndarray:

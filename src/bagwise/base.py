@@ -28,9 +28,10 @@ from sklearn.utils.validation import (
 )
 
 from bagwise._version import __version__
-from bagwise.bags import Bags, as_bags, describes_bags
+from bagwise.bags import Bags, as_bags, as_python, describes_bags
 from bagwise.exceptions import PositiveClassWarning, VersionWarning
 from bagwise.rules import RULES, Rule, make_rule
+from bagwise.sequences import Sequences
 
 # Checks `_parameter_constraints` before a fit. scikit-learn keeps the decorator private; if it moves,
 # this is the one line to change.
@@ -50,6 +51,7 @@ def read_bags(
     reset: bool = False,
     accept_sparse: bool = True,
     accept_missing: bool = False,
+    accept_sequences: bool = False,
 ) -> Bags:
     """Read the argument `X` of a method: the one door through which bags come in.
 
@@ -66,6 +68,8 @@ def read_bags(
         Whether the estimator can work on CSR instances.
     accept_missing : bool
         Whether it can work on NaN.
+    accept_sequences : bool
+        Whether it works on `Sequences`, and then on nothing else.
 
     Returns
     -------
@@ -73,6 +77,8 @@ def read_bags(
         Instances are C-ordered float32 or float64 (integers become float64) or CSR, finite, and no bag is
         empty.
     """
+    if accept_sequences or isinstance(getattr(X, "instances", None), Sequences):
+        return _read_sequences(estimator, X, reset=reset, accept=accept_sequences)
     if not describes_bags(X):
         # Two dimensions: scikit-learn's own door, its messages and its handling of data frames.
         X = validate_data(
@@ -100,23 +106,35 @@ def read_bags(
     instances = check_array(
         bags.instances, dtype=_FLOATS, order="C", accept_sparse="csr", ensure_all_finite=False
     )
-    if not accept_missing:
-        _refuse_missing_values(instances, bags)
+    _refuse_missing_values(instances, bags, accept_nan=accept_missing)
     return bags if instances is bags.instances else bags.with_instances(instances)
 
 
-def _refuse_missing_values(instances, bags: Bags) -> None:
+def _read_sequences(estimator, X, *, reset: bool, accept: bool) -> Bags:
+    name = type(estimator).__name__
+    if not accept:
+        raise TypeError(f"{name} works on vectors, not on Sequences; give it a matrix of features.")
+    bags = as_bags(X)
+    if not isinstance(bags.instances, Sequences):
+        raise TypeError(f"this {name} works on Sequences; pass Bags(Sequences(...), offsets).")
+    bags._refuse_empty_bags()
+    _compare_features(estimator, bags, reset=reset)
+    return bags
+
+
+def _refuse_missing_values(instances, bags: Bags, *, accept_nan: bool) -> None:
     values = instances.data if sp.issparse(instances) else instances
     # The sum is finite whenever all is well (one read, no temporary), barring overflow.
-    if np.isfinite(np.sum(values)) or np.isfinite(values).all():
+    refused = np.isinf if accept_nan else lambda numbers: ~np.isfinite(numbers)
+    if np.isfinite(np.sum(values)) or not refused(values).any():
         return
-    bad = ~np.isfinite(instances.toarray() if sp.issparse(instances) else instances)
+    bad = refused(instances.toarray() if sp.issparse(instances) else instances)
     row, column = (int(i) for i in np.argwhere(bad)[0])
     number = int(np.searchsorted(bags.offsets, row, side="right")) - 1
     feature = column if bags.feature_names is None else repr(str(bags.feature_names[column]))
     what = "NaN" if np.isnan(instances[row, column]) else "infinity"
     raise ValueError(
-        f"X contains {what}: bag {bags.ids[number].tolist()!r}, instance {row - bags.offsets[number]}, "
+        f"X contains {what}: bag {as_python(bags.ids[number])!r}, instance {row - bags.offsets[number]}, "
         f"feature {feature}; remove or impute it, for instance with "
         "OnInstances(SimpleImputer()) in a pipeline."
     )
@@ -178,7 +196,7 @@ def encode_labels(estimator, y, X, bags: Bags, *, binary: bool = True) -> np.nda
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y has one class only, {_python(classes[0])!r}; {name} needs bags of two classes, positive "
+            f"y has one class only, {as_python(classes[0])!r}; {name} needs bags of two classes, positive "
             "and negative."
         )
     estimator.classes_ = classes
@@ -191,7 +209,7 @@ def encode_labels(estimator, y, X, bags: Bags, *, binary: bool = True) -> np.nda
             "bagwise.multiclass.OneVsOneBagClassifier."
         )
     if classes.dtype.kind not in "biuf":
-        low, high = map(_python, classes)
+        low, high = map(as_python, classes)
         warnings.warn(
             f"y has the labels {low!r} and {high!r}; {high!r} sorts last and is taken as the positive "
             f"class. If you mean {low!r}, pass y == {low!r}.",
@@ -199,11 +217,6 @@ def encode_labels(estimator, y, X, bags: Bags, *, binary: bool = True) -> np.nda
             stacklevel=5,  # the line that called fit
         )
     return codes.astype(np.int8)
-
-
-def _python(value):
-    """Give numpy's scalars as Python's, which print without their type."""
-    return value.item() if hasattr(value, "item") else value
 
 
 def bag_weights(bags: Bags, sample_weight=None) -> np.ndarray:
@@ -292,6 +305,10 @@ class BagEstimator(BaseEstimator):
     def _accepts_missing(self) -> bool:
         return False
 
+    @property
+    def _accepts_sequences(self) -> bool:
+        return False
+
     def _read(self, X, *, reset: bool = False) -> Bags:
         if not reset:
             check_is_fitted(self)
@@ -301,6 +318,7 @@ class BagEstimator(BaseEstimator):
             reset=reset,
             accept_sparse=self._accepts_sparse,
             accept_missing=self._accepts_missing,
+            accept_sequences=self._accepts_sequences,
         )
 
     def __sklearn_tags__(self):
@@ -333,12 +351,15 @@ class BagTransformer(TransformerMixin, BagEstimator):
 class BagClassifier(ClassifierMixin, BagEstimator):
     """A binary classifier of bags; ``classes_[1]`` is the positive class."""
 
-    def _read_training(self, X, y, sample_weight=None) -> Training:
-        """Read the arguments of `fit` and set ``classes_``; bags of weight zero are left out."""
+    def _read_training(self, X, y, sample_weight=None, *, with_class_weight: bool = True) -> Training:
+        """Read the arguments of `fit` and set ``classes_``; bags of weight zero are left out.
+
+        Without class weights the weights say how often a bag is there, which some models must count.
+        """
         bags = self._read(X, reset=True)
         y = encode_labels(self, y, X, bags)
         weight = bag_weights(bags, sample_weight)
-        class_weight = getattr(self, "class_weight", None)
+        class_weight = getattr(self, "class_weight", None) if with_class_weight else None
         weight *= class_factors(class_weight, self.classes_, y, weight)[y]
         kept = weight > 0
         if not kept.all():
@@ -358,7 +379,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
             raise ValueError(
-                f"y has the label {_python(y[np.argmax(unknown)])!r}, which the fit did not see; the "
+                f"y has the label {as_python(y[np.argmax(unknown)])!r}, which the fit did not see; the "
                 f"classes are {self.classes_.tolist()}."
             )
         return (y == self.classes_[1]).astype(np.int8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from contextlib import suppress
 from pathlib import Path
@@ -9,8 +10,11 @@ from pathlib import Path
 import numba
 
 
-def kernel(function):
+def kernel(function=None, *, reorder=False):
     """Compile `function` on its first call: serial, without the GIL, IEEE-exact, cached on disk.
+
+    With ``@kernel(reorder=True)`` sums may be added up in another order and products fused, which lets
+    the processor's vector units take part; infinities and NaN keep their meaning.
 
     There is no `fastmath`: log-space code lives on infinities, which it may optimise away. Division
     by zero follows IEEE (`error_model="numpy"`), so that no loop carries an exception path.
@@ -18,10 +22,15 @@ def kernel(function):
     numba refuses to decorate when it finds no writable place for its cache (a read-only container
     without a home directory); the kernel is then compiled once per process instead.
     """
+    if function is None:
+        return functools.partial(kernel, reorder=reorder)
+    options: dict = {"nogil": True, "error_model": "numpy"}
+    if reorder:
+        options["fastmath"] = {"reassoc", "contract", "nsz"}
     try:
-        return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:
-        return numba.njit(nogil=True, error_model="numpy")(function)
+        return numba.njit(**options)(function)
 
 
 def forget_stale_code(folder: Path) -> None:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class SolverResult:
 
     Attributes
     ----------
-    x : array
+    x : array, or what the model calls its parameters
         The parameters.
     value : float
         The objective there.
@@ -43,7 +44,7 @@ class SolverResult:
         The objective at the start and after every iteration.
     """
 
-    x: np.ndarray
+    x: Any
     value: float
     status: Status
     n_iter: int
@@ -53,6 +54,11 @@ class SolverResult:
     def converged(self) -> bool:
         """Whether the tolerance was reached."""
         return self.status is Status.CONVERGED
+
+
+def rounding_tol(value: float) -> float:
+    """The gradient below which steps change an objective of this size by less than its rounding."""
+    return 10 * float(np.sqrt(np.finfo(float).eps)) * max(1.0, abs(value))
 
 
 def best_of(results: Sequence[SolverResult]) -> SolverResult:
@@ -73,7 +79,7 @@ def record_result(estimator, results: Sequence[SolverResult]) -> SolverResult:
     estimator.objective_history_ = np.asarray(best.history)
     estimator.objectives_ = np.asarray([r.value for r in results])
     if not best.converged:
-        how = best.status.value.format(max_iter=estimator.max_iter, tol=estimator.tol)
+        how = best.status.value.format(max_iter=getattr(estimator, "max_iter", None), tol=estimator.tol)
         # Four levels up is the line that called fit.
         warnings.warn(f"{type(estimator).__name__} {how}.", ConvergenceWarning, stacklevel=4)
     return best

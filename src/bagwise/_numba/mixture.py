@@ -1,0 +1,79 @@
+"""Kernels of mixtures: quadratic forms and moments of rows, and the mixture's share of the likelihood.
+
+`X` is (n, d) float64, complete; vectors over features are (d,), over instances (n,). Each kernel reads
+its arrays once: O(n d) or O(n).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bagwise._numba.compiling import kernel
+
+# The product of this many factors between 1 and 2 does not overflow, and its logarithm is one
+# logarithm instead of as many.
+_BLOCK = 64
+
+
+@kernel(reorder=True)
+def diagonal_form(X, center, slope, curve, constant):
+    """Give constant + sum_j u_j (slope_j + curve_j u_j), u = x - center, for every row x."""
+    out = np.empty(X.shape[0])
+    for i in range(X.shape[0]):
+        total = 0.0
+        for j in range(X.shape[1]):
+            u = X[i, j] - center[j]
+            total += u * (slope[j] + curve[j] * u)
+        out[i] = total + constant
+    return out
+
+
+@kernel
+def diagonal_moments(X, weight, origin):
+    """Sums over rows of weight, weight u and weight u^2, u = x - origin: shape (3, d)."""
+    sums = np.zeros((3, X.shape[1]))
+    first, second = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    total = 0.0
+    for i in range(X.shape[0]):
+        w = weight[i]
+        total += w
+        for j in range(X.shape[1]):
+            u = X[i, j] - origin[j]
+            first[j] += w * u
+            second[j] += w * u * u
+    sums[0] = total
+    sums[1] = first
+    sums[2] = second
+    return sums
+
+
+@kernel
+def mixture_remainder(log_odds, offsets, weight, posterior, complement):
+    """Sum over instances of weight * (log(1 + exp(eta)) - posterior * eta), and of the weights by class.
+
+    The mixture's log-likelihood log(exp(a) + exp(b)), eta = a - b, is posterior * a + complement * b
+    plus this remainder, whatever the posterior. Written in |eta| it loses no digits where either class
+    is certain. `weight` is per bag. Returns (remainder, weight of positives, weight of negatives).
+    """
+    remainder, positive, negative = 0.0, 0.0, 0.0
+    for i in range(weight.shape[0]):
+        bag, bag_positive, bag_negative = 0.0, 0.0, 0.0
+        product, factors = 1.0, 0
+        for j in range(offsets[i], offsets[i + 1]):
+            size = abs(log_odds[j])
+            share = complement[j] if log_odds[j] > 0.0 else posterior[j]
+            if share > 0.0:  # the class that an infinite log-odds rules out has no share
+                bag += size * share
+            product *= 1.0 + math.exp(-size)
+            factors += 1
+            if factors == _BLOCK:
+                bag += math.log(product)
+                product, factors = 1.0, 0
+            bag_positive += posterior[j]
+            bag_negative += complement[j]
+        remainder += weight[i] * (bag + math.log(product))
+        positive += weight[i] * bag_positive
+        negative += weight[i] * bag_negative
+    return remainder, positive, negative

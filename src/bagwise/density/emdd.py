@@ -1,0 +1,113 @@
+"""EM-DD: diverse density of one chosen instance a bag, chosen anew after every optimisation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bagwise.density.diverse_density import DiverseDensity
+from bagwise.density.problem import DensityProblem, distance
+from bagwise.rules import Max, Or, Rule
+from bagwise.solvers.result import SolverResult, Status
+from bagwise.solvers.smooth import minimize_smooth
+
+
+class EMDD(DiverseDensity):
+    """Diverse density in which only the instance nearest to the target speaks for its bag.
+
+    The fit minimises, over the target t and the scales s, ::
+
+        - sum_i w_i log P(y_i | max_j P(z_ij = 1)),    P(z = 1 | x) = exp(-sum_k s_k^2 (x_k - t_k)^2)
+
+    by turns: choose the most positive instance of every bag, then optimise t and s as if bags had no
+    other. A turn that does not lower the objective ends the run.
+
+    Use it in place of `DiverseDensity` where bags are large: an optimisation then reads one instance a
+    bag. It is faster, and more at the mercy of its starts.
+
+    Parameters
+    ----------
+    scale, n_init, random_state, verbose
+        As in `DiverseDensity`.
+    tol : float, default=1e-4
+        Tolerance of the optimisations; a turn must lower the objective by more than this share of it.
+    max_iter : int, default=200
+        The most turns of a start, and the most iterations of each optimisation.
+
+    Attributes
+    ----------
+    target_, feature_scales_, rule_, scaler_, classes_, n_features_in_
+        As in `DiverseDensity`; the rule is `Max`, which has no posterior of instances.
+    objective_, objective_history_, objectives_, log_likelihood_, n_iter_, converged_
+        As in `DiverseDensity`; the history has a value for every turn.
+
+    Notes
+    -----
+    In a negative bag the chosen instance is the one that costs most, so that a turn, unlike a step of
+    EM proper, may raise the objective; the original then stops, as does this.
+
+    References
+    ----------
+    Q. Zhang and S. Goldman (2002), EM-DD: an improved multiple-instance learning technique, NIPS 14.
+
+    Examples
+    --------
+    >>> from bagwise import EMDD, make_mixture_bags
+    >>> data = make_mixture_bags(60, separation=5.0, random_state=0)
+    >>> model = EMDD(random_state=0).fit(data.bags, data.y)
+    >>> bool(model.score(data.bags, data.y) > 0.95)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        name: allowed for name, allowed in DiverseDensity._parameter_constraints.items() if name != "rule"
+    }
+
+    def __init__(self, *, scale="standard", n_init=10, tol=1e-4, max_iter=200, random_state=None, verbose=0):
+        super().__init__(
+            scale=scale, n_init=n_init, tol=tol, max_iter=max_iter, random_state=random_state, verbose=verbose
+        )
+
+    def _make_rule(self) -> Rule:
+        return Max()
+
+    def _solve(self, problem: DensityProblem, start, on_iteration) -> SolverResult:
+        theta = start
+        value, _ = problem.value_and_gradient(theta)
+        history = [value]
+        status = Status.MAX_ITER
+        for turn in range(1, self.max_iter + 1):
+            found = minimize_smooth(
+                _one_a_bag(problem, theta).value_and_gradient, theta, tol=self.tol, max_iter=self.max_iter
+            )
+            new_value, _ = problem.value_and_gradient(found.x)
+            gain = value - new_value
+            if gain > 0:
+                theta, value = found.x, new_value
+            history.append(value)
+            on_iteration(turn, value * problem.total)
+            if found.status is Status.INTERRUPTED:
+                status = Status.INTERRUPTED
+                break
+            if gain <= self.tol * max(1.0, abs(value)):
+                status = Status.CONVERGED
+                break
+        total = problem.total
+        run = SolverResult(theta, value, status, len(history) - 1, tuple(history))
+        return replace(run, value=value * total, history=tuple(v * total for v in history))
+
+
+def _one_a_bag(problem: DensityProblem, theta: np.ndarray) -> DensityProblem:
+    """Keep the nearest instance of every bag, the first of equals."""
+    target, scale = np.split(theta, 2)
+    q = distance(problem.X, target, scale)
+    bag = np.repeat(np.arange(len(problem.y)), np.diff(problem.offsets))
+    nearest = np.lexsort((q, bag))[problem.offsets[:-1]]
+    return DensityProblem(
+        problem.X[nearest],
+        np.arange(len(problem.y) + 1),
+        problem.y,
+        problem.weight * problem.total,
+        Or(),  # of one instance: its label is the bag's
+    )

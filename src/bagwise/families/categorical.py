@@ -1,0 +1,141 @@
+"""Components of independent features with a few values each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bagwise.families.base import Family
+from bagwise.families.discrete import from_log_simplex, log_simplex, read_pseudo_count, refuse_values
+
+
+class CategoricalParams(NamedTuple):
+    """Probability of every value of every feature: (n_features, n_values)."""
+
+    probability: np.ndarray
+
+
+class CategoricalPrior(NamedTuple):
+    """The pseudo-count, and which values a feature has: (n_features, n_values)."""
+
+    pseudo_count: float
+    allowed: np.ndarray
+
+
+class Categorical(Family):
+    """Naive Bayes of categories: each feature takes one of its values, independently of the others.
+
+    Values are the numbers 0, 1, ... K_j - 1, with K_j one more than the largest that the training
+    instances have (or `n_values` for all). With a pseudo-count a > 0 (the `prior` of the mixture, 1 by
+    default), which stands for a Dirichlet prior, the posterior mode for weights w of total n is ::
+
+        lambda_jv = (sum of w where x_j = v, + a) / (n + K_j a)
+
+    A missing value (NaN) is integrated out by leaving it out.
+
+    O(n_instances * n_features) for every method, times the largest K_j for the statistics.
+
+    Parameters
+    ----------
+    n_values : int, optional
+        The number of values of every feature. Give it where new instances may have values that the
+        training instances have not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.families import Categorical
+    >>> family, X, weight = Categorical(), np.array([[0.0], [2.0], [2.0]]), np.ones(3)
+    >>> prior = family.start(X, weight, 2, "default")
+    >>> family.mstep(family.statistics(X, weight, None, prior), 3.0, prior).probability.round(3)
+    array([[0.333, 0.167, 0.5  ]])
+    """
+
+    missing = "skip"
+
+    def __init__(self, n_values=None):
+        self.n_values = n_values
+
+    def start(self, X, weight, n_components, prior) -> CategoricalPrior:
+        """Find the values of every feature."""
+        largest = np.nanmax(X, axis=0, initial=0).astype(int)
+        sizes = largest + 1 if self.n_values is None else np.full(X.shape[1], self.n_values)
+        allowed = np.arange(sizes.max()) < sizes[:, None]
+        _check(X, allowed)
+        return CategoricalPrior(read_pseudo_count(prior), allowed)
+
+    def check(self, X, params) -> None:
+        """Refuse values that no training instance had."""
+        _check(X, params.probability > 0)
+
+    def log_density(self, X, params) -> np.ndarray:
+        """Log probability of every instance, over the features that it has."""
+        codes, seen = _codes(X)
+        with np.errstate(divide="ignore"):
+            logs = np.log(params.probability)
+        picked = logs[np.arange(X.shape[1]), codes]
+        return np.where(seen, picked, 0.0).sum(axis=1)
+
+    def statistics(self, X, weight, params, prior) -> np.ndarray:
+        """Weight of the instances with each value: (n_features, n_values)."""
+        codes, seen = _codes(X)
+        n_features, n_values = prior.allowed.shape
+        cells = codes + n_values * np.arange(n_features)
+        each = np.where(seen, weight[:, None], 0.0)
+        return np.bincount(cells.ravel(), each.ravel(), n_features * n_values).reshape(prior.allowed.shape)
+
+    def log_density_of_sums(self, sums, weight, params, prior) -> float:
+        """Weighted sum of log probabilities: linear in the sums."""
+        return float(np.sum(sums[prior.allowed] * np.log(params.probability[prior.allowed])))
+
+    def mstep(self, sums, weight, prior) -> CategoricalParams:
+        """Mode of the posterior."""
+        # Sums that are differences may miss zero by rounding.
+        counts = np.where(prior.allowed, np.maximum(sums, 0.0) + prior.pseudo_count, 0.0)
+        return CategoricalParams(counts / counts.sum(axis=1, keepdims=True))
+
+    def log_prior(self, params, prior) -> float:
+        """Sum over features and their values of a log(lambda)."""
+        return float(prior.pseudo_count * np.log(params.probability[prior.allowed]).sum())
+
+    def sufficient(self, X) -> np.ndarray:
+        """An indicator for every value but 0 of every feature."""
+        codes, _ = _codes(X)
+        n_values = self.n_values or int(codes.max(initial=0)) + 1
+        return (codes[:, :, None] == np.arange(1, n_values)).reshape(len(X), -1).astype(np.float64)
+
+    def sample(self, params, n, rng) -> np.ndarray:
+        """Draw `n` instances."""
+        edges = np.cumsum(params.probability, axis=1)
+        edges[:, -1] = 1.0  # a sum may end a last digit below
+        u = rng.random_sample((n, len(edges)))
+        return (u[:, :, None] >= edges).sum(axis=2).astype(np.float64)
+
+    def pack(self, params) -> np.ndarray:
+        """Log-ratios to the first value."""
+        return np.concatenate([log_simplex(row[row > 0]) for row in params.probability])
+
+    def unpack(self, vector, params) -> CategoricalParams:
+        """Read log-ratios."""
+        probability = np.zeros_like(params.probability)
+        begin = 0
+        for row, form in zip(probability, params.probability, strict=True):
+            size = int((form > 0).sum()) - 1
+            row[form > 0] = from_log_simplex(vector[begin : begin + size])
+            begin += size
+        return CategoricalParams(probability)
+
+
+def _codes(X) -> tuple[np.ndarray, np.ndarray]:
+    """Values as indices, 0 where they are missing; and where they are not."""
+    seen = ~np.isnan(X)
+    return np.where(seen, X, 0.0).astype(np.int64), seen
+
+
+def _check(X, allowed: np.ndarray) -> None:
+    codes, seen = _codes(X)
+    inside = (codes >= 0) & (codes < allowed.shape[1])
+    known = allowed[np.arange(len(allowed)), np.where(inside, codes, 0)]
+    wrong = seen & ~((codes == X) & inside & known)
+    refuse_values(X, wrong, "categorical", "values 0, 1, ... that the training instances have, or n_values")

@@ -1,0 +1,236 @@
+"""Gaussian components with full covariances, each its own or one for all."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bagwise.families.base import Family
+from bagwise.families.prior import GaussianPrior, matrix_prior
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class GaussianParams(NamedTuple):
+    """Mean and covariance."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+
+
+class Gaussian(Family):
+    """Gaussian with a full covariance.
+
+    The posterior mode under `FraleyRaftery`, for weights w of total n, d features, prior mean m,
+    S = sum w (x - m) and B = sum w (x - m)(x - m)' - S S' / (n + kappa), is ::
+
+        mu = m + S / (n + kappa),    Sigma = (L + B) / (n + nu + d + 1 + c)
+
+    with c = 1, or 0 for kappa = 0. Missing values (NaN) are integrated out: the density is that of the
+    features an instance has, and the statistics take the expectation of the others given these.
+
+    Use it for up to a few dozen features; before that many, `GaussianDiag` or principal components.
+    O(n_instances * n_features^2) for every method, by matrix products; with missing values also
+    O(n_features^3) for every pattern of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.families import Gaussian
+    >>> from bagwise.families.gaussian import GaussianParams
+    >>> standard = GaussianParams(np.zeros(2), np.eye(2))
+    >>> Gaussian().log_density(np.array([[0.0, 0.0], [0.0, np.nan]]), standard).round(3)
+    array([-1.838, -0.919])
+    """
+
+    missing = "expect"
+
+    def start(self, X, weight, n_components, prior) -> GaussianPrior:
+        """Resolve the prior on all instances."""
+        return matrix_prior(prior, X, weight, n_components)
+
+    def log_density(self, X, params) -> np.ndarray:
+        """Log density of every instance, over the features that it has."""
+        seen = ~np.isnan(X)
+        if seen.all():
+            return _log_normal(X, *params)
+        out = np.empty(len(X))
+        for rows in _slices(len(X)):
+            which, precision, half_log_det = _precisions(params.covariance, seen[rows])
+            U = np.where(seen[rows], X[rows] - params.mean, 0.0)
+            distance = np.einsum("ni,ni->n", _by_pattern(U, precision, which), U)
+            out[rows] = -0.5 * (distance + seen[rows].sum(axis=1) * _LOG_2PI) - half_log_det[which]
+        return out
+
+    def statistics(self, X, weight, params, prior) -> np.ndarray:
+        """Sums of w u and of w u u', u = x - m, the former as the first row: (n_features + 1, n_features)."""
+        seen = ~np.isnan(X)
+        if seen.all():
+            return _second_moments(X - prior.mean, weight)
+        sums = np.zeros((X.shape[1] + 1, X.shape[1]))
+        for rows in _slices(len(X)):
+            # What is missing is Gaussian given the rest: its mean is linear, its covariance constant, and
+            # Sigma - Sigma P Sigma, with P the precision of what is seen, is 0 where nothing is missing.
+            which, precision, _ = _precisions(params.covariance, seen[rows])
+            U = np.where(seen[rows], X[rows] - params.mean, 0.0)
+            expected = params.mean + _by_pattern(U, precision, which) @ params.covariance
+            filled = np.where(seen[rows], X[rows], expected) - prior.mean
+            sums += _second_moments(filled, weight[rows])
+            of_pattern = np.bincount(which, weight[rows], minlength=len(precision))
+            total = np.tensordot(of_pattern, precision, axes=1)
+            left = params.covariance @ total @ params.covariance
+            sums[1:] += of_pattern.sum() * params.covariance - 0.5 * (left + left.T)
+        return sums
+
+    def log_density_of_sums(self, sums, weight, params, prior) -> float:
+        """Weighted sum of log densities: linear in the sums."""
+        shift = params.mean - prior.mean
+        cross = np.outer(shift, sums[0])
+        spread = sums[1:] - cross - cross.T + weight * np.outer(shift, shift)
+        whiten, half_log_det = _whitener(params.covariance)
+        distance = np.sum((whiten @ spread) * whiten)
+        return float(-weight * (half_log_det + 0.5 * len(shift) * _LOG_2PI) - 0.5 * distance)
+
+    def mstep(self, sums, weight, prior) -> GaussianParams:
+        """Mode of the posterior."""
+        shift, B = _about_mode(sums, weight, prior)
+        count = weight + prior.nu + len(shift) + 1 + (prior.kappa > 0)
+        return GaussianParams(prior.mean + shift, (prior.scale + B) / count)
+
+    def log_prior(self, params, prior) -> float:
+        """-(nu + d + 1 + c)/2 log|Sigma| - tr(L Sigma^-1)/2 - kappa/2 (mu - m)' Sigma^-1 (mu - m)."""
+        count = prior.nu + len(params.mean) + 1 + (prior.kappa > 0)
+        return _log_wishart(params.covariance, count, prior, [params.mean])
+
+    def sufficient(self, X) -> np.ndarray:
+        """The features, and all products of two."""
+        row, column = np.tril_indices(X.shape[1])
+        return np.hstack([X, X[:, row] * X[:, column]])
+
+    def sample(self, params, n, rng) -> np.ndarray:
+        """Draw `n` instances."""
+        factor = np.linalg.cholesky(params.covariance)
+        return params.mean + rng.standard_normal((n, len(factor))) @ factor.T
+
+    def pack(self, params) -> np.ndarray:
+        """Mean, and the lower Cholesky factor with the logarithms of its diagonal."""
+        factor = np.linalg.cholesky(params.covariance)
+        np.fill_diagonal(factor, np.log(np.diag(factor)))
+        return np.concatenate([params.mean, factor[np.tril_indices(len(factor))]])
+
+    def unpack(self, vector, params) -> GaussianParams:
+        """Read what `pack` wrote."""
+        d = len(params.mean)
+        factor = np.zeros((d, d))
+        factor[np.tril_indices(d)] = vector[d:]
+        np.fill_diagonal(factor, np.exp(np.diag(factor)))
+        return GaussianParams(vector[:d], factor @ factor.T)
+
+
+class GaussianTied(Gaussian):
+    """Gaussians that share one full covariance.
+
+    As `Gaussian`, but with B and n summed over all G components, and ::
+
+        Sigma = (L + B) / (n + nu + d + 1 + c G)
+
+    for the prior of the covariance counts once, that of each mean once. Log-odds of two components are
+    linear in x: the generative counterpart of logistic regression.
+
+    Examples
+    --------
+    >>> from bagwise import MIMixture, make_mixture_bags
+    >>> data = make_mixture_bags(50, random_state=0)
+    >>> model = MIMixture("gaussian_tied", random_state=0).fit(data.bags, data.y)
+    >>> positive, negative = model.positive_components_[0], model.negative_components_[0]
+    >>> bool((positive.covariance == negative.covariance).all())
+    True
+    """
+
+    def log_odds(self, X, positive, negative) -> np.ndarray:
+        """Difference of two log densities: linear."""
+        direction = np.linalg.solve(positive.covariance, positive.mean - negative.mean)
+        return (X - 0.5 * (positive.mean + negative.mean)) @ direction
+
+    def mstep_all(self, sums, weights, prior) -> list[GaussianParams]:
+        """Mode of the posterior of all components together."""
+        modes = [_about_mode(s, float(w), prior) for s, w in zip(sums, weights, strict=True)]
+        d = len(prior.mean)
+        count = sum(map(float, weights)) + prior.nu + d + 1 + (prior.kappa > 0) * len(modes)
+        covariance = (prior.scale + sum(B for _, B in modes)) / count
+        return [GaussianParams(prior.mean + shift, covariance) for shift, _ in modes]
+
+    def log_prior_all(self, components, prior) -> float:
+        """Log prior of the one covariance and of every mean."""
+        count = prior.nu + len(prior.mean) + 1 + (prior.kappa > 0) * len(components)
+        return _log_wishart(components[0].covariance, count, prior, [params.mean for params in components])
+
+    def count_parameters(self, components) -> int:
+        """Means, and one covariance."""
+        d = len(components[0].mean)
+        return len(components) * d + d * (d + 1) // 2
+
+    def sufficient(self, X) -> np.ndarray:
+        """The features: the quadratic terms of two components cancel."""
+        return np.asarray(X)
+
+
+def _log_normal(X, mean, covariance) -> np.ndarray:
+    whiten, half_log_det = _whitener(covariance)
+    Z = (X - mean) @ whiten.T
+    return -0.5 * np.einsum("ij,ij->i", Z, Z) - (half_log_det + 0.5 * len(mean) * _LOG_2PI)
+
+
+def _whitener(covariance) -> tuple[np.ndarray, float]:
+    """Give A with A' A the inverse of the covariance, and half the log of its determinant."""
+    factor = np.linalg.cholesky(covariance)
+    # A small inverse and one product are quicker for many rows than solving for each; that a triangular
+    # solver would do half the work does not matter at this size.
+    return np.linalg.inv(factor), float(np.log(np.diag(factor)).sum())
+
+
+def _second_moments(U, weight) -> np.ndarray:
+    root = np.sqrt(weight)
+    U = U * root[:, None]
+    sums = np.empty((U.shape[1] + 1, U.shape[1]))
+    sums[0] = root @ U
+    sums[1:] = U.T @ U  # numpy sees that this is symmetric and does half of the work
+    return sums
+
+
+def _about_mode(sums, weight, prior):
+    """Shift of the mode from the prior mean, and the scatter B about it."""
+    pulled = weight + prior.kappa
+    shift = sums[0] / pulled if pulled > 0 else np.zeros(len(sums[0]))
+    return shift, sums[1:] - np.outer(sums[0], shift)
+
+
+def _log_wishart(covariance, count, prior, means) -> float:
+    whiten, half_log_det = _whitener(covariance)
+    pull = prior.scale + prior.kappa * sum(np.outer(mu - prior.mean, mu - prior.mean) for mu in means)
+    return float(-count * half_log_det - 0.5 * np.sum((whiten @ pull) * whiten))
+
+
+def _precisions(covariance, seen):
+    """For each pattern of missing features, the precision of the others, with zeros around it.
+
+    Returns the pattern of every row, (n_patterns, d, d) precisions, and halves of the log determinants.
+    """
+    patterns, which = np.unique(seen, axis=0, return_inverse=True)
+    both = patterns[:, :, None] & patterns[:, None, :]
+    # Ones in the place of missing features make all matrices alike, and change no determinant.
+    padded = np.where(both, covariance, 0.0) + np.eye(len(covariance)) * ~patterns[:, :, None]
+    factor = np.linalg.cholesky(padded)
+    half_log_det = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+    return which.ravel(), np.where(both, np.linalg.inv(padded), 0.0), half_log_det
+
+
+def _by_pattern(U, precision, which):
+    """Multiply every row by the matrix of its pattern."""
+    return np.matmul(U[:, None, :], precision[which])[:, 0, :]
+
+
+def _slices(n: int, size: int = 4096):
+    """Cut rows into pieces: a matrix for each row of a piece fits in memory."""
+    return [slice(begin, begin + size) for begin in range(0, n, size)]

@@ -1,0 +1,46 @@
+"""From the value of an estimator's `family` parameter to a family."""
+
+from __future__ import annotations
+
+from bagwise.families.base import Family
+from bagwise.families.bernoulli import Bernoulli
+from bagwise.families.categorical import Categorical
+from bagwise.families.gaussian import Gaussian, GaussianTied
+from bagwise.families.gaussian_diag import GaussianDiag, GaussianSpherical
+from bagwise.families.markov import Markov
+
+FAMILIES: dict[str, type[Family]] = {
+    "gaussian": Gaussian,
+    "gaussian_diag": GaussianDiag,
+    "gaussian_spherical": GaussianSpherical,
+    "gaussian_tied": GaussianTied,
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
+    "markov": Markov,
+}
+
+
+def make_family(spec: str | Family) -> Family:
+    """Return the family that `spec` means: a name gives the family with its defaults.
+
+    Parameters
+    ----------
+    spec : str or Family
+        A Family object is returned as it is, not cloned.
+
+    Returns
+    -------
+    Family
+
+    Examples
+    --------
+    >>> from bagwise.families import make_family
+    >>> make_family("gaussian_diag")
+    GaussianDiag()
+    """
+    if isinstance(spec, Family):
+        return spec
+    if isinstance(spec, str) and spec in FAMILIES:
+        return FAMILIES[spec]()
+    names = ", ".join(repr(name) for name in FAMILIES)
+    raise ValueError(f"family must be one of {names}, or a Family object such as Gaussian(); got {spec!r}.")

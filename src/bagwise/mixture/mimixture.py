@@ -1,0 +1,372 @@
+"""Multi-instance mixture models: classes that make instances, and a rule that labels their bags."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from bagwise.bags import Bags
+from bagwise.base import RULE_CONSTRAINT, WaistClassifier, validated_fit
+from bagwise.families import make_family
+from bagwise.families.make import FAMILIES
+from bagwise.mixture.bound import bayes_error_bound
+from bagwise.mixture.build import build_model, read_n_components
+from bagwise.mixture.draw import draw_instances
+from bagwise.mixture.model import MixtureParams, class_log_joint, component_log_joint, log_odds_of
+from bagwise.mixture.naming import name_components
+from bagwise.reporting import Reporter
+from bagwise.rules import make_rule
+from bagwise.solvers.em import run_em
+from bagwise.solvers.result import record_result
+
+
+class MIMixture(WaistClassifier):
+    """A generative model of bags: each class makes instances, and a rule makes the bag's label of theirs.
+
+    An instance is positive with probability pi and then drawn from the density p+, else from p-; both
+    are (mixtures of) members of one family. The rule labels the bag, by default positive if any of its
+    instances is. The fit minimises ::
+
+        - sum_i w_i log p(X_i, y_i) - log prior(components),
+        log p(X_i, y_i) = sum_j log[pi p+(x_ij) + (1 - pi) p-(x_ij)] + log P(y_i | log-odds of bag i)
+
+    over bags i with weights w, by EM: the rule gives the posterior of every instance's label, and the
+    family its parameters from sums weighted by these posteriors.
+
+    Use it where bags are few and classes have a shape that a family describes; where values are missing;
+    where instances are binary, categories or sequences; to draw new bags; or to learn what the bag labels
+    are worth (`information_cost`). Where features are many and correlated and only the label matters,
+    a discriminative model such as `MILogisticRegression` is usually more accurate.
+
+    Parameters
+    ----------
+    family : str or Family, default="gaussian"
+        How a component makes instances: "gaussian" (full covariance), "gaussian_diag",
+        "gaussian_spherical", "gaussian_tied" (one covariance for all components), "bernoulli",
+        "categorical", "markov" (on `Sequences`), or an object.
+    supervision : {"bags", "negatives", "none"}, default="bags"
+        Which labels are used. "bags": all of them, the multi-instance mixture model (MIMM). "negatives":
+        only those of negative bags, so that instances of positive bags count as unlabelled (MM).
+        "none": no labels while fitting; afterwards components are given to classes such that the
+        instances of negative bags are most probable (MMU).
+    rule : {"or", "mean"} or Rule, default="or"
+        How instance labels make the label of a bag; any rule with latent labels.
+    n_components : int or (int, int), default=1
+        Components of the positive and of the negative class.
+    prior : "default", "per_feature" or object, default="default"
+        Prior of the components. Gaussian families: `FraleyRaftery`, for "gaussian_diag" also with a
+        scale for each feature. Discrete families: a pseudo-count (1 by default). pi has no prior.
+    n_init : int, default=10
+        Number of starts; the best end is kept.
+    max_iter : int, default=200
+        The most iterations of a start.
+    tol : float, default=1e-6
+        Converged when an iteration lowers the objective by less than this share of it.
+    random_state : int, RandomState or None, default=None
+        Source of the starts.
+    n_jobs : int or None, default=None
+        Threads that share the starts. The result does not depend on it.
+    verbose : int, default=0
+        1 reports every start, 2 every iteration.
+
+    Attributes
+    ----------
+    positive_rate_ : float
+        The probability pi that an instance is positive.
+    positive_components_, negative_components_ : list
+        Parameters of the components of each class, as the family names them (``.mean``, ...).
+    positive_weights_, negative_weights_ : array
+        Probability of each component within its class.
+    params_ : MixtureParams
+        All of these together.
+    family_, rule_, prior_ : Family, Rule, object
+        As used, resolved on the training bags.
+    classes_ : array of shape (2,)
+        The labels; ``classes_[1]`` is the positive class.
+    n_features_in_ : int
+        Number of features.
+    objective_, objective_history_, objectives_ : float, array, array
+        The least objective, its course, and the ends of all starts.
+    log_likelihood_ : float
+        The weighted log-likelihood of the training bags, with the labels that were used.
+    n_iter_, converged_ : int, bool
+        Iterations of the best start, and whether it reached `tol`.
+
+    Notes
+    -----
+    The objective never rises. An iteration costs a pass over the instances (for full covariances a few
+    products with the instance matrix); under the or-rule, with one negative component and nothing
+    missing, over those of positive bags only, since those of negative bags are summed up once.
+
+    The paper is silent on starts; here a start draws its components around random instances (of positive
+    bags for the positive class). With ``supervision="bags"`` and bags of one instance the first M step is
+    the supervised posterior mode.
+
+    References
+    ----------
+    J. Foulds and P. Smyth (2011), Multi-instance mixture models and semi-supervised learning, SDM.
+
+    Examples
+    --------
+    >>> from bagwise import MIMixture, make_mixture_bags
+    >>> data = make_mixture_bags(100, size=5, separation=4.0, random_state=0)
+    >>> model = MIMixture(random_state=0).fit(data.bags, data.y)
+    >>> model.positive_components_[0].mean.round(1), round(model.positive_rate_, 2)
+    (array([1.5, 1.4]), 0.19)
+    >>> model.information_cost(data.bags[data.y == 1]).max().round(1)  # the most telling label, in bits
+    np.float64(1.1)
+    """
+
+    _parameter_constraints: dict = {
+        "family": [StrOptions(set(FAMILIES)), HasMethods(["log_density", "statistics", "mstep"])],
+        "supervision": [StrOptions({"bags", "negatives", "none"})],
+        "rule": RULE_CONSTRAINT,
+        "n_components": [Interval(Integral, 1, None, closed="left"), tuple],
+        "prior": "no_validation",
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        family="gaussian",
+        *,
+        supervision="bags",
+        rule="or",
+        n_components=1,
+        prior="default",
+        n_init=10,
+        max_iter=200,
+        tol=1e-6,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.family = family
+        self.supervision = supervision
+        self.rule = rule
+        self.n_components = n_components
+        self.prior = prior
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def _accepts_sparse(self) -> bool:
+        return False
+
+    @property
+    def _accepts_missing(self) -> bool:
+        return make_family(self.family).missing != "refuse"
+
+    @property
+    def _accepts_sequences(self) -> bool:
+        return make_family(self.family).takes_sequences
+
+    def _read(self, X, *, reset: bool = False) -> Bags:
+        bags = super()._read(X, reset=reset)
+        if isinstance(bags.instances, np.ndarray):
+            bags = bags.with_instances(bags.instances.astype(np.float64, copy=False))
+        if not reset:
+            self.family_.check(bags.instances, self.params_.components[0])
+        return bags
+
+    @validated_fit
+    def fit(self, X, y, sample_weight=None):
+        """Learn from bags and their labels.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+            The training bags; NaN is a missing value where the family knows what to do with it.
+        y : array of shape (n_bags,)
+            Two classes; the one that sorts last is the positive class.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags.
+
+        Returns
+        -------
+        self
+        """
+        bags, y, weight = self._read_training(X, y, sample_weight)
+        rule = make_rule(self.rule)
+        if not rule.has_latent_labels:
+            raise ValueError(
+                f"rule={self.rule!r} has no latent instance labels, which a mixture needs; use 'or'."
+            )
+        used = {
+            "bags": y,
+            "negatives": np.where(y == 1, -1, 0),
+            "none": np.full(len(y), -1),
+        }[self.supervision].astype(np.int8)
+        family = make_family(self.family)
+        n_components = read_n_components(self.n_components)
+        rule = rule.start(bags.offsets, y)
+        model = build_model(family, self.prior, rule, n_components, bags, used, weight)
+        reporter = Reporter(type(self).__name__, self.verbose)
+        results = run_em(
+            model,
+            model.blocks(bags.instances, bags.offsets, used, weight),
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=check_random_state(self.random_state),
+            n_jobs=self.n_jobs,
+            on_iteration=reporter.iteration,
+            on_start=reporter.start,
+        )
+        best = record_result(self, results)
+        self.family_, self.prior_ = model.family, model.prior
+        params = best.x
+        self.log_likelihood_ = -best.value - self.family_.log_prior_all(params.components, self.prior_)
+        if self.supervision == "none":
+            params = name_components(self.family_, params, bags[y == 0], weight[y == 0])
+        self._keep(params)
+        return self
+
+    def _keep(self, params: MixtureParams) -> None:
+        """Set the fitted attributes that describe the parameters."""
+        p = params.n_positive
+        self.params_ = params
+        self.rule_ = params.rule
+        self.positive_rate_ = float(np.exp(params.log_rate[1]))
+        self.positive_components_ = list(params.components[:p])
+        self.negative_components_ = list(params.components[p:])
+        self.positive_weights_ = np.exp(params.log_weights[:p])
+        self.negative_weights_ = np.exp(params.log_weights[p:])
+
+    # ------------------------------------------------------------------ what the model says
+
+    def _class_log_joint(self, bags: Bags) -> np.ndarray:
+        joint = component_log_joint(self.family_, bags.instances, self.params_)
+        return class_log_joint(joint, self.params_.n_positive)
+
+    def _log_odds(self, bags: Bags) -> np.ndarray:
+        return log_odds_of(self._class_log_joint(bags))
+
+    def score_samples(self, X) -> np.ndarray:
+        """Log density of the instances of every bag, whatever their labels and the bag's.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+
+        Returns
+        -------
+        array of shape (n_bags,)
+        """
+        bags = self._read(X)
+        by_instance = np.logaddexp(*self._class_log_joint(bags))
+        return np.add.reduceat(by_instance, bags.offsets[:-1])  # no bag is empty
+
+    def information_cost(self, X) -> np.ndarray:
+        """Bits that are lost if the label of a positive bag is ignored: -log2 P(+ | instances).
+
+        A positive label says most about a bag that looks negative, and next to nothing about a large bag
+        that is positive almost surely: then semi-supervised learning does as well (eq. 7.3).
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            Positive bags.
+
+        Returns
+        -------
+        array of shape (n_bags,)
+        """
+        return -self.predict_log_proba(X)[:, 1] / np.log(2)
+
+    def bayes_error_bound(self, size, *, n_samples=100_000, random_state=None):
+        """Bound the error of the best classifier of bags of `size` instances, if the fitted model is true.
+
+        Parameters
+        ----------
+        size : int or array
+            Instances per bag.
+        n_samples : int, default=100_000
+            Instances of each class that are drawn to estimate its error rate.
+        random_state : int, RandomState or None, default=None
+            Source of the draw.
+
+        Returns
+        -------
+        float or array
+            See `bagwise.mixture.bayes_error_bound`.
+        """
+        rng = check_random_state(random_state)
+        calls = []
+        for is_positive in (False, True):
+            z = np.full(n_samples, is_positive)
+            drawn = Bags(draw_instances(self.family_, self.params_, z, rng), np.arange(n_samples + 1))
+            calls.append(np.mean(self._log_odds(drawn) > 0))
+        return bayes_error_bound(
+            size,
+            positive_rate=self.positive_rate_,
+            false_positive_rate=calls[0],
+            false_negative_rate=1 - calls[1],
+        )
+
+    def sample(self, n_bags=1, sizes=5, *, random_state=None) -> Bunch:
+        """Draw bags from the fitted model.
+
+        Parameters
+        ----------
+        n_bags : int, default=1
+            Number of bags.
+        sizes : int or array of shape (n_bags,), default=5
+            Instances of every bag.
+        random_state : int, RandomState or None, default=None
+            Source of the draw.
+
+        Returns
+        -------
+        Bunch
+            `bags`; `y` (n_bags,) and `instance_y` (n_instances,), in terms of ``classes_``.
+        """
+        rng = check_random_state(random_state)
+        sizes = np.broadcast_to(np.asarray(sizes, dtype=np.int64), (n_bags,))
+        if n_bags < 1 or (sizes < 1).any():
+            raise ValueError(f"sample needs bags of at least one instance; got n_bags={n_bags!r}, {sizes!r}.")
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        z = rng.random_sample(offsets[-1]) < self.positive_rate_
+        certain = np.where(z, np.inf, -np.inf)
+        positive = np.exp(self.rule_.log_proba(certain, offsets)[:, 1])
+        y = rng.random_sample(n_bags) < positive
+        bags = Bags(draw_instances(self.family_, self.params_, z, rng), offsets)
+        return Bunch(bags=bags, y=self.classes_[y.astype(int)], instance_y=self.classes_[z.astype(int)])
+
+    def _count_parameters(self) -> int:
+        rates = 1 + len(self.params_.components) - 2
+        return rates + self.family_.count_parameters(self.params_.components)
+
+    def bic(self, X) -> float:
+        """Bayesian information criterion of the instances' density, lower is better.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+
+        Returns
+        -------
+        float
+            Every instance counts as an observation.
+        """
+        bags = self._read(X)
+        penalty = np.log(bags.n_instances) * self._count_parameters()
+        return float(penalty - 2 * self.score_samples(bags).sum())
+
+    def aic(self, X) -> float:
+        """Akaike's information criterion of the instances' density, lower is better: see `bic`."""
+        return float(2 * self._count_parameters() - 2 * self.score_samples(X).sum())

@@ -1,0 +1,136 @@
+"""Sequences of symbols, where `Bags` otherwise hold a matrix of features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+
+class Sequences:
+    """An immutable collection of sequences of symbols, of any lengths: instances that are no vectors.
+
+    Symbols are the numbers 0, 1, ... n_symbols - 1; sequence ``i`` is
+    ``symbols[offsets[i]:offsets[i + 1]]``. ``Bags(sequences, offsets)`` cuts the sequences into bags.
+
+    Parameters
+    ----------
+    symbols : array of int, shape (total length,)
+        All sequences, one after another.
+    offsets : array of int, shape (n_sequences + 1,)
+        Where each sequence starts; begins with 0 and ends with the total length.
+    n_symbols : int, optional
+        Size of the alphabet, by default one more than the largest symbol. Give it where training
+        and new data may not have all symbols both: it plays the part of the number of features.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, Sequences
+    >>> sequences = Sequences.from_list([[0, 1, 1], [2], [0, 2]])
+    >>> sequences
+    Sequences(3 sequences, 6 symbols long, alphabet of 3)
+    >>> Bags(sequences, [0, 1, 3])[1][0]
+    array([2])
+    """
+
+    __slots__ = ("n_symbols", "offsets", "symbols")
+
+    ndim = 2
+
+    def __init__(self, symbols, offsets, *, n_symbols: int | None = None):
+        symbols, offsets = np.asarray(symbols), np.asarray(offsets)
+        if symbols.ndim != 1 or (len(symbols) and not np.issubdtype(symbols.dtype, np.integer)):
+            raise ValueError(
+                f"symbols must be a 1-D array of integers; got {symbols.dtype} of shape {symbols.shape}."
+            )
+        if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(symbols):
+            raise ValueError(
+                f"offsets must start at 0 and end at the number of symbols, {len(symbols)}; got {offsets!r}."
+            )
+        short = np.diff(offsets) < 1
+        if short.any():
+            raise ValueError(f"sequence {int(np.argmax(short))} is empty; every sequence needs a symbol.")
+        largest = int(symbols.max(initial=-1))
+        if n_symbols is None:
+            n_symbols = largest + 1
+        if symbols.min(initial=0) < 0 or largest >= n_symbols:
+            raise ValueError(
+                f"symbols must be from 0 to n_symbols - 1 = {n_symbols - 1}; they go from "
+                f"{symbols.min(initial=0)} to {largest}."
+            )
+        self.symbols = _read_only(symbols.astype(np.int64))
+        self.offsets = _read_only(offsets.astype(np.int64))
+        self.n_symbols = int(n_symbols)
+
+    @classmethod
+    def from_list(cls, sequences: Iterable, *, n_symbols: int | None = None) -> Sequences:
+        """Join sequences of integers."""
+        parts = [np.asarray(part, dtype=np.int64) for part in sequences]
+        symbols = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        return cls(symbols, np.cumsum([0, *map(len, parts)]), n_symbols=n_symbols)
+
+    @classmethod
+    def concat(cls, parts: Iterable[Sequences]) -> Sequences:
+        """Join several `Sequences` of one alphabet."""
+        parts = list(parts)
+        starts = np.cumsum([0, *(len(part.symbols) for part in parts)])
+        offsets = [part.offsets[1:] + start for part, start in zip(parts, starts, strict=False)]
+        symbols = np.concatenate([part.symbols for part in parts])
+        return cls(symbols, np.concatenate([[0], *offsets]), n_symbols=parts[0].n_symbols)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The length of every sequence."""
+        return np.diff(self.offsets)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n_sequences, n_symbols)``: the alphabet stands where features are counted."""
+        return len(self), self.n_symbols
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key):
+        """Select one sequence (an array) by its number, or several by slice or index."""
+        if isinstance(key, (int, np.integer)):
+            i = range(len(self))[key]
+            return self.symbols[self.offsets[i] : self.offsets[i + 1]]
+        return self.take(np.arange(len(self))[key])
+
+    def take(self, rows, axis: int = 0) -> Sequences:
+        """Select sequences by their numbers, as numpy's `take` does rows."""
+        rows = np.asarray(rows, dtype=np.int64)
+        lengths = self.lengths[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], lengths)
+        return Sequences(self.symbols[places], offsets, n_symbols=self.n_symbols)
+
+    def project(self, rng: np.random.RandomState) -> np.ndarray:
+        """Give every sequence a number that depends on its symbols alone, and on the seed."""
+        place = np.arange(len(self.symbols)) - np.repeat(self.offsets[:-1], self.lengths)
+        by_place = rng.standard_normal(int(self.lengths.max(initial=1)))
+        by_symbol = rng.standard_normal(self.n_symbols)
+        owner = np.repeat(np.arange(len(self)), self.lengths)
+        return np.bincount(owner, by_place[place] * by_symbol[self.symbols], minlength=len(self))
+
+    def __repr__(self) -> str:
+        return (
+            f"Sequences({len(self):,} sequences, {len(self.symbols):,} symbols long, "
+            f"alphabet of {self.n_symbols})"
+        )
+
+    def __reduce__(self):
+        return _rebuild, (self.symbols, self.offsets, self.n_symbols)
+
+
+def _rebuild(symbols, offsets, n_symbols) -> Sequences:
+    return Sequences(symbols, offsets, n_symbols=n_symbols)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array

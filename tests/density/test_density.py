@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+from scipy.optimize import check_grad
+
+from bagwise import EMDD, Bags, DiverseDensity, Max, Mean, Or, make_mixture_bags
+from bagwise.density.problem import DensityProblem
+
+
+def make_problem(rule, rng, on_target=False):
+    sizes = np.array([3, 1, 4, 2])
+    X = rng.normal(size=(sizes.sum(), 3))
+    problem = DensityProblem(
+        X, np.concatenate([[0], np.cumsum(sizes)]), np.array([1, 0, 1, 0]), rng.random(4) + 0.5, rule
+    )
+    target = X[0] if on_target else rng.normal(size=3)
+    return problem, np.concatenate([target, rng.random(3) + 0.3])
+
+
+@pytest.mark.parametrize("rule", [Or(), Mean(), Max()], ids=lambda r: type(r).__name__)
+def test_the_gradient_is_that_of_the_value(rule):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        problem, theta = make_problem(rule, rng)
+        error = check_grad(
+            lambda t, p=problem: p.value_and_gradient(t)[0],
+            lambda t, p=problem: p.value_and_gradient(t)[1],
+            theta,
+        )
+        assert error < 1e-5
+
+
+def test_value_is_the_noisy_or_likelihood():
+    rng = np.random.default_rng(0)
+    problem, theta = make_problem(Or(), rng)
+    target, scale = theta[:3], theta[3:]
+    p = np.exp(-np.sum(scale**2 * (problem.X - target) ** 2, axis=1))
+    expected = 0.0
+    for i in range(4):
+        none = np.prod(1 - p[problem.offsets[i] : problem.offsets[i + 1]])
+        expected -= problem.weight[i] * np.log(1 - none if problem.y[i] == 1 else none)
+    assert problem.value_and_gradient(theta)[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_an_instance_on_the_target_has_a_finite_value_and_gradient():
+    problem, theta = make_problem(Or(), np.random.default_rng(0), on_target=True)
+    value, gradient = problem.value_and_gradient(theta)
+    assert np.isfinite(value) and np.isfinite(gradient).all()
+    negative = DensityProblem(problem.X, problem.offsets, 1 - problem.y, np.ones(4), Or())
+    value, gradient = negative.value_and_gradient(theta)
+    assert np.isfinite(value) and np.isfinite(gradient).all()
+
+
+def concept(n_bags=80, seed=0):
+    """A small ball around (2, -1) makes a bag positive; a third feature is noise."""
+    rng = np.random.default_rng(seed)
+    bags, y = [], np.arange(n_bags) % 2
+    for label in y:
+        bag = rng.uniform(-4, 4, size=(5, 3))
+        away = np.hypot(bag[:, 0] - 2, bag[:, 1] + 1) < 1.5
+        bag[away, 0] -= 4
+        if label:
+            bag[rng.integers(5), :2] = np.array([2, -1]) + 0.2 * rng.normal(size=2)
+        bags.append(bag)
+    return Bags.from_list(bags), y
+
+
+@pytest.mark.parametrize("cls", [DiverseDensity, EMDD])
+def test_the_target_is_found_and_noise_is_switched_off(cls):
+    bags, y = concept()
+    model = cls(n_init=20, random_state=0).fit(bags, y)
+    target = model.scaler_.inverse_transform(model.target_[None])[0]
+    np.testing.assert_allclose(target[:2], [2, -1], atol=0.4)
+    assert model.feature_scales_[2] < 0.3 * model.feature_scales_[:2].min()
+    new, labels = concept(200, seed=1)
+    assert model.score(new, labels) > 0.9
+
+
+def test_every_instance_of_a_positive_bag_can_be_a_start():
+    bags, y = concept(10)
+    model = DiverseDensity(n_init=None).fit(bags, y)
+    assert len(model.objectives_) == 25
+
+
+def test_starts_lie_in_positive_bags_only():
+    bags, y = concept(20)
+    seen = []
+
+    class Watching(DiverseDensity):
+        def _solve(self, problem, start, on_iteration):
+            seen.append(start[:3])
+            return super()._solve(problem, start, on_iteration)
+
+    Watching(n_init=10, scale=None, random_state=0).fit(bags, y)
+    positive = np.array(bags[y == 1].instances)
+    assert all((positive == start).all(axis=1).any() for start in seen)
+
+
+def test_emdd_has_no_posterior_and_diverse_density_has():
+    data = make_mixture_bags(20, random_state=0)
+    assert not hasattr(EMDD(random_state=0).fit(data.bags, data.y), "posterior_instances")
+    assert hasattr(DiverseDensity(random_state=0).fit(data.bags, data.y), "posterior_instances")

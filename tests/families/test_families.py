@@ -1,0 +1,302 @@
+"""Each family by itself: densities that integrate to one, M steps that maximise, NaN integrated out."""
+
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+from bagwise import Sequences
+from bagwise.families import (
+    Bernoulli,
+    Categorical,
+    FraleyRaftery,
+    Gaussian,
+    GaussianDiag,
+    GaussianSpherical,
+    GaussianTied,
+    Markov,
+    make_family,
+)
+from bagwise.families.gaussian import GaussianParams
+
+NUMBERS = [Gaussian, GaussianDiag, GaussianSpherical]
+ALL = [*NUMBERS, Bernoulli, Categorical, Markov]
+
+
+def draw(family, n=40, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    if isinstance(family, Bernoulli):
+        X = (rng.random((n, d)) < 0.3).astype(float)
+    elif isinstance(family, Categorical):
+        X = rng.integers(0, [2, 3, 4], size=(n, 3)).astype(float)
+    elif isinstance(family, Markov):
+        X = Sequences.from_list([rng.integers(0, 3, size=rng.integers(1, 6)) for _ in range(n)])
+    else:
+        X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 5.0
+    return X, rng.random(n)
+
+
+def fitted(cls, prior="default"):
+    family = cls()
+    X, weight = draw(family)
+    resolved = family.start(X, weight, 2, prior)
+    sums = family.statistics(X, weight, None, resolved)
+    return family, X, weight, resolved, sums, family.mstep(sums, weight.sum(), resolved)
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda c: c.__name__)
+def test_the_mstep_maximises_expected_density_plus_prior(cls):
+    family, X, weight, prior, _, best = fitted(cls)
+
+    def value(vector):
+        params = family.unpack(vector, best)
+        return -weight @ family.log_density(X, params) - family.log_prior(params, prior)
+
+    at_best = family.pack(best)
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        assert value(at_best + 0.02 * rng.normal(size=len(at_best))) > value(at_best)
+    found = minimize(value, at_best + 0.05 * rng.normal(size=len(at_best)), tol=1e-12)
+    assert found.fun >= value(at_best) - 1e-9 * abs(value(at_best))
+
+
+@pytest.mark.parametrize("cls", [GaussianDiag, GaussianSpherical, Gaussian], ids=lambda c: c.__name__)
+def test_without_a_mean_prior_the_mstep_still_maximises(cls):
+    family, X, weight, prior, _, best = fitted(cls, FraleyRaftery(kappa=0.0))
+    np.testing.assert_allclose(best.mean, np.average(X, axis=0, weights=weight))
+
+    def value(vector):
+        params = family.unpack(vector, best)
+        return -weight @ family.log_density(X, params) - family.log_prior(params, prior)
+
+    rng = np.random.default_rng(1)
+    at_best = family.pack(best)
+    assert all(value(at_best + 0.02 * rng.normal(size=len(at_best))) > value(at_best) for _ in range(20))
+
+
+def test_tied_covariances_maximise_together():
+    family = GaussianTied()
+    X, weight = draw(family)
+    share = np.random.default_rng(2).random(len(X))
+    weights = [weight * share, weight * (1 - share)]
+    prior = family.start(X, weight, 2, "default")
+    sums = [family.statistics(X, w, None, prior) for w in weights]
+    best = family.mstep_all(sums, [w.sum() for w in weights], prior)
+
+    def value(means, covariance):
+        params = [GaussianParams(mean, covariance) for mean in means]
+        data = sum(w @ family.log_density(X, p) for w, p in zip(weights, params, strict=True))
+        return -data - family.log_prior_all(params, prior)
+
+    rng = np.random.default_rng(1)
+    means, factor = [p.mean for p in best], np.linalg.cholesky(best[0].covariance)
+    least = value(means, best[0].covariance)
+    for _ in range(20):
+        moved = factor + 0.02 * np.tril(rng.normal(size=factor.shape))
+        assert value(means, moved @ moved.T) > least
+        assert value([m + 0.02 * rng.normal(size=3) for m in means], best[0].covariance) > least
+    assert family.count_parameters(best) == 2 * 3 + 6
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda c: c.__name__)
+def test_sums_give_the_total_log_density_and_log_odds_are_differences(cls):
+    family, X, weight, prior, sums, best = fitted(cls)
+    # From some of the instances only: its middle is elsewhere than the origin of the sums.
+    other = family.mstep(family.statistics(X[:9], weight[:9], None, prior), weight[:9].sum(), prior)
+    for params in (best, other):
+        expected = weight @ family.log_density(X, params)
+        assert family.log_density_of_sums(sums, weight.sum(), params, prior) == pytest.approx(expected, 1e-12)
+    np.testing.assert_allclose(
+        family.log_odds(X, best, other),
+        family.log_density(X, best) - family.log_density(X, other),
+        rtol=1e-10,
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda c: c.__name__)
+def test_log_odds_are_linear_in_the_sufficient_statistics(cls):
+    family, X, weight, prior, _, best = fitted(cls)
+    other = family.mstep(family.statistics(X[:9], weight[:9], None, prior), weight[:9].sum(), prior)
+    T = np.column_stack([np.ones(X.shape[0]), family.sufficient(X)])
+    log_odds = family.log_odds(X, best, other)
+    coefficients, *_ = np.linalg.lstsq(T, log_odds, rcond=None)
+    np.testing.assert_allclose(T @ coefficients, log_odds, atol=1e-7)
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda c: c.__name__)
+def test_blocks_of_statistics_add_up_and_packing_is_reversible(cls):
+    family, X, weight, prior, sums, best = fitted(cls)
+    halves = [family.statistics(X[part], weight[part], None, prior) for part in (slice(15), slice(15, None))]
+    np.testing.assert_allclose(halves[0] + halves[1], sums, rtol=1e-12, atol=1e-12)
+    again = family.unpack(family.pack(best), best)
+    for a, b in zip(again, best, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda c: c.__name__)
+def test_a_component_without_weight_is_its_prior(cls):
+    family, _, _, prior, sums, _ = fitted(cls)
+    alone = family.mstep(0.0 * sums, 0.0, prior)
+    assert all(np.isfinite(part).all() for part in alone)
+    if cls is Gaussian:
+        np.testing.assert_allclose(alone.mean, prior.mean)
+        np.testing.assert_allclose(alone.covariance, prior.scale / (prior.nu + 3 + 2))
+
+
+def test_the_mode_has_the_divisors_of_mclust():
+    rng = np.random.default_rng(3)
+    X, w = rng.normal(size=(30, 4)), rng.random(30)
+    V = np.cov(X.T, aweights=None)
+    one = np.ones(30)
+    m, n, k = X.mean(0), w.sum(), 0.01
+    xbar = w @ X / n
+    W = (w[:, None] * (X - xbar)).T @ (X - xbar)
+    B = W + (n * k / (n + k)) * np.outer(xbar - m, xbar - m)
+    expected = {
+        Gaussian: (V / 2 ** (2 / 4) + B) / (n + 2 * 4 + 4),
+        GaussianDiag: (np.trace(V) / 4 / 2 ** (2 / 4) + np.diag(B)) / (n + 4 + 5),
+        GaussianSpherical: (np.trace(V) / 4 / 2 ** (2 / 4) + np.trace(B)) / (4 * n + 6 + 2 + 4),
+    }
+    for cls, covariance in expected.items():
+        family = cls()
+        prior = family.start(X, one, 2, "default")
+        mean, found = family.mstep(family.statistics(X, w, None, prior), n, prior)
+        np.testing.assert_allclose(mean, (n * xbar + k * m) / (n + k), rtol=1e-12)
+        np.testing.assert_allclose(found, covariance, rtol=1e-12)
+    family = GaussianDiag()
+    prior = family.start(X, one, 2, "per_feature")
+    found = family.mstep(family.statistics(X, w, None, prior), n, prior).variance
+    np.testing.assert_allclose(found, (np.diag(V) / 4 + np.diag(B)) / (n + 3 + 2 + 1), rtol=1e-12)
+
+
+def test_a_large_mean_costs_no_digits():
+    X, weight = draw(Gaussian())
+    for cls in NUMBERS:
+        family = cls()
+        near, far = (
+            family.mstep(family.statistics(Y, weight, None, p), weight.sum(), p)
+            for Y in (X, X + 2.0**30)
+            for p in [family.start(Y, weight, 2, "default")]
+        )
+        np.testing.assert_allclose(far[1], near[1], rtol=1e-5)  # X + 2^30 itself keeps eight digits
+
+
+# ---------------------------------------------------------------------- missing values
+
+
+def test_gaussian_densities_integrate_a_missing_value_out():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(2, 2))
+    params = GaussianParams(rng.normal(size=2), A @ A.T + 0.5 * np.eye(2))
+    for x in (-1.0, 0.3):
+
+        def density(hidden, x=x):
+            return np.exp(Gaussian().log_density(np.array([[x, hidden]]), params)[0])
+
+        expected, _ = integrate.quad(density, -np.inf, np.inf, epsabs=1e-13)
+        found = np.exp(Gaussian().log_density(np.array([[x, np.nan]]), params)[0])
+        assert found == pytest.approx(expected, rel=1e-9)
+        # And the expected statistics are the moments of the same integral.
+        family, origin = Gaussian(), Gaussian().start(rng.normal(size=(9, 2)), np.ones(9), 2, "default")
+        sums = family.statistics(np.array([[x, np.nan]]), np.ones(1), params, origin)
+        for power, found in ((1, sums[0, 1]), (2, sums[2, 1])):
+
+            def moment(hidden, power=power, density=density, middle=origin.mean[1]):
+                return (hidden - middle) ** power * density(hidden)
+
+            total, _ = integrate.quad(moment, -np.inf, np.inf, epsabs=1e-13)
+            assert found == pytest.approx(total / expected, rel=1e-8)
+
+
+def test_a_diagonal_gaussian_agrees_with_the_full_one_on_missing_values():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    mean, variance = rng.normal(size=3), rng.random(3) + 0.2
+    diagonal = GaussianDiag().log_density(X, _diag(mean, variance))
+    full = Gaussian().log_density(X, GaussianParams(mean, np.diag(variance)))
+    np.testing.assert_allclose(diagonal, full, rtol=1e-12, atol=1e-12)
+    assert multivariate_normal(mean, np.diag(variance)).logpdf([0.1, 0.2, 0.3]) == pytest.approx(
+        GaussianDiag().log_density(np.array([[0.1, 0.2, 0.3]]), _diag(mean, variance))[0]
+    )
+
+
+def _diag(mean, variance):
+    from bagwise.families.gaussian_diag import DiagonalParams
+
+    return DiagonalParams(mean, variance)
+
+
+@pytest.mark.parametrize("cls", [Bernoulli, Categorical], ids=lambda c: c.__name__)
+def test_discrete_families_sum_a_missing_value_out(cls):
+    family, X, _, _, _, best = fitted(cls)
+    row = X[:1].copy()
+    values = np.arange(best.probability.shape[1]) if cls is Categorical else np.arange(2)
+    n_values = int((best.probability[1] > 0).sum()) if cls is Categorical else 2
+    every = np.repeat(row, n_values, axis=0)
+    every[:, 1] = values[:n_values]
+    row[0, 1] = np.nan
+    expected = np.logaddexp.reduce(family.log_density(every, best))
+    assert family.log_density(row, best)[0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("cls", [Gaussian, GaussianDiag, Bernoulli, Categorical], ids=lambda c: c.__name__)
+def test_an_instance_without_any_value_says_nothing(cls):
+    family, X, _, prior, _, best = fitted(cls)
+    nothing = np.full((2, X.shape[1]), np.nan)
+    np.testing.assert_array_equal(family.log_density(nothing, best), 0.0)
+    assert np.isfinite(family.statistics(nothing, np.ones(2), best, prior)).all()
+
+
+# ---------------------------------------------------------------------- samples and refusals
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda c: c.__name__)
+def test_samples_have_the_distribution_they_are_drawn_from(cls):
+    family, _, _, prior, _, best = fitted(cls)
+    drawn = family.sample(best, 20_000, np.random.RandomState(0))
+    again = family.mstep(family.statistics(drawn, np.ones(20_000), best, prior), 20_000.0, prior)
+    for a, b in zip(again, best, strict=True):
+        np.testing.assert_allclose(a, b, atol=0.05 * max(1.0, float(np.abs(b).max())))
+
+
+def test_values_that_a_family_cannot_make_are_refused():
+    with pytest.raises(ValueError, match=r"needs features that are 0 or 1; instance 0 has 2 as feature 1"):
+        Bernoulli().start(np.array([[0.0, 2.0]]), np.ones(1), 2, "default")
+    with pytest.raises(ValueError, match=r"instance 0 has 0.5 as feature 0"):
+        Categorical().start(np.array([[0.5]]), np.ones(1), 2, "default")
+    with pytest.raises(ValueError, match="n_values"):
+        Categorical(n_values=2).start(np.array([[2.0]]), np.ones(1), 2, "default")
+
+
+@pytest.mark.parametrize("prior", [0.0, -1.0, "per_feature", None])
+def test_a_discrete_family_needs_a_pseudo_count(prior):
+    with pytest.raises(ValueError, match="pseudo-count above 0"):
+        Bernoulli().start(np.zeros((1, 1)), np.ones(1), 2, prior)
+
+
+def test_priors_that_do_not_fit_are_refused():
+    X, one = np.zeros((3, 2)), np.ones(3)
+    with pytest.raises(ValueError, match="'per_feature' is for family='gaussian_diag'"):
+        Gaussian().start(X, one, 2, "per_feature")
+    with pytest.raises(ValueError, match="must be 'default', 'per_feature' or a FraleyRaftery"):
+        GaussianDiag().start(X, one, 2, 3.0)
+    with pytest.raises(ValueError, match="kappa of FraleyRaftery must be at least 0"):
+        Gaussian().start(X, one, 2, FraleyRaftery(kappa=-1.0))
+    with pytest.raises(ValueError, match="family must be one of 'gaussian'"):
+        make_family("gauss")
+
+
+@pytest.mark.parametrize("cls", NUMBERS, ids=lambda c: c.__name__)
+def test_constant_and_redundant_features_leave_no_singular_covariance(cls):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=30)
+    for X in (np.column_stack([x, 2 * x]), np.column_stack([x, 0 * x]), np.ones((30, 2))):
+        family = cls()
+        weight = np.ones(30)
+        prior = family.start(X, weight, 2, "default")
+        params = family.mstep(family.statistics(X, weight, None, prior), 30.0, prior)
+        assert np.isfinite(family.log_density(X, params)).all()
+        assert np.isfinite(family.log_prior(params, prior))

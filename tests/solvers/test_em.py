@@ -1,0 +1,178 @@
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from bagwise.solvers import Status, best_of, run_em
+
+
+class CoinModel:
+    """Two coins, thrown ten times each time one is picked: the textbook EM. Blocks are counts of heads."""
+
+    def __init__(self, overstep=1.0):
+        self.overstep = overstep
+
+    def init(self, blocks, rng):
+        return rng.uniform(0.2, 0.8, size=2)
+
+    def estep(self, block, params):
+        heads = np.asarray(block, dtype=float)[:, None]
+        joint = heads * np.log(params) + (10 - heads) * np.log1p(-params) + np.log(0.5)
+        each = np.logaddexp.reduce(joint, axis=1)
+        share = np.exp(joint - each[:, None])
+        return np.concatenate([[each.sum()], share.sum(0), (share * heads).sum(0)])
+
+    def mstep(self, statistics, params):
+        best = statistics[3:] / (10 * statistics[1:3])
+        here, there = self.pack(params), self.pack(best)
+        return self.unpack(here + self.overstep * (there - here), params)
+
+    def objective(self, statistics, params):
+        return -statistics[0]
+
+    def pack(self, params):
+        return np.log(params) - np.log1p(-params)
+
+    def unpack(self, vector, params):
+        return 1 / (1 + np.exp(-vector))
+
+
+BLOCKS = [np.array([5, 9, 8]), np.array([4, 7, 9, 2])]
+
+
+def fit(model=None, **options):
+    settings = {"n_init": 5, "max_iter": 500, "tol": 1e-12, "rng": np.random.RandomState(0)}
+    return run_em(model or CoinModel(), BLOCKS, **(settings | options))
+
+
+def test_the_loop_finds_the_maximum_and_never_rises():
+    best = best_of(fit())
+    assert best.status is Status.CONVERGED
+    slope = [best_value(best.x + step) - best_value(best.x - step) for step in ([1e-4, 0.0], [0.0, 1e-4])]
+    np.testing.assert_allclose(slope, 0.0, atol=1e-8)
+    assert (np.diff(best.history) <= 0).all()
+    assert best.history[-1] == best.value and best.n_iter == len(best.history) - 1
+
+
+def best_value(params):
+    return sum(-CoinModel().estep(block, params)[0] for block in BLOCKS)
+
+
+def test_an_mstep_that_oversteps_is_halved_until_the_objective_falls():
+    model = CoinModel(overstep=6.0)
+    first = CoinModel().init(BLOCKS, np.random.RandomState(np.random.RandomState(0).randint(2**31 - 1)))
+    statistics = sum(model.estep(block, first) for block in BLOCKS)
+    assert best_value(model.mstep(statistics, first)) > best_value(first), "the step must overstep"
+    result = fit(model, n_init=1)[0]
+    assert (np.diff(result.history) <= 1e-9 * abs(result.value)).all()
+    assert result.value == pytest.approx(fit(n_init=1)[0].value, abs=1e-6)
+
+
+def test_a_model_that_can_only_rise_is_stalled_where_it_was():
+    class Climber(CoinModel):
+        def mstep(self, statistics, params):
+            return params
+
+        def objective(self, statistics, params):
+            self.calls = getattr(self, "calls", 0) + 1
+            return float(self.calls)
+
+    result = fit(Climber(), n_init=1)[0]
+    assert result.status is Status.STALLED and result.n_iter == 0 and result.value == 1.0
+
+
+def test_a_start_that_is_not_finite_is_reported_and_never_the_best():
+    class Broken(CoinModel):
+        def init(self, blocks, rng):
+            return np.array([0.0, 1.0]) if rng.uniform() < 0.5 else super().init(blocks, rng)
+
+    with np.errstate(all="ignore"):
+        results = fit(Broken(), n_init=8)
+    assert {result.status for result in results} == {Status.NOT_FINITE, Status.CONVERGED}
+    assert best_of(results).converged
+
+
+def test_max_iter_is_not_convergence():
+    result = fit(n_init=1, max_iter=3)[0]
+    assert result.status is Status.MAX_ITER and result.n_iter == 3
+
+
+def test_tolerance_is_relative_to_the_objective():
+    strict, loose = fit(n_init=1, tol=1e-12)[0], fit(n_init=1, tol=1e-3)[0]
+    assert loose.n_iter < strict.n_iter
+    gains = -np.diff(loose.history)
+    assert gains[-1] <= 1e-3 * abs(loose.value) < gains[:-1].min()
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_threads_change_nothing(n_jobs):
+    one, several = fit(), fit(n_jobs=n_jobs)
+    assert [r.history for r in one] == [r.history for r in several]
+
+
+def test_progress_is_told_of_every_iteration_and_start():
+    iterations, starts = [], []
+    results = fit(
+        n_init=2,
+        on_iteration=lambda i, value: iterations.append((i, value)),
+        on_start=lambda number, of, result: starts.append((number, of, result.value)),
+    )
+    assert starts == [(0, 2, results[0].value), (1, 2, results[1].value)]
+    assert iterations[: results[0].n_iter] == list(enumerate(results[0].history))[1:]
+
+
+class Interrupted(CoinModel):
+    def __init__(self, at):
+        super().__init__()
+        self.esteps_left = at
+
+    def estep(self, block, params):
+        self.esteps_left -= 1
+        if self.esteps_left == 0:
+            raise KeyboardInterrupt
+        return super().estep(block, params)
+
+
+def test_an_interrupt_keeps_the_best_parameters_so_far():
+    result = fit(Interrupted(at=14), n_init=4)
+    whole = fit(n_init=1)[0]
+    assert len(result) == 1, "starts that had not begun are left out"
+    assert result[0].status is Status.INTERRUPTED
+    assert result[0].history == whole.history[: len(result[0].history)]
+    assert best_value(result[0].x) == result[0].value
+
+
+def test_an_interrupt_before_the_first_value_is_passed_on():
+    with pytest.raises(KeyboardInterrupt):
+        fit(Interrupted(at=1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_sigint_ends_a_fit_with_a_fitted_model(n_jobs):
+    code = f"""
+        import warnings
+        from bagwise import MIMixture, make_mixture_bags
+
+        data = make_mixture_bags(20_000, separation=0.3, random_state=0)
+        MIMixture(n_init=1, max_iter=2, tol=1.0).fit(data.bags, data.y)  # compiles
+        model = MIMixture(n_init=4, max_iter=10**6, tol=0.0, random_state=0, n_jobs={n_jobs})
+        print("ready", flush=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(data.bags, data.y)
+        print(model.converged_, model.predict(data.bags).shape, caught[0].message, flush=True)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1.0)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "False (20000,)" in output and "was interrupted; the best parameters so far are kept" in output
