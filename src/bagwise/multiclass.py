@@ -25,12 +25,16 @@ class OneVsOneBagClassifier(BagClassifier):
     scikit-learn's `OneVsRestClassifier` takes bags as it is.
 
     In a duel the class that sorts last is the positive one. In multiple-instance learning that matters:
-    under the or-rule only the bags of the other class are free of its instances.
+    under the or-rule only the bags of the other class are free of its instances. With `both_ways` each
+    class of a pair is the positive one once, and the difference of the two scores decides.
 
     Parameters
     ----------
     estimator : classifier of bags
         Cloned for every pair.
+    both_ways : bool, default=False
+        Whether every pair is fitted twice. Where neither class is free of what makes the other (pictures of
+        beaches and of mountains both show sky) this is worth its price.
     n_jobs : int or None, default=None
         Pairs fitted at the same time.
 
@@ -39,7 +43,8 @@ class OneVsOneBagClassifier(BagClassifier):
     classes_ : array of shape (n_classes,)
         The labels.
     estimators_ : list of n_classes * (n_classes - 1) / 2 classifiers
-        Fitted for the pairs (0, 1), (0, 2), ..., (1, 2), ...
+        Fitted for the pairs (0, 1), (0, 2), ..., (1, 2), ...; with `both_ways` as many follow, in which the
+        first class of the pair is the positive one.
 
     Examples
     --------
@@ -54,11 +59,13 @@ class OneVsOneBagClassifier(BagClassifier):
 
     _parameter_constraints: dict = {
         "estimator": [HasMethods(["fit", "predict"])],
+        "both_ways": ["boolean"],
         "n_jobs": [None, int],
     }
 
-    def __init__(self, estimator, *, n_jobs=None):
+    def __init__(self, estimator, *, both_ways=False, n_jobs=None):
         self.estimator = estimator
+        self.both_ways = both_ways
         self.n_jobs = n_jobs
 
     @validated_fit
@@ -88,20 +95,25 @@ class OneVsOneBagClassifier(BagClassifier):
         def fit_pair(low, high):
             members = np.flatnonzero(kept & ((codes == low) | (codes == high)))
             weights = {} if sample_weight is None else {"sample_weight": weight[members]}
-            return clone(self.estimator).fit(bags[members], (codes[members] == high).astype(int), **weights)
+            estimator = clone(self.estimator)
+            given = getattr(estimator, "class_weight", None)
+            if isinstance(given, dict):  # by label; in a duel the labels are 0 and 1
+                pair = enumerate(self.classes_[[low, high]].tolist())
+                estimator.set_params(class_weight={i: given.get(label, 1.0) for i, label in pair})
+            return estimator.fit(bags[members], (codes[members] == high).astype(int), **weights)
 
-        pairs = combinations(range(len(self.classes_)), 2)
+        pairs = list(combinations(range(len(self.classes_)), 2))
+        if self.both_ways:
+            pairs += [(high, low) for low, high in pairs]
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_pair)(*p) for p in pairs)
         return self
 
     def decision_function(self, X) -> np.ndarray:
         """Votes for each class: shape (n_bags, n_classes); for two classes the score of the second."""
         bags = self._read(X)
-        votes = np.column_stack([e.predict(bags) for e in self.estimators_])
         scores = np.column_stack([_confidence(e, bags) for e in self.estimators_])
-        if len(self.classes_) == 2:
-            return scores[:, 0]
-        return _ovr_decision_function(votes, scores, len(self.classes_))
+        votes = None if self.both_ways else np.column_stack([e.predict(bags) for e in self.estimators_])
+        return count_votes(scores, len(self.classes_), votes)
 
     def predict(self, X) -> np.ndarray:
         """Predict the class with the most votes: shape (n_bags,)."""
@@ -113,6 +125,30 @@ class OneVsOneBagClassifier(BagClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         return tags
+
+
+def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = None) -> np.ndarray:
+    """Turn the duels of all pairs into scores of classes.
+
+    Parameters
+    ----------
+    scores : array of shape (n, n_pairs), or (n, 2 * n_pairs) for duels both ways
+        In favour of the positive class of each duel.
+    n_classes : int
+        The number of classes.
+    votes : array of shape (n, n_pairs), optional
+        The winners, 0 or 1; by default those with a positive score.
+
+    Returns
+    -------
+    array of shape (n, n_classes), or (n,) for two classes
+    """
+    n_pairs = n_classes * (n_classes - 1) // 2
+    if scores.shape[1] > n_pairs:
+        scores = 0.5 * (scores[:, :n_pairs] - scores[:, n_pairs:])
+    if n_classes == 2:
+        return scores[:, 0]
+    return _ovr_decision_function(scores > 0 if votes is None else votes, scores, n_classes)
 
 
 def _confidence(classifier, bags: Bags) -> np.ndarray:

@@ -1,0 +1,91 @@
+"""Kernels of the dual solver: pairwise steps on a working set, and the two ways it reads the matrix.
+
+The problem is min u'Ku/2 + q'u with lower <= u <= upper and a fixed sum of u. Variable k belongs to point
+`point[k]` of the kernel matrix, so that several variables may share a row of it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bagwise._numba.compiling import kernel
+
+# Curvature of a pair of points that coincide, relative to their diagonal: the step then goes to a bound.
+FLAT = 1e-12
+
+
+@kernel
+def pair_steps(rows, point, diagonal, lower, upper, u, gradient, eps, max_steps):
+    """Lower the objective by pairs of variables until no pair gains at a slope above eps; -> steps.
+
+    A step raises u_i and lowers u_j by the same t. i has the smallest gradient of those that can rise; j,
+    of those that can fall, gives the largest decrease (g_j - g_i)^2 / (2 (K_ii + K_jj - 2 K_ij)).
+    Changes u and gradient. A step costs O(n), n = len(u).
+    """
+    n = u.shape[0]
+    i, least = -1, math.inf
+    for k in range(n):
+        if gradient[k] < least and u[k] < upper[k]:
+            i, least = k, gradient[k]
+    for step in range(max_steps):
+        if i < 0:
+            return step
+        row_i = rows[point[i]]
+        own = diagonal[point[i]]
+        j, slope, gain, curvature = -1, 0.0, 0.0, 1.0
+        for k in range(n):
+            if u[k] > lower[k]:
+                rise = gradient[k] - least
+                if rise > 0.0:
+                    slope = max(slope, rise)
+                    p = point[k]
+                    along = max(own + diagonal[p] - 2.0 * row_i[p], FLAT * (own + diagonal[p]))
+                    # rise^2 / along > gain / curvature, without a division
+                    if rise * rise * curvature > gain * along or j < 0:
+                        j, gain, curvature = k, rise * rise, along
+        if slope <= eps:
+            return step
+        row_j = rows[point[j]]
+        room_i, room_j = upper[i] - u[i], u[j] - lower[j]
+        t = min(room_i, room_j)
+        if gradient[j] - least < t * curvature:
+            t = (gradient[j] - least) / curvature
+        # A variable that reaches its bound is put there exactly.
+        u[i] = upper[i] if t >= room_i else u[i] + t
+        u[j] = lower[j] if t >= room_j else u[j] - t
+        i, least = -1, math.inf
+        for k in range(n):
+            p = point[k]
+            gradient[k] += t * (row_i[p] - row_j[p])
+            if gradient[k] < least and u[k] < upper[k]:
+                i, least = k, gradient[k]
+    return max_steps
+
+
+@kernel
+def gather_square(matrix, index, out):
+    """Write out[a, b] = matrix[index[a], index[b]]. O(len(index)^2)."""
+    for a in range(index.shape[0]):
+        row = matrix[index[a]]
+        for b in range(index.shape[0]):
+            out[a, b] = row[index[b]]
+
+
+@kernel
+def add_rows(matrix, index, factor, out):
+    """Add sum_a factor[a] matrix[index[a]] to out. O(len(index) len(out))."""
+    for a in range(index.shape[0]):
+        row, by = matrix[index[a]], factor[a]
+        for k in range(out.shape[0]):
+            out[k] += by * row[k]
+
+
+@kernel
+def mirror_upper(matrix, n):
+    """Write matrix[j, i] = matrix[i, j] for i < j < n. O(n^2), in tiles that fit into the cache."""
+    tile = 32
+    for top in range(0, n, tile):
+        for left in range(top, n, tile):
+            for i in range(top, min(top + tile, n)):
+                for j in range(max(left, i + 1), min(left + tile, n)):
+                    matrix[j, i] = matrix[i, j]

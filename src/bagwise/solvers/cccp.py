@@ -1,0 +1,95 @@
+"""The concave-convex procedure: convex problems, one after another, each at or above the objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from bagwise.solvers.result import SolverResult, Status
+
+
+class Iterate(Protocol):
+    """A point of a concave-convex problem; what else it holds, only the problem knows."""
+
+    @property
+    def value(self) -> float:
+        """The objective there."""
+
+
+Point = TypeVar("Point", bound=Iterate)
+
+
+class ConcaveConvexProblem(Protocol[Point]):
+    """An objective whose concave parts are replaced by lines, which makes it convex.
+
+    A *piece* says which lines: for `min(a, b)`, one of the two. Pieces are compared by ``==``.
+    """
+
+    def linearize(self, point: Point) -> Any:
+        """Give the piece that touches the objective at a point."""
+
+    def solve(self, piece: Any, near: Point, tol: float) -> Point:
+        """Minimise the convex function of a piece to a relative gap, from a point near its minimum."""
+
+
+# Relative gap of the first step. What it has to get right is the next piece, not its own minimum.
+_ROUGH = 1e-2
+
+
+def minimize_cccp(
+    problem: ConcaveConvexProblem[Point],
+    piece: Any,
+    start: Point,
+    *,
+    tol: float,
+    max_iter: int,
+    on_iteration: Callable[[int, float], None] | None = None,
+) -> SolverResult:
+    """Solve the convex problem of a piece, take the piece that touches there, and so on.
+
+    Each convex function lies above the objective and touches it at the last point, so the objective never
+    rises beyond the gap to which the convex problem is solved; a step that would let it rise by that is
+    not taken. The first step, from far away, may be solved roughly.
+
+    Parameters
+    ----------
+    problem : ConcaveConvexProblem
+        Which pieces there are and how they are solved.
+    piece : object
+        The piece to begin with; it must touch the objective at `start`.
+    start : Iterate
+        The first point.
+    tol : float
+        Relative gap of all steps but the first. Converged when one of them leaves the piece as it was, or
+        lowers the objective by no more than this share of it.
+    max_iter : int
+        The most steps.
+    on_iteration : callable, optional
+        Called with the number of the step and the objective.
+
+    Returns
+    -------
+    SolverResult
+        `x` is the last `Iterate` itself.
+    """
+    point, history = start, [start.value]
+    status, n_iter, gap = Status.MAX_ITER, 0, max(tol, _ROUGH)
+    try:
+        while n_iter < max_iter:
+            candidate = problem.solve(piece, point, gap)
+            n_iter += 1
+            gain = point.value - candidate.value
+            if gain >= 0.0:
+                point = candidate
+                history.append(point.value)
+                if on_iteration is not None:
+                    on_iteration(n_iter, point.value)
+            following = problem.linearize(point)
+            done = following == piece or gain <= tol * abs(point.value)
+            if done and gap <= tol:
+                status = Status.CONVERGED
+                break
+            gap, piece = tol, following
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return SolverResult(point, point.value, status, n_iter, tuple(history))

@@ -1,0 +1,144 @@
+"""Two forms of a kernel matrix that the dual solver reads: all of it, or rows on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+_ANY = np.iinfo(np.int64).max
+
+
+class DenseRows:
+    """A symmetric matrix that is there.
+
+    Parameters
+    ----------
+    matrix : array of shape (n_points, n_points)
+        Not copied if it is float64 and C-ordered; the diagonal is, so that a change of it must be told.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.solvers.rows import DenseRows
+    >>> DenseRows(np.eye(3)).capacity
+    3
+    """
+
+    def __init__(self, matrix):
+        matrix = np.ascontiguousarray(matrix, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"kernel must be a square matrix; got shape {matrix.shape}.")
+        (self.matrix,) = read_only(matrix)
+        self.diagonal = matrix.diagonal().copy()
+        self.capacity = len(matrix)
+
+    def parts(self, points: np.ndarray) -> Iterator[tuple]:
+        """Give rows for the points of some variables, in one or more forms, one to be used after another.
+
+        Yields rows, each variable's place in them, their diagonal, and how many steps this form is good for.
+        """
+        own, local = np.unique(points, return_inverse=True)
+        in_place = read_only(self.matrix, points, self.diagonal)
+        if 2 * len(own) > len(self.matrix):  # a copy would hardly be smaller
+            yield *in_place, _ANY
+            return
+        # A copy costs about as much as this many steps without one.
+        yield *in_place, len(own) // 4
+        yield *read_only(self.square(own), local, self.diagonal[own]), _ANY
+
+    def square(self, points: np.ndarray) -> np.ndarray:
+        """Give a copy of ``K[points][:, points]``."""
+        from bagwise._numba.dual import gather_square
+
+        square = np.empty((len(points), len(points)))
+        gather_square(self.matrix, *read_only(points), square)
+        return square
+
+    def add(self, points: np.ndarray, change: np.ndarray, product: np.ndarray) -> None:
+        """Add ``K[:, points] @ change`` to `product`."""
+        from bagwise._numba.dual import add_rows
+
+        add_rows(self.matrix, *read_only(points, change), product)
+
+
+class RowCache:
+    """Rows of a symmetric matrix that are computed when asked for, the last used of which are kept.
+
+    Parameters
+    ----------
+    compute : callable
+        ``points -> array of shape (len(points), n_points)``, the rows of these points.
+    diagonal : array of shape (n_points,)
+        The diagonal of the matrix.
+    max_bytes : float
+        Memory for kept rows. Two rows are kept in any case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.solvers.rows import RowCache
+    >>> X = np.arange(6.0).reshape(3, 2)
+    >>> cache = RowCache(lambda points: X[points] @ X.T, (X**2).sum(axis=1), max_bytes=1e6)
+    >>> cache.rows(np.array([2, 0]))
+    array([[ 5., 23., 41.],
+           [ 1.,  3.,  5.]])
+    """
+
+    def __init__(self, compute: Callable[[np.ndarray], np.ndarray], diagonal, *, max_bytes: float):
+        self.compute = compute
+        self.diagonal = np.array(diagonal, dtype=np.float64)
+        n_points = len(self.diagonal)
+        self.capacity = int(min(n_points, max(2, max_bytes // (8 * n_points))))
+        self.kept = np.zeros((self.capacity, n_points))
+        self._point_in = np.full(self.capacity, -1)
+        self._used = np.zeros(self.capacity, dtype=np.int64)
+        self._slot_of = np.full(n_points, -1)
+        self._clock = 0
+
+    def rows(self, points: np.ndarray) -> np.ndarray:
+        """Give the rows of at most `capacity` different points."""
+        self._clock += 1
+        slots = self._slot_of[points]
+        self._used[slots[slots >= 0]] = self._clock
+        missing = np.unique(points[slots < 0])
+        if len(missing):
+            free = np.argsort(self._used, kind="stable")[: len(missing)]
+            left = self._point_in[free]
+            self._slot_of[left[left >= 0]] = -1
+            self.kept[free] = self.compute(missing)
+            self._point_in[free], self._slot_of[missing] = missing, free
+            self._used[free] = self._clock
+        return self.kept[self._slot_of[points]]
+
+    def forget(self, points: np.ndarray) -> None:
+        """Drop the rows of points whose values have changed."""
+        slots = self._slot_of[points]
+        slots = slots[slots >= 0]
+        self._point_in[slots], self._used[slots] = -1, 0
+        self._slot_of[points] = -1
+
+    def parts(self, points: np.ndarray) -> Iterator[tuple]:
+        """As `DenseRows.parts`, in one form."""
+        own, local = np.unique(points, return_inverse=True)
+        yield *read_only(self.square(own), local, self.diagonal[own]), _ANY
+
+    def square(self, points: np.ndarray) -> np.ndarray:
+        """As `DenseRows.square`."""
+        return np.ascontiguousarray(self.rows(points)[:, points])
+
+    def add(self, points: np.ndarray, change: np.ndarray, product: np.ndarray) -> None:
+        """As `DenseRows.add`, as many rows at a time as are kept."""
+        own, local = np.unique(points, return_inverse=True)
+        by_point = np.bincount(local, weights=change)
+        for begin in range(0, len(own), self.capacity):
+            some = slice(begin, begin + self.capacity)
+            product += by_point[some] @ self.rows(own[some])
+
+
+def read_only(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Views that numba has one type for, whether the arrays were writable or not."""
+    views = tuple(array.view() for array in arrays)
+    for view in views:
+        view.flags.writeable = False
+    return views

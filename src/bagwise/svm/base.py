@@ -1,0 +1,169 @@
+"""What the machines share: parameters, the kernel, and predictions from support vectors."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from bagwise.bags import Bags
+from bagwise.base import BagClassifier, Training, class_factors, fit_scaler
+from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
+from bagwise.multiclass import count_votes
+from bagwise.reporting import Reporter
+from bagwise.solvers.cccp import minimize_cccp
+from bagwise.solvers.result import SolverResult
+from bagwise.svm.gram import Gram
+from bagwise.svm.problem import BagMarginProblem, Machine
+
+KERNEL_CONSTRAINTS: dict = {
+    "kernel": [StrOptions({"linear", "poly", "rbf"}), callable],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+    "degree": [Interval(Integral, 1, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "scale": [StrOptions({"standard", "minmax"}), HasMethods(["fit", "transform"]), None],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "tol": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "verbose": ["verbose"],
+}
+
+
+class KernelClassifier(BagClassifier):
+    """A classifier of bags with a kernel of scaled instances."""
+
+    def _prepare(self, training: Training) -> tuple[Training, np.ndarray]:
+        """Fit the scaler; give the bags, scaled, labels and weights, and the factor of each bag's class."""
+        bags, y, weight = training
+        factor = class_factors(self.class_weight, self.classes_, y, weight)
+        if not (factor > 0).all():
+            raise ValueError(
+                "class_weight must be positive for both classes; without one there is no margin."
+            )
+        self.scaler_ = fit_scaler(self.scale, bags, weight)
+        return Training(self._scaled(bags), y, weight), factor[y]
+
+    def _scaled(self, bags: Bags) -> Bags:
+        instances = bags.instances if self.scaler_ is None else self.scaler_.transform(bags.instances)
+        return bags.with_instances(instances.astype(np.float64, copy=False))
+
+    def _set_kernel(self, vectors, weight) -> None:
+        """Fix the kernel's parameters from training vectors, each of which counts with its weight."""
+        self.gamma_ = resolve_gamma(self.gamma, vectors, weight)
+        self.kernel_ = InstanceKernel(self.kernel, self.gamma_, self.degree, self.coef0)
+
+
+class BagMachine(KernelClassifier):
+    """A machine with a score f for every instance; a bag is positive if the largest of its scores is.
+
+    A subclass gives `_loss_weights` and says where to start.
+    """
+
+    _one_positive = False
+
+    def _loss_weights(self, bags: Bags, y, weight) -> tuple[float, float, float]:
+        """Weights of a negative instance, a positive bag, and an unlabelled instance, from the counts."""
+        raise NotImplementedError
+
+    def _first_start(self) -> str:
+        raise NotImplementedError
+
+    def _solve(self, training: Training) -> tuple[Training, list[SolverResult]]:
+        """Run all starts; give the scaled training bags with the results."""
+        (bags, y, weight), factor = self._prepare(training)
+        self._set_kernel(bags.instances, np.repeat(weight, bags.sizes))
+        per_bag = weight * factor
+        of_instance, of_bag, of_unlabelled = self._loss_weights(bags, y, weight)
+        problem = BagMarginProblem(
+            Gram(self.kernel_, bags.instances, int((y == 1).sum()), max_bytes=1e6 * self.cache_size),
+            bags.offsets,
+            y,
+            instance_weight=of_instance * per_bag,
+            bag_weight=of_bag * per_bag,
+            unlabeled_weight=of_unlabelled * per_bag,
+            one_positive=self._one_positive,
+            tol=self.tol,
+        )
+        rng = check_random_state(self.random_state)
+        pieces = [problem.start(self._first_start(), rng)]
+        pieces += [problem.start("random", rng) for _ in range(self.n_init - 1)]
+        reporter = Reporter(type(self).__name__, self.verbose)
+        results = []
+        for number, piece in enumerate(pieces):
+            results.append(
+                minimize_cccp(
+                    problem,
+                    piece,
+                    problem.zero(),
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    on_iteration=reporter.iteration,
+                )
+            )
+            reporter.start(number, len(pieces), results[-1])
+        return Training(bags, y, weight), results
+
+    def _keep(self, training: Training, machine: Machine) -> None:
+        """Set the fitted attributes of a machine for two classes."""
+        bags, y, _ = training
+        self.support_ = np.flatnonzero(machine.x)
+        self._set_machines(bags.instances[self.support_], machine.x[None, self.support_], [machine.intercept])
+        first = bags.offsets[:-1]
+        highest = machine.scores == np.repeat(np.maximum.reduceat(machine.scores, first), bags.sizes)
+        place = np.arange(bags.n_instances) - np.repeat(first, bags.sizes)
+        witness = np.minimum.reduceat(np.where(highest, place, bags.n_instances), first)
+        self.witnesses_ = np.where(y == 1, witness, -1)
+
+    def _set_machines(self, support_vectors, dual_coef: np.ndarray, intercept) -> None:
+        """Keep one machine, or two for each pair of classes, on common support vectors."""
+        self.support_vectors_ = support_vectors
+        self.dual_coef_ = dual_coef
+        self.intercept_ = np.asarray(intercept, dtype=np.float64)
+        if self.kernel == "linear":
+            self.coef_ = np.asarray(dual_coef @ support_vectors)
+
+    def _machine_scores(self, bags: Bags) -> np.ndarray:
+        """Score of every instance by every machine: shape (n_instances, n_machines)."""
+        Z = self._scaled(bags).instances
+        if self.kernel == "linear":
+            return np.asarray(Z @ self.coef_.T) + self.intercept_
+        scores = np.empty((Z.shape[0], len(self.intercept_)))
+        for rows in blocks(Z.shape[0], self.support_vectors_.shape[0]):
+            scores[rows] = self.kernel_(Z[rows], self.support_vectors_) @ self.dual_coef_.T
+        return scores + self.intercept_
+
+    def _combined(self, scores: np.ndarray) -> np.ndarray:
+        return count_votes(scores, len(self.classes_))
+
+    def _chosen(self, scores: np.ndarray) -> np.ndarray:
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def decision_function(self, X) -> np.ndarray:
+        """Score of every bag, the largest of its instances': positive for the positive class.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+
+        Returns
+        -------
+        array of shape (n_bags,)
+            With more than two classes, shape (n_bags, n_classes): the duels each class wins.
+        """
+        bags = self._read(X)
+        return self._combined(np.maximum.reduceat(self._machine_scores(bags), bags.offsets[:-1], axis=0))
+
+    def predict(self, X) -> np.ndarray:
+        """Predict the label of every bag: shape (n_bags,)."""
+        return self._chosen(self.decision_function(X))
+
+    def decision_function_instances(self, X) -> np.ndarray:
+        """Score of every instance, as of a bag of its own: shape (n_instances,) or (.., n_classes)."""
+        return self._combined(self._machine_scores(self._read(X)))
+
+    def predict_instances(self, X) -> np.ndarray:
+        """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
+        return self._chosen(self.decision_function_instances(X))

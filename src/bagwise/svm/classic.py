@@ -1,0 +1,183 @@
+"""MI-SVM and mi-SVM, the two machines of Andrews, Tsochantaridis and Hofmann."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+from sklearn.utils._param_validation import Interval
+
+from bagwise.bags import Bags
+from bagwise.base import validated_fit
+from bagwise.solvers.result import record_result
+from bagwise.svm.base import KERNEL_CONSTRAINTS, BagMachine
+
+
+class _TwoClassMachine(BagMachine):
+    """A machine for two classes whose only weight is C."""
+
+    _parameter_constraints: dict = {
+        **KERNEL_CONSTRAINTS,
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        C=10.0,
+        *,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        scale="minmax",
+        n_init=1,
+        class_weight=None,
+        tol=1e-6,
+        max_iter=100,
+        cache_size=2000,
+        random_state=None,
+        verbose=0,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.scale = scale
+        self.n_init = n_init
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @validated_fit
+    def fit(self, X, y, sample_weight=None):
+        """Learn from bags and their labels.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+            The training bags.
+        y : array of shape (n_bags,)
+            Two classes; the one that sorts last is the positive class.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags.
+
+        Returns
+        -------
+        self
+        """
+        training = self._read_training(X, y, sample_weight, with_class_weight=False)
+        training, results = self._solve(training)
+        self._keep(training, record_result(self, results).x)
+        return self
+
+
+class MISVC(_TwoClassMachine):
+    """MI-SVM: a support vector machine in which one witness stands for every positive bag.
+
+    With H(z) = max(0, 1 - z), t over instances of negative bags, i over positive bags, the fit minimises ::
+
+        |f|^2 / 2 + C sum_t H(-f(x_t)) + C sum_i H(max_j f(x_ij))
+
+    The other instances of a positive bag do not matter. Use it when positive bags hold much that is neither
+    here nor there; `MissSVC` also asks them to keep away from the boundary.
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        Weight of the losses.
+    kernel, gamma, degree, coef0, scale, class_weight, tol, max_iter, cache_size, random_state, verbose
+        As in `MissSVC`.
+    n_init : int, default=1
+        Number of starts: the first from the means of the bags, the others from random witnesses.
+
+    Attributes
+    ----------
+    witnesses_, support_, support_vectors_, dual_coef_, intercept_, coef_, kernel_, gamma_, scaler_, classes_,
+    n_features_in_, objective_, objective_history_, objectives_, n_iter_, converged_
+        As in `MissSVC`.
+
+    Notes
+    -----
+    It is `MissSVC` without the unlabelled term and with ``bag_weight=C``, and is solved in the same way:
+    each step is a support vector machine on negative instances and witnesses. In the paper all instances
+    of a negative bag share one slack; here, as in common implementations, each has its own.
+
+    References
+    ----------
+    S. Andrews, I. Tsochantaridis and T. Hofmann (2003), Support vector machines for multiple-instance
+    learning, NIPS 15.
+
+    Examples
+    --------
+    >>> from bagwise import MISVC, load_digit_bags
+    >>> data = load_digit_bags(60, random_state=0)
+    >>> model = MISVC().fit(data.bags, data.y)
+    >>> bool((model.witnesses_[data.y == 1] >= 0).all())
+    True
+    """
+
+    def _first_start(self) -> str:
+        return "ties"
+
+    def _loss_weights(self, bags: Bags, y, weight) -> tuple[float, float, float]:
+        return self.C, self.C, 0.0
+
+
+class InstanceMISVC(_TwoClassMachine):
+    """mi-SVM: a support vector machine of instances whose labels are found with it.
+
+    With H(z) = max(0, 1 - z), the fit minimises over f and over labels z_ij = +-1 of the instances of
+    positive bags, of which each bag has at least one +1 ::
+
+        |f|^2 / 2 + C sum_t H(-f(x_t)) + C sum_ij H(z_ij f(x_ij))
+
+    Use it when the labels of instances are what is wanted and positive bags hold several positive ones.
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        Weight of the losses.
+    kernel, gamma, degree, coef0, scale, class_weight, tol, max_iter, cache_size, random_state, verbose
+        As in `MissSVC`.
+    n_init : int, default=1
+        Number of starts: the first with all labels positive, the others with random ones.
+
+    Attributes
+    ----------
+    witnesses_, support_, support_vectors_, dual_coef_, intercept_, coef_, kernel_, gamma_, scaler_, classes_,
+    n_features_in_, objective_, objective_history_, objectives_, n_iter_, converged_
+        As in `MissSVC`.
+
+    Notes
+    -----
+    Labels and machine are improved in turn, as in the paper: the sign of f, and a positive label for the
+    highest instance of a bag that would have none. Neither lets the objective rise. A random start may
+    leave a bag without a positive instance; the first labels that the machine finds make up for it.
+
+    References
+    ----------
+    S. Andrews, I. Tsochantaridis and T. Hofmann (2003), Support vector machines for multiple-instance
+    learning, NIPS 15.
+
+    Examples
+    --------
+    >>> from bagwise import InstanceMISVC, load_digit_bags
+    >>> data = load_digit_bags(60, random_state=0)
+    >>> model = InstanceMISVC().fit(data.bags, data.y)
+    >>> model.predict_instances(data.bags).shape == (data.bags.n_instances,)
+    True
+    """
+
+    _one_positive = True
+
+    def _first_start(self) -> str:
+        return "positive"
+
+    def _loss_weights(self, bags: Bags, y, weight) -> tuple[float, float, float]:
+        return self.C, 0.0, self.C

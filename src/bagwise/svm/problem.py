@@ -1,0 +1,250 @@
+"""The problem behind the machines of bags: hinge losses of instances, bags, and unlabelled instances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from bagwise.solvers.dual import solve_dual
+from bagwise.svm.gram import Gram
+
+# Pair steps after which a convex step may end at a rougher gap.
+_PATIENCE = 2000
+
+# Scores that differ by no more than the accuracy of a step, and at most by this, are taken as equal.
+_BLUR = 1e-4
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """What a step takes as known of the positive bags.
+
+    Attributes
+    ----------
+    positive, negative : arrays of shape (n_unlabelled,)
+        Share of the weight of an instance of a positive bag that counts as a positive and as a negative
+        example: (1, 0), (0, 1), or (1/2, 1/2) for a tie.
+    witness : bool array of shape (n_unlabelled,)
+        The instances whose mean stands for their bag.
+    """
+
+    positive: np.ndarray
+    negative: np.ndarray
+    witness: np.ndarray
+
+    def __eq__(self, other):
+        return (
+            np.array_equal(self.positive, other.positive)
+            and np.array_equal(self.negative, other.negative)
+            and np.array_equal(self.witness, other.witness)
+        )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A function f(x) = sum_t alpha_t k(x, x_t) + b of the training instances x_t, as an iterate.
+
+    Attributes
+    ----------
+    x : array of shape (n_instances,)
+        The coefficients alpha.
+    intercept : float
+        b.
+    scores : array of shape (n_instances,)
+        f at the training instances.
+    value : float
+        The objective.
+    multipliers : array
+        The variables of the dual that gave alpha: see `BagMarginProblem`.
+    blur : float
+        Scores that differ by no more than this are taken as equal.
+    """
+
+    x: np.ndarray
+    intercept: float
+    scores: np.ndarray
+    value: float
+    multipliers: np.ndarray
+    blur: float = 0.0
+
+
+class BagMarginProblem:
+    """Margins of negative instances, of positive bags, and of the unlabelled instances in them.
+
+    With H(z) = max(0, 1 - z), f in the kernel's space with a free intercept, t over instances of negative
+    bags, i over positive bags and j over their instances, the objective is ::
+
+        |f|^2 / 2 + sum_t a_t H(-f(x_t)) + sum_i b_i H(max_j f(x_ij))
+                  + sum_ij d_ij min(H(f(x_ij)), H(-f(x_ij)))
+
+    The maximum and the minimum are concave parts. A `Labelling` replaces them: by the mean of f over the
+    bag's witnesses, and by the loss of one label (or by half of either). What remains is the dual of a
+    weighted support vector machine. With ``one_positive`` at least one instance of every positive bag
+    carries the positive label, which is mi-SVM.
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel matrix of the instances, with room for virtual examples of the bags.
+    offsets, y : arrays
+        Where bags start, and their labels 1 or 0.
+    instance_weight, bag_weight, unlabeled_weight : arrays of shape (n_bags,)
+        a, b and d by bag.
+    one_positive : bool
+        See above.
+    tol : float
+        The relative duality gap that the last steps reach.
+
+    Notes
+    -----
+    The variables of the dual are [negative instances | positive bags | unlabelled as positive | unlabelled
+    as negative], always all of them: a labelling only changes bounds, so that one step's solution starts
+    the next. A bag with one witness shares that instance's row of the kernel matrix.
+    """
+
+    def __init__(
+        self,
+        gram: Gram,
+        offsets,
+        y,
+        *,
+        instance_weight,
+        bag_weight,
+        unlabeled_weight,
+        one_positive: bool = False,
+        tol: float = 1e-6,
+    ):
+        sizes = np.diff(offsets)
+        in_positive = np.repeat(y == 1, sizes)
+        self.gram = gram
+        self.negative = np.flatnonzero(~in_positive)
+        self.unlabelled = np.flatnonzero(in_positive)
+        self.sizes = sizes[y == 1]
+        self.first = np.cumsum(self.sizes) - self.sizes
+        self.of_negative = np.repeat(instance_weight, sizes)[self.negative]
+        self.of_bag = bag_weight[y == 1]
+        self.of_unlabelled = np.repeat(unlabeled_weight, sizes)[self.unlabelled]
+        self.one_positive = one_positive
+        self.tol = tol
+        n, p, m = len(self.negative), len(self.sizes), len(self.unlabelled)
+        self.blocks = np.split(np.arange(n + p + 2 * m), np.cumsum([n, p, m]))
+        self.q = np.repeat([1.0, -1.0, -1.0, 1.0], [n, p, m, m])
+
+    # ------------------------------------------------------------------ labellings
+
+    def start(self, label: str, rng: np.random.RandomState | None = None) -> Labelling:
+        """Give a first labelling: "ties", "positive", "negative" or, drawn from `rng`, "random".
+
+        The witness of a bag is the mean of its instances, or for "random" one of them.
+        """
+        m = len(self.unlabelled)
+        witness = np.ones(m, dtype=bool)
+        if label == "random":
+            assert rng is not None
+            positive = (rng.random_sample(m) < 0.5).astype(float)
+            witness[:] = False
+            witness[self.first + (rng.random_sample(len(self.sizes)) * self.sizes).astype(int)] = True
+        else:
+            positive = np.full(m, {"ties": 0.5, "positive": 1.0, "negative": 0.0}[label])
+        return Labelling(positive, 1.0 - positive, witness)
+
+    def zero(self) -> Machine:
+        """Give f = 0, where every loss is 1 and every labelling touches the objective."""
+        scores = np.zeros(len(self.negative) + len(self.unlabelled))
+        value = float(self.of_negative.sum() + self.of_bag.sum() + self.of_unlabelled.sum())
+        return Machine(scores, 0.0, scores, value, np.zeros(len(self.q)))
+
+    def linearize(self, point: Machine) -> Labelling:
+        """Label the instances of positive bags by the sign of f; the witnesses are where f is largest."""
+        scores = point.scores[self.unlabelled]
+        largest = self._spread(self._largest(scores))
+        # At the optimum several instances of a bag may share the margin: they are witnesses together.
+        witness = scores >= largest - point.blur
+        if self.one_positive:
+            positive = ((scores > 0.0) | ((scores == largest) & (largest <= 0.0))).astype(float)
+        else:
+            positive = np.where(scores == 0.0, 0.5, (scores > 0.0).astype(float))
+        return Labelling(positive, 1.0 - positive, witness)
+
+    def _largest(self, scores: np.ndarray) -> np.ndarray:
+        return np.maximum.reduceat(scores, self.first)
+
+    def _spread(self, by_bag: np.ndarray) -> np.ndarray:
+        return np.repeat(by_bag, self.sizes)
+
+    # ------------------------------------------------------------------ the objective and a step
+
+    def value(self, norm: float, scores: np.ndarray) -> float:
+        """Objective of a function with squared norm `norm` and the given scores."""
+        inside = scores[self.unlabelled]
+        loss = self.of_negative @ _hinge(-scores[self.negative])
+        if self.of_bag.any():
+            loss += self.of_bag @ _hinge(self._largest(inside))
+        each = _hinge(np.abs(inside))
+        if self.one_positive:
+            # A bag without a positive instance pays for calling its highest one positive.
+            highest = (inside == self._spread(self._largest(inside))) & (inside <= 0.0)
+            each = np.where(highest, _hinge(inside), each)
+        return float(0.5 * norm + loss + self.of_unlabelled @ each)
+
+    def solve(self, piece: Labelling, near: Machine, tol: float) -> Machine:
+        """Minimise the convex function of a labelling, from the multipliers of a machine near by.
+
+        A gap above the problem's own counts only when that one is not reached in a few thousand steps:
+        small problems are solved exactly in every step, and do not depend on the order of the bags.
+        """
+        _, bag, positive, negative = self.blocks
+        lower, upper = np.zeros(len(self.q)), np.zeros(len(self.q))
+        lower[self.blocks[0]] = -self.of_negative
+        upper[bag] = self.of_bag
+        upper[positive] = self.of_unlabelled * piece.positive
+        lower[negative] = -self.of_unlabelled * piece.negative
+        points = self._points(piece)
+
+        # Of the last multipliers an instance keeps what its new labels allow; at a tie, the two are as
+        # large as their sum lets them be, which costs least.
+        start = near.multipliers.copy()
+        both = start[positive] + start[negative]
+        start[positive] = np.clip(both - lower[negative], 0.0, upper[positive])
+        start[negative] = np.clip(both - start[positive], lower[negative], 0.0)
+        alpha = self._coefficients(start, piece)
+        product = self.gram.extend(near.scores - near.intercept)
+        moved = np.flatnonzero(alpha != near.x)
+        self.gram.rows.add(moved, (alpha - near.x)[moved], product)
+        step = partial(solve_dual, self.gram.rows, self.q, lower=lower, upper=upper, points=points)
+        found = step(start=start, product=product, tol=self.tol, max_iter=_PATIENCE)
+        if not found.converged:
+            found = step(start=found.x, product=found.product, tol=tol)
+        alpha = self._coefficients(found.x, piece)
+        plain, intercept = found.product[: len(alpha)], -found.multiplier
+        scores = plain + intercept
+        value = self.value(float(alpha @ plain), scores)
+        return Machine(alpha, intercept, scores, value, found.x, min(found.violation, _BLUR))
+
+    def _points(self, piece: Labelling) -> np.ndarray:
+        """Row of the kernel matrix for every variable; means of several witnesses get a row of their own."""
+        count = np.add.reduceat(piece.witness.astype(int), self.first)
+        single = np.maximum.reduceat(np.where(piece.witness, self.unlabelled, -1), self.first)
+        several = np.flatnonzero((count > 1) & (self.of_bag > 0))
+        chosen = np.split(self.unlabelled, self.first[1:])
+        masks = np.split(piece.witness, self.first[1:])
+        self.gram.set_means({int(i): chosen[i][masks[i]] for i in several})
+        of_bag = np.where(
+            count > 1, len(self.negative) + len(self.unlabelled) + np.arange(len(count)), single
+        )
+        return np.concatenate([self.negative, of_bag, self.unlabelled, self.unlabelled])
+
+    def _coefficients(self, multipliers: np.ndarray, piece: Labelling) -> np.ndarray:
+        """Gather multipliers by instance: those of bags are shared by their witnesses."""
+        own, bag, positive, negative = (multipliers[block] for block in self.blocks)
+        alpha = np.zeros(len(self.negative) + len(self.unlabelled))
+        alpha[self.negative] = own
+        count = np.add.reduceat(piece.witness.astype(int), self.first)
+        alpha[self.unlabelled] = positive + negative + piece.witness * self._spread(bag / count)
+        return alpha
+
+
+def _hinge(margin: np.ndarray) -> np.ndarray:
+    return np.maximum(0.0, 1.0 - margin)

@@ -1,0 +1,184 @@
+"""A support vector machine of whole bags, through a kernel of sets."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from bagwise.bags import Bags
+from bagwise.base import validated_fit
+from bagwise.kernels import bag_statistics, set_kernel, statistic_kernel
+from bagwise.solvers.dual import solve_dual
+from bagwise.solvers.result import SolverResult, record_result
+from bagwise.svm.base import KERNEL_CONSTRAINTS, KernelClassifier
+
+
+def _is_a_mean_of_instances(model) -> bool:
+    return model.bag_kernel == "set" and model.normalize == "average"
+
+
+class SetKernelSVC(KernelClassifier):
+    """A support vector machine of bags as wholes, compared by a kernel of sets.
+
+    With f(X) in the space of the bag kernel plus an intercept, and y_i = +-1, the fit minimises ::
+
+        |f|^2 / 2 + C sum_i max(0, 1 - y_i f(X_i))
+
+    Use it when the bag as a whole matters, or when there are many instances: the matrix is that of bags.
+    The problem is convex; there are no starts.
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        Weight of the loss.
+    bag_kernel : {"set", "minimax", "mean"} or callable, default="set"
+        The kernel of bags: the normalised sum of the instance kernel over all pairs (`set_kernel`), or the
+        kernel of the minima and maxima, or means, of all features (`statistic_kernel`). A callable
+        ``bag_kernel(bags, other)`` returns the matrix of two `Bags`, scaled.
+    kernel : {"rbf", "linear", "poly"} or callable, default="rbf"
+        The kernel of instances, or of statistics.
+    gamma, degree, coef0, scale, class_weight
+        As in `MissSVC`.
+    normalize : {"average", "feature", None}, default="average"
+        How "set" keeps large bags from dominating: see `set_kernel`. With "average", f of a bag is the mean
+        of f of its instances, and instances have scores.
+    tol : float, default=1e-6
+        Relative duality gap.
+
+    Attributes
+    ----------
+    support_ : array of shape (n_support,)
+        Numbers of the training bags with a coefficient (of those with non-zero weight).
+    support_bags_ : Bags
+        These bags, scaled.
+    dual_coef_, intercept_ : arrays of shape (1, n_support) and (1,)
+        Their coefficients, and the intercept.
+    kernel_, gamma_, scaler_, classes_, n_features_in_
+        As in `MissSVC`.
+    objective_, objective_history_, n_iter_, converged_
+        The objective above, at f = 0 and at the end; steps of pairs, and whether `tol` was reached.
+
+    Notes
+    -----
+    The matrix takes all pairs of instances, O(n_instances^2) evaluations in blocks, and O(n_bags^2) memory.
+
+    References
+    ----------
+    T. Gärtner, P. A. Flach, A. Kowalczyk and A. J. Smola (2002), Multi-instance kernels, ICML.
+
+    Examples
+    --------
+    >>> from bagwise import SetKernelSVC, load_digit_bags
+    >>> data = load_digit_bags(60, random_state=0)
+    >>> model = SetKernelSVC(bag_kernel="minimax").fit(data.bags, data.y)
+    >>> model.decision_function(data.bags).shape
+    (60,)
+    """
+
+    _parameter_constraints: dict = {
+        **{name: rule for name, rule in KERNEL_CONSTRAINTS.items() if name not in ("max_iter", "verbose")},
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "bag_kernel": [StrOptions({"set", "minimax", "mean"}), callable],
+        "normalize": [StrOptions({"average", "feature"}), None],
+    }
+
+    def __init__(
+        self,
+        C=10.0,
+        *,
+        bag_kernel="set",
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        normalize="average",
+        scale="minmax",
+        class_weight=None,
+        tol=1e-6,
+    ):
+        self.C = C
+        self.bag_kernel = bag_kernel
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.normalize = normalize
+        self.scale = scale
+        self.class_weight = class_weight
+        self.tol = tol
+
+    @validated_fit
+    def fit(self, X, y, sample_weight=None):
+        """Learn from bags and their labels.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+            The training bags.
+        y : array of shape (n_bags,)
+            Two classes; the one that sorts last is the positive class.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags.
+
+        Returns
+        -------
+        self
+        """
+        training = self._read_training(X, y, sample_weight, with_class_weight=False)
+        (bags, y, weight), factor = self._prepare(training)
+        if self.bag_kernel in ("minimax", "mean"):
+            self._set_kernel(bag_statistics(bags, self.bag_kernel), weight)
+        else:
+            self._set_kernel(bags.instances, np.repeat(weight, bags.sizes))
+        sign = 2.0 * y - 1.0
+        bound = self.C * weight * factor
+        found = solve_dual(
+            self._matrix(bags, None),
+            -sign,
+            lower=np.where(y == 1, 0.0, -bound),
+            upper=np.where(y == 1, bound, 0.0),
+            tol=self.tol,
+        )
+        loss = bound @ np.maximum(0.0, 1.0 - sign * (found.product - found.multiplier))
+        value = float(0.5 * found.x @ found.product + loss)
+        history = (float(bound.sum()), value)
+        record_result(self, [SolverResult(found.x, value, found.status, found.n_iter, history)])
+        self.support_ = np.flatnonzero(found.x)
+        self.support_bags_ = bags[self.support_]
+        self.dual_coef_ = found.x[None, self.support_]
+        self.intercept_ = np.array([-found.multiplier])
+        return self
+
+    def _matrix(self, bags: Bags, other: Bags | None) -> np.ndarray:
+        if callable(self.bag_kernel):
+            return np.asarray(self.bag_kernel(bags, bags if other is None else other), dtype=np.float64)
+        if self.bag_kernel == "set":
+            return set_kernel(bags, other, kernel=self.kernel_, normalize=self.normalize)
+        return statistic_kernel(bags, other, statistic=self.bag_kernel, kernel=self.kernel_)
+
+    def _scores(self, bags: Bags) -> np.ndarray:
+        return self._matrix(self._scaled(bags), self.support_bags_) @ self.dual_coef_[0] + self.intercept_[0]
+
+    def decision_function(self, X) -> np.ndarray:
+        """Score of every bag, positive for the positive class: shape (n_bags,)."""
+        return self._scores(self._read(X))
+
+    def predict(self, X) -> np.ndarray:
+        """Predict the label of every bag: shape (n_bags,)."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int)]
+
+    @available_if(_is_a_mean_of_instances)
+    def decision_function_instances(self, X) -> np.ndarray:
+        """Score of every instance, whose mean over a bag is the bag's: shape (n_instances,)."""
+        bags = self._read(X)
+        return self._scores(Bags(bags.instances, np.arange(bags.n_instances + 1)))
+
+    @available_if(_is_a_mean_of_instances)
+    def predict_instances(self, X) -> np.ndarray:
+        """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
+        scores = self.decision_function_instances(X)
+        return self.classes_[(scores > 0).astype(int)]

@@ -1,0 +1,204 @@
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
+
+from bagwise.solvers.dual import solve_dual
+from bagwise.solvers.result import Status
+from bagwise.solvers.rows import DenseRows, RowCache
+
+
+def oracle(Q, q, lower, upper, total):
+    """The least value by a generic interior-point solver."""
+    n = len(q)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-11
+    A = sp.csc_matrix(np.vstack([np.ones((1, n)), np.eye(n), -np.eye(n)]))
+    b = np.concatenate([[total], upper, -lower])
+    cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(2 * n)]
+    P = sp.csc_matrix(np.triu(Q))
+    return clarabel.DefaultSolver(P, q, A, b, cones, settings).solve().obj_val
+
+
+def random_problem(seed, n=40, n_points=None):
+    """Any linear term, bounds of any sign, a total in between; K may be singular."""
+    rng = np.random.default_rng(seed)
+    n_points = n if n_points is None else n_points
+    factor = rng.normal(size=(n_points, rng.integers(2, n_points + 1)))
+    ends = np.sort(rng.normal(size=(2, n)), axis=0)
+    share = rng.random()
+    return {
+        "kernel": factor @ factor.T,
+        "q": rng.normal(size=n),
+        "lower": ends[0],
+        "upper": ends[1],
+        "total": share * ends[0].sum() + (1 - share) * ends[1].sum(),
+        "points": rng.integers(n_points, size=n),
+    }
+
+
+def value(problem, u):
+    Q = problem["kernel"][np.ix_(problem["points"], problem["points"])]
+    return 0.5 * u @ Q @ u + problem["q"] @ u
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_problems_reach_the_value_of_a_generic_solver(seed):
+    problem = random_problem(seed, n_points=25 if seed % 2 else 40)
+    found = solve_dual(**problem, tol=1e-9)
+    assert found.status is Status.CONVERGED
+    Q = problem["kernel"][np.ix_(problem["points"], problem["points"])]
+    best = oracle(Q, problem["q"], problem["lower"], problem["upper"], problem["total"])
+    scale = abs(value(problem, found.x)) + abs(problem["q"] @ found.x)
+    assert found.value == pytest.approx(value(problem, found.x), rel=1e-10, abs=1e-10 * scale)
+    assert found.value == pytest.approx(best, rel=1e-6, abs=1e-7 * scale)
+    assert found.x.sum() == pytest.approx(problem["total"], abs=1e-9)
+    assert (found.x >= problem["lower"]).all() and (found.x <= problem["upper"]).all()
+
+
+def test_the_gap_bounds_the_distance_to_the_optimum_at_every_accuracy():
+    problem = random_problem(3, n=60)
+    best = solve_dual(**problem, tol=1e-12).value
+    for tol in (1e-1, 1e-2, 1e-3, 1e-5):
+        found = solve_dual(**problem, tol=tol)
+        assert best - 1e-9 <= found.value <= best + found.gap + 1e-9
+        assert (np.diff(found.history) <= 1e-10).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_multiplier_and_product_satisfy_the_optimality_conditions(seed):
+    problem = random_problem(seed)
+    found = solve_dual(**problem, tol=1e-12)
+    gathered = np.bincount(problem["points"], weights=found.x, minlength=40)
+    np.testing.assert_allclose(found.product, problem["kernel"] @ gathered, atol=1e-8)
+    reduced = found.product[problem["points"]] + problem["q"] - found.multiplier
+    inside = (found.x > problem["lower"]) & (found.x < problem["upper"])
+    assert inside.any()
+    np.testing.assert_allclose(reduced[inside], 0.0, atol=1e-5)
+    assert (reduced[found.x == problem["lower"]] > -1e-5).all()
+    assert (reduced[found.x == problem["upper"]] < 1e-5).all()
+
+
+@pytest.mark.parametrize("max_rows", [2, 7, 40])
+def test_rows_on_demand_give_what_the_whole_matrix_gives(max_rows):
+    problem = random_problem(5)
+    K = problem["kernel"]
+    asked = []
+
+    def compute(points):
+        asked.append(len(points))
+        return K[points]
+
+    cache = RowCache(compute, K.diagonal(), max_bytes=8 * 40 * max_rows)
+    found = solve_dual(**{**problem, "kernel": cache}, tol=1e-9)
+    assert found.value == pytest.approx(solve_dual(**problem, tol=1e-9).value, rel=1e-7)
+    assert cache.kept.shape == (max_rows, 40)
+    assert max(asked) <= max_rows
+    if max_rows == 40:
+        assert sum(asked) <= 40, "a kept row was computed again"
+
+
+def test_the_cache_drops_the_row_that_was_used_least_recently():
+    K = np.arange(16.0).reshape(4, 4)
+    asked = []
+
+    def compute(points):
+        asked.extend(points.tolist())
+        return K[points]
+
+    cache = RowCache(compute, K.diagonal(), max_bytes=2 * 4 * 8)
+    for points in ([0], [1], [0], [2], [0]):
+        np.testing.assert_array_equal(cache.rows(np.array(points)), K[points])
+    assert asked == [0, 1, 2]
+    cache.rows(np.array([1]))
+    assert asked == [0, 1, 2, 1]
+    cache.forget(np.array([1]))
+    cache.rows(np.array([1, 1]))
+    assert asked == [0, 1, 2, 1, 1]
+
+
+def svm(n, seed=0, C=10.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 8))
+    y = np.where(X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=n) > 1, 1.0, -1.0)
+    bound = C * rng.uniform(0.2, 1.0, size=n)
+    limits = {"lower": np.where(y > 0, 0.0, -bound), "upper": np.where(y > 0, bound, 0.0)}
+    return rbf_kernel(X, gamma=0.1), y, bound, limits
+
+
+def test_a_weighted_machine_is_that_of_libsvm():
+    K, y, bound, limits = svm(300)
+    found = solve_dual(K, -y, **limits, tol=1e-10)
+    theirs = SVC(C=1.0, kernel="precomputed", tol=1e-8).fit(K, y, sample_weight=bound)
+    np.testing.assert_allclose(found.product - found.multiplier, theirs.decision_function(K), atol=1e-5)
+
+
+def test_a_large_problem_is_cut_into_working_sets_and_reaches_the_gap(monkeypatch):
+    monkeypatch.setattr("bagwise.solvers.dual._SMALL", 50)
+    K, y, _, limits = svm(400)
+    found = solve_dual(K, -y, **limits, tol=1e-8)
+    whole = solve_dual(DenseRows(K), -y, **limits, tol=1e-12)
+    assert found.converged
+    assert whole.value <= found.value + 1e-9
+    assert found.value == pytest.approx(whole.value, rel=1e-7)
+
+
+def test_a_warm_start_saves_steps_and_its_sum_is_repaired():
+    K, y, _, limits = svm(300)
+    cold = solve_dual(K, -y, **limits, tol=1e-6)
+    near = {**limits, "upper": 0.98 * limits["upper"]}
+    again = solve_dual(K, -y, **near, tol=1e-6)
+    warm = solve_dual(K, -y, **near, tol=1e-6, start=cold.x, product=cold.product)
+    assert warm.value == pytest.approx(again.value, rel=1e-5)
+    assert warm.n_iter < 0.5 * again.n_iter
+    assert warm.x.sum() == pytest.approx(0.0, abs=1e-9)
+    # a product that is not said is computed
+    unsaid = solve_dual(K, -y, **near, tol=1e-6, start=cold.x)
+    np.testing.assert_allclose(unsaid.x, warm.x, atol=1e-6)
+
+
+def test_the_positive_unlabelled_form_with_a_total_and_two_variables_a_point():
+    """PU-SKC: u, v in [0, 1/(2N)], sum(u + v) = pi, cost v - u, on one Gram matrix."""
+    rng = np.random.default_rng(0)
+    K = rbf_kernel(rng.normal(size=(20, 3)))
+    q = np.repeat([-1.0, 1.0], 20) + np.tile(-K.mean(axis=1), 2)
+    bounds = {"lower": np.zeros(40), "upper": np.full(40, 1 / 40)}
+    found = solve_dual(K, q, **bounds, total=0.3, points=np.tile(np.arange(20), 2), tol=1e-9)
+    best = oracle(np.tile(K, (2, 2)), q, bounds["lower"], bounds["upper"], 0.3)
+    assert found.value == pytest.approx(best, abs=1e-8)
+    u, v = found.x[:20], found.x[20:]
+    assert (v[u < 1 / 40 - 1e-9] < 1e-9).all()
+
+
+def test_fixed_variables_and_boxes_without_room_are_fine():
+    K = np.eye(3)
+    found = solve_dual(K, np.zeros(3), lower=np.array([0.5, -1, -1]), upper=np.array([0.5, 1, 1]))
+    np.testing.assert_allclose(found.x, [0.5, -0.25, -0.25])
+    stuck = solve_dual(K, np.ones(3), lower=np.zeros(3), upper=np.zeros(3))
+    assert stuck.converged and stuck.value == 0.0 and stuck.gap == 0.0
+
+
+def test_the_limit_of_steps_is_a_status():
+    K, y, _, limits = svm(200)
+    found = solve_dual(K, -y, **limits, tol=1e-12, max_iter=10)
+    assert found.status is Status.MAX_ITER and found.n_iter == 10
+    assert np.isfinite(found.gap)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"total": 99.0}, "no variables within the bounds add up to total=99.0"),
+        ({"lower": np.array([2.0, 0, 0])}, "lower exceeds upper for variable 0"),
+        ({"points": np.array([0, 1, 3])}, "points must name a row of the 3 of kernel"),
+        ({"upper": np.ones(2)}, "must have one length"),
+        ({"kernel": np.ones((3, 2))}, "kernel must be a square matrix"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, message):
+    problem = {"kernel": np.eye(3), "q": np.zeros(3), "lower": np.zeros(3), "upper": np.ones(3)}
+    with pytest.raises(ValueError, match=message):
+        solve_dual(**{**problem, **change})

@@ -1,0 +1,281 @@
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from bagwise import Bags, MissSVC, OneVsOneBagClassifier, make_noisy_or_bags
+from bagwise.exceptions import ConvergenceWarning
+from bagwise.kernels import InstanceKernel
+from bagwise.svm.gram import Gram
+from bagwise.svm.problem import BagMarginProblem, Labelling
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_noisy_or_bags(60, size=(1, 6), coef=[3.0, -3.0, 0.0], intercept=-1.5, random_state=0)
+
+
+def small_problem(seed, *, max_bytes=1e9, one_positive=False, repeated=False):
+    """Some bags with random weights, and their problem."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, size=9)
+    X = rng.normal(size=(sizes.sum(), 2))
+    if repeated:
+        X[1::2] = X[::2][: len(X[1::2])]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    y = np.array([0, 1, 1, 0, 1, 0, 1, 0, 0])
+    a, b, d = rng.uniform(0.5, 3.0, size=(3, 9))
+    gram = Gram(InstanceKernel("rbf", 0.5), X, 4, max_bytes=max_bytes)
+    problem = BagMarginProblem(
+        gram,
+        offsets,
+        y,
+        instance_weight=a,
+        bag_weight=0 * b if one_positive else b,
+        unlabeled_weight=d,
+        one_positive=one_positive,
+        tol=1e-9,
+    )
+    return problem, rbf_kernel(X, gamma=0.5)
+
+
+def random_labelling(problem, seed):
+    """Some labels, some ties, and any number of witnesses in a bag."""
+    rng = np.random.default_rng(seed)
+    positive = rng.choice([0.0, 0.5, 1.0], size=len(problem.unlabelled))
+    witness = rng.random(len(problem.unlabelled)) < 0.5
+    witness[problem.first] |= np.add.reduceat(witness.astype(int), problem.first) == 0
+    return Labelling(positive, 1.0 - positive, witness)
+
+
+def examples(problem, piece):
+    """The weighted examples of a step, as rows of coefficients on instances: written out plainly."""
+    n = len(problem.negative) + len(problem.unlabelled)
+    one = np.eye(n)
+    rows = [(one[t], -1.0, w) for t, w in zip(problem.negative, problem.of_negative, strict=True)]
+    for i, first in enumerate(problem.first):
+        members = slice(first, first + problem.sizes[i])
+        chosen = problem.unlabelled[members][piece.witness[members]]
+        rows.append((one[chosen].mean(axis=0), 1.0, problem.of_bag[i]))
+    for j, t in enumerate(problem.unlabelled):
+        rows.append((one[t], 1.0, problem.of_unlabelled[j] * piece.positive[j]))
+        rows.append((one[t], -1.0, problem.of_unlabelled[j] * piece.negative[j]))
+    Z, label, weight = (np.array(column) for column in zip(*rows, strict=True))
+    return Z, label, weight
+
+
+def primal_oracle(K, Z, label, weight):
+    """The least of |f|^2 / 2 + sum weight * hinge over f = K alpha + b, by a generic cone solver."""
+    n, m = len(K), len(label)
+    root = np.linalg.cholesky(K + 1e-13 * np.eye(n))  # f in coordinates: |f|^2 = |c|^2
+    features = Z @ root
+    P = sp.csc_matrix(sp.block_diag([sp.eye(n), sp.csc_matrix((1 + m, 1 + m))]))
+    q = np.concatenate([np.zeros(n + 1), weight])
+    margin = np.hstack([label[:, None] * features, label[:, None], np.eye(m)])
+    A = sp.csc_matrix(np.vstack([-margin, np.hstack([np.zeros((m, n + 1)), -np.eye(m)])]))
+    b = np.concatenate([-np.ones(m), np.zeros(m)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-10
+    return clarabel.DefaultSolver(P, q, A, b, [clarabel.NonnegativeConeT(2 * m)], settings).solve().obj_val
+
+
+@pytest.mark.parametrize("max_bytes", [1e9, 2000])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_step_agrees_with_a_generic_solver_ties_and_virtual_examples_included(seed, max_bytes):
+    problem, K = small_problem(seed, max_bytes=max_bytes, repeated=seed == 4)
+    near = problem.zero()
+    for again in range(3):  # each from the end of the last, which is another problem's
+        piece = random_labelling(problem, 10 * seed + again)
+        near = problem.solve(piece, near, 1e-9)
+        Z, label, weight = examples(problem, piece)
+        f = Z @ near.scores
+        value = 0.5 * near.x @ K @ near.x + weight @ np.maximum(0.0, 1.0 - label * f)
+        assert value == pytest.approx(primal_oracle(K, Z, label, weight), rel=1e-6)
+        np.testing.assert_allclose(near.scores, K @ near.x + near.intercept, atol=1e-9)
+
+
+@pytest.mark.parametrize("one_positive", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_labelling_touches_the_objective_and_lies_above_it_elsewhere(seed, one_positive):
+    problem, K = small_problem(seed, one_positive=one_positive)
+
+    def above(piece, machine):
+        Z, label, weight = examples(problem, piece)
+        loss = weight @ np.maximum(0.0, 1.0 - label * (Z @ machine.scores))
+        return 0.5 * machine.x @ K @ machine.x + loss
+
+    machine = problem.solve(problem.start("ties"), problem.zero(), 1e-9)
+    piece = problem.linearize(machine)
+    assert above(piece, machine) == pytest.approx(machine.value, rel=1e-9)
+    for other in range(3):
+        elsewhere = problem.solve(random_labelling(problem, other), machine, 1e-9)
+        assert above(piece, elsewhere) >= elsewhere.value - 1e-9
+
+
+def test_the_objective_is_the_papers(data):
+    model = MissSVC(C=2.0, bag_weight=3.0, unlabeled_weight=0.5, gamma=1.0).fit(data.bags, data.y)
+    f = model.decision_function_instances(data.bags)
+    positive = np.repeat(data.y == 1, data.bags.sizes)
+    bag = model.decision_function(data.bags)[data.y == 1]
+    V = model.support_vectors_
+    norm = (model.dual_coef_ @ rbf_kernel(V, gamma=1.0) @ model.dual_coef_.T).item()
+
+    def hinge(z):
+        return np.maximum(0.0, 1.0 - z).sum()
+
+    unlabelled = np.minimum(np.maximum(0, 1 - f[positive]), np.maximum(0, 1 + f[positive])).sum()
+    expected = 0.5 * norm + 2.0 * hinge(-f[~positive]) + 3.0 * hinge(bag) + 0.5 * unlabelled
+    assert model.objective_ == pytest.approx(expected, rel=1e-9)
+    assert (np.diff(model.objective_history_) <= 0).all()
+
+
+def test_weights_not_given_are_balanced_as_in_the_paper(data):
+    n_negative, n_unlabelled = np.bincount(data.y, weights=data.bags.sizes)
+    given = MissSVC(
+        C=2.0, bag_weight=2 * n_negative / data.y.sum(), unlabeled_weight=2 * n_negative / n_unlabelled
+    )
+    default = MissSVC(C=2.0).fit(data.bags, data.y)
+    np.testing.assert_allclose(
+        given.fit(data.bags, data.y).decision_function(data.bags), default.decision_function(data.bags)
+    )
+
+
+def test_bags_of_one_without_unlabelled_weight_are_an_ordinary_weighted_machine(data):
+    X = data.bags.instances[data.bags.offsets[:-1]]
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, size=60)
+    model = MissSVC(C=3.0, bag_weight=5.0, unlabeled_weight=0.0, gamma=0.7, scale=None, tol=1e-10)
+    model.fit(X, data.y, sample_weight=weight)
+    svc = SVC(C=1.0, gamma=0.7, tol=1e-9)
+    svc.fit(X, data.y, sample_weight=weight * np.where(data.y == 1, 5.0, 3.0))
+    np.testing.assert_allclose(model.decision_function(X), svc.decision_function(X), atol=1e-6)
+
+
+def test_without_bag_weight_positive_bags_are_merely_unlabelled(data):
+    plain = MissSVC(bag_weight=0.0, gamma=1.0).fit(data.bags, data.y)
+    f = plain.decision_function_instances(data.bags)
+    # Nothing pulls the unlabelled to the positive side, so all of them end on the other one.
+    assert (f[np.repeat(data.y == 1, data.bags.sizes)] < 0).all()
+
+
+def test_class_weight_acts_although_the_default_weights_are_balanced(data):
+    X, y = data.bags, data.y
+    scores = [
+        MissSVC(C=0.1, class_weight={1: factor}).fit(X, y).decision_function(X).mean()
+        for factor in (0.1, 1.0, 10.0)
+    ]
+    assert scores[0] < scores[1] < scores[2]
+    with pytest.raises(ValueError, match="class_weight must be positive for both classes"):
+        MissSVC(class_weight={0: 0.0}).fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", polynomial_kernel])
+def test_sparse_instances_stay_sparse_and_give_the_same_machine(data, kernel):
+    scaled = data.bags.with_instances(np.maximum(data.bags.instances, 0.0))
+    sparse = scaled.with_instances(sp.csr_matrix(scaled.instances))
+    model = MissSVC(kernel=kernel, scale=None, C=1.0)
+    dense = model.fit(scaled, data.y).decision_function(scaled)
+    model.fit(sparse, data.y)
+    assert sp.issparse(model.support_vectors_)
+    np.testing.assert_allclose(model.decision_function(sparse), dense, rtol=1e-4, atol=1e-4)
+    assert hasattr(model, "coef_") == (kernel == "linear")
+
+
+def test_a_matrix_larger_than_the_cache_gives_the_same_machine(data):
+    whole = MissSVC(gamma=1.0).fit(data.bags, data.y)
+    rows = MissSVC(gamma=1.0, cache_size=0.02).fit(data.bags, data.y)
+    np.testing.assert_allclose(
+        rows.decision_function(data.bags), whole.decision_function(data.bags), atol=1e-4
+    )
+
+
+def test_witnesses_are_the_highest_instances_of_positive_bags(data):
+    model = MissSVC().fit(data.bags, data.y)
+    f = model.decision_function_instances(data.bags)
+    for i, label in enumerate(data.y):
+        scores = f[data.bags.offsets[i] : data.bags.offsets[i + 1]]
+        assert model.witnesses_[i] == (np.argmax(scores) if label == 1 else -1)
+    np.testing.assert_array_equal(model.predict(data.bags), (model.decision_function(data.bags) > 0) * 1)
+
+
+@pytest.mark.parametrize("init", ["positive", "negative", "random"])
+def test_other_starts_end_at_a_stationary_point_too(data, init):
+    model = MissSVC(init=init, random_state=0, n_init=2).fit(data.bags, data.y)
+    assert model.converged_ and len(model.objectives_) == 2
+    assert model.objective_ == model.objectives_.min()
+
+
+def test_degenerate_bags_are_fine():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    cases = {
+        "one positive bag": (Bags(X, np.arange(0, 31, 3)), np.arange(10) == 0),
+        "duplicated instances": (Bags(np.repeat(X, 2, axis=0), np.arange(0, 61, 6)), np.arange(10) % 2),
+        "all features equal": (Bags(np.ones((30, 3)), np.arange(0, 31, 3)), np.arange(10) % 2),
+        "a bag of 1,000 equal rows": (
+            Bags(np.concatenate([np.repeat(X[:1], 1000, axis=0), X[1:]]), [0, 1000, 1010, 1020, 1029]),
+            np.array([1, 0, 1, 0]),
+        ),
+    }
+    for name, (bags, y) in cases.items():
+        model = MissSVC().fit(bags, y)
+        assert np.isfinite(model.decision_function_instances(bags)).all(), name
+        assert model.converged_, name
+        assert (np.diff(model.objective_history_) <= 0).all(), name
+
+
+def test_many_classes_share_one_kernel_matrix_and_vote_as_one_against_one(data, monkeypatch):
+    y = data.y + (np.arange(60) % 3 == 0)
+    evaluated = []
+    plain = InstanceKernel.__call__
+
+    def count(self, X, Y):
+        if isinstance(self.name, str):
+            evaluated.append(X.shape[0] * Y.shape[0])
+        return plain(self, X, Y)
+
+    monkeypatch.setattr(InstanceKernel, "__call__", count)
+    model = MissSVC(gamma=1.0).fit(data.bags, y)
+    assert sum(evaluated) <= data.bags.n_instances**2
+    assert model.decision_function(data.bags).shape == (60, 3)
+    assert model.decision_function_instances(data.bags).shape == (data.bags.n_instances, 3)
+    assert len(model.pairs_.estimators_) == 6 and not hasattr(model, "witnesses_")
+    scaled = data.bags.with_instances(model.scaler_.transform(data.bags.instances))
+    apart = OneVsOneBagClassifier(MissSVC(gamma=1.0, scale=None), both_ways=True).fit(scaled, y)
+    np.testing.assert_allclose(model.decision_function(data.bags), apart.decision_function(scaled), atol=1e-5)
+    without = MissSVC(gamma=1.0, cache_size=0.05).fit(data.bags, y)  # nothing fits: evaluated as needed
+    np.testing.assert_array_equal(without.predict(data.bags), model.predict(data.bags))
+
+
+def test_class_weights_of_many_classes_go_by_label(data):
+    y = np.array(["a", "b", "c"])[data.y + (np.arange(60) % 3 == 0)]
+    weighted = MissSVC(C=0.01, class_weight={"a": 100.0}).fit(data.bags, y)
+    assert np.mean(weighted.predict(data.bags) == "a") > np.mean(
+        MissSVC(C=0.01).fit(data.bags, y).predict(data.bags) == "a"
+    )
+
+
+def test_probabilities_come_from_calibration(data):
+    assert not hasattr(MissSVC(), "predict_proba")
+    model = CalibratedClassifierCV(MissSVC(), ensemble=False, cv=3).fit(data.bags, data.y)
+    proba = model.predict_proba(data.bags)
+    assert proba.shape == (60, 2) and np.allclose(proba.sum(axis=1), 1.0)
+
+
+def test_grid_search_finds_parameters(data):
+    search = GridSearchCV(MissSVC(), {"C": [0.1, 10.0], "gamma": [0.5, 2.0]}, cv=3).fit(data.bags, data.y)
+    assert search.best_estimator_.witnesses_.shape == (60,)
+
+
+def test_too_few_steps_warn_and_name_the_remedy(data):
+    with pytest.warns(ConvergenceWarning, match="MissSVC reached max_iter=1 before tol"):
+        MissSVC(max_iter=1).fit(data.bags, data.y)
+
+
+def test_a_kernel_of_the_wrong_shape_is_refused(data):
+    with pytest.raises(ValueError, match=r"kernel\(X, Y\) must return an array of shape"):
+        MissSVC(kernel=lambda X, Y: np.ones(3)).fit(data.bags, data.y)

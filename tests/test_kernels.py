@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.svm import SVC
+
+import bagwise.kernels
+from bagwise import Bags, BagStatistics, minimax_kernel, set_kernel, statistic_kernel
+from bagwise.kernels import InstanceKernel, require_memory, resolve_gamma
+
+
+@pytest.fixture
+def bags():
+    rng = np.random.default_rng(0)
+    return Bags(rng.normal(size=(30, 4)), [0, 1, 4, 9, 10, 22, 30])
+
+
+@pytest.fixture(params=[2**25, 700])
+def block_bytes(request, monkeypatch):
+    """A usual block, and blocks of a few rows."""
+    monkeypatch.setattr(bagwise.kernels, "_BLOCK_BYTES", request.param)
+
+
+PARAMETERS = {
+    "linear": {},
+    "poly": {"gamma": 0.3, "degree": 3, "coef0": 0.5},
+    "rbf": {"gamma": 0.3},
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_kernels_of_instances_are_those_of_scikit_learn(bags, name, as_sparse, block_bytes):
+    X = sp.csr_matrix(bags.instances) if as_sparse else bags.instances
+    expected = pairwise_kernels(bags.instances, metric=name, **PARAMETERS[name])
+    kernel = InstanceKernel(name, **PARAMETERS[name])
+    np.testing.assert_allclose(kernel(X[:7], X), expected[:7], atol=1e-12)
+    np.testing.assert_allclose(kernel.diagonal(X), expected.diagonal(), atol=1e-12)
+    filled = np.zeros((32, 32))
+    kernel.fill(X, filled)
+    np.testing.assert_allclose(filled[:30, :30], expected, atol=1e-12)
+    assert (filled == filled.T).all() and not filled[30:].any()
+
+
+def test_a_callable_kernel_is_asked_for_pairs_and_checked(bags):
+    kernel = InstanceKernel(lambda X, Y: X @ Y.T)
+    np.testing.assert_allclose(kernel.diagonal(bags.instances), (bags.instances**2).sum(axis=1))
+    with pytest.raises(ValueError, match="not finite"):
+        InstanceKernel(lambda X, Y: np.full((len(X), len(Y)), np.nan))(bags.instances, bags.instances)
+
+
+def sums(bags, other, name):
+    return np.array(
+        [[pairwise_kernels(a, b, metric=name, **PARAMETERS[name]).sum() for b in other] for a in bags]
+    )
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_set_kernels_are_sums_over_all_pairs(bags, name, block_bytes):
+    new = Bags(np.random.default_rng(1).normal(size=(9, 4)), [0, 4, 5, 9])
+    plain = {"kernel": name, **PARAMETERS[name]}
+    for rows, columns, given in ((bags, bags, None), (new, bags, bags)):
+        raw = sums(rows, columns, name)
+        found = set_kernel(rows, given, normalize=None, **plain)
+        np.testing.assert_allclose(found, raw, rtol=1e-10, atol=1e-10)
+        sizes = rows.sizes[:, None] * columns.sizes
+        np.testing.assert_allclose(set_kernel(rows, given, **plain), raw / sizes, rtol=1e-10, atol=1e-10)
+        lengths = [np.sqrt(sums(b, b, name).diagonal()) for b in (rows, columns)]
+        np.testing.assert_allclose(
+            set_kernel(rows, given, normalize="feature", **plain),
+            raw / np.outer(*lengths),
+            rtol=1e-10,
+            atol=1e-10,
+        )
+    square = set_kernel(bags, **plain)
+    assert (square == square.T).all()
+    assert np.linalg.eigvalsh(square).min() > -1e-10
+
+
+def test_sparse_bags_give_what_dense_ones_give(bags):
+    sparse = bags.with_instances(sp.csr_matrix(bags.instances))
+    for function in (set_kernel, minimax_kernel, statistic_kernel):
+        np.testing.assert_allclose(function(sparse), function(bags), atol=1e-12)
+
+
+def test_the_minimax_kernel_is_the_polynomial_of_minima_and_maxima(bags, block_bytes):
+    s = np.array([np.concatenate([bag.min(axis=0), bag.max(axis=0)]) for bag in bags])
+    np.testing.assert_allclose(minimax_kernel(bags, degree=2), (s @ s.T + 1) ** 2)
+    np.testing.assert_allclose(minimax_kernel(bags[:2], bags, gamma=0.125), s[:2] @ s.T / 8 + 1)
+    rbf = statistic_kernel(bags, kernel="rbf", gamma=0.2)
+    np.testing.assert_allclose(rbf, pairwise_kernels(s, metric="rbf", gamma=0.2), atol=1e-12)
+    means = np.array([bag.mean(axis=0) for bag in bags])
+    np.testing.assert_allclose(statistic_kernel(bags, statistic="mean", kernel="linear"), means @ means.T)
+    fitted = BagStatistics(["mean"]).fit(bags)
+    np.testing.assert_allclose(statistic_kernel(bags, statistic=fitted, kernel="linear"), means @ means.T)
+
+
+def test_small_integers_do_not_wrap():
+    wide = [[[300.0], [200.0]], [[250.0]]]
+    narrow = [np.array(bag, dtype=np.int16) for bag in wide]
+    np.testing.assert_array_equal(minimax_kernel(narrow, degree=2), minimax_kernel(wide, degree=2))
+    np.testing.assert_array_equal(set_kernel(narrow, kernel="linear"), set_kernel(wide, kernel="linear"))
+
+
+def test_gamma_scale_is_that_of_scikit_learn_and_weights_are_repetitions(bags):
+    X = bags.instances
+    assert resolve_gamma("scale", X) == pytest.approx(SVC().fit(X, np.arange(30) % 2)._gamma)
+    assert resolve_gamma("auto", X) == 0.25
+    weight = np.arange(30) % 3
+    repeated = np.repeat(X, weight, axis=0)
+    assert resolve_gamma("scale", X, weight) == pytest.approx(resolve_gamma("scale", repeated))
+    assert resolve_gamma("scale", np.ones((4, 2))) == 1.0
+
+
+def test_a_matrix_that_does_not_fit_is_refused_before_it_is_made(bags, monkeypatch):
+    with pytest.raises(
+        MemoryError, match=r"120,000 x 120,000 instances takes 115.2 GB.*Nystroem.*cache_size.*SetK"
+    ):
+        require_memory(120_000, 120_000, "instances", limit=64e9)
+    monkeypatch.setattr(bagwise.kernels, "available_memory", lambda: 200.0)
+    with pytest.raises(MemoryError, match="6 x 6 bags"):
+        set_kernel(bags)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda b: set_kernel(b, normalize="size"), "normalize must be 'average', 'feature' or None"),
+        (lambda b: set_kernel(b, kernel="cosine"), "kernel must be 'linear', 'poly', 'rbf' or a callable"),
+        (lambda b: statistic_kernel(b, statistic="median"), "statistic must be 'minimax', 'mean' or"),
+        (lambda b: set_kernel([np.ones((0, 2)), np.ones((1, 2))]), "bag 0 is empty"),
+    ],
+)
+def test_what_cannot_be_is_refused(bags, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(bags)
