@@ -65,7 +65,7 @@ def test_importing_bagwise_is_no_slower_than_a_part_of_scikit_learn():
 
 
 # scikit-learn itself loads pandas and rich where they are installed.
-@pytest.mark.parametrize("heavy", ["numba", "matplotlib", "polars"])
+@pytest.mark.parametrize("heavy", ["numba", "matplotlib", "polars", "pooch", "h5py"])
 def test_heavy_libraries_wait_until_they_are_needed(heavy):
     code = (
         "import sys, bagwise, bagwise.cli\n"
@@ -77,7 +77,11 @@ def test_heavy_libraries_wait_until_they_are_needed(heavy):
 
 def test_dependencies_point_one_way():
     """Solvers know no model, kernels nothing of ours, rules no estimator."""
-    allowed = {"solvers": {"solvers", "exceptions"}, "_numba": {"_numba"}, "rules": {"rules", "_numba"}}
+    allowed = {
+        "solvers": {"solvers", "exceptions", "_numba"},
+        "_numba": {"_numba"},
+        "rules": {"rules", "_numba"},
+    }
     for room, others in allowed.items():
         for path in (ROOT / "src/bagwise" / room).glob("*.py"):
             used = set(re.findall(r"(?:from|import) bagwise\.(\w+)", path.read_text()))
