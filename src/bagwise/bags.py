@@ -9,6 +9,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise._bag_parts import (
+    as_bag_index,
+    as_column,
+    as_columns,
+    as_feature_names,
+    as_matrix,
+    as_offsets,
+    as_python,
+    check_alike,
+    group,
+    join,
+    read_only,
+)
 from bagwise.sequences import Sequences
 
 
@@ -86,19 +99,19 @@ class Bags:
         instance_columns: Mapping[str, Any] | None = None,
         bag_columns: Mapping[str, Any] | None = None,
     ):
-        instances = _as_matrix(instances)
-        offsets = _as_offsets(offsets, instances.shape[0])
+        instances = as_matrix(instances)
+        offsets = as_offsets(offsets, instances.shape[0])
         n_bags = len(offsets) - 1
         _fill(
             self,
             instances,
             offsets,
-            ids=None if ids is None else _as_column("ids", ids, n_bags, "bags"),
-            feature_names=_as_feature_names(feature_names, instances.shape[1]),
-            instance_columns=_as_columns(
+            ids=None if ids is None else as_column("ids", ids, n_bags, "bags"),
+            feature_names=as_feature_names(feature_names, instances.shape[1]),
+            instance_columns=as_columns(
                 "instance_columns", instance_columns, instances.shape[0], "instances"
             ),
-            bag_columns=_as_columns("bag_columns", bag_columns, n_bags, "bags"),
+            bag_columns=as_columns("bag_columns", bag_columns, n_bags, "bags"),
         )
 
     # ------------------------------------------------------------------ ways in
@@ -141,7 +154,7 @@ class Bags:
                     "all bags need the same features."
                 )
         offsets = np.cumsum([0, *(part.shape[0] for part in parts)])
-        return cls(_join(parts), offsets, **names)
+        return cls(join(parts), offsets, **names)
 
     @classmethod
     def from_groups(cls, X, bag_ids, *, feature_names=None, instance_columns=None) -> Bags:
@@ -167,7 +180,7 @@ class Bags:
         >>> bags.ids, bags.source_rows
         (array(['b', 'a'], dtype='<U1'), array([0, 2, 1, 3]))
         """
-        X = _as_matrix(X)
+        X = as_matrix(X)
         bag_ids = np.asarray(bag_ids)
         if bag_ids.shape != X.shape[:1]:
             raise ValueError(
@@ -179,9 +192,9 @@ class Bags:
             missing = missing | np.array([value is None for value in bag_ids])
         if np.any(missing):
             raise ValueError(f"bag_ids has no value for row {int(np.argmax(missing))}.")
-        ids, source_rows, offsets = _group(bag_ids)
+        ids, source_rows, offsets = group(bag_ids)
         in_order = bool((source_rows[1:] > source_rows[:-1]).all())
-        columns = _as_columns("instance_columns", instance_columns, X.shape[0], "rows")
+        columns = as_columns("instance_columns", instance_columns, X.shape[0], "rows")
         if not in_order:
             X = X[source_rows]
             columns = {name: column[source_rows] for name, column in columns.items()}
@@ -240,25 +253,14 @@ class Bags:
         for i, part in enumerate(parts):
             if not isinstance(part, Bags):
                 raise TypeError(f"part {i} of concat is a {type(part).__name__}; expected Bags.")
-            if part.n_features != first.n_features:
-                raise ValueError(
-                    f"part {i} has {part.n_features} features but part 0 has {first.n_features}."
-                )
-            if not _same_names(part._feature_names, first._feature_names):
-                raise ValueError(f"part {i} has other feature names than part 0.")
-            for kind in ("_instance_columns", "_bag_columns"):
-                if getattr(part, kind).keys() != getattr(first, kind).keys():
-                    raise ValueError(
-                        f"part {i} has {kind[1:]} {sorted(getattr(part, kind))} but part 0 has "
-                        f"{sorted(getattr(first, kind))}; all parts need the same side columns."
-                    )
+        check_alike(parts)
         starts = np.cumsum([0, *(p.n_instances for p in parts)])
         offsets = np.concatenate(
             [[0], *(p._offsets[1:] + start for p, start in zip(parts, starts, strict=False))]
         )
         named = any(p._ids is not None for p in parts)
         return cls(
-            _join([p._instances for p in parts]),
+            join([p._instances for p in parts]),
             offsets,
             ids=np.concatenate([p.ids for p in parts]) if named else None,
             feature_names=first._feature_names,
@@ -438,7 +440,7 @@ class Bags:
             if step == 1:
                 return self._run(start, max(start, stop))
             key = np.arange(start, stop, step)
-        index = _as_bag_index(key, n_bags)
+        index = as_bag_index(key, n_bags)
         if len(index) and (np.diff(index) == 1).all():
             return self._run(int(index[0]), int(index[-1]) + 1)
         return self._gather(index)
@@ -492,13 +494,13 @@ class Bags:
         >>> bags.with_instances(bags.instances[:, :1])
         Bags(2 bags, 3 instances, 1 feature)
         """
-        instances = _as_matrix(instances)
+        instances = as_matrix(instances)
         if instances.shape[0] != self.n_instances:
             raise ValueError(
                 f"instances has {instances.shape[0]} rows but there are {self.n_instances} instances."
             )
         if feature_names is not None:
-            feature_names = _as_feature_names(feature_names, instances.shape[1])
+            feature_names = as_feature_names(feature_names, instances.shape[1])
         elif instances.shape[1] == self.n_features:
             feature_names = self._feature_names
         return self._replace(_instances=instances, _feature_names=feature_names)
@@ -539,7 +541,7 @@ def as_bags(X) -> Bags:
         return X
     if describes_bags(X):
         return Bags.from_list(X)
-    X = _as_matrix(X)
+    X = as_matrix(X)
     return Bags(X, np.arange(X.shape[0] + 1))
 
 
@@ -553,11 +555,6 @@ def describes_bags(X) -> bool:
     elif not isinstance(X, (list, tuple)):
         return False
     return len(X) > 0 and _depth(X[0]) == 2
-
-
-def as_python(value):
-    """Give numpy's scalars as Python's, which print without their type; other objects as they are."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _depth(item) -> int:
@@ -582,13 +579,13 @@ def _fill(
     n_source_rows=0,
 ) -> Bags:
     """Set every slot of a new `Bags` from checked parts; the arrays become read-only views."""
-    bags._instances = _read_only(instances)
-    bags._offsets = _read_only(offsets)
-    bags._ids = None if ids is None else _read_only(ids)
-    bags._feature_names = None if feature_names is None else _read_only(feature_names)
-    bags._instance_columns = {k: _read_only(v) for k, v in (instance_columns or {}).items()}
-    bags._bag_columns = {k: _read_only(v) for k, v in (bag_columns or {}).items()}
-    bags._source_rows = None if source_rows is None else _read_only(source_rows)
+    bags._instances = read_only(instances)
+    bags._offsets = read_only(offsets)
+    bags._ids = None if ids is None else read_only(ids)
+    bags._feature_names = None if feature_names is None else read_only(feature_names)
+    bags._instance_columns = {k: read_only(v) for k, v in (instance_columns or {}).items()}
+    bags._bag_columns = {k: read_only(v) for k, v in (bag_columns or {}).items()}
+    bags._source_rows = None if source_rows is None else read_only(source_rows)
     bags._n_source_rows = n_source_rows
     return bags
 
@@ -605,121 +602,3 @@ def _rebuild(bag_columns, feature_names, ids, instance_columns, instances, n_sou
         source_rows=source,
         n_source_rows=n_source,
     )
-
-
-def _read_only(array):
-    """Give a read-only view (for CSR: a matrix over read-only views), without a copy."""
-    if isinstance(array, Sequences):
-        return array
-    if sp.issparse(array):
-        parts = tuple(map(_read_only, (array.data, array.indices, array.indptr)))
-        view = type(array)(parts, shape=array.shape, copy=False)
-        # Known from `_as_matrix`; scipy would otherwise try to find out, or to sort in place.
-        view.has_canonical_format = True
-        return view
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def _as_matrix(X):
-    """Check that `X` is 2-D; give a C-ordered array, or CSR in canonical form; `Sequences` pass."""
-    if isinstance(X, Sequences):
-        return X
-    if sp.issparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return X
-    X = np.asarray(X, order="C")
-    if X.ndim != 2:
-        raise ValueError(f"instances has shape {X.shape}; expected a 2-D array (n_instances, n_features).")
-    return X
-
-
-def _join(parts: list):
-    """Stack instances of several parts."""
-    if all(isinstance(part, Sequences) for part in parts):
-        return Sequences.concat(parts)
-    return sp.vstack(parts) if any(map(sp.issparse, parts)) else np.concatenate(parts)
-
-
-def _as_offsets(offsets, n_instances: int) -> np.ndarray:
-    given = np.asarray(offsets)
-    if given.ndim != 1 or len(given) == 0 or not np.issubdtype(given.dtype, np.integer):
-        raise ValueError(
-            f"offsets must be a 1-D array of integers with n_bags + 1 entries; got {given.dtype} "
-            f"of shape {given.shape}."
-        )
-    # A copy, so that nobody can move the borders afterwards through the array given.
-    offsets = given.astype(np.int64)
-    if offsets[0] != 0 or offsets[-1] != n_instances:
-        raise ValueError(
-            f"offsets must start at 0 and end at the number of instances, {n_instances}; "
-            f"they start at {offsets[0]} and end at {offsets[-1]}."
-        )
-    down = np.diff(offsets) < 0
-    if down.any():
-        i = int(np.argmax(down))
-        raise ValueError(
-            f"offsets must not decrease; they go from {offsets[i]} to {offsets[i + 1]} at bag {i}."
-        )
-    return offsets
-
-
-def _as_feature_names(names, n_features: int) -> np.ndarray | None:
-    if names is None:
-        return None
-    names = np.asarray([str(name) for name in names])
-    if len(names) != n_features:
-        raise ValueError(f"feature_names has {len(names)} names but there are {n_features} features.")
-    return names
-
-
-def _as_column(what: str, values, n: int, of: str) -> np.ndarray:
-    values = np.asarray(values)
-    if values.shape[:1] != (n,):
-        raise ValueError(f"{what} has shape {values.shape} but there are {n} {of}.")
-    return values
-
-
-def _as_columns(what: str, columns, n: int, of: str) -> dict[str, np.ndarray]:
-    return {
-        str(name): _as_column(f"{what}[{name!r}]", values, n, of) for name, values in (columns or {}).items()
-    }
-
-
-def _as_bag_index(key, n_bags: int) -> np.ndarray:
-    index = np.asarray(key)
-    if index.ndim != 1:
-        raise IndexError(f"Bags are indexed by a number, a slice or a 1-D array; got {key!r}.")
-    if index.dtype == bool:
-        if len(index) != n_bags:
-            raise IndexError(f"the mask has {len(index)} entries but there are {n_bags} bags.")
-        return np.flatnonzero(index)
-    if len(index) == 0:
-        return np.zeros(0, dtype=np.int64)
-    if not np.issubdtype(index.dtype, np.integer):
-        raise IndexError(f"Bags are indexed by integers or a boolean mask; got {index.dtype}.")
-    index = index.astype(np.int64)
-    outside = (index < -n_bags) | (index >= n_bags)
-    if outside.any():
-        raise IndexError(f"bag {index[np.argmax(outside)]} is out of range; there are {n_bags} bags.")
-    return np.where(index < 0, index + n_bags, index)
-
-
-def _same_names(a, b) -> bool:
-    return (a is None) == (b is None) and (a is None or np.array_equal(a, b))
-
-
-def _group(bag_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Group equal ids: the ids in order of first appearance, the rows bag by bag, and the offsets."""
-    sorted_ids, first_rows, codes = np.unique(bag_ids, return_index=True, return_inverse=True)
-    by_appearance = np.argsort(first_rows, kind="stable")
-    rank = np.empty_like(by_appearance)
-    rank[by_appearance] = np.arange(len(by_appearance))
-    codes = rank[codes]
-    rows = np.argsort(codes, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(rank)))])
-    return sorted_ids[by_appearance], rows, offsets

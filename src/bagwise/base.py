@@ -27,8 +27,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from bagwise._bag_parts import as_python
 from bagwise._version import __version__
-from bagwise.bags import Bags, as_bags, as_python, describes_bags
+from bagwise.bags import Bags, as_bags, describes_bags
 from bagwise.exceptions import PositiveClassWarning, VersionWarning
 from bagwise.rules import RULES, Rule, make_rule
 from bagwise.sequences import Sequences

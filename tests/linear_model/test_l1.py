@@ -15,6 +15,7 @@ from bagwise import (
     make_noisy_or_bags,
     milr_path,
 )
+from bagwise.exceptions import ConvergenceWarning
 from bagwise.linear_model.design import Design
 from bagwise.linear_model.logistic import make_design
 from bagwise.linear_model.problem import LinearBagProblem
@@ -113,6 +114,26 @@ def test_one_fit_is_as_good_as_a_hundred_random_starts():
             start = np.append(rng.choice([0.1, 0.3, 1.0]) * rng.normal(size=100), -1.0)
             ends.append(minimize_l1(problem, start, alpha=alpha, tol=1e-6, max_iter=200).value)
         assert ours.value <= min(ends) * 1.002
+
+
+@pytest.mark.parametrize("after", [3, 60])
+def test_an_interrupt_keeps_the_best_parameters_at_the_penalty_asked_for(data, after, monkeypatch):
+    calls = []
+    gradient = Or.gradient
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == after:
+            raise KeyboardInterrupt
+        return gradient(self, *arguments)
+
+    monkeypatch.setattr(Or, "gradient", interrupted)
+    model = MILogisticRegression(alpha=1.0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="was interrupted; the best parameters so far are kept"):
+        model.fit(data.bags, data.y)
+    monkeypatch.undo()
+    scaled = np.abs(model.coef_[0] * StandardScaler().fit(data.bags.instances).scale_).sum()
+    assert model.objective_ == pytest.approx(scaled - model.log_likelihood_, rel=1e-9)
 
 
 def test_sparse_instances_give_the_dense_path():

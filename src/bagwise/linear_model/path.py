@@ -144,9 +144,9 @@ def fit_path(model, training, *, alphas, eps: float = 0.01, both_ways: bool = Tr
     with blas_threads_for(bags.n_instances * bags.n_features):
         walk = _Walk(problem, model.l1_ratio, model.tol, model.max_iter)
         grid, is_own = _make_grid(alphas, eps, walk.alpha_max)
-        down = walk.along(grid, walk.null.x)
-        up = walk.along(grid[::-1], down[-1].x)[::-1] if both_ways and not problem.is_convex else down
-        beyond = walk.beyond(grid, up[0].x) if is_own and up is not down else []
+        down = walk.along(grid, walk.null)
+        up = walk.along(grid[::-1], down[-1])[::-1] if both_ways and not problem.is_convex else down
+        beyond = walk.beyond(grid, up[0]) if is_own and up is not down else []
     kept = [min(pair, key=lambda r: r.value) for pair in zip(down, up, strict=True)]
     better = [b for b in beyond if b[1].value < walk.null.value]
     alphas_out = np.array([alpha for alpha, _ in better[::-1]] + list(grid))
@@ -158,7 +158,7 @@ def fit_path(model, training, *, alphas, eps: float = 0.01, both_ways: bool = Tr
         coefs=np.array([coef for coef, _ in originals]),
         intercepts=np.array([intercept for _, intercept in originals]),
         objectives=np.array([r.value for r in results]) * problem.total,
-        log_likelihoods=np.array([problem.log_likelihood(r.x) for r in results]),
+        log_likelihoods=np.array([r.point.log_likelihood for r in results]),
         kkt=np.array([r.kkt for r in results]),
         n_iter=np.array([r.n_iter for r in results]),
         from_below=np.array(from_below),
@@ -180,29 +180,32 @@ class _Walk:
         self.null = solve_null(problem, tol=1e-3 * tol, max_iter=max_iter)
         self.alpha_max = largest_alpha(self.null) * problem.total / l1_ratio
 
-    def solve(self, alpha: float, start: np.ndarray) -> L1Result:
+    def solve(self, alpha: float, last: L1Result) -> L1Result:
         alpha = alpha / self.problem.total
-        self.problem.ridge = alpha * (1 - self.l1_ratio)
+        ridge = alpha * (1 - self.l1_ratio)
+        # With a ridge part the smooth function changes with alpha, and is looked at anew.
+        start = last if ridge == self.problem.ridge else last.x
+        self.problem.ridge = ridge
         return minimize_l1(
             self.problem, start, alpha=alpha * self.l1_ratio, tol=self.tol, max_iter=self.max_iter
         )
 
-    def along(self, alphas, start: np.ndarray) -> list[L1Result]:
+    def along(self, alphas, last: L1Result) -> list[L1Result]:
         results = []
         for alpha in alphas:
-            results.append(self.solve(alpha, start))
-            start = results[-1].x
+            last = self.solve(alpha, last)
+            results.append(last)
         return results
 
-    def beyond(self, grid, start: np.ndarray) -> list[tuple[float, L1Result]]:
+    def beyond(self, grid, last: L1Result) -> list[tuple[float, L1Result]]:
         """Go on upward from the top of the grid, step by step, until no feature is left."""
         ratio = grid[0] / grid[1] if len(grid) > 1 else 1.25
         found: list[tuple[float, L1Result]] = []
         alpha = grid[0]
-        while start[:-1].any() and len(found) < _MOST_STEPS_BEYOND:
+        while last.x[:-1].any() and len(found) < _MOST_STEPS_BEYOND:
             alpha *= ratio
-            found.append((alpha, self.solve(alpha, start)))
-            start = found[-1][1].x
+            last = self.solve(alpha, last)
+            found.append((alpha, last))
         return found
 
 

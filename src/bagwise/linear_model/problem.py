@@ -16,6 +16,7 @@ class Point:
     theta: np.ndarray
     log_odds: np.ndarray
     value: float
+    log_likelihood: float
     by_instance: np.ndarray
 
 
@@ -106,7 +107,8 @@ class LinearBagProblem:
         if log_odds is None:
             log_odds = self.design.dot(theta)
         log_likelihood, by_instance = self.rule.gradient(log_odds, self.design.offsets, self.y)
-        return Point(theta, log_odds, self._value(theta, log_likelihood), by_instance)
+        total = float(self.total * (self.weight @ log_likelihood))
+        return Point(theta, log_odds, self._value(theta, log_likelihood), total, by_instance)
 
     def gradient_at(self, point: Point) -> np.ndarray:
         """Gradient in all parameters: one product with the instances."""

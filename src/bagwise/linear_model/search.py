@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,10 +47,12 @@ def search_l1(
     good at the next, so random starts at all steps work together; where there is one optimum, one is carried.
     """
     null = solve_null(problem, tol=tol, max_iter=max_iter)
+    if null.status is Status.INTERRUPTED:
+        return [_stopped(problem, null, alpha, tol)]
     top = largest_alpha(null)
     screened = np.argsort(-np.abs(null.gradient[:-1]), kind="stable")[:_SCREENED]
     path = [alpha] if alpha >= top or problem.is_convex else np.geomspace(top, alpha, _STEPS)
-    candidates = [null.x]
+    candidates: list = [null]
     results: list[L1Result] = []
     for step in path:
         draws = rng.normal(scale=0.3, size=(n_init, len(screened)))
@@ -60,11 +63,17 @@ def search_l1(
                 problem, start, alpha=step, tol=tol, max_iter=max_iter, on_iteration=on_iteration
             )
             results.append(result)
-            if result.status is Status.INTERRUPTED and results:
-                return _distinct([r for r in results if r.status is not Status.INTERRUPTED] or results)
+            if result.status is Status.INTERRUPTED:
+                return [_stopped(problem, _distinct(results)[0], alpha, tol)]
         results = _distinct(results)
-        candidates = [result.x for result in results[:_CARRIED]]
+        candidates = results[:_CARRIED]
     return results
+
+
+def _stopped(problem: LinearBagProblem, best: L1Result, alpha: float, tol: float) -> L1Result:
+    """Look at the best so far with the penalty that was asked for."""
+    here = minimize_l1(problem, best, alpha=alpha, tol=tol, max_iter=0)
+    return replace(here, status=Status.INTERRUPTED)
 
 
 def _random_start(null: np.ndarray, screened: np.ndarray, draw: np.ndarray) -> np.ndarray:

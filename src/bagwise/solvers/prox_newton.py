@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +13,12 @@ from bagwise.solvers.result import SolverResult, Status, rounding_tol
 
 @dataclass(frozen=True)
 class L1Result(SolverResult):
-    """The end of a run, with the gradient of the smooth part there and the largest KKT violation."""
+    """The end of a run, with what is known of the smooth part there, and the largest KKT violation.
 
+    A run at another alpha on the same smooth part goes on from it without computing anything twice.
+    """
+
+    point: Any
     gradient: np.ndarray
     kkt: float
 
@@ -28,7 +33,7 @@ _FEWEST_NEW = 20
 
 def minimize_l1(
     problem,
-    x0: np.ndarray,
+    x0: np.ndarray | L1Result,
     *,
     alpha: float,
     tol: float,
@@ -49,8 +54,8 @@ def minimize_l1(
     problem : object
         ``point(x, log_odds=None)`` (with ``.theta``, ``.value`` and ``.log_odds``), ``gradient_at(point)``,
         ``curvature_at(point, columns)``, ``direction(step)`` (the change of the log-odds).
-    x0 : array of shape (p + 1,)
-        The start.
+    x0 : array of shape (p + 1,), or L1Result
+        The start, or the end of a run on the same smooth part.
     alpha : float
         Strength of the L1 norm.
     tol : float
@@ -64,15 +69,18 @@ def minimize_l1(
     -------
     L1Result
     """
-    x = np.array(x0, dtype=np.float64)
-    point = problem.point(x)
+    if isinstance(x0, L1Result):
+        x, point, gradient = x0.x, x0.point, x0.gradient
+    else:
+        x = np.array(x0, dtype=np.float64)
+        point = problem.point(x)
+        gradient = problem.gradient_at(point)
     value = point.value + _penalty(x, alpha)
     history = [value]
     status = Status.NOT_FINITE
-    n_iter, gradient, violation = 0, np.zeros_like(x), np.full(1, np.inf)
+    n_iter, violation = 0, np.full(1, np.inf)
     try:
         while np.isfinite(value):
-            gradient = problem.gradient_at(point)
             violation = kkt_violation(gradient, x, alpha)
             if violation.max() <= tol:
                 status = Status.CONVERGED
@@ -89,13 +97,14 @@ def minimize_l1(
                 break
             point, value = moved
             x = point.theta
+            gradient = problem.gradient_at(point)
             n_iter += 1
             history.append(value)
             if on_iteration is not None:
                 on_iteration(n_iter, value)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    return L1Result(x, value, status, n_iter, tuple(history), gradient, float(violation.max()))
+    return L1Result(x, value, status, n_iter, tuple(history), point, gradient, float(violation.max()))
 
 
 def kkt_violation(gradient: np.ndarray, x: np.ndarray, alpha: float) -> np.ndarray:

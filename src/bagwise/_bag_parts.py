@@ -1,0 +1,148 @@
+"""Checks and conversions of what `Bags` are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise.sequences import Sequences
+
+
+def as_python(value):
+    """Give numpy's scalars as Python's, which print without their type; other objects as they are."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def read_only(array):
+    """Give a read-only view (for CSR: a matrix over read-only views), without a copy."""
+    if isinstance(array, Sequences):
+        return array
+    if sp.issparse(array):
+        parts = tuple(map(read_only, (array.data, array.indices, array.indptr)))
+        view = type(array)(parts, shape=array.shape, copy=False)
+        # Known from `as_matrix`; scipy would otherwise try to find out, or to sort in place.
+        view.has_canonical_format = True
+        return view
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def as_matrix(X):
+    """Check that `X` is 2-D; give a C-ordered array, or CSR in canonical form; `Sequences` pass."""
+    if isinstance(X, Sequences):
+        return X
+    if sp.issparse(X):
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X
+    X = np.asarray(X, order="C")
+    if X.ndim != 2:
+        raise ValueError(f"instances has shape {X.shape}; expected a 2-D array (n_instances, n_features).")
+    return X
+
+
+def join(parts: list):
+    """Stack instances of several parts."""
+    if all(isinstance(part, Sequences) for part in parts):
+        return Sequences.concat(parts)
+    return sp.vstack(parts) if any(map(sp.issparse, parts)) else np.concatenate(parts)
+
+
+def as_offsets(offsets, n_instances: int) -> np.ndarray:
+    given = np.asarray(offsets)
+    if given.ndim != 1 or len(given) == 0 or not np.issubdtype(given.dtype, np.integer):
+        raise ValueError(
+            f"offsets must be a 1-D array of integers with n_bags + 1 entries; got {given.dtype} "
+            f"of shape {given.shape}."
+        )
+    # A copy, so that nobody can move the borders afterwards through the array given.
+    offsets = given.astype(np.int64)
+    if offsets[0] != 0 or offsets[-1] != n_instances:
+        raise ValueError(
+            f"offsets must start at 0 and end at the number of instances, {n_instances}; "
+            f"they start at {offsets[0]} and end at {offsets[-1]}."
+        )
+    down = np.diff(offsets) < 0
+    if down.any():
+        i = int(np.argmax(down))
+        raise ValueError(
+            f"offsets must not decrease; they go from {offsets[i]} to {offsets[i + 1]} at bag {i}."
+        )
+    return offsets
+
+
+def as_feature_names(names, n_features: int) -> np.ndarray | None:
+    if names is None:
+        return None
+    names = np.asarray([str(name) for name in names])
+    if len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} names but there are {n_features} features.")
+    return names
+
+
+def as_column(what: str, values, n: int, of: str) -> np.ndarray:
+    values = np.asarray(values)
+    if values.shape[:1] != (n,):
+        raise ValueError(f"{what} has shape {values.shape} but there are {n} {of}.")
+    return values
+
+
+def as_columns(what: str, columns, n: int, of: str) -> dict[str, np.ndarray]:
+    return {
+        str(name): as_column(f"{what}[{name!r}]", values, n, of) for name, values in (columns or {}).items()
+    }
+
+
+def as_bag_index(key, n_bags: int) -> np.ndarray:
+    index = np.asarray(key)
+    if index.ndim != 1:
+        raise IndexError(f"Bags are indexed by a number, a slice or a 1-D array; got {key!r}.")
+    if index.dtype == bool:
+        if len(index) != n_bags:
+            raise IndexError(f"the mask has {len(index)} entries but there are {n_bags} bags.")
+        return np.flatnonzero(index)
+    if len(index) == 0:
+        return np.zeros(0, dtype=np.int64)
+    if not np.issubdtype(index.dtype, np.integer):
+        raise IndexError(f"Bags are indexed by integers or a boolean mask; got {index.dtype}.")
+    index = index.astype(np.int64)
+    outside = (index < -n_bags) | (index >= n_bags)
+    if outside.any():
+        raise IndexError(f"bag {index[np.argmax(outside)]} is out of range; there are {n_bags} bags.")
+    return np.where(index < 0, index + n_bags, index)
+
+
+def same_names(a, b) -> bool:
+    return (a is None) == (b is None) and (a is None or np.array_equal(a, b))
+
+
+def group(bag_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Group equal ids: the ids in order of first appearance, the rows bag by bag, and the offsets."""
+    sorted_ids, first_rows, codes = np.unique(bag_ids, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first_rows, kind="stable")
+    rank = np.empty_like(by_appearance)
+    rank[by_appearance] = np.arange(len(by_appearance))
+    codes = rank[codes]
+    rows = np.argsort(codes, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(rank)))])
+    return sorted_ids[by_appearance], rows, offsets
+
+
+def check_alike(parts: list) -> None:
+    """See that several `Bags` can be joined: the same features and side columns."""
+    first = parts[0]
+    for i, part in enumerate(parts):
+        if part.n_features != first.n_features:
+            raise ValueError(f"part {i} has {part.n_features} features but part 0 has {first.n_features}.")
+        if not same_names(part.feature_names, first.feature_names):
+            raise ValueError(f"part {i} has other feature names than part 0.")
+        for kind in ("instance_columns", "bag_columns"):
+            ours, theirs = getattr(part, kind), getattr(first, kind)
+            if ours.keys() != theirs.keys():
+                raise ValueError(
+                    f"part {i} has {kind} {sorted(ours)} but part 0 has {sorted(theirs)}; all parts need the "
+                    "same side columns."
+                )
