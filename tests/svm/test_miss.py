@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import clarabel
 import numpy as np
 import pytest
@@ -115,6 +117,33 @@ def test_a_labelling_touches_the_objective_and_lies_above_it_elsewhere(seed, one
     for other in range(3):
         elsewhere = problem.solve(random_labelling(problem, other), machine, 1e-9)
         assert above(piece, elsewhere) >= elsewhere.value - 1e-9
+
+
+def test_labels_are_the_sign_of_f_and_witnesses_share_the_maximum():
+    problem, _ = small_problem(0)
+    scores = np.zeros(len(problem.negative) + len(problem.unlabelled))
+    scores[problem.unlabelled] = 0.05 * (-1.0) ** np.arange(len(problem.unlabelled))
+    scores[problem.unlabelled[0]] = 0.0
+    piece = problem.linearize(replace(problem.zero(), scores=scores))
+    inside = scores[problem.unlabelled]
+    np.testing.assert_array_equal(piece.positive, 0.5 * (1.0 + np.sign(inside)))
+    np.testing.assert_array_equal(piece.negative, 1.0 - piece.positive)
+    largest = np.repeat(np.maximum.reduceat(inside, problem.first), problem.sizes)
+    np.testing.assert_array_equal(piece.witness, inside == largest)
+
+
+@pytest.mark.parametrize("max_bytes", [1e9, 8 * 12 * 9])
+def test_rows_of_virtual_examples_follow_their_instances(max_bytes):
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    gram = Gram(InstanceKernel("rbf", 0.5), X, 2, max_bytes=max_bytes)
+    K = rbf_kernel(X, gamma=0.5)
+    for first, second in (([0, 1], [2, 3]), ([0, 1], [2, 5, 7]), ([4, 9], [2, 5, 7])):
+        gram.set_means({0: np.array(first), 1: np.array(second)})
+        Z = np.vstack([np.eye(10), np.eye(10)[first].mean(axis=0), np.eye(10)[second].mean(axis=0)])
+        points = np.array([1, 10, 11, 6])
+        np.testing.assert_allclose(gram.rows.square(points), (Z @ K @ Z.T)[np.ix_(points, points)])
+        np.testing.assert_allclose(gram.rows.diagonal, (Z @ K @ Z.T).diagonal())
+        np.testing.assert_allclose(gram.extend(K[3]), Z @ K[3])
 
 
 def test_the_objective_is_the_papers(data):

@@ -234,8 +234,8 @@ the 113 pages, can be found), so that table and Figure 2 are not rerun.
             Table(
                 "Table 1: accuracy on Musk",
                 rows,
-                "Ours: mean ± standard error over repeats (Musk1) or splits (Musk2). *Quoted*: from the paper, "
-                "which took all but its own from the literature.",
+                "Ours: mean ± standard error over repeats (Musk1) or splits (Musk2). *Quoted*: from the "
+                "paper, which took all but its own from the literature.",
             ),
             Table("10-fold cross-validation with fixed parameters", causes),
         ],
