@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 
@@ -18,7 +19,11 @@ def _controller():
 
 
 def blas_threads_for(size: int) -> AbstractContextManager:
-    """Limit BLAS to one thread while working on `size` numbers, if they are few."""
-    if size >= _WORTH_SHARING:
+    """Limit BLAS to one thread while working on `size` numbers, if they are few.
+
+    The setting is the whole process's, and must not change while another thread is inside a product. So only
+    the main thread changes it, around whatever it shares out to others.
+    """
+    if size >= _WORTH_SHARING or threading.current_thread() is not threading.main_thread():
         return nullcontext()
     return _controller().limit(limits=1, user_api="blas")

@@ -14,6 +14,7 @@ from bagwise.base import Training, validated_fit
 from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.linear_model.path import fit_path
 from bagwise.solvers.result import record_result
+from bagwise.threads import blas_threads_for
 
 
 class MILogisticRegressionCV(LinearBagClassifier):
@@ -186,9 +187,12 @@ class MILogisticRegressionCV(LinearBagClassifier):
                 )
             cv = StratifiedKFold(min(int(cv), rarest), shuffle=True, random_state=seed)
         splits = check_cv(cv, y, classifier=True).split(bags, y)
-        columns = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold)(training, train, test) for train, test in splits
-        )
+        # Folds at the same time share the cores between them; products inside each do not.
+        size = bags.n_instances * bags.n_features if self.n_jobs in (None, 1) else 0
+        with blas_threads_for(size):
+            columns = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._fold)(training, train, test) for train, test in splits
+            )
         return np.column_stack(columns)
 
     def _fold(self, training: Training, train: np.ndarray, test: np.ndarray) -> np.ndarray:
