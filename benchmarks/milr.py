@@ -1,0 +1,253 @@
+"""LASSO paths of multiple-instance logistic regression: against skglm, against L-BFGS, and at scale."""
+
+import json
+import subprocess
+import sys
+import time
+import warnings
+from importlib.util import find_spec
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, log_expit
+
+from bagwise import Bags, MILogisticRegressionCV, milr_path
+from benchmarks.contest import _forget_peak, _peak_megabytes
+from benchmarks.harness import race
+
+TITLE = "MILR: LASSO paths"
+NOTE = (
+    "Whole paths, data read and checked included. *Worst objective*: the largest relative excess of our "
+    "objective over the other's at any alpha; negative is better than the other everywhere. *skglm*: "
+    "`SparseLogisticRegression(warm_start=True)` on a Fortran-ordered copy, tolerance 1e-6 as ours. "
+    "*L-BFGS-B*: scipy's, with split variables, warm-started down the same alphas, to a projected gradient "
+    "of 1e-5 per bag, and ours to the same. Noisy-or bags are drawn so that about half are "
+    "positive. *Cross-validation*: ten folds in two threads and the final search, against one path. Rows "
+    "by number of instances: bags of 5 with 50 features, 10 alphas down, each in a process of its own; "
+    "memory is what the path adds to the data. Goals: 5x faster than skglm; 5x (down) and 2.5x (both ways) "
+    "faster than L-BFGS-B and never a worse objective; cross-validation within 6 paths; linear in "
+    "instances without a second copy of X."
+)
+NOISY_OR = {"2,000 bags of 5 x 200": (2000, 5, 200), "1,000 bags of 50 x 100": (1000, 50, 100)}
+# Independent features are the best case of a first-order method; neighbouring features of real data are not.
+CORRELATIONS = (0.0, 0.9)
+N_INSTANCES = (10_000, 100_000, 1_000_000)
+
+
+def run() -> list[dict]:
+    """All rows of the table."""
+    rows = [_against_skglm()]
+    for name, shape in NOISY_OR.items():
+        for correlation in CORRELATIONS:
+            rows += _against_lbfgs(name, *shape, correlation)
+    rows.append(_cross_validation())
+    rows += [_in_process("dense", n) for n in N_INSTANCES]
+    rows.append(_in_process("sparse", 10_000))
+    return rows
+
+
+def _row(problem: str, seconds: float, other: str = "", theirs: float | None = None, **more: str) -> dict:
+    row = {"problem": problem, "bagwise (s)": f"{seconds:.3f}", "other": other}
+    row |= {"other (s)": "" if theirs is None else f"{theirs:.3f}"}
+    row |= {"times faster": "" if theirs is None else f"{theirs / seconds:.1f}"}
+    return row | {"worst objective": "", "memory (MB)": "", "nonzeros at the end": ""} | more
+
+
+def _excess(ours: np.ndarray, theirs: np.ndarray) -> str:
+    return f"{np.max((ours - theirs) / np.abs(theirs)):+.1e}"
+
+
+# ---------------------------------------------------------------------- bags of one
+
+
+def _against_skglm(n: int = 10_000, d: int = 200, n_alphas: int = 100) -> dict:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    beta = np.where(np.arange(d) < d / 5, 0.5 * rng.normal(size=d), 0.0)
+    y = (rng.random(n) < expit(X @ beta + 0.5)).astype(np.int64)
+    path = milr_path(X, y, alphas=n_alphas, scale=None)
+    nonzeros = str(path.n_nonzero[-1])
+    problem = f"bags of one, {n:,} x {d}, {n_alphas} alphas"
+
+    def ours():
+        return milr_path(X, y, alphas=n_alphas, scale=None)
+
+    if find_spec("skglm") is None:
+        seconds = race(3, ours=ours)["ours"]
+        return _row(problem, seconds, "skglm: not installed") | {"nonzeros at the end": nonzeros}
+    columns = np.asfortranarray(X)
+    seconds = race(3, ours=ours, skglm=lambda: _skglm_path(columns, y, path.alphas))
+    theirs = [_logistic_objective(X, y, *found) for found in _skglm_path(columns, y, path.alphas)]
+    row = _row(problem, seconds["ours"], "skglm", seconds["skglm"])
+    return row | {
+        "worst objective": _excess(path.objectives, np.array(theirs)),
+        "nonzeros at the end": nonzeros,
+    }
+
+
+def _skglm_path(X, y, alphas) -> list[tuple[np.ndarray, float, float]]:
+    from skglm import SparseLogisticRegression
+
+    model = SparseLogisticRegression(tol=1e-6, max_iter=100, warm_start=True)
+    found = []
+    for alpha in alphas:
+        model.alpha = alpha / len(y)  # its loss is a mean over samples, ours a sum
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y)
+        found.append((model.coef_.ravel().copy(), float(np.ravel(model.intercept_)[0]), float(alpha)))
+    return found
+
+
+def _logistic_objective(X, y, coef, intercept, alpha) -> float:
+    margin = (2.0 * y - 1.0) * (X @ coef + intercept)
+    return float(-log_expit(margin).sum() + alpha * np.abs(coef).sum())
+
+
+# ---------------------------------------------------------------------- noisy-or
+
+
+def _draw(n_bags: int, size: int, d: int, correlation: float = 0.0) -> tuple[Bags, np.ndarray]:
+    """Noisy-or bags, half of them positive on average, with ten features at work.
+
+    `correlation` is that of neighbouring features.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_bags * size, d))
+    if correlation:
+        innovation = np.sqrt(1 - correlation**2)
+        for k in range(1, d):
+            X[:, k] = correlation * X[:, k - 1] + innovation * X[:, k]
+    coef = np.zeros(d)
+    coef[:: d // 10] = np.resize([1.0, -1.0, 0.5, -0.5, 0.25], len(coef[:: d // 10]))
+    signal = X @ coef
+
+    def positive(intercept):
+        return _noisy_or(signal + intercept, size).mean() - 0.5
+
+    log_odds = signal + brentq(positive, -20.0, 10.0)
+    z = rng.random(len(X)) < expit(log_odds)
+    y = z.reshape(n_bags, size).any(axis=1).astype(np.int64)
+    return Bags(X, np.arange(0, len(X) + 1, size)), y
+
+
+def _noisy_or(log_odds: np.ndarray, size: int) -> np.ndarray:
+    """Probability that a bag of `size` instances has a positive one."""
+    return -np.expm1(log_expit(-log_odds).reshape(-1, size).sum(axis=1))
+
+
+def _against_lbfgs(name: str, n_bags: int, size: int, d: int, correlation: float) -> list[dict]:
+    bags, y = _draw(n_bags, size, d, correlation)
+    how = {"scale": None, "tol": 1e-5}
+    paths = {ways: milr_path(bags, y, both_ways=ways == "both ways", **how) for ways in ("down", "both ways")}
+    alphas = paths["down"].alphas
+    seconds = race(
+        2,
+        down=lambda: milr_path(bags, y, both_ways=False, **how),
+        both=lambda: milr_path(bags, y, **how),
+        lbfgs=lambda: _lbfgs_path(bags, y, alphas),
+    )
+    theirs = _lbfgs_path(bags, y, alphas)
+    rows = []
+    for ways, path in paths.items():
+        shared = path.objectives[-len(theirs) :]  # a path that has come back up may begin with larger alphas
+        more = {"worst objective": _excess(shared, theirs), "nonzeros at the end": str(path.n_nonzero[-1])}
+        problem = f"noisy-or, {name}, correlation {correlation:g}, 20 alphas, {ways}"
+        rows.append(_row(problem, seconds[ways.split()[0]], "L-BFGS-B, down", seconds["lbfgs"]) | more)
+    return rows
+
+
+def _lbfgs_path(bags: Bags, y: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    """Objectives along the alphas, by bounded L-BFGS on both parts of split coefficients."""
+    X, starts, sizes = bags.instances, bags.offsets[:-1], bags.sizes
+    n_bags, d = len(y), bags.n_features
+
+    def value_and_gradient(parameters, alpha):
+        coef, intercept = parameters[:d] - parameters[d:-1], parameters[-1]
+        eta = X @ coef + intercept
+        none_log = np.add.reduceat(log_expit(-eta), starts)  # log probability that no instance is positive
+        with np.errstate(divide="ignore"):
+            log_proba = np.where(y == 1, np.log(-np.expm1(none_log)), none_log)
+        by_bag = np.where(y == 1, -1.0 / np.expm1(-none_log), 1.0)
+        by_instance = expit(eta) * np.repeat(by_bag, sizes) / n_bags
+        slope = X.T @ by_instance
+        value = -log_proba.mean() + alpha * parameters[:-1].sum()
+        return value, np.concatenate([slope + alpha, -slope + alpha, [by_instance.sum()]])
+
+    bounds = [(0.0, None)] * (2 * d) + [(None, None)]
+    options = {"gtol": 1e-5, "ftol": 0.0, "maxiter": 10_000, "maxfun": 20_000}
+    parameters, objectives = np.zeros(2 * d + 1), []
+    for alpha in alphas / n_bags:
+        found = minimize(
+            value_and_gradient, parameters, alpha, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
+        parameters = found.x
+        objectives.append(n_bags * found.fun)
+    return np.array(objectives)
+
+
+def _cross_validation() -> dict:
+    bags, y = _draw(2000, 5, 200)
+    seconds = race(
+        3,
+        path=lambda: milr_path(bags, y, scale=None),
+        cv=lambda: MILogisticRegressionCV(cv=10, scale=None, n_jobs=2, random_state=0).fit(bags, y),
+    )
+    problem = "10-fold cross-validation, 2,000 bags of 5 x 200"
+    row = _row(problem, seconds["cv"], "one path of ours, both ways")
+    return row | {
+        "other (s)": f"{seconds['path']:.3f}",
+        "times faster": f"{seconds['path'] / seconds['cv']:.2f}",
+    }
+
+
+# ---------------------------------------------------------------------- scale
+
+
+def _in_process(kind: str, n_instances: int) -> dict:
+    command = [sys.executable, "-m", "benchmarks.milr", kind, str(n_instances)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    row = _row(found["problem"], found["seconds"])
+    memory = f"{found['memory']:.0f} (X: {found['data']:.0f})"
+    return row | {"memory (MB)": memory, "nonzeros at the end": str(found["nonzeros"])}
+
+
+def _measure(kind: str, n_instances: int) -> dict:
+    small, small_y = _draw(100, 5, 20)
+    if kind == "dense":
+        bags, y = _draw(n_instances // 5, 5, 50)
+        size, problem = bags.instances.nbytes, f"{n_instances:,} instances x 50, 10 alphas"
+    else:
+        bags, y = _draw_sparse(n_instances // 5, 20_000)
+        small = small.with_instances(sp.csr_array(small.instances))
+        size, problem = bags.instances.data.nbytes, f"CSR, {n_instances:,} x 20,000, 0.5 % filled, 10 alphas"
+    milr_path(small, small_y, both_ways=False)  # loads and compiles
+    _forget_peak()
+    before = _peak_megabytes()
+    start = time.perf_counter()
+    path = milr_path(bags, y, alphas=10, both_ways=False)
+    seconds = time.perf_counter() - start
+    memory = _peak_megabytes() - before
+    nonzeros = int(path.n_nonzero[-1])
+    facts = {"problem": problem, "seconds": seconds, "memory": memory}
+    return facts | {"data": size / 1e6, "nonzeros": nonzeros}
+
+
+def _draw_sparse(n_bags: int, d: int):
+    """Bags of five rows like counts of words, a hundred of which make an instance positive or negative."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((5 * n_bags, d), density=0.005, format="csr", rng=rng)
+    coef = np.zeros(d)
+    coef[:100] = rng.normal(scale=8.0, size=100)
+    log_odds = X @ coef
+    # The noisy-or of five equal instances is one half here.
+    z = rng.random(5 * n_bags) < expit(log_odds - 1.9)
+    bags = Bags(X, np.arange(0, 5 * n_bags + 1, 5))
+    return bags, z.reshape(n_bags, 5).any(axis=1).astype(np.int64)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print(json.dumps(_measure(sys.argv[1], int(sys.argv[2]))))

@@ -1,0 +1,181 @@
+"""MILR with LASSO (Chen et al. 2016) on Musk1 and Musk2: Tables V and VI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.base import clone
+
+from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
+from bagwise.experiments.milr import (
+    PAPER,
+    TINY_RIDGE,
+    bag_scores,
+    cross_validate,
+    evaluate,
+    fetched_musk,
+    make_model,
+    quietly_fit,
+    score_columns,
+)
+from bagwise.experiments.milr_simulations import printed_alpha_max
+
+MUSK_TITLES = {
+    "lasso-cv": "MILR-LASSO, lambda by CV in the training folds",
+    "lasso-once": "MILR-LASSO, lambda by CV on all bags",
+    "lasso-bic": "MILR-LASSO, lambda by BIC in the training folds",
+    "lasso-weakest": "MILR-LASSO, the least lambda of the paper's grid",
+    "lasso-unit": "MILR-LASSO, lambda = 1",
+    "s3": "MILR-s(3)",
+    "s0": "MILR-s(0)",
+    "naive": "naive",
+    "s3-early": "MILR-s(3), 5 iterations",
+    "s0-early": "MILR-s(0), 5 iterations",
+    "s3-ridge": "MILR-s(3), ridge 10",
+    "s0-ridge": "MILR-s(0), ridge 10",
+}
+# Fitted ACC and AUC, predicted ACC and AUC; the paper chooses one lambda, it seems on all bags.
+PRINTED_MUSK = {
+    "musk1": {
+        "lasso-once": (1.00, 1.00, 0.79, 0.83),
+        "s3": (0.85, 0.96, 0.72, 0.76),
+        "s0": (0.87, 0.93, 0.74, 0.79),
+    },
+    "musk2": {
+        "lasso-once": (0.87, 0.96, 0.69, 0.76),
+        "s3": (0.99, 1.00, 0.74, 0.83),
+        "s0": (0.95, 1.00, 0.79, 0.85),
+    },
+}
+
+
+def musk_scores(
+    dataset: str, method: str, repeat: int, n_folds: int, n_init: int, seed: int
+) -> dict[str, Any]:
+    """Evaluate a method on the bags it was fitted on, and on bags held out."""
+    bags, y = fetched_musk(dataset)
+    seed = 1000 * seed + repeat
+    # The paper's grid ends at a thousandth of its lambda_max.
+    fixed = {"lasso-weakest": 0.001 * printed_alpha_max(bags.sizes, y), "lasso-unit": 1.0}.get(method)
+    kind = method if fixed is None else "lasso-fixed"
+    model = quietly_fit(make_model(kind, seed, n_init, fixed), bags, y)
+    predictor = model
+    if method == "lasso-once":
+        # The penalty is chosen on all bags, those to be predicted among them.
+        predictor = make_model("lasso-fixed", seed, n_init, model.alpha_)
+    coef = getattr(model, "coef_", None)
+    return {
+        "fitted": evaluate(y, bag_scores(model, bags)),
+        "predicted": cross_validate(clone(predictor), bags, y, n_folds, seed),
+        "features": None if coef is None else int((coef != 0).sum()),
+        "lambda": getattr(model, "alpha_", fixed),
+        "majority": float(max(y.mean(), 1 - y.mean())),
+    }
+
+
+def _musk_experiment(name: str, dataset: str, number: str, n_repeats: int, minutes: float) -> Experiment:
+    # Large bags are slow where a path is cross-validated inside a cross-validation.
+    slow = {"lasso-cv": 1, "lasso-once": 1} if dataset == "musk2" else {}
+
+    def cells(settings: Settings) -> list[Cell]:
+        methods = ("lasso-bic", "s3", "naive") if settings.quick else tuple(MUSK_TITLES)
+        return [
+            Cell(
+                f"{method}-{repeat}",
+                musk_scores,
+                {
+                    "dataset": dataset,
+                    "method": method,
+                    "repeat": repeat,
+                    "n_folds": 2 if settings.quick else 10,
+                    "n_init": 1 if settings.quick or dataset == "musk2" else 5,
+                    "seed": settings.seed,
+                },
+            )
+            for method in methods
+            for repeat in range(1 if settings.quick else slow.get(method, n_repeats))
+        ]
+
+    def report(results: Mapping[str, Any], settings: Settings) -> Report:
+        return _musk_report(results, dataset, settings)
+
+    return Experiment(
+        name=name,
+        title=f"LASSO, links and the naive model on {dataset.capitalize()}",
+        paper=f"{PAPER}: Table {number}.",
+        cells=cells,
+        report=report,
+        minutes=minutes,
+        needs_data=(dataset,),
+    )
+
+
+def _musk_report(results: Mapping[str, Any], dataset: str, settings: Settings) -> Report:
+    tables = []
+    grouped: dict[str, list[dict[str, Any]]] = {}
+    for key, value in results.items():
+        grouped.setdefault(key.rsplit("-", 1)[0], []).append(value)
+    for part, kind in enumerate(("fitted", "predicted")):
+        rows = []
+        for method, runs in grouped.items():
+            printed = PRINTED_MUSK[dataset].get(method)
+            ours = score_columns([r[kind] for r in runs])
+            accuracy, auc = (printed[2 * part], printed[2 * part + 1]) if printed else ("", "")
+            row = {"method": MUSK_TITLES[method], "shuffles": len(runs), "ACC, paper": accuracy}
+            row |= {name: ours[name] for name in ("ACC, noisy-or", "ACC, own")} | {"AUC, paper": auc}
+            row |= {name: ours[name] for name in ("AUC, noisy-or", "AUC, own")}
+            if part == 0:
+                row["features"] = _range([r["features"] for r in runs], "d")
+                row["lambda"] = _range([r["lambda"] for r in runs], ".1f")
+            rows.append(row)
+        tables.append(Table(kind.capitalize(), rows))
+    majority = next(iter(results.values()))["majority"]
+    text = MUSK_TEXT.format(name=dataset.capitalize(), majority=majority, ridge=TINY_RIDGE)
+    return Report(text if settings.quick else text + MUSK_FINDINGS[dataset], tables)
+
+
+def _range(values, form: str) -> str:
+    if values[0] is None:
+        return ""
+    low, high = min(values), max(values)
+    return f"{low:{form}}" if low == high else f"{low:{form}} to {high:{form}}"
+
+
+MUSK_TEXT = """
+{name}, standardised. *Fitted*: on the bags of the fit; *predicted*: pooled scores of 10 stratified folds,
+mean of shuffles ± standard error over shuffles. The larger class has a share of {majority:.2f}. *noisy-or*:
+the paper's prediction for every method, noisy-or of the fitted instances at 0.5; *own*: the probability by
+the rule the model was fitted with. MILR-s(3) and s(0) have a ridge of {ridge}: with more features than bags
+their likelihood has no maximum. Naive: `SingleInstanceClassifier(LogisticRegression())`, whose own rule is
+the mean.
+"""
+MUSK1_TEXT = """
+LASSO: at the least lambda of the paper's grid, a thousandth of the printed lambda_max, all bags are fitted
+without an error, as in the paper; that is a tenth of the lambda that cross-validation chooses here, where
+the fit is 0.86. Prediction hardly depends on it, and comes within 0.04 of the paper's.
+
+Links: predicted by the noisy-or, as in the paper, they come out within 0.04 of its numbers. By their own
+rule they predict better, the mean by far: that no method is better than the others, as the paper finds, is
+a finding about the noisy-or of instances that were fitted to another rule. Its fit of s(3), 0.85 and 0.96,
+resembles ours after five iterations by its own rule; that of s(0) lies between ours by the noisy-or and by
+the mean then. With more features than bags, a fit is as good as the optimiser is patient.
+"""
+MUSK2_TEXT = """
+LASSO: the paper's fit (0.87, 0.96) is what lambda = 1 gives here, found by trying 4, 3, 2, 1 and 0.5. The
+grid that the paper describes ends at 0.001 of the printed lambda_max, which is 6 on these bags: its program
+must have used another bound, or features of another scale. Cross-validated deviance chooses a stronger
+penalty than accuracy or AUC would: prediction at lambda = 1 is better than at the lambdas chosen in nested
+folds, which come near the paper's numbers.
+
+Links: MILR-s(3) predicted by the noisy-or agrees with the paper within 0.04. MILR-s(0) does by its own rule
+only: by the noisy-or, a bag is positive as soon as the small probabilities of its instances, up to a
+thousand, add up to 0.7. The paper says that it predicts all methods by the noisy-or; its 0.79 and 0.85 for
+s(0) are nearer to the mean's.
+"""
+MUSK_FINDINGS = {"musk1": MUSK1_TEXT, "musk2": MUSK2_TEXT}
+
+EXPERIMENTS = [
+    _musk_experiment("milr-table5", "musk1", "V", n_repeats=3, minutes=2.0),
+    _musk_experiment("milr-table6", "musk2", "VI", n_repeats=2, minutes=5.0),
+]
