@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
 from bagwise.linear_model.inference import Inference
 from bagwise.linear_model.path import MILRPath
@@ -83,13 +84,18 @@ def _name_ends(axes, path: MILRPath, names, n_names: int) -> None:
     """Write the names of the largest coefficients beside their ends, none over another."""
     ends = path.coefs[-1]
     largest = [k for k in np.argsort(-np.abs(ends))[:n_names] if ends[k] != 0]
+    if not largest:
+        return
     low, high = axes.get_ylim()
-    gap, last = 0.045 * (high - low), -np.inf
-    for k in sorted(largest, key=lambda k: ends[k]):
-        last = max(ends[k], last + gap)
+    chosen = np.array(sorted(largest, key=lambda k: ends[k]))
+    # As near to the ends as a gap between neighbours allows: least squares under a monotone constraint.
+    steps = 0.045 * (high - low) * np.arange(len(chosen))
+    places = isotonic_regression(ends[chosen] - steps) + steps
+    for k, place in zip(chosen, places, strict=True):
         axes.annotate(
-            names[k], (path.alphas[-1], ends[k]), xytext=(1.02, last), textcoords=("axes fraction", "data"),
-            va="center", fontsize=9, annotation_clip=False,
+            names[k], (path.alphas[-1], ends[k]), xytext=(1.03, place),
+            textcoords=("axes fraction", "data"), va="center", fontsize=9, annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": "#bbbbbb", "linewidth": 0.6},
         )  # fmt: skip
 
 
@@ -156,9 +162,11 @@ def plot_odds_ratios(inference: Inference, *, level: float = 0.95):
     'Figure'
     """
     shown = [i for i, name in enumerate(inference.names) if name != "(intercept)"]
+    figure, axes = _figure(6.5, 1.2 + 0.38 * len(shown))
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     ratios = inference.odds_ratios(level)[shown]
     names = [inference.names[i] for i in shown]
-    figure, axes = _figure(6.5, 1.2 + 0.38 * len(names))
     place = np.arange(len(names))[::-1]
     sure = (ratios[:, 1] > 1) | (ratios[:, 2] < 1)
     colors = [_ACTIVE if s else _QUIET for s in sure]
@@ -166,6 +174,9 @@ def plot_odds_ratios(inference: Inference, *, level: float = 0.95):
     axes.scatter(ratios[:, 0], place, color=colors, s=36, zorder=3)
     axes.axvline(1.0, color="black", linewidth=0.8)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_yticks(place, names)
     axes.set_ylim(-0.7, len(names) - 0.3)
     axes.set_xlabel(f"odds ratio per unit, with {100 * level:g} % interval")
