@@ -18,9 +18,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bagwise.bags import Bags
+from bagwise.density import EMDD
 from bagwise.embedding import BagStatistics
 from bagwise.linear_model import MILogisticRegression
+from bagwise.mixture import MIMixture
 from bagwise.single_instance import SingleInstanceClassifier
+from bagwise.svm import MISVC, MissSVC, SetKernelSVC
 
 N_FOLDS = 5
 
@@ -50,10 +53,19 @@ def _statistics(classifier) -> Callable[[int], Any]:
     return lambda seed: make_pipeline(BagStatistics(("mean", "std", "max")), StandardScaler(), classifier)
 
 
+def _mixture(seed: int):
+    return MIMixture("gaussian_diag", n_init=3, random_state=seed)
+
+
 # One or two of every family; a new family is a line more. Not above eight: it has to fit a screen.
 REPRESENTATIVES = (
     Model("logistic, or rule", "linear model", _logistic("or")),
     Model("logistic, mean rule", "linear model", _logistic("mean")),
+    Model(
+        "mixture, Gaussian", "mixture", lambda seed: MIMixture("gaussian_diag", n_init=3, random_state=seed)
+    ),
+    Model("EM-DD", "diverse density", lambda seed: EMDD(n_init=3, random_state=seed)),
+    Model("MI-SVM", "kernel machine", lambda seed: MISVC()),
     Model("copied labels, logistic", "single instance", _copied("mean")),
     Model("copied labels, forest", "single instance", _copied("mean", forest=True)),
     Model("bag statistics, SVM", "embedding", _statistics(SVC())),
@@ -62,6 +74,8 @@ REPRESENTATIVES = (
 # What `--all` adds.
 VARIANTS = (
     Model("logistic, softmax", "linear model", _logistic("softmax")),
+    Model("MissSVM", "kernel machine", lambda seed: MissSVC()),
+    Model("set kernel", "kernel machine", lambda seed: SetKernelSVC()),
     Model("logistic, maximum", "linear model", _logistic("max")),
     Model("logistic, geometric mean", "linear model", _logistic("geometric_mean")),
     Model("copied, logistic, max", "single instance", _copied("max")),
