@@ -140,21 +140,22 @@ def _noisy_or(log_odds: np.ndarray, size: int) -> np.ndarray:
 def _against_lbfgs(name: str, n_bags: int, size: int, d: int, correlation: float) -> list[dict]:
     bags, y = _draw(n_bags, size, d, correlation)
     how = {"scale": None, "tol": 1e-5}
-    paths = {ways: milr_path(bags, y, both_ways=ways == "both ways", **how) for ways in ("down", "both ways")}
-    alphas = paths["down"].alphas
+    found: dict = {"down": milr_path(bags, y, both_ways=False, **how)}
+    alphas = found["down"].alphas
     seconds = race(
-        2,
+        1,  # a round is long
         down=lambda: milr_path(bags, y, both_ways=False, **how),
-        both=lambda: milr_path(bags, y, **how),
-        lbfgs=lambda: _lbfgs_path(bags, y, alphas),
+        both=lambda: found.update(both=milr_path(bags, y, **how)),
+        lbfgs=lambda: found.update(lbfgs=_lbfgs_path(bags, y, alphas)),
     )
-    theirs = _lbfgs_path(bags, y, alphas)
+    theirs = found["lbfgs"]
     rows = []
-    for ways, path in paths.items():
-        shared = path.objectives[-len(theirs) :]  # a path that has come back up may begin with larger alphas
-        more = {"worst objective": _excess(shared, theirs), "nonzeros at the end": str(path.n_nonzero[-1])}
-        problem = f"noisy-or, {name}, correlation {correlation:g}, 20 alphas, {ways}"
-        rows.append(_row(problem, seconds[ways.split()[0]], "L-BFGS-B, down", seconds["lbfgs"]) | more)
+    for way, title in (("down", "down"), ("both", "both ways")):
+        # A path that has come back up may begin with larger alphas.
+        excess = _excess(found[way].objectives[-len(theirs) :], theirs)
+        more = {"worst objective": excess, "nonzeros at the end": str(found[way].n_nonzero[-1])}
+        problem = f"noisy-or, {name}, correlation {correlation:g}, 20 alphas, {title}"
+        rows.append(_row(problem, seconds[way], "L-BFGS-B, down", seconds["lbfgs"]) | more)
     return rows
 
 
