@@ -312,7 +312,7 @@ def table2_cells(settings: Settings) -> list[Cell]:
     for scheme in SCHEMES:
         n_sets = 50 if scheme in ("A", "A-bic", "C") else 20
         if settings.quick:
-            n_sets = 0 if scheme in ("B", "A-redrawn") else 2
+            n_sets = 0 if scheme in ("B", "A-redrawn") else 1
         for number in range(n_sets):
             arguments = {"scheme": scheme, "number": number, "seed": settings.seed}
             cells.append(Cell(f"{scheme}-{number}", selection, arguments))

@@ -229,7 +229,7 @@ CAUSES_NOTE = (
     "features little. Where EM starts does: one start in the middle of the instances of each class's "
     "bags, which the paper may have used or come near, brings MM on Musk1 (PCA) from 70 to 84 (printed: "
     "86.7), MIMM on Musk1 to 70.7 (70.9) and on Elephant (PCA) from 61 to 65, one random start there to "
-    "67 (69.4); more starts find better posteriors and, the model being wrong about these data, worse "
+    "66 (69.4); more starts find better posteriors and, the model being wrong about these data, worse "
     "predictions. MM on the raw features of Musk1 collapses for another reason: the common prior of 166 "
     "variances is worth 171 instances, so that the best mode gives the positive class next to no "
     "instances and the prior's own, small variances. The prior per feature mends MM (68; printed: 70.8), "
