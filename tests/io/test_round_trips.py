@@ -21,6 +21,8 @@ NUMBERS = st.sampled_from(["?", "|i1", "<i2", "<i8", "|u1", "<u8", "<f2", "<f4",
 TIMES = st.sampled_from(["<M8[D]", "<M8[ms]", "<M8[ns]", "<m8[s]"])
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 
+KEPT_POOLS: list = []
+
 
 def arrays(draw, n, dtypes):
     shape = draw(st.sampled_from([(n,), (n,), (n, 2)]))
@@ -175,6 +177,8 @@ def test_reading_parquet_holds_a_row_group_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_module, "_GROUP_BYTES", bags.instances.nbytes // 20)
     path = save_parquet(tmp_path / "a.parquet", bags)
     pool = pa.proxy_memory_pool(pa.default_memory_pool())  # counts from here on
+    # Arrow's threads may free a buffer after the read has returned; its pool must still be there then.
+    KEPT_POOLS.append(pool)
     usual = pa.default_memory_pool()
     pa.set_memory_pool(pool)
     try:

@@ -75,7 +75,7 @@ class LinearBagClassifier(WaistClassifier):
             found = search_l1(
                 problem,
                 alpha=l1,
-                n_init=0 if problem.is_convex else self.n_init,
+                n_init=self.n_init,
                 rng=rng,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -178,7 +178,7 @@ class MILogisticRegression(LinearBagClassifier):
         short path down from the alpha at which features come in, with `n_init` random starts at each of its
         eight steps and the best ten candidates carried on; without, the starts are the model without
         features and `n_init - 1` random ones. The best end is kept. With bags of one instance the problem is
-        convex, and one start is enough.
+        convex, and one start is enough; with a rule that has kinks, "max", an L1 fit has one start too.
     tol : float, default=1e-6
         Converged when the optimality conditions hold up to this, per unit of bag weight.
     max_iter : int, default=200

@@ -60,6 +60,11 @@ class LinearBagProblem:
         return bool((np.diff(self.design.offsets) == 1).all())
 
     @property
+    def has_kinks(self) -> bool:
+        """Whether the likelihood is smooth only in pieces."""
+        return not self.rule.is_smooth
+
+    @property
     def n_features(self) -> int:
         """The number of coefficients."""
         return self.design.n_features

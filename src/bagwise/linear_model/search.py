@@ -51,7 +51,12 @@ def search_l1(
         return [_stopped(problem, null, alpha, tol)]
     top = largest_alpha(null)
     screened = np.argsort(-np.abs(null.gradient[:-1]), kind="stable")[:_SCREENED]
-    path = [alpha] if alpha >= top or problem.is_convex else np.geomspace(top, alpha, _STEPS)
+    # One start is enough where there is one optimum, and where kinks make every step expensive.
+    if problem.is_convex or problem.has_kinks:
+        return [
+            minimize_l1(problem, null, alpha=alpha, tol=tol, max_iter=max_iter, on_iteration=on_iteration)
+        ]
+    path = [alpha] if alpha >= top else np.geomspace(top, alpha, _STEPS)
     candidates: list = [null]
     results: list[L1Result] = []
     for step in path:

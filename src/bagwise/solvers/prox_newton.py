@@ -53,7 +53,7 @@ def minimize_l1(
     ----------
     problem : object
         ``point(x, log_odds=None)`` (with ``.theta``, ``.value`` and ``.log_odds``), ``gradient_at(point)``,
-        ``curvature_at(point, columns)``, ``direction(step)`` (the change of the log-odds).
+        ``curvature_at(point, columns)``, ``direction(step)`` (the change of the log-odds), ``has_kinks``.
     x0 : array of shape (p + 1,), or L1Result
         The start, or the end of a run on the same smooth part.
     alpha : float
@@ -92,7 +92,8 @@ def minimize_l1(
             step, slope = _newton_step(problem, point, gradient, columns, alpha, tol)
             moved = _search(problem, point, step, slope, value, alpha)
             if moved is None:
-                exhausted = violation.max() <= rounding_tol(value)
+                # At a kink no step may help although no gradient vanishes.
+                exhausted = problem.has_kinks or violation.max() <= rounding_tol(value)
                 status = Status.CONVERGED if exhausted else Status.STALLED
                 break
             point, value = moved
