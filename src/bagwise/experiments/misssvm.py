@@ -221,9 +221,10 @@ values of gamma_g near one would make all instances strangers to each other.
 MissSVM agrees with the paper on both. Where the others differ from the quoted numbers, the second table
 says why, by 10-fold cross-validations with fixed parameters. MI-SVM on Musk1 depends on kernel and C more
 than the others: one choice gives less than the quoted number, another much more, and its authors' choice is
-not given. On Musk2 the quoted numbers of others come from 10-fold cross-validation, with nine tenths of the
-molecules to learn from rather than a third, 34: with as many, the machines here do better, too. In that
-column the paper compares what cannot be compared.
+not given. On Musk2 the others are quoted from the literature, where 10-fold
+cross-validation is usual (we did not look each up), with nine tenths of the molecules to learn from rather
+than a third, 34: with as many, the machines here do better, too. If so, that column compares what cannot be
+compared.
 
 The web pages of Table 5 are not publicly complete (the labels of only one of the nine users, and of 75 of
 the 113 pages, can be found), so that table and Figure 2 are not rerun.
