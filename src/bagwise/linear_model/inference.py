@@ -285,7 +285,6 @@ def forward_selection(
     level: float = 0.05,
     max_features: int | None = None,
     sample_weight=None,
-    random_state=None,
 ) -> MILogisticRegression:
     """Add one feature after the other, as long as the Wald test of the new one is significant.
 
@@ -303,8 +302,6 @@ def forward_selection(
         The level of the test.
     max_features : int, optional
         The most features chosen.
-    random_state : int, RandomState or None
-        Not used by the fits, which start from the last model; kept on the model returned.
 
     Returns
     -------
@@ -320,7 +317,7 @@ def forward_selection(
     """
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
-    model = MILogisticRegression(rule, alpha=0.0, n_init=1, random_state=random_state)
+    model = MILogisticRegression(rule, alpha=0.0, n_init=1)
     bags = model._read_training(X, y, sample_weight).bags
     order: list[int] = []
     limit = bags.n_features if max_features is None else min(max_features, bags.n_features)
