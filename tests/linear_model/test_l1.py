@@ -159,7 +159,8 @@ def test_wide_sparse_data_is_never_made_dense():
     assert 0 < (model.coef_ != 0).sum() < 400 and model.converged_
 
 
-def test_scaling_stays_implicit_and_does_not_cancel():
+def test_scaling_of_large_data_stays_implicit_and_does_not_cancel(monkeypatch):
+    monkeypatch.setattr("bagwise.linear_model.design._COPY_BYTES", 0)
     data = make_noisy_or_bags(60, size=3, n_features=5, random_state=0)
     for shift in (0.0, 1e3, 1e9):
         moved = data.bags.with_instances(data.bags.instances + shift)
@@ -183,11 +184,51 @@ def test_curvature_of_the_design_is_that_of_the_scaled_instances(monkeypatch):
     for a, b in pairwise(offsets):
         v = outer[a:b] @ Z[a:b]
         expected += np.outer(v, v)
-    for block in (16 * 2**20, 100):  # all at once, and a few rows at a time
-        monkeypatch.setattr("bagwise.linear_model.design._BLOCK_BYTES", block)
+    for copied in (64 * 2**20, 0):  # scaled and all at once, and as it is, a few rows at a time
+        monkeypatch.setattr("bagwise.linear_model.design._COPY_BYTES", copied)
+        monkeypatch.setattr("bagwise.linear_model.design._BLOCK_BYTES", 100)
         for matrix in (X, sp.csr_array(X)):
             design = Design(matrix, offsets, factor=factor, shift=shift)
+            assert (len(design.blocks) == 1) == (copied > 0 or sp.issparse(matrix))
             np.testing.assert_allclose(design.curvature(diagonal, outer, columns), expected, rtol=1e-10)
+            rough = design.curvature(diagonal, outer, columns, rough=True)
+            np.testing.assert_allclose(rough, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_a_rough_curvature_keeps_to_double_precision_where_single_would_overflow():
+    X = np.random.default_rng(0).normal(size=(30, 2)) * [1e-25, 1e25]
+    design = Design(X, np.arange(31))
+    rough, exact = (design.curvature(np.ones(30), np.zeros(30), np.arange(2), rough=r) for r in (True, False))
+    np.testing.assert_array_equal(rough, exact)
+    assert np.isfinite(exact).all() and (np.diagonal(exact) > 0).all()
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_narrowed_problem_is_the_problem_where_the_other_coefficients_are_zero(
+    data, monkeypatch, is_sparse
+):
+    X = np.array(data.bags.instances)
+    X = np.hstack([X] * 4)
+    X = sp.csr_array(X) if is_sparse else X
+    p = X.shape[1]
+    columns = np.array([0, p - 1])
+    scaling = {"factor": np.linspace(1, 2, p), "shift": np.linspace(-1, 1, p)}
+    weight = np.linspace(1, 2, len(data.y))
+    design = Design(X, data.bags.offsets, **scaling)
+    problem = LinearBagProblem(design, data.y.astype(np.int8), weight, Or(), ridge=0.1)
+    narrow = problem.narrowed(columns)
+    assert narrow.n_features == 2
+    entries = np.array([0, p - 1, p])
+    theta = np.zeros(p + 1)
+    theta[entries] = 0.5, -0.3, -1.0
+    whole, part = problem.point(theta), narrow.point(theta[entries])
+    for a, b in ((whole, problem.widen(part, entries)), (problem.narrow(whole, entries), part)):
+        assert a.value == pytest.approx(b.value, rel=1e-13)
+        assert a.log_likelihood == pytest.approx(b.log_likelihood, rel=1e-13)
+        np.testing.assert_allclose(a.theta, b.theta)
+        np.testing.assert_allclose(a.gradient, b.gradient, rtol=1e-9, atol=1e-13)
+    monkeypatch.setattr("bagwise.linear_model.design._COPY_BYTES", 0)
+    assert (problem.narrowed(columns) is problem) == (not is_sparse)
 
 
 @pytest.mark.parametrize("name", ["separable", "collinear", "constant", "wide", "huge", "one positive"])

@@ -69,7 +69,7 @@ def test_gradient_and_curvature_agree_with_finite_differences(data, rule, fit_in
         shift=rng.normal(size=4),
         fit_intercept=fit_intercept,
     )
-    problem = LinearBagProblem(design, y, weight, rule, ridge=0.7)
+    problem = LinearBagProblem(design, y, weight, rule.start(bags.offsets, y), ridge=0.7)
     theta, v = rng.normal(size=(2, 5))
     if not fit_intercept:
         theta[-1] = v[-1] = 0.0

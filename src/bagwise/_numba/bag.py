@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 
 from bagwise._numba.compiling import kernel
-from bagwise._numba.scalar import FAINT, add_compensated
+from bagwise._numba.scalar import FAINT, add_compensated, both_sigmas
 
 # A plain sum of this many terms errs by 64 units in the last place at worst, and the sums of the
 # blocks are compensated: 1e-12 holds for bags of any size, at the speed of a plain sum.
@@ -53,13 +53,7 @@ def fill_bag(log_odds, start, stop, sign, p, q):
             q[j] = 1.0
         return k, top
     for j in range(stop - start):
-        eta = sign * log_odds[start + j]
-        odds = math.exp(-abs(eta))
-        likely = 1.0 / (1.0 + odds)
-        if eta > 0.0:
-            p[j], q[j] = likely, odds * likely
-        else:
-            p[j], q[j] = odds * likely, likely
+        p[j], q[j] = both_sigmas(sign * log_odds[start + j])
     return k, 0.0
 
 

@@ -1,4 +1,4 @@
-"""Coordinate descent on a quadratic with an L1 norm, and sums of weighted rows over bags."""
+"""Quadratic models with an L1 norm: coordinate descent, what steps teach, and weighted sums over bags."""
 
 from __future__ import annotations
 
@@ -60,17 +60,40 @@ def descend(H, linear, b, penalty, tol, max_sweeps):
 
 
 @kernel
-def sum_weighted_rows(X, columns, weight, offsets, first, out):
-    """Fill out[i] with sum_j weight_j (x_j[columns], 1) over the instances j of bag first + i.
+def learn_curvature(H, y, found, expected, predicted):
+    """Replace the curvature along a step by the one found, in place: H += y y' / found - e e' / predicted.
 
-    `X` is (n_instances, n_features), C-ordered; `columns` (k,) int64; `out` (n_bags, k + 1). One read of the
-    rows of these bags.
+    `y` (k,) is the change of the gradient along the step s, `expected` e = H s, and the divisors are s'y and
+    s'Hs.
     """
-    k = len(columns)
-    out[:] = 0.0
-    for i in range(len(out)):
-        for j in range(offsets[first + i], offsets[first + i + 1]):
-            w = weight[j]
-            for a in range(k):
-                out[i, a] += w * X[j, columns[a]]
-            out[i, k] += w
+    for i in range(len(y)):
+        a, b = y[i] / found, expected[i] / predicted
+        for j in range(len(y)):
+            H[i, j] += a * y[j] - b * expected[j]
+
+
+@kernel
+def gather_weighted(X, columns, rows, weight, out):
+    """Fill out[a, i] with weight[i] * X[rows[i], columns[a]], and the last row of `out` with the weights.
+
+    `X` is (n_instances, n_features) in either order; `columns` (k,), `rows` (m,) int64; `out` (k + 1, m),
+    whose precision may be less than that of `X`.
+    """
+    for a in range(len(columns)):
+        for i in range(len(rows)):
+            out[a, i] = weight[i] * X[rows[i], columns[a]]
+    out[-1] = weight
+
+
+@kernel
+def sum_over_bags(X, columns, weight, offsets, bags, out):
+    """Fill out[a, i] with sum_j weight_j X[j, columns[a]] over the instances j of bag bags[i].
+
+    The last row of `out` (k + 1, m) gets the sums of the weights. One read of these columns and bags.
+    """
+    for a in range(len(columns) + 1):
+        for i in range(len(bags)):
+            total = 0.0
+            for j in range(offsets[bags[i]], offsets[bags[i] + 1]):
+                total += weight[j] * (X[j, columns[a]] if a < len(columns) else 1.0)
+            out[a, i] = total

@@ -70,12 +70,34 @@ def scaled_any(total, shift):
 
 
 @kernel
-def or_gradient(log_odds, offsets, y, sign, average):
+def softplus_total(log_odds, odds, start, stop, sign):
+    """Largest eta_j and the sum of all softplus(eta_j), from odds_j = exp(-|eta_j|). O(m).
+
+    `softplus_except` explains the product.
+    """
+    top, high, low = -math.inf, 0.0, 0.0
+    for begin in range(start, stop, BLOCK):
+        linear, product = 0.0, 0.0
+        for j in range(begin, min(begin + BLOCK, stop)):
+            eta = sign * log_odds[j]
+            if not eta <= top:  # also true of a NaN
+                top = eta
+            linear += max(eta, 0.0)
+            product += odds[j] + odds[j] * product
+        high, low = add_compensated(high, low, linear + math.log1p(product))
+    return top, high + low
+
+
+@kernel
+def or_gradient(log_odds, odds, offsets, y, sign, average):
     """Log-likelihood (n_bags,) and its gradient (n_instances,), free of cancellation.
 
     "Any" has log(1 - exp(-s)) and gradient sigma_j exp(-s) / (1 - exp(-s)), "none" has -s and
     -sigma_j. With sign = 1, y = 1 means any. With sign = -1 the rule is that of the mirrored
     log-odds and label (the and rule). With `average`, s and its gradient are divided by m.
+
+    `odds` is exp(-|log_odds|), which numpy computes several numbers at a time; only faint bags need
+    exponentials of their own.
     """
     log_likelihood = np.zeros(y.shape[0])
     gradient = np.zeros(log_odds.shape[0])
@@ -85,9 +107,19 @@ def or_gradient(log_odds, offsets, y, sign, average):
         start, stop = offsets[i], offsets[i + 1]
         if y[i] < 0 or start == stop:
             continue
-        _, shift, top, rest = fill_or_bag(log_odds, start, stop, sign, p, q)
+        if stop - start == 1:  # whatever the rule, a logistic regression
+            side = 1.0 if y[i] == 1 else -1.0
+            eta, o = side * log_odds[start], odds[start]
+            log_likelihood[i] = min(eta, 0.0) - math.log1p(o)
+            gradient[start] = side * (o if eta > 0.0 else 1.0) / (1.0 + o)
+            continue
+        top, total = softplus_total(log_odds, odds, start, stop, sign)
+        shift = 0.0
+        if top < FAINT:
+            _, shift, largest, rest = fill_or_bag(log_odds, start, stop, sign, p, q)
+            total = largest + rest
         count = float(stop - start) if average else 1.0
-        total = (top + rest) / count
+        total /= count
         s = total * math.exp(shift)
         if (y[i] == 1) == (sign > 0.0):
             log_likelihood[i] = log_any(total, shift)
@@ -96,8 +128,13 @@ def or_gradient(log_odds, offsets, y, sign, average):
             log_likelihood[i] = -s
             factor = -math.exp(shift)
         factor *= sign / count
+        if top < FAINT:
+            for j in range(start, stop):
+                gradient[j] = factor * p[j - start]
+            continue
         for j in range(start, stop):
-            gradient[j] = factor * p[j - start]
+            likely = factor / (1.0 + odds[j])
+            gradient[j] = likely if sign * log_odds[j] > 0.0 else likely * odds[j]
     return log_likelihood, gradient
 
 

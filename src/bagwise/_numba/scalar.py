@@ -27,6 +27,16 @@ def softplus(eta):
 
 
 @kernel
+def both_sigmas(eta):
+    """sigma(eta) and sigma(-eta), each to the last digits, by one exponential. O(1)."""
+    odds = math.exp(-abs(eta))
+    likely = 1.0 / (1.0 + odds)
+    if eta > 0.0:
+        return likely, odds * likely
+    return odds * likely, likely
+
+
+@kernel
 def add_compensated(high, low, x):
     """Add x to the sum high + low; low collects the round-off (Knuth's two-sum). O(1)."""
     total = high + x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from bagwise.threads import blas_threads_for
 
 # How far the way back up may go on beyond the largest alpha, in steps of the grid.
 _MOST_STEPS_BEYOND = 100
+# On the way up optimality within this part of alpha is enough to see where it leads, and parameters that
+# agree to this part of the largest lead to the same place.
+_ROUGHLY, _NEAR = 1e-3, 1e-2
 
 
 @dataclass(frozen=True)
@@ -144,21 +147,21 @@ def fit_path(model, training, *, alphas, eps: float = 0.01, both_ways: bool = Tr
     with blas_threads_for(bags.n_instances * bags.n_features):
         walk = _Walk(problem, model.l1_ratio, model.tol, model.max_iter)
         grid, is_own = _make_grid(alphas, eps, walk.alpha_max)
-        down = walk.along(grid, walk.null)
-        up = walk.along(grid[::-1], down[-1])[::-1] if both_ways and not problem.is_convex else down
-        beyond = walk.beyond(grid, up[0]) if is_own and up is not down else []
-    kept = [min(pair, key=lambda r: r.value) for pair in zip(down, up, strict=True)]
-    better = [b for b in beyond if b[1].value < walk.null.value]
+        results, last = walk.down(grid)
+        down, better = results, []
+        if both_ways and not problem.is_convex:
+            results, last = walk.back_up(grid, down, last)
+            better = walk.beyond(grid, last) if is_own else []
     alphas_out = np.array([alpha for alpha, _ in better[::-1]] + list(grid))
-    results = [result for _, result in better[::-1]] + kept
-    from_below = [True] * len(better) + [k is not d for k, d in zip(kept, down, strict=True)]
+    from_below = [True] * len(better) + [r is not d for r, d in zip(results, down, strict=True)]
+    results = [result for _, result in better[::-1]] + results
     originals = [design.to_original(r.x) for r in results]
     return MILRPath(
         alphas=alphas_out,
         coefs=np.array([coef for coef, _ in originals]),
         intercepts=np.array([intercept for _, intercept in originals]),
         objectives=np.array([r.value for r in results]) * problem.total,
-        log_likelihoods=np.array([r.point.log_likelihood for r in results]),
+        log_likelihoods=np.array([r.log_likelihood for r in results]),
         kkt=np.array([r.kkt for r in results]),
         n_iter=np.array([r.n_iter for r in results]),
         from_below=np.array(from_below),
@@ -166,6 +169,16 @@ def fit_path(model, training, *, alphas, eps: float = 0.01, both_ways: bool = Tr
         rule=rule,
         scaler=scaler,
     )
+
+
+class _Stop(NamedTuple):
+    """What is kept of one solution."""
+
+    x: np.ndarray
+    value: float
+    log_likelihood: float
+    kkt: float
+    n_iter: int
 
 
 class _Walk:
@@ -180,33 +193,62 @@ class _Walk:
         self.null = solve_null(problem, tol=1e-3 * tol, max_iter=max_iter)
         self.alpha_max = largest_alpha(self.null) * problem.total / l1_ratio
 
-    def solve(self, alpha: float, last: L1Result) -> L1Result:
+    def solve(self, alpha: float, last: L1Result, *, roughly: bool = False) -> L1Result:
         alpha = alpha / self.problem.total
         ridge = alpha * (1 - self.l1_ratio)
         # With a ridge part the smooth function changes with alpha, and is looked at anew.
         start = last if ridge == self.problem.ridge else last.x
         self.problem.ridge = ridge
-        return minimize_l1(
-            self.problem, start, alpha=alpha * self.l1_ratio, tol=self.tol, max_iter=self.max_iter
-        )
+        tol = max(self.tol, _ROUGHLY * alpha) if roughly else self.tol
+        return minimize_l1(self.problem, start, alpha=alpha * self.l1_ratio, tol=tol, max_iter=self.max_iter)
 
-    def along(self, alphas, last: L1Result) -> list[L1Result]:
-        results = []
+    def down(self, alphas) -> tuple[list[_Stop], L1Result]:
+        stops, last = [], self.null
         for alpha in alphas:
             last = self.solve(alpha, last)
-            results.append(last)
-        return results
+            stops.append(_stop(last))
+        return stops, last
 
-    def beyond(self, grid, last: L1Result) -> list[tuple[float, L1Result]]:
-        """Go on upward from the top of the grid, step by step, until no feature is left."""
+    def back_up(self, alphas, known: list[_Stop], last: L1Result) -> tuple[list[_Stop], L1Result]:
+        """Come back from the last solution; give the better one at every alpha, and the end of the way.
+
+        Where the way up comes near what is known, or stays above it, it need not go to the end.
+        """
+        kept = []
+        for alpha, there in zip(alphas[::-1], known[::-1], strict=True):
+            last = self.solve(alpha, last, roughly=True)
+            if not _is_near(last, there) and last.value < there.value * (1 + _ROUGHLY):
+                last = self.solve(alpha, last)
+            kept.append(
+                min(there, _stop(last), key=lambda stop: stop.value) if last.kkt <= self.tol else there
+            )
+        return kept[::-1], last
+
+    def beyond(self, grid, last: L1Result) -> list[tuple[float, _Stop]]:
+        """Go on upward from the top of the grid until no feature is left; give what beats that.
+
+        The step is that of the grid.
+        """
         ratio = grid[0] / grid[1] if len(grid) > 1 else 1.25
-        found: list[tuple[float, L1Result]] = []
+        better: list[tuple[float, _Stop]] = []
         alpha = grid[0]
-        while last.x[:-1].any() and len(found) < _MOST_STEPS_BEYOND:
+        for _ in range(_MOST_STEPS_BEYOND):
+            if not last.x[:-1].any():
+                break
             alpha *= ratio
             last = self.solve(alpha, last)
-            found.append((alpha, last))
-        return found
+            if last.value < self.null.value:
+                better.append((alpha, _stop(last)))
+        return better
+
+
+def _stop(result: L1Result) -> _Stop:
+    return _Stop(result.x, result.value, result.point.log_likelihood, result.kkt, result.n_iter)
+
+
+def _is_near(result: L1Result, known: _Stop) -> bool:
+    """Whether a rough solution is on its way to a known one."""
+    return bool(np.abs(result.x - known.x).max() <= _NEAR * np.abs(known.x).max())
 
 
 def _make_grid(alphas, eps: float, alpha_max: float) -> tuple[np.ndarray, bool]:

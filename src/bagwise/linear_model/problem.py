@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,11 +12,12 @@ from bagwise.linear_model.design import Design
 
 @dataclass(frozen=True)
 class Point:
-    """What is known at one set of parameters: computed once, read by line search, gradient and curvature."""
+    """What is known at one set of parameters, after one read of the instances."""
 
     theta: np.ndarray
     log_odds: np.ndarray
     value: float
+    gradient: np.ndarray
     log_likelihood: float
     by_instance: np.ndarray
 
@@ -40,8 +42,8 @@ class LinearBagProblem:
 
     Notes
     -----
-    A value costs a product with the instances, and so does a gradient. The curvature is the rule's: the exact
-    Hessian where it has the form that `Rule.curvature` wants, else Fisher's information.
+    Value and gradient together cost one read of the instances. The curvature is the rule's: the exact Hessian
+    where it has the form that `Rule.curvature` wants, else Fisher's information.
     """
 
     def __init__(self, design: Design, y, weight, rule, *, ridge: float = 0.0):
@@ -52,7 +54,7 @@ class LinearBagProblem:
         self.total = float(weight.sum())
         self.weight = weight / self.total
         self.instance_weight = np.repeat(self.weight, np.diff(design.offsets))
-        self._seen: tuple[np.ndarray, np.ndarray] | None = None
+        self._last: Point | None = None
 
     @property
     def is_convex(self) -> bool:
@@ -69,65 +71,78 @@ class LinearBagProblem:
         """The number of coefficients."""
         return self.design.n_features
 
-    # ------------------------------------------------------------ for solvers that ask for a point at a time
-
-    def log_odds(self, theta: np.ndarray) -> np.ndarray:
-        """Log-odds of every instance; the last ones are kept."""
-        if self._seen is None or not np.array_equal(self._seen[0], theta):
-            self._seen = theta.copy(), self.design.dot(theta)
-        return self._seen[1]
-
-    def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Objective and its gradient."""
-        log_likelihood, by_instance = self.rule.gradient(self.log_odds(theta), self.design.offsets, self.y)
-        gradient = self.design.pull_back(-self.instance_weight * by_instance)
-        gradient[:-1] += self.ridge * theta[:-1]
-        return self._value(theta, log_likelihood), gradient
-
-    def hessian_product(self, theta: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Product of the exact Hessian at `theta` with `v`; for rules with latent labels."""
-        curved = self.rule.hessian_product(
-            self.log_odds(theta), self.design.offsets, self.y, self.design.dot(v)
-        )
-        product = self.design.pull_back(-self.instance_weight * curved)
-        product[:-1] += self.ridge * v[:-1]
-        return product
-
-    def log_likelihood(self, theta: np.ndarray) -> float:
-        """Weighted log-likelihood of all bags, without a penalty."""
-        log_likelihood, _ = self.rule.gradient(self.log_odds(theta), self.design.offsets, self.y)
-        return float(self.total * (self.weight @ log_likelihood))
-
-    def _value(self, theta, log_likelihood) -> float:
-        return float(0.5 * self.ridge * (theta[:-1] @ theta[:-1]) - self.weight @ log_likelihood)
-
     # ------------------------------------------------------------ for prox-Newton
 
-    def direction(self, step: np.ndarray) -> np.ndarray:
-        """The change of the log-odds along a step of the parameters."""
-        return self.design.dot(step)
+    def point(self, theta: np.ndarray) -> Point:
+        """Compute value and gradient in one read of the instances, a block of bags after the other."""
+        log_odds = np.empty(self.design.X.shape[0])
+        by_instance = np.empty_like(log_odds)
+        log_likelihood, gradient = 0.0, self._ridge_gradient(theta)
+        for bags, rows, X, offsets in self.design.blocks:
+            log_odds[rows] = self.design.dot(theta, X)
+            by_bag, by_instance[rows] = self.rule.gradient(log_odds[rows], offsets, self.y[bags])
+            log_likelihood += self.weight[bags] @ by_bag
+            gradient -= self.design.pull_back(self.instance_weight[rows] * by_instance[rows], X)
+        value = 0.5 * self.ridge * (theta[:-1] @ theta[:-1]) - log_likelihood
+        return Point(theta, log_odds, float(value), gradient, float(self.total * log_likelihood), by_instance)
 
-    def point(self, theta: np.ndarray, log_odds: np.ndarray | None = None) -> Point:
-        """Compute value and gradient in the log-odds, which may be known already."""
-        if log_odds is None:
-            log_odds = self.design.dot(theta)
-        log_likelihood, by_instance = self.rule.gradient(log_odds, self.design.offsets, self.y)
-        total = float(self.total * (self.weight @ log_likelihood))
-        return Point(theta, log_odds, self._value(theta, log_likelihood), total, by_instance)
+    def _ridge_gradient(self, theta: np.ndarray) -> np.ndarray:
+        return np.append(self.ridge * theta[:-1], 0.0)
 
-    def gradient_at(self, point: Point) -> np.ndarray:
-        """Gradient in all parameters: one product with the instances."""
-        gradient = self.design.pull_back(-self.instance_weight * point.by_instance)
-        gradient[:-1] += self.ridge * point.theta[:-1]
-        return gradient
+    def narrowed(self, columns) -> LinearBagProblem:
+        """The likelihood as a function of some coefficients alone, the others zero; itself, if of most."""
+        design = self.design.narrowed(columns)
+        if design is self.design:
+            return self
+        narrow = copy(self)
+        narrow.design, narrow._last = design, None
+        return narrow
 
-    def curvature_at(self, point: Point, columns: np.ndarray) -> np.ndarray:
-        """Curvature in some columns and the intercept, which may be indefinite: shape (k + 1, k + 1)."""
+    def narrow(self, point: Point, entries: np.ndarray) -> Point:
+        """What a problem narrowed to these entries knows at a point whose other coefficients are zero."""
+        return replace(point, theta=point.theta[entries], gradient=point.gradient[entries])
+
+    def widen(self, point: Point, entries: np.ndarray) -> Point:
+        """What this problem knows at a point of a narrowed one: one product with the instances."""
+        theta = np.zeros(self.n_features + 1)
+        theta[entries] = point.theta
+        gradient = self._ridge_gradient(theta)
+        gradient -= self.design.pull_back(self.instance_weight * point.by_instance)
+        return replace(point, theta=theta, gradient=gradient)
+
+    def curvature_at(self, point: Point, columns: np.ndarray, *, rough: bool = False) -> np.ndarray:
+        """Curvature in some columns and the intercept, which may be indefinite: shape (k + 1, k + 1).
+
+        `rough` is as in `Design.curvature`.
+        """
         diagonal, factor = self.rule.curvature(point.log_odds, self.design.offsets, self.y)
         weight = self.instance_weight
-        H = self.design.curvature(weight * diagonal, np.sqrt(weight) * factor, columns)
+        H = self.design.curvature(weight * diagonal, np.sqrt(weight) * factor, columns, rough=rough)
         H[np.arange(len(columns)), np.arange(len(columns))] += self.ridge
         if not self.design.fit_intercept:
             H[-1, :] = H[:, -1] = 0.0
             H[-1, -1] = 1.0
         return H
+
+    # ------------------------------------------------------------ for solvers that ask for a vector at a time
+
+    def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Objective and its gradient; the point is kept for Hessian products there."""
+        self._last = self.point(theta.copy())
+        return self._last.value, self._last.gradient
+
+    def hessian_product(self, theta: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Product of the exact Hessian at `theta` with `v`; for rules with latent labels."""
+        if self._last is None or not np.array_equal(self._last.theta, theta):
+            self._last = self.point(theta.copy())
+        product = np.zeros(len(v))
+        for bags, rows, X, offsets in self.design.blocks:
+            along = self.design.dot(v, X)
+            curved = self.rule.hessian_product(self._last.log_odds[rows], offsets, self.y[bags], along)
+            product -= self.design.pull_back(self.instance_weight[rows] * curved, X)
+        product[:-1] += self.ridge * v[:-1]
+        return product
+
+    def log_likelihood(self, theta: np.ndarray) -> float:
+        """Weighted log-likelihood of all bags, without a penalty."""
+        return self.point(theta).log_likelihood

@@ -19,14 +19,16 @@ _ALIKE = 1e-5
 
 def solve_null(problem: LinearBagProblem, *, tol: float, max_iter: int) -> L1Result:
     """Fit the intercept alone; the gradient there says from which alpha on features come in."""
-    start = np.zeros(problem.n_features + 1)
-    # No coefficient leaves zero under an infinite penalty.
-    return minimize_l1(problem, start, alpha=np.inf, tol=tol, max_iter=max_iter)
+    # No coefficient leaves zero under an infinite penalty; and the intercept alone needs no look at features.
+    alone = minimize_l1(problem.narrowed([]), np.zeros(1), alpha=np.inf, tol=tol, max_iter=max_iter)
+    start = np.append(np.zeros(problem.n_features), alone.x)
+    null = minimize_l1(problem, start, alpha=np.inf, tol=tol, max_iter=max_iter)
+    return replace(null, status=alone.status) if alone.status is Status.INTERRUPTED else null
 
 
 def largest_alpha(null: L1Result) -> float:
     """The exact alpha at which the model without features stops being stationary."""
-    return float(np.abs(null.gradient[:-1]).max(initial=0.0))
+    return float(np.abs(null.point.gradient[:-1]).max(initial=0.0))
 
 
 def search_l1(
@@ -50,7 +52,7 @@ def search_l1(
     if null.status is Status.INTERRUPTED:
         return [_stopped(problem, null, alpha, tol)]
     top = largest_alpha(null)
-    screened = np.argsort(-np.abs(null.gradient[:-1]), kind="stable")[:_SCREENED]
+    screened = np.argsort(-np.abs(null.point.gradient[:-1]), kind="stable")[:_SCREENED]
     # One start is enough where there is one optimum, and where kinks make every step expensive.
     if problem.is_convex or problem.has_kinks:
         return [

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from bagwise.rules.base import Link, normalise
+from bagwise.rules.or_ import any_gradient
 
 
 class SoftMax(Link):
@@ -79,9 +80,7 @@ class GeometricMean(Link):
 
     def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
-        from bagwise._numba.or_ import or_gradient
-
-        return or_gradient(*normalise(log_odds, offsets, y), -1.0, True)
+        return any_gradient(log_odds, offsets, y, sign=-1.0, average=True)
 
     def curvature(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
         """Compute the exact Hessian of -log P(y): see `Rule.curvature`.

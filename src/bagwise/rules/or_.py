@@ -65,9 +65,7 @@ class Or(Rule):
 
     def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
-        from bagwise._numba.or_ import or_gradient
-
-        return or_gradient(*normalise(log_odds, offsets, y), 1.0, False)
+        return any_gradient(log_odds, offsets, y, sign=1.0, average=False)
 
     def hessian_product(self, log_odds, offsets, y, v) -> np.ndarray:
         """Compute the second derivative of the log-likelihood times `v`.
@@ -100,3 +98,11 @@ class Or(Rule):
         is_negative = np.repeat(y == 0, np.diff(offsets))
         diagonal = np.where(is_negative, sigma * rest, -each * found.posterior * rest)
         return diagonal, np.sqrt(each) * found.posterior
+
+
+def any_gradient(log_odds, offsets, y, *, sign: float, average: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Log-likelihood and gradient of the or rule and its relatives: see `_numba.or_.or_gradient`."""
+    from bagwise._numba.or_ import or_gradient
+
+    log_odds, offsets, y = normalise(log_odds, offsets, y)
+    return or_gradient(log_odds, np.exp(-np.abs(log_odds)), offsets, y, sign, average)

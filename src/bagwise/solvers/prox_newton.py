@@ -1,4 +1,4 @@
-"""Smooth plus L1, by proximal Newton steps on a working set."""
+"""Smooth plus L1, by proximal Newton steps on the features that matter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult, Status, rounding_tol
+
+# Sufficient decrease of the line search, and how often a step may be halved.
+_ARMIJO, _MAX_HALVINGS = 1e-4, 40
+# What the objective may rise by rounding, relative to itself.
+_ROUNDING = 4 * float(np.finfo(float).eps)
+# So many violators may always enter at a time.
+_FEWEST_NEW = 20
+# Columns whose gradient is above these parts of alpha are likely to enter soon: they are looked at, and their
+# curvature is.
+_IN_SIGHT, _LIKELY = 0.4, 0.5
+# Looking at the curvature in k of p columns costs as much as 1 + k^2 / (p _PER_LOOK) new points.
+_PER_LOOK = 16
+# The minimum of a model is found to this part of the present violation.
+_MODEL_TOL = 1e-2
 
 
 @dataclass(frozen=True)
@@ -19,16 +34,9 @@ class L1Result(SolverResult):
     """
 
     point: Any
-    gradient: np.ndarray
+    lens: _Lens | None
+    model: QuadraticModel | None
     kkt: float
-
-
-# Sufficient decrease of the line search, and how often a step may be halved.
-_ARMIJO, _MAX_HALVINGS = 1e-4, 40
-# The least curvature that is believed, relative to the largest: columns may be constant or collinear.
-_FLATTEST = 1e-8
-# So many violators may always enter at a time.
-_FEWEST_NEW = 20
 
 
 def minimize_l1(
@@ -42,18 +50,25 @@ def minimize_l1(
 ) -> L1Result:
     """Minimise ``f(x) + alpha * sum_k |x_k|`` over all entries of x but the last, which is free.
 
-    1) The gradient of all features says which violate the optimality conditions; none: the end. 2) The
-    working set is these and the non-zero ones. There f is replaced by its quadratic model, with directions of
-    negative curvature turned around, and the model plus the L1 norm is minimised by coordinate descent.
-    3) A line search from the present point to that minimum lowers the objective; back to 1.
+    1) The gradient of all features says which violate the optimality conditions; none: the end. These, the
+    non-zero ones and those that nearly violate them are looked at alone, until they are optimal among
+    themselves; back to 1. 2) There f is replaced by a quadratic model, with directions of negative curvature
+    turned around, and the model plus the L1 norm is minimised by coordinate descent. 3) A line search from
+    the present point to that minimum lowers the objective; back to 2.
+
+    The curvature is the expensive part, a point costs little beside it. So the model is kept from step to
+    step, and from one alpha to the next, learns from every step, and is made anew only when it lacks a column
+    or the steps that it gives are slow.
 
     f need not be convex: every step lowers the objective, and the end is a stationary point.
 
     Parameters
     ----------
     problem : object
-        ``point(x, log_odds=None)`` (with ``.theta``, ``.value`` and ``.log_odds``), ``gradient_at(point)``,
-        ``curvature_at(point, columns)``, ``direction(step)`` (the change of the log-odds), ``has_kinks``.
+        ``point(x)`` (with ``.theta``, ``.value`` and ``.gradient``), ``curvature_at(point, columns,
+        rough=True)``, ``has_kinks``; ``narrowed(columns)``, the same function of some columns alone (or
+        itself, where that is not worth while), ``narrow(point, entries)`` and ``widen(point, entries)`` from
+        one to the other.
     x0 : array of shape (p + 1,), or L1Result
         The start, or the end of a run on the same smooth part.
     alpha : float
@@ -70,42 +85,152 @@ def minimize_l1(
     L1Result
     """
     if isinstance(x0, L1Result):
-        x, point, gradient = x0.x, x0.point, x0.gradient
+        point, lens, model = x0.point, x0.lens, x0.model
     else:
-        x = np.array(x0, dtype=np.float64)
-        point = problem.point(x)
-        gradient = problem.gradient_at(point)
-    value = point.value + _penalty(x, alpha)
-    history = [value]
-    status = Status.NOT_FINITE
-    n_iter, violation = 0, np.full(1, np.inf)
-    try:
-        while np.isfinite(value):
-            violation = kkt_violation(gradient, x, alpha)
-            if violation.max() <= tol:
-                status = Status.CONVERGED
-                break
-            if n_iter >= max_iter:
-                status = Status.MAX_ITER
-                break
-            columns = _working_set(x, violation, tol)
-            step, slope = _newton_step(problem, point, gradient, columns, alpha, tol)
-            moved = _search(problem, point, step, slope, value, alpha)
-            if moved is None:
+        point, lens, model = problem.point(np.array(x0, dtype=np.float64)), None, None
+    history = [point.value + _penalty(point.theta, alpha)]
+    status, run = None, None
+    while status is None:
+        violation = kkt_violation(point.gradient, point.theta, alpha)
+        if not np.isfinite(history[-1]):
+            status = Status.NOT_FINITE
+        elif violation.max() <= tol:
+            status = Status.CONVERGED
+        elif len(history) > max_iter:
+            status = Status.MAX_ITER
+        else:
+            wanted = _working_set(point.theta, violation, tol)
+            if lens is None or not lens.inside[wanted].all():
+                lens, model = _Lens(problem, _with_likely(point, wanted, _IN_SIGHT * alpha)), None
+            run = _Run(lens.problem, lens.narrow(point), model, alpha, tol, history)
+            try:
+                ended = run.go(max_iter, on_iteration)
+            except KeyboardInterrupt:
+                status = Status.INTERRUPTED
+            else:
+                # Where all columns were looked at, or no step helps, there is nothing more to see.
+                is_final = lens.problem is problem or ended is not Status.CONVERGED or not run.n_iter
+                status = ended if is_final else None
+            model = run.model
+            point = lens.widen(run.point)
+    worst = kkt_violation(point.gradient, point.theta, alpha).max()
+    return L1Result(
+        point.theta, history[-1], status, len(history) - 1, tuple(history), point, lens, model, float(worst)
+    )
+
+
+class _Lens:
+    """Some columns of a problem, as a problem of its own."""
+
+    def __init__(self, problem, columns: np.ndarray):
+        self._whole = problem
+        self.problem = problem.narrowed(columns)
+        n_columns = problem.n_features
+        self.inside = np.ones(n_columns, dtype=bool)
+        if self.problem is not problem:
+            self.inside[:] = False
+            self.inside[columns] = True
+        self._entries = np.append(np.flatnonzero(self.inside), n_columns)
+
+    def narrow(self, point):
+        return point if self.problem is self._whole else self._whole.narrow(point, self._entries)
+
+    def widen(self, point):
+        return point if self.problem is self._whole else self._whole.widen(point, self._entries)
+
+
+class _Run:
+    """Proximal Newton steps on the columns of one problem; its state can be read at any time."""
+
+    def __init__(self, problem, point, model: QuadraticModel | None, alpha, tol, history: list[float]):
+        self.problem = problem
+        self.point = point
+        self.model = model
+        self.alpha = alpha
+        self.tol = tol
+        self.history = history
+        self.n_iter = 0
+
+    def go(self, max_iter: int, on_iteration) -> Status:
+        """Step until the optimality conditions hold within the tolerance, or no step is left."""
+        violation = kkt_violation(self.point.gradient, self.point.theta, self.alpha)
+        while violation.max() > self.tol:
+            if len(self.history) > max_iter:
+                return Status.MAX_ITER
+            worst = violation.max()
+            size = self._step(violation)
+            if size is None:
+                if self.model is not None and self.model.point is not self.point:
+                    self.model = None  # it described another place
+                    continue
                 # At a kink no step may help although no gradient vanishes.
-                exhausted = problem.has_kinks or violation.max() <= rounding_tol(value)
-                status = Status.CONVERGED if exhausted else Status.STALLED
-                break
-            point, value = moved
-            x = point.theta
-            gradient = problem.gradient_at(point)
-            n_iter += 1
-            history.append(value)
+                exhausted = self.problem.has_kinks or worst <= rounding_tol(self.history[-1])
+                return Status.CONVERGED if exhausted else Status.STALLED
+            violation = kkt_violation(self.point.gradient, self.point.theta, self.alpha)
+            # The first step changes the set of features, and says little.
+            if size < 1 or (self.n_iter and self._creeps(violation.max(), worst)):
+                self.model = None
+            self.n_iter += 1
             if on_iteration is not None:
-                on_iteration(n_iter, value)
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return L1Result(x, value, status, n_iter, tuple(history), point, gradient, float(violation.max()))
+                on_iteration(len(self.history) - 1, self.history[-1])
+        return Status.CONVERGED
+
+    def _step(self, violation: np.ndarray) -> float | None:
+        """Do one step and give its size; None if none lowers the objective."""
+        wanted = _working_set(self.point.theta, violation, self.tol)
+        if self.model is None or not self.model.inside[wanted].all():
+            self.model = self._look(wanted, generous=self.model is not None)
+        model_tol = max(0.1 * self.tol, _MODEL_TOL * violation.max())
+        target = self.model.minimum(self.point, wanted, self.alpha, model_tol)
+        moved = self._search(target - self.point.theta, violation.max())
+        if moved is None:
+            return None
+        there, value, size = moved
+        self.model = self.model.after(there.theta - self.point.theta, there.gradient - self.point.gradient)
+        self.point = there
+        self.history.append(value)
+        return size
+
+    def _look(self, wanted: np.ndarray, *, generous: bool) -> QuadraticModel:
+        """Look at the curvature in the columns wanted and those likely to be wanted next.
+
+        Once a good model has lacked a column, a `generous` one has them all, if these are not many more.
+        """
+        columns = _with_likely(self.point, wanted, _LIKELY * self.alpha)
+        n_columns = len(self.point.theta) - 1
+        if generous and 2 * len(columns) > n_columns:
+            columns = np.arange(n_columns)
+        return QuadraticModel.at(self.problem, self.point, columns)
+
+    def _creeps(self, now: float, before: float) -> bool:
+        """Whether steps at this pace would cost more than a new model."""
+        if now <= self.tol:
+            return False
+        if now >= before:
+            return True
+        price = 1 + len(self.model.columns) ** 2 / (_PER_LOOK * len(self.point.theta))
+        return bool(np.log(self.tol / now) / np.log(now / before) > 1 + price)
+
+    def _search(self, step: np.ndarray, worst: float):
+        """Halve the step until the objective falls enough; None if it never does.
+
+        Where a step promises less than the rounding of the objective, the optimality conditions decide.
+        """
+        x, value, alpha = self.point.theta, self.history[-1], self.alpha
+        slope = self.point.gradient @ step + _penalty(x + step, alpha) - _penalty(x, alpha)
+        rounding = _ROUNDING * abs(value)
+        size = 1.0
+        for _ in range(_MAX_HALVINGS):
+            trial = self.problem.point(x + size * step)
+            trial_value = trial.value + _penalty(trial.theta, alpha)
+            if trial_value <= value + _ARMIJO * size * slope and trial_value < value:
+                return trial, trial_value, size
+            if -size * slope <= rounding:
+                now = kkt_violation(trial.gradient, trial.theta, alpha).max()
+                better = now <= 0.5 * worst and trial_value <= value + rounding
+                return (trial, trial_value, size) if better else None
+            size *= 0.5
+        return None
 
 
 def kkt_violation(gradient: np.ndarray, x: np.ndarray, alpha: float) -> np.ndarray:
@@ -126,58 +251,21 @@ def _working_set(x: np.ndarray, violation: np.ndarray, tol: float) -> np.ndarray
     """The non-zero entries and the worst violators, not many more of these than of the others."""
     inside = x[:-1] != 0
     outside = np.flatnonzero(~inside & (violation[:-1] > tol))
+    return _with_largest(inside, outside, violation)
+
+
+def _with_likely(point, wanted: np.ndarray, threshold: float) -> np.ndarray:
+    """The columns wanted, and those with a gradient above a threshold, not many more than of the others."""
+    inside = np.zeros(len(point.theta) - 1, dtype=bool)
+    inside[wanted] = True
+    size = np.abs(point.gradient[:-1])
+    return _with_largest(inside, np.flatnonzero(~inside & (size > threshold)), size)
+
+
+def _with_largest(inside: np.ndarray, others: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Join to a set as many others as it has, or a few; the largest come first."""
     most = max(_FEWEST_NEW, int(inside.sum()))
-    if len(outside) > most:
-        outside = outside[np.argsort(-violation[outside], kind="stable")[:most]]
-    inside[outside] = True
+    if len(others) > most:
+        others = others[np.argsort(-size[others], kind="stable")[:most]]
+    inside[others] = True
     return np.flatnonzero(inside)
-
-
-def _newton_step(problem, point, gradient, columns, alpha, tol) -> tuple[np.ndarray, float]:
-    """Minimise the quadratic model on the working set; give the step and the model's slope along it."""
-    from bagwise._numba.coordinate import descend
-
-    x = point.theta
-    entries = np.append(columns, len(x) - 1)
-    H = _positive_definite(problem.curvature_at(point, columns))
-    start = x[entries]
-    penalty = np.append(np.full(len(columns), alpha), 0.0)
-    b = start.copy()
-    descend(H, H @ start - gradient[entries], b, penalty, 0.1 * tol, 1000)
-    step = np.zeros_like(x)
-    step[entries] = b - start
-    slope = gradient @ step + _penalty(b, alpha) - _penalty(start, alpha)
-    return step, float(slope)
-
-
-def _positive_definite(H: np.ndarray) -> np.ndarray:
-    """Give H itself where it is safely positive definite, else with its eigenvalues made positive.
-
-    Turning negative curvature around keeps the scale of the step and leaves a saddle, where a shift of
-    all eigenvalues would creep along it.
-    """
-    floor = _FLATTEST * max(np.abs(np.diagonal(H)).max(), np.finfo(float).tiny)
-    shifted = H.copy()
-    shifted[np.arange(len(H)), np.arange(len(H))] -= floor
-    try:
-        np.linalg.cholesky(shifted)
-        return H
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(H)
-        values = np.maximum(np.abs(values), floor)
-        return (vectors * values) @ vectors.T
-
-
-def _search(problem, point, step, slope, value, alpha):
-    """Halve the step until the objective falls enough; None if it never does."""
-    along = problem.direction(step)
-    size = 1.0
-    for _ in range(_MAX_HALVINGS):
-        x = point.theta + size * step
-        log_odds = point.log_odds + size * along
-        trial = problem.point(x, log_odds)
-        trial_value = trial.value + _penalty(x, alpha)
-        if trial_value <= value + _ARMIJO * size * slope and trial_value < value:
-            return trial, trial_value
-        size *= 0.5
-    return None

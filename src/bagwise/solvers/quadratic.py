@@ -1,0 +1,100 @@
+"""A quadratic model of a smooth function that learns from steps, and its minimum with an L1 norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+# The least curvature that is believed, relative to the largest: columns may be constant or collinear.
+_FLATTEST = 1e-8
+# A model learns from steps along which the curvature is within this factor of what it expects.
+_MOST_UNLIKE = 1e4
+
+
+@dataclass(frozen=True)
+class QuadraticModel:
+    """Curvature of the smooth part, looked at in one point and learned from the steps since.
+
+    The last row and column of `H` are those of the free entry, the others those of `columns`; `inside` says
+    of every column whether it is one of these.
+    """
+
+    point: Any
+    columns: np.ndarray
+    inside: np.ndarray
+    H: np.ndarray
+    is_convex: bool
+
+    @classmethod
+    def at(cls, problem, point, columns: np.ndarray) -> QuadraticModel:
+        """Look at the curvature in a point."""
+        inside = np.zeros(len(point.theta) - 1, dtype=bool)
+        inside[columns] = True
+        H = problem.curvature_at(point, columns, rough=True)
+        return cls(point, columns, inside, H, _is_convex(H))
+
+    def after(self, step: np.ndarray, change: np.ndarray) -> QuadraticModel:
+        """Learn from a step and the change of the gradient along it (the update of BFGS): it stays convex."""
+        from bagwise._numba.coordinate import learn_curvature
+
+        entries = np.append(self.columns, len(step) - 1)
+        s, y = step[entries], change[entries]
+        expected = self.H @ s
+        ratio = (s @ y) / (s @ expected)
+        if not (self.is_convex and 1 / _MOST_UNLIKE < ratio < _MOST_UNLIKE):
+            return self
+        H = self.H.copy()
+        learn_curvature(H, y, s @ y, expected, s @ expected)
+        return replace(self, H=H)
+
+    def minimum(self, point, wanted: np.ndarray, alpha: float, tol: float) -> np.ndarray:
+        """Minimise the model around a point plus alpha times the L1 norm, by coordinate descent.
+
+        Where the model is convex, all its columns take part, else those wanted alone.
+        """
+        from bagwise._numba.coordinate import descend
+
+        columns, H = self._convex_part(wanted)
+        x = point.theta.copy()
+        entries = np.append(columns, len(x) - 1)
+        penalty = np.append(np.full(len(columns), alpha), 0.0)
+        b = x[entries]
+        descend(H, H @ b - point.gradient[entries], b, penalty, tol, 1000)
+        x[entries] = b
+        return x
+
+    def _convex_part(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.is_convex:
+            return self.columns, self.H
+        entries = np.append(np.searchsorted(self.columns, wanted), len(self.columns))
+        return wanted, _made_convex(self.H[np.ix_(entries, entries)])
+
+
+def _flattest(H: np.ndarray) -> float:
+    return _FLATTEST * max(np.abs(np.diagonal(H)).max(), np.finfo(float).tiny)
+
+
+def _is_convex(H: np.ndarray) -> bool:
+    """Whether H is safely positive definite."""
+    shifted = H.copy()
+    shifted[np.arange(len(H)), np.arange(len(H))] -= _flattest(H)
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _made_convex(H: np.ndarray) -> np.ndarray:
+    """Give H itself where it is positive definite, else with its eigenvalues made positive.
+
+    Turning negative curvature around keeps the scale of the step and leaves a saddle, where a shift of
+    all eigenvalues would creep along it.
+    """
+    if _is_convex(H):
+        return H
+    values, vectors = np.linalg.eigh(H)
+    values = np.maximum(np.abs(values), _flattest(H))
+    return (vectors * values) @ vectors.T
