@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, _fit_context, clone
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, column_or_1d, gen_batches
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -43,6 +43,8 @@ RULE_CONSTRAINT = [StrOptions(set(RULES)), Rule]
 SCALE_CONSTRAINT = [StrOptions({"standard", "minmax"}), HasMethods(["fit", "transform"]), None]
 
 _FLOATS = (np.float64, np.float32)
+# Numbers that a scaler looks at together.
+_SCALED_AT_A_TIME = 2_000_000
 
 
 def read_bags(
@@ -271,9 +273,15 @@ def fit_scaler(scale, bags: Bags, weight: np.ndarray | None = None):
         }[scale, sparse]()
     else:
         scaler = clone(scale)
+    how = {}
     if weight is not None and (weight != weight[0]).any() and has_fit_parameter(scaler, "sample_weight"):
-        return scaler.fit(bags.instances, sample_weight=np.repeat(weight, bags.sizes))
-    return scaler.fit(bags.instances)
+        how["sample_weight"] = np.repeat(weight, bags.sizes)
+    if sparse or not isinstance(scale, str):
+        return scaler.fit(bags.instances, **how)
+    # A fit of all at once would need a copy of all.
+    for rows in gen_batches(bags.n_instances, max(1, _SCALED_AT_A_TIME // bags.n_features)):
+        scaler.partial_fit(bags.instances[rows], **{name: values[rows] for name, values in how.items()})
+    return scaler
 
 
 def affine_map(scaler) -> tuple[np.ndarray | float, np.ndarray | float] | None:

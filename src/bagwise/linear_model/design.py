@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,15 +58,15 @@ class Design:
         if is_scaled:
             self.factor, self.shift = np.ones(n_features), np.zeros(n_features)
         if not self.is_sparse and X.nbytes <= _COPY_BYTES:
-            X = np.array(X, order="F")
-            if not is_scaled:
-                X *= self.factor
+            X = np.asarray(X, order="F")
+            if (self.factor != 1).any() or self.shift.any():
+                X = X * self.factor
                 X += self.shift
             self.factor, self.shift = np.ones(n_features), np.zeros(n_features)
         self.X = X
         self.offsets = offsets
         self.fit_intercept = fit_intercept
-        self._by_column = X.tocsc() if self.is_sparse else None
+        self._by_column: Any = X.tocsc() if self.is_sparse else None
         self.blocks = self._cut()
 
     def _cut(self) -> list[Block]:
@@ -75,8 +75,8 @@ class Design:
         if self.is_sparse or self.X.flags.f_contiguous:
             bounds = np.array([0, n_bags])
         else:
-            rows = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
-            targets = np.arange(0, self.offsets[-1], rows)
+            height = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
+            targets = np.arange(0, self.offsets[-1], height)
             bounds = np.unique(np.append(np.searchsorted(self.offsets, targets), n_bags))
         blocks = []
         for first, last in pairwise(bounds):
@@ -99,7 +99,10 @@ class Design:
             return self
         X = self._by_column[:, columns].tocsr() if self.is_sparse else self.X[:, columns]
         scaling = {"factor": self.factor[columns], "shift": self.shift[columns]}
-        return Design(X, self.offsets, **scaling, fit_intercept=self.fit_intercept)
+        narrow = Design(X, self.offsets, **scaling, fit_intercept=self.fit_intercept)
+        if not self.is_sparse:
+            narrow.fits_single = self.fits_single
+        return narrow
 
     def to_original(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients and intercept for the features as they came."""
@@ -152,7 +155,7 @@ class Design:
         if self.is_sparse:
             moments = self._sparse_moments(diagonal, factor, columns)
         else:
-            dtype = np.float32 if rough and self._fits_single else np.float64
+            dtype = np.float32 if rough and self.fits_single else np.float64
             cut = _NEGLIGIBLE * np.abs(diagonal).max(initial=0.0) if rough else 0.0
             moments = np.zeros((len(columns) + 1, len(columns) + 1))
             for _, rows, X, offsets in self.blocks:
@@ -161,7 +164,7 @@ class Design:
         return self._scaled(moments, columns)
 
     @cached_property
-    def _fits_single(self) -> bool:
+    def fits_single(self) -> bool:
         """Whether single precision holds all squares of columns."""
         largest = np.max([np.abs(block.X).max(axis=0) for block in self.blocks], axis=0, initial=0.0)
         return bool(((largest == 0) | ((largest > _SMALLEST) & (largest < _LARGEST))).all())
@@ -169,6 +172,9 @@ class Design:
     def _scaled(self, raw: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Apply the scaling x * factor + shift to moments of (x, 1), instead of to the data."""
         factor, shift = self.factor[columns], self.shift[columns]
+        if not shift.any():
+            by = np.append(factor, 1.0)
+            return raw if (by == 1).all() else raw * by * by[:, None]
         total, last = raw[-1, -1], raw[:-1, -1] * factor
         scaled = raw.copy()
         scaled[:-1, :-1] *= np.outer(factor, factor)

@@ -101,8 +101,9 @@ def minimize_l1(
         else:
             wanted = _working_set(point.theta, violation, tol)
             if lens is None or not lens.inside[wanted].all():
-                lens, model = _Lens(problem, _with_likely(point, wanted, _IN_SIGHT * alpha)), None
-            run = _Run(lens.problem, lens.narrow(point), model, alpha, tol, history)
+                columns = _with_likely(point, wanted, _IN_SIGHT * alpha)
+                lens, model = _Lens(problem, columns, is_convex=lens is None or lens.is_convex), None
+            run = _Run(lens, point, model, alpha, tol, history)
             try:
                 ended = run.go(max_iter, on_iteration)
             except KeyboardInterrupt:
@@ -120,10 +121,11 @@ def minimize_l1(
 
 
 class _Lens:
-    """Some columns of a problem, as a problem of its own."""
+    """Some columns of a problem, as a problem of its own; `is_convex` until the opposite is seen."""
 
-    def __init__(self, problem, columns: np.ndarray):
+    def __init__(self, problem, columns: np.ndarray, *, is_convex: bool):
         self._whole = problem
+        self.is_convex = is_convex
         self.problem = problem.narrowed(columns)
         n_columns = problem.n_features
         self.inside = np.ones(n_columns, dtype=bool)
@@ -142,9 +144,10 @@ class _Lens:
 class _Run:
     """Proximal Newton steps on the columns of one problem; its state can be read at any time."""
 
-    def __init__(self, problem, point, model: QuadraticModel | None, alpha, tol, history: list[float]):
-        self.problem = problem
-        self.point = point
+    def __init__(self, lens: _Lens, point, model: QuadraticModel | None, alpha, tol, history: list[float]):
+        self.lens = lens
+        self.problem = lens.problem
+        self.point = lens.narrow(point)
         self.model = model
         self.alpha = alpha
         self.tol = tol
@@ -168,7 +171,7 @@ class _Run:
                 return Status.CONVERGED if exhausted else Status.STALLED
             violation = kkt_violation(self.point.gradient, self.point.theta, self.alpha)
             # The first step changes the set of features, and says little.
-            if size < 1 or (self.n_iter and self._creeps(violation.max(), worst)):
+            if size < 1 or (self.n_iter and self._creeps(self.model, violation.max(), worst)):
                 self.model = None
             self.n_iter += 1
             if on_iteration is not None:
@@ -195,20 +198,25 @@ class _Run:
         """Look at the curvature in the columns wanted and those likely to be wanted next.
 
         Once a good model has lacked a column, a `generous` one has them all, if these are not many more.
+        Where the function is not convex in so many columns, they are of no use.
         """
-        columns = _with_likely(self.point, wanted, _LIKELY * self.alpha)
-        n_columns = len(self.point.theta) - 1
-        if generous and 2 * len(columns) > n_columns:
-            columns = np.arange(n_columns)
-        return QuadraticModel.at(self.problem, self.point, columns)
+        columns = wanted
+        if self.lens.is_convex:
+            columns = _with_likely(self.point, wanted, _LIKELY * self.alpha)
+            n_columns = len(self.point.theta) - 1
+            if generous and 2 * len(columns) > n_columns:
+                columns = np.arange(n_columns)
+        model = QuadraticModel.at(self.problem, self.point, columns)
+        self.lens.is_convex &= model.is_convex
+        return model
 
-    def _creeps(self, now: float, before: float) -> bool:
+    def _creeps(self, model, now: float, before: float) -> bool:
         """Whether steps at this pace would cost more than a new model."""
         if now <= self.tol:
             return False
         if now >= before:
             return True
-        price = 1 + len(self.model.columns) ** 2 / (_PER_LOOK * len(self.point.theta))
+        price = 1 + len(model.columns) ** 2 / (_PER_LOOK * len(self.point.theta))
         return bool(np.log(self.tol / now) / np.log(now / before) > 1 + price)
 
     def _search(self, step: np.ndarray, worst: float):
@@ -236,10 +244,11 @@ class _Run:
 def kkt_violation(gradient: np.ndarray, x: np.ndarray, alpha: float) -> np.ndarray:
     """How far each entry is from optimal: the distance of zero from the subdifferential."""
     smooth, coef = gradient[:-1], x[:-1]
-    violation = np.maximum(np.abs(smooth) - alpha, 0.0)
-    moved = coef != 0
+    violation = np.abs(gradient)
+    violation[:-1] = np.maximum(violation[:-1] - alpha, 0.0)
+    moved = np.flatnonzero(coef)
     violation[moved] = np.abs(smooth[moved] + alpha * np.sign(coef[moved]))
-    return np.append(violation, abs(gradient[-1]))
+    return violation
 
 
 def _penalty(x: np.ndarray, alpha: float) -> float:
@@ -255,7 +264,7 @@ def _working_set(x: np.ndarray, violation: np.ndarray, tol: float) -> np.ndarray
 
 
 def _with_likely(point, wanted: np.ndarray, threshold: float) -> np.ndarray:
-    """The columns wanted, and those with a gradient above a threshold, not many more than of the others."""
+    """The columns wanted, and those with a gradient above a threshold, no more than of the others."""
     inside = np.zeros(len(point.theta) - 1, dtype=bool)
     inside[wanted] = True
     size = np.abs(point.gradient[:-1])

@@ -17,12 +17,13 @@ _MOST_UNLIKE = 1e4
 class QuadraticModel:
     """Curvature of the smooth part, looked at in one point and learned from the steps since.
 
-    The last row and column of `H` are those of the free entry, the others those of `columns`; `inside` says
-    of every column whether it is one of these.
+    `H` is the curvature in `entries`: those of `columns`, and the last, which is free. `inside` says of every
+    column whether it is one of these.
     """
 
     point: Any
     columns: np.ndarray
+    entries: np.ndarray
     inside: np.ndarray
     H: np.ndarray
     is_convex: bool
@@ -33,14 +34,13 @@ class QuadraticModel:
         inside = np.zeros(len(point.theta) - 1, dtype=bool)
         inside[columns] = True
         H = problem.curvature_at(point, columns, rough=True)
-        return cls(point, columns, inside, H, _is_convex(H))
+        return cls(point, columns, np.append(columns, len(inside)), inside, H, _is_convex(H))
 
     def after(self, step: np.ndarray, change: np.ndarray) -> QuadraticModel:
         """Learn from a step and the change of the gradient along it (the update of BFGS): it stays convex."""
         from bagwise._numba.coordinate import learn_curvature
 
-        entries = np.append(self.columns, len(step) - 1)
-        s, y = step[entries], change[entries]
+        s, y = step[self.entries], change[self.entries]
         expected = self.H @ s
         ratio = (s @ y) / (s @ expected)
         if not (self.is_convex and 1 / _MOST_UNLIKE < ratio < _MOST_UNLIKE):
@@ -56,10 +56,10 @@ class QuadraticModel:
         """
         from bagwise._numba.coordinate import descend
 
-        columns, H = self._convex_part(wanted)
+        entries, H = self._convex_part(wanted)
         x = point.theta.copy()
-        entries = np.append(columns, len(x) - 1)
-        penalty = np.append(np.full(len(columns), alpha), 0.0)
+        penalty = np.full(len(entries), alpha)
+        penalty[-1] = 0.0
         b = x[entries]
         descend(H, H @ b - point.gradient[entries], b, penalty, tol, 1000)
         x[entries] = b
@@ -67,9 +67,9 @@ class QuadraticModel:
 
     def _convex_part(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.is_convex:
-            return self.columns, self.H
-        entries = np.append(np.searchsorted(self.columns, wanted), len(self.columns))
-        return wanted, _made_convex(self.H[np.ix_(entries, entries)])
+            return self.entries, self.H
+        chosen = np.append(np.searchsorted(self.columns, wanted), len(self.columns))
+        return self.entries[chosen], _made_convex(self.H[np.ix_(chosen, chosen)])
 
 
 def _flattest(H: np.ndarray) -> float:
