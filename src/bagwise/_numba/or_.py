@@ -13,7 +13,7 @@ import numpy as np
 
 from bagwise._numba.bag import BLOCK, fill_bag, largest_size, sum_except
 from bagwise._numba.compiling import kernel
-from bagwise._numba.scalar import FAINT, add_compensated, log1mexp, softplus
+from bagwise._numba.scalar import FAINT, LOG_2, add_compensated, log1mexp, softplus
 
 
 @kernel
@@ -120,13 +120,20 @@ def or_gradient(log_odds, odds, offsets, y, sign, average):
             total = largest + rest
         count = float(stop - start) if average else 1.0
         total /= count
-        s = total * math.exp(shift)
-        if (y[i] == 1) == (sign > 0.0):
+        if (y[i] == 1) != (sign > 0.0):
+            factor = -math.exp(shift) if shift < 0.0 else -1.0
+            log_likelihood[i] = factor * total
+        elif shift < 0.0:
             log_likelihood[i] = log_any(total, shift)
-            factor = math.exp(-s) / scaled_any(total, shift)
+            factor = math.exp(-total * math.exp(shift)) / scaled_any(total, shift)
+        elif total < LOG_2:
+            minus_any = math.expm1(-total)
+            log_likelihood[i] = math.log(-minus_any)
+            factor = -(1.0 + minus_any) / minus_any
         else:
-            log_likelihood[i] = -s
-            factor = -math.exp(shift)
+            none = math.exp(-total)
+            log_likelihood[i] = math.log1p(-none)
+            factor = none / (1.0 - none)
         factor *= sign / count
         if top < FAINT:
             for j in range(start, stop):
