@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import check_grad
 
 from bagwise import EMDD, Bags, DiverseDensity, Max, Mean, Or, make_mixture_bags
-from bagwise.density.problem import DensityProblem
+from bagwise.density.problem import DensityProblem, NearestProblem
 
 
 def make_problem(rule, rng, on_target=False):
@@ -39,6 +39,22 @@ def test_value_is_the_noisy_or_likelihood():
         none = np.prod(1 - p[problem.offsets[i] : problem.offsets[i + 1]])
         expected -= problem.weight[i] * np.log(1 - none if problem.y[i] == 1 else none)
     assert problem.value_and_gradient(theta)[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_bags_of_one_instance_have_the_same_value_in_one_pass():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(6, 3)), np.array([1, 0, 0, 1, 0, 1], dtype=np.int8), rng.random(6)
+    weight /= weight.sum()
+    X[1] = X[0]  # a negative instance on the target, where q is the floor
+    nearest = NearestProblem(X, y, weight)
+    for rule in (Or(), Max(), Mean()):
+        problem = DensityProblem(X, np.arange(7), y, weight, rule)
+        for target in (X[0], rng.normal(size=3), 30 * rng.normal(size=3)):
+            theta = np.concatenate([target, rng.normal(size=3)])
+            value, gradient = problem.value_and_gradient(theta)
+            found, found_gradient = nearest.value_and_gradient(theta)
+            assert found == pytest.approx(value, rel=1e-12)
+            np.testing.assert_allclose(found_gradient, gradient, rtol=1e-9, atol=1e-12)
 
 
 def test_an_instance_on_the_target_has_a_finite_value_and_gradient():

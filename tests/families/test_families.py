@@ -19,6 +19,7 @@ from bagwise.families import (
     make_family,
 )
 from bagwise.families.gaussian import GaussianParams
+from bagwise.families.prior import GaussianPrior
 
 NUMBERS = [Gaussian, GaussianDiag, GaussianSpherical]
 ALL = [*NUMBERS, Bernoulli, Categorical, Markov]
@@ -300,3 +301,24 @@ def test_constant_and_redundant_features_leave_no_singular_covariance(cls):
         params = family.mstep(family.statistics(X, weight, None, prior), 30.0, prior)
         assert np.isfinite(family.log_density(X, params)).all()
         assert np.isfinite(family.log_prior(params, prior))
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 600])
+def test_full_gaussians_are_the_same_whatever_the_number_of_rows_that_go_through_at_once(n):
+    rng = np.random.default_rng(n)
+    X, weight = 1e3 + rng.normal(size=(n, 3)), rng.random(n)
+    factors = rng.normal(size=(2, 3, 3))
+    prior = GaussianPrior(np.full(3, 1e3), 0.01, 5.0, np.eye(3))
+    positive, negative = (
+        GaussianParams(1e3 + rng.normal(size=3), factor @ factor.T + np.eye(3)) for factor in factors
+    )
+    family = Gaussian()
+    U = X - prior.mean
+    sums = family.statistics(X, weight, None, prior)
+    np.testing.assert_allclose(sums, np.vstack([weight @ U, (weight * U.T) @ U]), rtol=1e-12, atol=1e-12)
+    assert (sums[1:] == sums[1:].T).all()
+    log_odds = family.log_odds(X, positive, negative)
+    assert log_odds.shape == (n,)
+    if n:
+        expected = multivariate_normal(*positive).logpdf(X) - multivariate_normal(*negative).logpdf(X)
+        np.testing.assert_allclose(log_odds, expected, rtol=1e-10, atol=1e-11)

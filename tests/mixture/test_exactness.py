@@ -10,6 +10,7 @@ from bagwise import Bags, MIMixture, Sequences, make_mixture_bags
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.families import FraleyRaftery, GaussianDiag, make_family
 from bagwise.families.make import FAMILIES
+from bagwise.mixture.build import build_model
 from bagwise.mixture.model import BagMixture, MixtureParams
 from bagwise.mixture.start import Pool
 from bagwise.rules import Mean, Or
@@ -270,10 +271,29 @@ def test_an_iteration_touches_only_instances_of_positive_bags():
 def test_instances_in_many_blocks_are_instances_in_one(monkeypatch):
     data = make_mixture_bags(200, random_state=0)
     whole = MIMixture(n_init=2, random_state=0).fit(data.bags, data.y)
-    monkeypatch.setattr("bagwise.mixture.model.BLOCK", 50)
+    monkeypatch.setattr("bagwise.mixture.model.BLOCK_INSTANCES", 50)
     cut = MIMixture(n_init=2, random_state=0).fit(data.bags, data.y)
     np.testing.assert_allclose(cut.objectives_, whole.objectives_, rtol=1e-11)
     np.testing.assert_allclose(cut.predict_proba(data.bags), whole.predict_proba(data.bags), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("rule", "labels"), [(Or(), [1]), (Mean(), [0, 1])])
+def test_classes_that_are_drawn_alike_start_the_better_way_round(rule, labels):
+    data = make_mixture_bags(20, size=4, random_state=0)
+    bags = data.bags[np.isin(data.y, labels)]
+    y = data.y[np.isin(data.y, labels)].astype(np.int8)
+    weight, turns = np.ones(len(y)), 0
+    model = build_model(GaussianDiag(), "default", rule, (1, 1), bags, y, weight)
+    blocks = model.blocks(bags.instances, bags.offsets, y, weight)
+    for seed in range(10):
+        drawn = [pool.draw(rng) for rng in [np.random.RandomState(seed)] for pool in model.pools]
+        first = model.family.mstep(drawn[0] * model.pools[0].weight, model.pools[0].weight, model.prior)
+        start = model.init(blocks, np.random.RandomState(seed))
+        turned = start._replace(components=start.components[::-1])
+        here, there = (sum(model.estep(b, p).log_likelihood for b in blocks) for p in (start, turned))
+        assert here >= there
+        turns += not np.array_equal(first.mean, start.components[0].mean)
+    assert 0 < turns < 10  # some are drawn the right way round, some are not
 
 
 def test_the_per_feature_prior_and_a_free_mean_reach_the_components():

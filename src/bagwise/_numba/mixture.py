@@ -1,7 +1,7 @@
 """Kernels of mixtures: quadratic forms and moments of rows, and the mixture's share of the likelihood.
 
 `X` is (n, d) float64, complete; vectors over features are (d,), over instances (n,). Each kernel reads
-its arrays once: O(n d) or O(n).
+its arrays once and makes nothing as large as them: O(n d), O(n d^2) for full covariances, or O(n).
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from bagwise._numba.compiling import kernel
 # The product of this many factors between 1 and 2 does not overflow, and its logarithm is one
 # logarithm instead of as many.
 _BLOCK = 64
+
+# Rows that go through a matrix product at a time: they and their products stay in the fastest cache, and
+# no memory is asked of the system, which two threads could only get one after the other.
+_ROWS = 256
 
 
 @kernel(reorder=True)
@@ -46,6 +50,54 @@ def diagonal_moments(X, weight, origin):
     sums[0] = total
     sums[1] = first
     sums[2] = second
+    return sums
+
+
+@kernel(reorder=True)
+def whitened_odds(X, center, whiteners, shift, constant):
+    """Give constant + (|z-|^2 - |z+ - shift|^2) / 2, (z-, z+) = (x - center) @ whiteners, for every row x.
+
+    `whiteners` is (d, 2 d): one product serves both classes.
+    """
+    d = X.shape[1]
+    out = np.empty(X.shape[0])
+    U, Z = np.empty((_ROWS, d)), np.empty((_ROWS, 2 * d))
+    for begin in range(0, X.shape[0], _ROWS):
+        size = min(_ROWS, X.shape[0] - begin)
+        for i in range(size):
+            for j in range(d):
+                U[i, j] = X[begin + i, j] - center[j]
+        np.dot(U[:size], whiteners, Z[:size])
+        for i in range(size):
+            total = 0.0
+            for j in range(d):
+                total += Z[i, j] * Z[i, j]
+            for j in range(d):
+                z = Z[i, d + j] - shift[j]
+                total -= z * z
+            out[begin + i] = constant + 0.5 * total
+    return out
+
+
+@kernel(reorder=True)
+def second_moments(X, weight, origin):
+    """Sums over rows of weight u, as the first row, and of weight u u', u = x - origin: shape (d + 1, d)."""
+    d = X.shape[1]
+    sums, part = np.zeros((d + 1, d)), np.empty((d + 1, d))
+    U, weighted = np.ones((_ROWS, d + 1)), np.empty((_ROWS, d))
+    for begin in range(0, X.shape[0], _ROWS):
+        size = min(_ROWS, X.shape[0] - begin)
+        for i in range(size):
+            w = weight[begin + i]
+            for j in range(d):
+                u = X[begin + i, j] - origin[j]
+                U[i, 1 + j] = u
+                weighted[i, j] = w * u
+        np.dot(U[:size].T, weighted[:size], part)
+        sums += part
+    for i in range(d):  # a product of two matrices is symmetric but for rounding
+        for j in range(i):
+            sums[1 + i, j] = sums[1 + j, i] = 0.5 * (sums[1 + i, j] + sums[1 + j, i])
     return sums
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from bagwise.density.diverse_density import DiverseDensity
-from bagwise.density.problem import DensityProblem, distance
-from bagwise.rules import Max, Or, Rule
+from bagwise.density.problem import DensityProblem, NearestProblem, distance, halves
+from bagwise.rules import Max, Rule
 from bagwise.solvers.result import SolverResult, Status
 from bagwise.solvers.smooth import minimize_smooth
 
@@ -98,16 +98,9 @@ class EMDD(DiverseDensity):
         return replace(run, value=value * total, history=tuple(v * total for v in history))
 
 
-def _one_a_bag(problem: DensityProblem, theta: np.ndarray) -> DensityProblem:
+def _one_a_bag(problem: DensityProblem, theta: np.ndarray) -> NearestProblem:
     """Keep the nearest instance of every bag, the first of equals."""
-    target, scale = np.split(theta, 2)
-    q = distance(problem.X, target, scale)
+    q = distance(problem.X, *halves(theta))
     bag = np.repeat(np.arange(len(problem.y)), np.diff(problem.offsets))
     nearest = np.lexsort((q, bag))[problem.offsets[:-1]]
-    return DensityProblem(
-        problem.X[nearest],
-        np.arange(len(problem.y) + 1),
-        problem.y,
-        problem.weight * problem.total,
-        Or(),  # of one instance: its label is the bag's
-    )
+    return NearestProblem(problem.X[nearest], problem.y, problem.weight)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bagwise.families.base import frozen
+
 # An instance on the target itself is positive with probability 1 - exp(-FLOOR), not 1: else a negative
 # bag that holds one would be impossible, and the gradient of a positive one undefined.
 FLOOR = 1e-9
@@ -31,7 +33,7 @@ class DensityProblem:
     """
 
     def __init__(self, X, offsets, y, weight, rule):
-        self.X = X
+        (self.X,) = frozen(X)
         self.offsets = offsets
         self.y = y
         self.total = float(weight.sum())
@@ -41,21 +43,50 @@ class DensityProblem:
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and its gradient, both per unit of weight."""
-        target, scale = np.split(theta, 2)
-        U = self.X - target
-        squares = np.square(U)
-        q = squares @ np.square(scale) + FLOOR
-        log_likelihood, by_log_odds = self.rule.gradient(log_odds(q), self.offsets, self.y)
+        from bagwise._numba.mixture import diagonal_moments
+
+        target, scale = halves(theta)
+        q = distance(self.X, target, scale)
+        negative = -np.expm1(-q)
+        log_likelihood, by_log_odds = self.rule.gradient(-q - np.log(negative), self.offsets, self.y)
         # d eta / dq = -1 / (1 - exp(-q)); its largest values meet the smallest of the rule's gradient.
-        by_q = -self.each * by_log_odds / np.expm1(-q)
-        by_target = -2 * scale**2 * (by_q @ U)
-        by_scale = 2 * scale * (by_q @ squares)
-        return float(-self.weight @ log_likelihood), np.concatenate([by_target, by_scale])
+        by_q = self.each * by_log_odds / negative
+        _, first, second = diagonal_moments(*frozen(self.X, by_q, target))
+        gradient = np.concatenate([-2 * scale**2 * first, 2 * scale * second])
+        return float(-self.weight @ log_likelihood), gradient
+
+
+class NearestProblem:
+    """The same of bags that each have one instance: `DensityProblem` with any rule, in one pass.
+
+    Parameters
+    ----------
+    X, y, weight : arrays
+        An instance a bag, labels 1 or 0, and weights, which add up to 1.
+    """
+
+    def __init__(self, X, y, weight):
+        self.X, self.weight = frozen(X, weight)
+        self.y = y
+
+    def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Objective and its gradient."""
+        from bagwise._numba.density import single_density
+
+        return single_density(self.X, self.y, self.weight, *frozen(*halves(theta)), FLOOR)
+
+
+def halves(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Target and scales of the one vector that solvers see."""
+    middle = len(theta) // 2
+    return theta[:middle], theta[middle:]
 
 
 def distance(X, target, scale) -> np.ndarray:
     """Give q of every instance, never quite zero."""
-    return np.square(X - target) @ np.square(scale) + FLOOR
+    from bagwise._numba.mixture import diagonal_form
+
+    return diagonal_form(*frozen(X, target, np.zeros(len(scale)), np.square(scale)), FLOOR)
 
 
 def log_odds(q: np.ndarray) -> np.ndarray:

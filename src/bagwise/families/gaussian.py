@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bagwise.families.base import Family
+from bagwise.families.base import Family, frozen
 from bagwise.families.prior import GaussianPrior, matrix_prior
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -63,12 +63,25 @@ class Gaussian(Family):
             out[rows] = -0.5 * (distance + seen[rows].sum(axis=1) * _LOG_2PI) - half_log_det[which]
         return out
 
+    def log_odds(self, X, positive, negative) -> np.ndarray:
+        """Difference of two log densities, in one pass over complete instances."""
+        from bagwise._numba.mixture import whitened_odds
+
+        (whiten, half_log_det), (other, other_half) = map(
+            _whitener, (positive.covariance, negative.covariance)
+        )
+        shift = whiten @ (positive.mean - negative.mean)
+        both = np.hstack([other.T, whiten.T])
+        return whitened_odds(*frozen(X, negative.mean, both, shift), other_half - half_log_det)
+
     def statistics(self, X, weight, params, prior) -> np.ndarray:
         """Sums of w u and of w u u', u = x - m, the former as the first row: (n_features + 1, n_features)."""
-        seen = ~np.isnan(X)
-        if seen.all():
-            return _second_moments(X - prior.mean, weight)
-        sums = np.zeros((X.shape[1] + 1, X.shape[1]))
+        from bagwise._numba.mixture import second_moments
+
+        sums = second_moments(*frozen(X, weight, prior.mean))
+        if not np.isnan(sums).any():  # as they are if any instance has a NaN
+            return sums
+        sums, seen, origin = np.zeros_like(sums), ~np.isnan(X), np.zeros(X.shape[1])
         for rows in _slices(len(X)):
             # What is missing is Gaussian given the rest: its mean is linear, its covariance constant, and
             # Sigma - Sigma P Sigma, with P the precision of what is seen, is 0 where nothing is missing.
@@ -76,7 +89,7 @@ class Gaussian(Family):
             U = np.where(seen[rows], X[rows] - params.mean, 0.0)
             expected = params.mean + _by_pattern(U, precision, which) @ params.covariance
             filled = np.where(seen[rows], X[rows], expected) - prior.mean
-            sums += _second_moments(filled, weight[rows])
+            sums += second_moments(*frozen(filled, weight[rows], origin))
             of_pattern = np.bincount(which, weight[rows], minlength=len(precision))
             total = np.tensordot(of_pattern, precision, axes=1)
             left = params.covariance @ total @ params.covariance
@@ -188,15 +201,6 @@ def _whitener(covariance) -> tuple[np.ndarray, float]:
     # A small inverse and one product are quicker for many rows than solving for each; that a triangular
     # solver would do half the work does not matter at this size.
     return np.linalg.inv(factor), float(np.log(np.diag(factor)).sum())
-
-
-def _second_moments(U, weight) -> np.ndarray:
-    root = np.sqrt(weight)
-    U = U * root[:, None]
-    sums = np.empty((U.shape[1] + 1, U.shape[1]))
-    sums[0] = root @ U
-    sums[1:] = U.T @ U  # numpy sees that this is symmetric and does half of the work
-    return sums
 
 
 def _about_mode(sums, weight, prior):

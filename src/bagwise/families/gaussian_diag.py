@@ -77,9 +77,10 @@ class GaussianDiag(Family):
         """Sums of w, w u and w u^2 for every feature, with u = x - m: shape (3, n_features)."""
         from bagwise._numba.mixture import diagonal_moments
 
+        sums = diagonal_moments(*frozen(X, weight, prior.mean))
+        if not np.isnan(sums).any():  # as they are if any instance has a NaN
+            return sums
         seen = ~np.isnan(X)
-        if seen.all():
-            return diagonal_moments(*frozen(X, weight, prior.mean))
         U = np.where(seen, X - prior.mean, 0.0)
         return np.stack([weight @ seen, weight @ U, weight @ np.square(U)])
 

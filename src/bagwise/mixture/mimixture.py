@@ -20,7 +20,10 @@ from bagwise.mixture.naming import name_components
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
 from bagwise.solvers.em import run_em
-from bagwise.solvers.result import record_result
+from bagwise.solvers.result import best_of, record_result
+
+# Rules in a row that may be worse than the best before the search for a better one ends.
+_PATIENCE = 2
 
 
 class MIMixture(WaistClassifier):
@@ -52,8 +55,9 @@ class MIMixture(WaistClassifier):
         only those of negative bags, so that instances of positive bags count as unlabelled (MM).
         "none": no labels while fitting; afterwards components are given to classes such that the
         instances of negative bags are most probable (MMU).
-    rule : {"or", "mean"} or Rule, default="or"
-        How instance labels make the label of a bag; any rule with latent labels.
+    rule : {"or", "mean", "count_table", "count_logistic", "threshold"} or Rule, default="or"
+        How instance labels make the label of a bag; any rule with latent labels. What it leaves open is
+        learned.
     n_components : int or (int, int), default=1
         Components of the positive and of the negative class.
     prior : "default", "per_feature" or object, default="default"
@@ -102,7 +106,8 @@ class MIMixture(WaistClassifier):
     missing, over those of positive bags only, since those of negative bags are summed up once.
 
     The paper is silent on starts; here a start draws its components around random instances (of positive
-    bags for the positive class). With ``supervision="bags"`` and bags of one instance the first M step is
+    bags for the positive class); without negative bags both classes are drawn alike, and exchanged if that
+    makes the labels more probable. With ``supervision="bags"`` and bags of one instance the first M step is
     the supervised posterior mode.
 
     References
@@ -211,24 +216,32 @@ class MIMixture(WaistClassifier):
         }[self.supervision].astype(np.int8)
         family = make_family(self.family)
         n_components = read_n_components(self.n_components)
-        rule = rule.start(bags.offsets, y)
-        model = build_model(family, self.prior, rule, n_components, bags, used, weight)
         reporter = Reporter(type(self).__name__, self.verbose)
-        results = run_em(
-            model,
-            model.blocks(bags.instances, bags.offsets, used, weight),
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=check_random_state(self.random_state),
-            n_jobs=self.n_jobs,
-            on_iteration=reporter.iteration,
-            on_start=reporter.start,
-        )
-        best = record_result(self, results)
+        rng = check_random_state(self.random_state)
+        tried: list = []
+        for chosen in rule.alternatives(bags.offsets, y):
+            model = build_model(family, self.prior, chosen, n_components, bags, used, weight)
+            results = run_em(
+                model,
+                model.blocks(bags.instances, bags.offsets, used, weight),
+                n_init=self.n_init,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                rng=rng,
+                n_jobs=self.n_jobs,
+                on_iteration=reporter.iteration,
+                on_start=reporter.start,
+            )
+            tried.append(results)
+            # Rules are in order, such as thresholds: when some have been worse than the best, so are the
+            # rest.
+            if _place_of_best(tried) < len(tried) - _PATIENCE:
+                break
+        best = record_result(self, tried[_place_of_best(tried)])
         self.family_, self.prior_ = model.family, model.prior
         params = best.x
-        self.log_likelihood_ = -best.value - self.family_.log_prior_all(params.components, self.prior_)
+        log_prior = self.family_.log_prior_all(params.components, self.prior_) + params.rule.log_prior()
+        self.log_likelihood_ = -best.value - log_prior
         if self.supervision == "none":
             params = name_components(self.family_, params, bags[y == 0], weight[y == 0])
         self._keep(params)
@@ -370,3 +383,7 @@ class MIMixture(WaistClassifier):
     def aic(self, X) -> float:
         """Akaike's information criterion of the instances' density, lower is better: see `bic`."""
         return float(2 * self._count_parameters() - 2 * self.score_samples(X).sum())
+
+
+def _place_of_best(tried: list) -> int:
+    return int(np.argmin([best_of(results).value for results in tried]))

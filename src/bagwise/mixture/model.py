@@ -13,8 +13,11 @@ from bagwise.families.base import frozen
 from bagwise.mixture.start import Pool
 from bagwise.rules import Rule
 
-# Instances of a block: its features and what is made of them stay in the processor's cache.
-BLOCK = 8192
+# A block has at most so many values and instances. It is read twice, the second time out of the
+# processor's last cache; kernels see to the nearer ones themselves. Smaller blocks would cost more calls,
+# and while one thread is between two calls the other cannot be.
+BLOCK_VALUES = 2**20
+BLOCK_INSTANCES = 2**16
 
 
 class MixtureParams(NamedTuple):
@@ -152,9 +155,10 @@ class BagMixture:
         kept = X if len(rows) == X.shape[0] else X.take(rows, axis=0)
         offsets = np.concatenate([[0], np.cumsum(sizes[~is_pure])])
         y, weight = y[~is_pure], weight[~is_pure]
+        most = _instances_of_a_block(X)
         start = 0
         while start < len(y):
-            stop = max(start + 1, int(np.searchsorted(offsets, offsets[start] + BLOCK, side="right")) - 1)
+            stop = max(start + 1, int(np.searchsorted(offsets, offsets[start] + most, side="right")) - 1)
             part = kept[offsets[start] : offsets[stop]]
             each = np.repeat(weight[start:stop], np.diff(offsets[start : stop + 1]))
             total = None
@@ -172,8 +176,9 @@ class BagMixture:
         rows = np.flatnonzero(np.repeat(is_pure, sizes))
         each = np.repeat(weight[is_pure], sizes[is_pure])
         sums: Any = 0.0
-        for begin in range(0, len(rows), BLOCK):
-            part = slice(begin, begin + BLOCK)
+        most = _instances_of_a_block(X)
+        for begin in range(0, len(rows), most):
+            part = slice(begin, begin + most)
             sums = sums + self.family.statistics(X.take(rows[part], axis=0), each[part], None, self.prior)
         # P(- | all negative) need not be 1, but it is the same whatever the instances look like.
         offsets = np.concatenate([[0], np.cumsum(sizes[is_pure])])
@@ -200,7 +205,25 @@ class BagMixture:
         components = self.family.mstep_all(
             [s * w for s, w in zip(sums, weights, strict=True)], np.array(weights), self.prior
         )
-        return MixtureParams(np.log([0.5, 0.5]), log_weights, components, n_positive, self.rule)
+        params = MixtureParams(np.log([0.5, 0.5]), log_weights, components, n_positive, self.rule)
+        return self._the_better_way_round(params, blocks)
+
+    def _the_better_way_round(self, params: MixtureParams, blocks) -> MixtureParams:
+        """Exchange the classes of a start if they were drawn alike and the labels of bags say so.
+
+        EM cannot do it later: where all bags are positive, a positive class that is rare to begin with is
+        held in every one of them.
+        """
+        is_alike = self.pools[0] is self.pools[1] and self.n_components[0] == self.n_components[1]
+        if not (is_alike and any(isinstance(block, Block) and (block.y >= 0).any() for block in blocks)):
+            return params
+        n = params.n_positive
+        turned = params._replace(components=[*params.components[n:], *params.components[:n]])
+
+        def log_likelihood(params) -> float:
+            return sum(self.estep(block, params).log_likelihood for block in blocks)
+
+        return max((params, turned), key=log_likelihood)
 
     def estep(self, block: Block | PureBlock, params: MixtureParams) -> Statistics:
         """Compute the statistics of a block."""
@@ -282,8 +305,9 @@ class BagMixture:
         return MixtureParams(log_rate, log_weights, components, params.n_positive, rule)
 
     def objective(self, statistics: Statistics, params: MixtureParams) -> float:
-        """Minus log-likelihood, minus log prior of the components."""
-        return -statistics.log_likelihood - self.family.log_prior_all(params.components, self.prior)
+        """Minus log-likelihood, minus log prior of the components and of the rule."""
+        log_prior = self.family.log_prior_all(params.components, self.prior) + params.rule.log_prior()
+        return -statistics.log_likelihood - log_prior
 
     def pack(self, params: MixtureParams) -> np.ndarray:
         """Log-rates and log-weights, which `unpack` normalises, and the components."""
@@ -303,6 +327,10 @@ class BagMixture:
             begin += size
         log_rate = vector[:2] - logsumexp(vector[:2])
         return MixtureParams(log_rate, log_weights, components, p, params.rule)
+
+
+def _instances_of_a_block(X) -> int:
+    return max(1, min(BLOCK_INSTANCES, BLOCK_VALUES // X.shape[1]))
 
 
 # ---------------------------------------------------------------------- densities of a mixture

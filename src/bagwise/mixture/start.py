@@ -56,7 +56,7 @@ class Pool:
 def pick_instance(X, weight, rng: np.random.RandomState) -> int:
     """Draw the number of an instance by weight, in a way that depends on no order: see `Pool`."""
     place = rng.random_sample()
-    order = np.argsort(_keys(X, rng), kind="stable")
+    order = np.argsort(_keys(X, rng))  # instances with equal keys are equal: which comes first is all one
     reached = np.cumsum(weight[order])
     return int(order[min(int(np.searchsorted(reached, place * reached[-1])), len(order) - 1)])
 

@@ -1,0 +1,76 @@
+"""What the experiments of Foulds and Smyth's table 1 have in common: data, features and folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bagwise import datasets
+from bagwise.bags import Bags
+
+# Below this variance a column of the image sets is near-constant: a few instances differ from all others.
+LEAST_VARIANCE = 0.1
+
+
+class Fold(NamedTuple):
+    """Prepared bags and labels, and which of them train and test."""
+
+    bags: Bags
+    y: np.ndarray
+    train: np.ndarray
+    test: np.ndarray
+
+
+@cache
+def fetched(dataset: str) -> tuple[Bags, np.ndarray]:
+    """Bags of a data set as floats, and their labels."""
+    data = getattr(datasets, f"fetch_{dataset}")()
+    return data.bags.with_instances(np.asarray(data.bags.instances, dtype=np.float64)), data.y
+
+
+def preparation(features: str) -> Any:
+    """Give the transformer that makes the features of that name: see `folds`."""
+    from sklearn.decomposition import PCA
+    from sklearn.feature_selection import VarianceThreshold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+
+    pca = PCA(10, svd_solver="covariance_eigh")  # the default may draw random numbers
+    steps = {
+        "raw": [FunctionTransformer()],
+        "varying": [VarianceThreshold()],
+        "spread": [VarianceThreshold(LEAST_VARIANCE)],
+        "standard": [StandardScaler()],
+        "range": [MinMaxScaler()],
+        "pca_train": [StandardScaler(), pca],
+        "pca_all": [StandardScaler(), pca],
+        "pca_plain": [pca],
+        "pca_range": [MinMaxScaler(), pca],
+        "pca_spread": [VarianceThreshold(LEAST_VARIANCE), StandardScaler(), pca],
+    }
+    return make_pipeline(*steps[features])
+
+
+def folds(dataset: str, features: str, repeat: int, n_folds: int, seed: int) -> Iterator[Fold]:
+    """Shuffle and stratify bags; features are learned from the training bags, "pca_all" from all bags.
+
+    "raw", "varying" (not constant), "spread" (of a variance of at least `LEAST_VARIANCE`), "standard" and
+    "range" (from 0 to 1) are columns of the data; ten principal components have names with "pca".
+    """
+    from sklearn.model_selection import StratifiedKFold
+
+    bags, y = fetched(dataset)
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed + repeat)
+    for train, test in splitter.split(np.zeros(len(y)), y):
+        learned_from = bags if features == "pca_all" else bags[train]
+        transformer = preparation(features).fit(learned_from.instances)
+        X = np.array(transformer.transform(bags.instances), order="C")
+        yield Fold(bags.with_instances(X), y, train, test)
+
+
+def family_of(features: str) -> str:
+    """Full covariances of principal components, diagonal ones of columns."""
+    return "gaussian" if features.startswith("pca") else "gaussian_diag"
