@@ -202,3 +202,13 @@ def test_what_does_not_fit_is_refused(change, message):
     problem = {"kernel": np.eye(3), "q": np.zeros(3), "lower": np.zeros(3), "upper": np.ones(3)}
     with pytest.raises(ValueError, match=message):
         solve_dual(**{**problem, **change})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_tolerance_beyond_rounding_ends_in_a_stall_and_not_in_a_loop(seed):
+    problem = random_problem(seed)
+    reached = solve_dual(**problem, tol=1e-10)
+    found = solve_dual(**problem, tol=1e-300)
+    assert found.status in (Status.CONVERGED, Status.STALLED)
+    assert found.value <= reached.value + 1e-12 * abs(reached.value)
+    assert len(found.history) < 200

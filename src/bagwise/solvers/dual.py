@@ -16,6 +16,9 @@ from bagwise.solvers.rows import DenseRows, RowCache, read_only
 _SMALL = 2048
 _SHARE = 3
 
+# Working sets without a decrease after which rounding is all that is left.
+_PATIENCE = 8
+
 # A Newton step in m free variables costs about as much as this times m^2 pair steps, and is tried that often.
 _POLISH = 0.01
 
@@ -136,8 +139,12 @@ def solve_dual(
             on_iteration(steps, value)
         multiplier, gap, violation = _optimality(u, gradient, lower, upper)
         linear = float(q @ u)
-        if gap <= tol * (abs(value - linear) + abs(linear)):
+        size = abs(value - linear) + abs(linear)
+        if gap <= tol * size:
             status = Status.CONVERGED
+            break
+        if len(history) > _PATIENCE and history[-1 - _PATIENCE] - value <= 1e-16 * size:
+            status = Status.STALLED  # steps go to and fro within what rounding leaves open
             break
         if not np.isfinite(value):
             status = Status.NOT_FINITE

@@ -1,0 +1,57 @@
+"""What scores and models of positive and unlabeled bags share: the meaning of labels, and losses.
+
+For a loss with ``l(z) - l(-z) = -z`` the risk of a score g, prior E_P[l(g)] + (1 - prior) E_N[l(-g)], equals
+``-prior E_P[g] + E_U[l(-g)]``: no negative bag is in it, and it is convex in g where l is. The three losses
+here are of that kind.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def double_hinge(z: np.ndarray) -> np.ndarray:
+    """``max(-z, (1 - z) / 2, 0)``, half the sum of two hinges with corners at -1 and 1."""
+    return np.maximum(-z, np.maximum(0.0, 0.5 * (1.0 - z)))
+
+
+def squared(z: np.ndarray) -> np.ndarray:
+    """``(z - 1)^2 / 4``."""
+    return 0.25 * (z - 1.0) ** 2
+
+
+def logistic(z: np.ndarray) -> np.ndarray:
+    """``log(1 + exp(-z))``."""
+    return np.logaddexp(0.0, -z)
+
+
+def zero_one(z: np.ndarray) -> np.ndarray:
+    """1 where the sign is wrong, for z <= 0 (a score of zero counts as negative); not of that kind."""
+    return (z <= 0).astype(np.float64)
+
+
+LOSSES = {"double_hinge": double_hinge, "squared": squared, "logistic": logistic}
+
+
+def check_pu_labels(y, name: str) -> None:
+    """Refuse labels without a positive or without an unlabeled bag, and two marks for unlabeled ones."""
+    y = np.asarray(y)
+    if y.ndim != 1 or y.dtype.kind == "O":
+        return  # what is wrong with it, or right, is said elsewhere
+    labels = np.unique(y).tolist()
+    if labels == [-1, 0]:
+        raise ValueError(
+            f"y holds -1 and 0, which both mean unlabeled: there is one class only. {name} needs positive "
+            "bags as well, marked 1 or True."
+        )
+    if labels == [-1, 0, 1]:
+        raise ValueError(
+            "y holds -1, 0 and 1, but 0 and -1 both mean unlabeled; pass y == 1, which marks positive bags."
+        )
+    if len(labels) == 1:
+        unlabeled = labels[0] in (0, -1)
+        there, absent = ("unlabeled", "positive") if unlabeled else ("positive", "unlabeled")
+        raise ValueError(
+            f"y has one class only, {labels[0]!r}: all bags are {there}. {name} needs {absent} bags as well; "
+            "1 or True marks positive bags, 0, -1 or False unlabeled ones."
+        )

@@ -1,0 +1,284 @@
+"""PU-SKC (Bao et al. 2018): Figures 2 and 3, and what Theorem 1 promises beside what is measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, with_error
+from bagwise.experiments.pu import DATASETS, N_UNLABELED, PAPER, draw
+
+N_POSITIVES = (10, 20, 40, 60, 80, 100)
+PRIOR = 0.7
+_TITLES = {"printed": "printed protocol", "clean": "no copies on both sides"}
+
+
+def by_positives(
+    protocol: str, dataset: str, n_positive: int, n_trials: int, seed: int
+) -> dict[str, list[float]]:
+    """Accuracy of PU-SKC with a number of positive bags, prior estimated and known."""
+    from bagwise.pu import PUSetKernelClassifierCV
+
+    found: dict[str, list[float]] = {"estimated": [], "known": [], "prior": []}
+    for trial in range(n_trials):
+        data = draw(protocol, dataset, PRIOR, 1000 * seed + trial, n_positive)
+        for key, prior in (("estimated", None), ("known", PRIOR)):
+            model = PUSetKernelClassifierCV(class_prior=prior, cv=data.folds, random_state=trial)
+            model.fit(data.train, data.y)
+            found[key].append(float(model.score(data.test, data.truth)))
+            if prior is None:
+                found["prior"].append(model.class_prior_)
+    return found
+
+
+def bound(n_positive: int, n_repeats: int, seed: int) -> dict[str, float]:
+    """How far the risk of a fixed score lies above that of samples, and Theorem 1's bound on it, on Musk1.
+
+    The score is fitted on one half of the bags; samples of positive and unlabeled bags, and the risk itself,
+    come from copies of the other half.
+    """
+    from bagwise._pu_parts import double_hinge
+    from bagwise.datasets import augment_bags, fetch_musk1, make_positive_unlabeled
+    from bagwise.metrics import pu_risk
+    from bagwise.pu import PUSetKernelClassifier, pu_risk_bound
+
+    data = fetch_musk1()
+    order = np.random.RandomState(seed).permutation(len(data.y))
+    one, other = order[::2], order[1::2]
+    few = make_positive_unlabeled(
+        data.bags[one], data.y[one], n_positive=8, n_unlabeled=20, class_prior=0.5, random_state=seed
+    )
+    model = PUSetKernelClassifier(degree=1, alpha=1e-3, class_prior=0.5).fit(few.bags, few.y)
+    pool = augment_bags(data.bags[other], data.y[other], n_bags=2000, random_state=seed)
+    score = model.decision_function(pool.bags)
+    features = model.basis_(model._scaled(pool.bags))
+    # The paper's constants, with the intercept as one more coefficient.
+    norms = np.sqrt((features**2).sum(axis=1) + 1.0)
+    largest = float(np.sqrt(model.coef_ @ model.coef_ + model.intercept_**2) * norms.max())
+    positive, negative = np.flatnonzero(pool.y == 1), np.flatnonzero(pool.y == 0)
+    risk = PRIOR * double_hinge(score[positive]).mean() + (1 - PRIOR) * double_hinge(-score[negative]).mean()
+    rng = np.random.RandomState(seed + n_positive)
+    gaps = []
+    for _ in range(n_repeats):
+        labelled = rng.choice(positive, n_positive)
+        hidden = rng.binomial(N_UNLABELED, PRIOR)
+        unlabeled = np.append(rng.choice(positive, hidden), rng.choice(negative, N_UNLABELED - hidden))
+        y = np.repeat([1, 0], [n_positive, N_UNLABELED])
+        drawn = score[np.append(labelled, unlabeled)]
+        gaps.append(risk - pu_risk(y, drawn, class_prior=PRIOR, loss="double_hinge"))
+    promised = {
+        name: pu_risk_bound(size, class_prior=PRIOR, n_positive=n_positive, n_unlabeled=N_UNLABELED)
+        for name, size in (("bound", largest), ("sharp", float(np.abs(score).max())))
+    }
+    return {"risk": float(risk), "gap": float(np.quantile(gaps, 0.95)), **promised}
+
+
+def _figure2_cells(settings: Settings) -> list[Cell]:
+    quick = settings.quick
+    n_repeats = 200 if quick else 5000
+    cells = [
+        Cell(
+            f"{protocol}-{dataset}-{n}",
+            by_positives,
+            {
+                "protocol": protocol,
+                "dataset": dataset,
+                "n_positive": n,
+                "n_trials": 1 if quick else 20,
+                "seed": settings.seed,
+            },
+        )
+        for dataset in (("musk1",) if quick else DATASETS)
+        for protocol in _TITLES
+        for n in ((20, 60) if quick else N_POSITIVES)
+    ]
+    cells += [
+        Cell(f"bound-{n}", bound, {"n_positive": n, "n_repeats": n_repeats, "seed": settings.seed})
+        for n in N_POSITIVES
+    ]
+    return cells
+
+
+def _figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
+    rows = []
+    for dataset in DATASETS:
+        for protocol, title in _TITLES.items():
+            for n in N_POSITIVES:
+                found = results.get(f"{protocol}-{dataset}-{n}")
+                if found is not None:
+                    row = {"data": dataset.capitalize(), "protocol": title, "positive bags": n}
+                    row["accuracy, prior estimated"] = with_error(found["estimated"])
+                    row["accuracy, prior known"] = with_error(found["known"])
+                    row["prior estimated"] = f"{np.mean(found['prior']):.2f}"
+                    rows.append(row)
+    bounds = [
+        {
+            "positive bags": n,
+            "risk": f"{results[f'bound-{n}']['risk']:.3f}",
+            "gap, 95 % quantile": f"{results[f'bound-{n}']['gap']:.3f}",
+            "Theorem 1": f"{results[f'bound-{n}']['bound']:.1f}",
+            "with the largest score": f"{results[f'bound-{n}']['sharp']:.2f}",
+        }
+        for n in N_POSITIVES
+    ]
+    n_trials = len(next(iter(results.values()))["known"])
+    text = f"""
+PU-SKC with 180 unlabeled bags at pi = 0.7 and a growing number of positive bags, {n_trials} draws each;
+protocols and grids as in pu-table3. The dotted line is the constant answer, 70 %. The paper's curves rise
+with the number of positive bags; ours do where the prior is known. Where it is estimated, the estimate's
+error comes on top.
+
+**Theorem 1** bounds, with probability 95 %, how far the risk (double hinge) of a *fixed* score lies above its
+value on a sample. The second table holds it against 5,000 samples, for a score that was fitted on other bags
+of Musk1: the bound is kept, of course, and is larger than what happens by orders of magnitude, because its
+constant is the product of the largest norms of coefficients and of basis functions; with the largest score in
+their place it is still some times too large. Both shrink alike with the number of positive bags, which is
+what the paper uses it for. It promises nothing about a score fitted on the sample itself, nor about accuracy.
+"""
+    tables = [
+        Table("Accuracy by the number of positive bags", rows, "Percent, mean ± standard error."),
+        Table("Theorem 1 and what happens", bounds, "pi = 0.7, 180 unlabeled bags, delta = 0.05."),
+    ]
+    return Report(text, tables, {"accuracy": _draw_accuracy(results)})
+
+
+def _draw_accuracy(results: Mapping[str, Any]) -> Any:
+    from matplotlib.figure import Figure
+
+    names = [name for name in DATASETS if any(f"-{name}-" in key for key in results)]
+    figure = Figure(figsize=(2.5 * len(names) + 1.0, 3.2), layout="constrained")
+    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    styles = {
+        ("printed", "known"): ("#2c3e50", "-", "copies on both sides, prior known"),
+        ("printed", "estimated"): ("#2c3e50", "--", "copies on both sides, prior estimated"),
+        ("clean", "known"): ("#c0392b", "-", "no copies, prior known"),
+        ("clean", "estimated"): ("#c0392b", "--", "no copies, prior estimated"),
+    }
+    for axes, dataset in zip(panels, names, strict=True):
+        for (protocol, key), (color, line, label) in styles.items():
+            at = [n for n in N_POSITIVES if f"{protocol}-{dataset}-{n}" in results]
+            means = [100 * np.mean(results[f"{protocol}-{dataset}-{n}"][key]) for n in at]
+            axes.plot(at, means, color=color, linestyle=line, marker="o", markersize=3, label=label)
+        axes.axhline(100 * PRIOR, color="0.6", linestyle=":", linewidth=1.0)
+        axes.set_title(dataset.capitalize(), fontsize=10)
+        axes.set_xlabel("positive bags")
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("accuracy (%)")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+# ---------------------------------------------------------------------- Figure 3
+
+
+def seconds(dataset: str, n_trials: int, seed: int) -> dict[str, list[float]]:
+    """Seconds of one fit of every method with given parameters, and of PU-SKC's whole search, at pi = 0.1."""
+    from sklearn.preprocessing import MinMaxScaler
+    from sklearn.svm import SVC
+
+    from bagwise import pu
+
+    models = {
+        "PU-SKC": pu.PUSetKernelClassifier(degree=2, alpha=1e-3),
+        "PU-SKC, whole search": pu.PUSetKernelClassifierCV(random_state=0),
+        "LSDD": pu.LSDDClassifier(random_state=0),
+        "DSDD": pu.DSDDClassifier(random_state=0),
+        "puMIL": pu.PUMILClassifier(random_state=0),
+    }
+    found: dict[str, list[float]] = {name: [] for name in [*models, "one SVC"]}
+    instances = []
+    for trial in range(n_trials + 1):
+        data = draw("printed", dataset, 0.1, 1000 * seed + trial)
+        instances.append(data.train.n_instances)
+        bags, y = data.train, data.y
+        runs: dict[str, tuple] = {name: (model, bags, y) for name, model in models.items()}
+        if bags.n_instances < 5000:
+            scaled = MinMaxScaler().fit_transform(bags.instances)
+            runs["one SVC"] = (SVC(), scaled, np.repeat(y, bags.sizes))
+        for name, (model, X, labels) in runs.items():
+            start = time.perf_counter()
+            model.fit(X, labels)
+            if trial:  # the first compiles
+                found[name].append(time.perf_counter() - start)
+    found["instances"] = [float(n) for n in instances[1:]]
+    return found
+
+
+def _figure3_cells(settings: Settings) -> list[Cell]:
+    n_trials = 1 if settings.quick else 20
+    return [
+        Cell(dataset, seconds, {"dataset": dataset, "n_trials": n_trials, "seed": settings.seed})
+        for dataset in (("musk1",) if settings.quick else DATASETS)
+    ]
+
+
+def _figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
+    names = [name for name in DATASETS if name in results]
+    methods = [name for name in results[names[0]] if name != "instances"]
+    rows = []
+    for dataset in names:
+        row = {"data": dataset.capitalize(), "instances": f"{np.mean(results[dataset]['instances']):.0f}"}
+        for method in methods:
+            values = results[dataset][method]
+            row[f"{method} (ms)"] = f"{1e3 * np.median(values):.1f}" if values else "-"
+        rows.append(row)
+    text = """
+Median seconds of a fit at pi = 0.1 with given parameters, 20 positive and 180 unlabeled bags, on one core; as
+in the paper, PU-SKC estimates its prior. Its whole search over nine settings and five folds is beside it, and
+one fit of scikit-learn's `SVC` on the same instances as a yardstick (not on Musk2, for its 13,000 instances).
+DSDD learns from at most 2,000 instances. On Musk1 the authors' programs took 2.3 s for a fit of PU-SKC, 73 s
+for its search, 95 s for DSDD and 64 s for puMIL: PU-SKC's lead over them was one of programs more than of
+methods.
+"""
+    return Report(
+        text, [Table("Milliseconds of a fit", rows)], {"seconds": _draw_seconds(results, names, methods)}
+    )
+
+
+def _draw_seconds(results: Mapping[str, Any], names, methods) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.0, 3.4), layout="constrained")
+    axes = figure.add_subplot()
+    colors = ["#c0392b", "#e59c90", "#7f9bb3", "#2c3e50", "#8b7d5b", "0.6"]
+    for number, (method, color) in enumerate(zip(methods, colors, strict=True)):
+        values = [results[dataset][method] for dataset in names]
+        medians = [1e3 * np.median(v) if v else np.nan for v in values]
+        place = np.arange(len(names)) + 0.12 * (number - 2.5)
+        marker = "_" if method == "one SVC" else "o"
+        axes.plot(place, medians, marker, color=color, markersize=9, label=method)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_xticks(range(len(names)), [name.capitalize() for name in names])
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.set_ylabel("milliseconds of a fit")
+    axes.grid(axis="y", color="0.9")
+    axes.set_axisbelow(True)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+EXPERIMENTS = [
+    Experiment(
+        name="pu-fig2",
+        title="PU-SKC with more positive bags, and Theorem 1",
+        paper=f"{PAPER}, Figure 2 and Theorem 1.",
+        cells=_figure2_cells,
+        report=_figure2_report,
+        minutes=15.0,
+        needs_data=DATASETS,
+    ),
+    Experiment(
+        name="pu-fig3",
+        title="seconds of a fit",
+        paper=f"{PAPER}, Figure 3.",
+        cells=_figure3_cells,
+        report=_figure3_report,
+        minutes=5.0,
+        needs_data=DATASETS,
+    ),
+]

@@ -1,0 +1,193 @@
+"""PU-SKC with its degree and penalty chosen by the risk of held-out bags."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bagwise._pu_parts import check_pu_labels
+from bagwise.base import Training, validated_fit
+from bagwise.metrics import pu_risk
+from bagwise.pu.base import pu_splits
+from bagwise.pu.prior import BASIS_CONSTRAINTS, estimate_prior, split_features
+from bagwise.pu.risk import minimize_risk
+from bagwise.pu.set_kernel import LOSS_CONSTRAINTS, SetKernelScore, inner_prior
+
+
+class PUSetKernelClassifierCV(SetKernelScore):
+    """`PUSetKernelClassifier` whose degree and penalty are chosen by the PU risk of held-out bags.
+
+    For every degree and every alpha the zero-one PU risk (`bagwise.metrics.pu_risk`) is averaged over folds,
+    each with its share of positive and of unlabeled bags. The least wins; of equals the lowest degree, then
+    the strongest penalty, wins. Accuracy against the labels would choose a model that calls every unlabeled
+    bag negative.
+
+    Parameters
+    ----------
+    kernel, loss, centers, n_centers, scale, tol
+        As in `PUSetKernelClassifier`.
+    degrees : sequence of int, default=(1, 2, 3)
+        The degrees compared. A kernel that is a callable has none.
+    alphas : sequence of float, default=(1.0, 1e-3, 1e-6)
+        The penalties compared.
+    class_prior : float or None, default=None
+        The share of positive bags among the unlabeled ones. By default it is estimated once, on all bags,
+        with the degree that has the best criterion of `ClassPriorEstimator`: risks can only be compared at
+        one prior.
+    cv : int or splitter, default=5
+        Number of folds (fewer if there are fewer positive bags), or any scikit-learn splitter, or a list of
+        splits. Copies of a bag must lie in one fold, or the choice is made on what was learnt by heart.
+    random_state : int, RandomState instance or None, default=None
+        Draws folds and centers.
+
+    Attributes
+    ----------
+    degree_, alpha_ : int, float
+        The choice.
+    risks_ : array of shape (n_degrees, n_alphas, n_folds)
+        Zero-one PU risk of every fold.
+    class_prior_, basis_, coef_, intercept_, scaler_, classes_, objective_, n_iter_, converged_
+        As in `PUSetKernelClassifier`, fitted on all bags.
+
+    Notes
+    -----
+    Kernel matrices are computed once for each degree and cut into folds; along the penalties every solution
+    starts the next. Features are scaled by the range of all training bags, whose labels are not looked at.
+
+    References
+    ----------
+    Bao, Sakai, Sato and Sugiyama (2018), Convex formulation of multiple instance learning from positive and
+    unlabeled bags, Neural Networks 105, section 5.2.
+
+    Examples
+    --------
+    >>> from bagwise import PUSetKernelClassifierCV, make_noisy_or_bags, make_positive_unlabeled
+    >>> full = make_noisy_or_bags(1200, coef=[6.0, -6.0], intercept=-10.0, random_state=0)
+    >>> data = make_positive_unlabeled(
+    ...     full.bags, full.y, n_positive=40, n_unlabeled=160, class_prior=0.3, random_state=0
+    ... )
+    >>> model = PUSetKernelClassifierCV(class_prior=0.3, random_state=0).fit(data.bags, data.y)
+    >>> model.risks_.shape, model.degree_ in (1, 2, 3)
+    ((3, 3, 5), True)
+    """
+
+    _parameter_constraints: dict = {
+        **BASIS_CONSTRAINTS,
+        **LOSS_CONSTRAINTS,
+        "degrees": ["array-like"],
+        "alphas": ["array-like"],
+        "cv": ["cv_object"],
+    }
+    _expected_failed_checks = {
+        "check_sample_weight_equivalence_on_dense_data": "folds of weighted and of repeated bags differ",
+        "check_sample_weight_equivalence_on_sparse_data": "folds of weighted and of repeated bags differ",
+        "weight_is_repetition": "folds of weighted and of repeated bags differ",
+        "bag_order_is_irrelevant": "the folds follow the order of the bags",
+    }
+    _example_parameters = {"degrees": (1, 2), "alphas": (1.0, 1e-3), "cv": 3}
+
+    def __init__(
+        self,
+        kernel="minimax",
+        *,
+        degrees=(1, 2, 3),
+        alphas=(1.0, 1e-3, 1e-6),
+        loss="double_hinge",
+        class_prior=None,
+        cv=5,
+        centers="all",
+        n_centers=500,
+        scale="minmax",
+        tol=1e-8,
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.degrees = degrees
+        self.alphas = alphas
+        self.loss = loss
+        self.class_prior = class_prior
+        self.cv = cv
+        self.centers = centers
+        self.n_centers = n_centers
+        self.scale = scale
+        self.tol = tol
+        self.random_state = random_state
+
+    @validated_fit
+    def fit(self, X, y, sample_weight=None):
+        """Choose degree and penalty, and fit on all bags.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+            Positive and unlabeled bags.
+        y : array of shape (n_bags,)
+            1 or True marks positive bags; 0, -1 or False unlabeled ones.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags, also in the risk.
+
+        Returns
+        -------
+        self
+        """
+        check_pu_labels(y, type(self).__name__)
+        training = self._fit_scaler(self._read_training(X, y, sample_weight))
+        degrees, alphas = self._grid()
+        chosen = self._choose_centers(training)
+        bases = [self._make_basis(training, chosen, degree) for degree in degrees]
+        matrices = [basis(training.bags) for basis in bases]
+        remedy = "Use PUSetKernelClassifier, which needs no folds."
+        splits = pu_splits(self.cv, training, self.random_state, remedy)
+        features = [split_features(matrix, training) for matrix in matrices]
+        self.class_prior_ = self.class_prior if self.class_prior is not None else self._estimate(features)
+        self.risks_ = np.array(
+            [
+                np.transpose([self._fold(matrix, training, chosen, alphas, *split) for split in splits])
+                for matrix in matrices
+            ]
+        )
+        # Ties go to the first: degrees rise and penalties fall.
+        best = np.unravel_index(np.argmin(self.risks_.mean(axis=2).round(12)), self.risks_.shape[:2])
+        self.degree_, self.alpha_ = int(degrees[best[0]]), float(alphas[best[1]])
+        result = minimize_risk(
+            features[best[0]], self.loss, prior=self.class_prior_, alpha=self.alpha_, tol=self.tol
+        )
+        self._keep(bases[best[0]], result)
+        return self
+
+    def _grid(self) -> tuple[list[int], np.ndarray]:
+        degrees = sorted({int(degree) for degree in np.atleast_1d(self.degrees)})
+        alphas = np.sort(np.atleast_1d(np.asarray(self.alphas, dtype=np.float64)))[::-1]
+        if not degrees or degrees[0] < 1 or not len(alphas) or not (alphas > 0).all():
+            raise ValueError(
+                "degrees must be whole numbers from 1 and alphas positive numbers; got "
+                f"degrees={self.degrees!r} and alphas={self.alphas!r}."
+            )
+        return (degrees[:1] if callable(self.kernel) else degrees), alphas
+
+    def _estimate(self, features) -> float:
+        paths = [estimate_prior(of_degree, type(self).__name__) for of_degree in features]
+        best = int(np.argmax([path.criterion[path.best] for path, _ in paths]))
+        return inner_prior(paths[best][1], features[best])
+
+    def _fold(self, matrix, training, chosen, alphas, train, test) -> list[float]:
+        """Risk of the held-out bags of one fold, for every alpha."""
+        # Centers are bags of the fold's training part.
+        columns = slice(None) if chosen is None else np.isin(chosen, train)
+        part = Training(training.bags, training.y[train], training.weight[train])
+        features = split_features(matrix[train][:, columns], part)
+        held = matrix[test][:, columns]
+        risks, start = [], None
+        for alpha in alphas:
+            found = minimize_risk(
+                features, self.loss, prior=self.class_prior_, alpha=alpha, tol=self.tol, start=start
+            )
+            start = found.x
+            risks.append(
+                pu_risk(
+                    training.y[test],
+                    held @ start.coef + start.intercept,
+                    class_prior=self.class_prior_,
+                    sample_weight=training.weight[test],
+                )
+            )
+        return risks

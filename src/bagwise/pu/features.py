@@ -1,0 +1,159 @@
+"""What the methods for positive and unlabeled bags compute with: features of bags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from bagwise.bags import Bags
+from bagwise.kernels import (
+    InstanceKernel,
+    bag_statistics,
+    require_memory,
+    set_kernel,
+    statistic_kernel,
+)
+from bagwise.solvers.rows import DenseRows, RowCache
+
+# Beyond this many bytes rows of the matrix of unlabeled bags are computed when asked for.
+_DENSE_BYTES = 2**30
+
+# With all bags as centers the cost grows with their third power.
+_MOST_CENTERS = 5000
+
+
+@dataclass(frozen=True)
+class BagBasis:
+    """Basis functions of a bag: its kernel with every center, ``sqrt(weight of the center) * k(X, center)``.
+
+    A center of weight two is thereby the same as two equal centers, each with a coefficient of its own.
+
+    Parameters
+    ----------
+    kernel : {"minimax", "mean", "set"} or callable
+        "minimax" is ``(s(X)'s(Z) / (2 n_features) + 1) ** degree`` with the minimum and maximum of every
+        feature, "mean" the same of the means, "set" the mean over all pairs of instances. A callable
+        ``kernel(bags, other)`` returns the matrix of two `Bags`.
+    degree : int
+        Degree of the polynomial; a callable has no use for it.
+    centers : Bags
+        The centers, scaled as the bags are.
+    weight : array of shape (n_centers,)
+        Weights of the centers.
+    """
+
+    kernel: str | Callable
+    degree: int
+    centers: Bags
+    weight: np.ndarray
+
+    def __call__(self, bags: Bags) -> np.ndarray:
+        """Features of bags: shape (n_bags, n_centers)."""
+        require_memory(len(bags), len(self.centers), "bags and centers")
+        return self._kernel_matrix(bags) * np.sqrt(self.weight)
+
+    def _kernel_matrix(self, bags: Bags) -> np.ndarray:
+        if callable(self.kernel):
+            matrix = np.asarray(self.kernel(bags, self.centers), dtype=np.float64)
+            if matrix.shape != (len(bags), len(self.centers)) or not np.isfinite(matrix).all():
+                raise ValueError(
+                    "kernel(bags, other) must return a finite number for every pair of bags, shape "
+                    f"{(len(bags), len(self.centers))}; it returned an array of shape {matrix.shape}."
+                )
+            return matrix
+        # Dividing by the number of features keeps the values of scaled features within [1, 2 ** degree].
+        n_statistics = bags.n_features * (2 if self.kernel == "minimax" else 1)
+        polynomial = InstanceKernel("poly", 1.0 / n_statistics, self.degree, 1.0)
+        if self.kernel == "set":
+            return set_kernel(bags, self.centers, kernel=polynomial)
+        return statistic_kernel(bags, self.centers, statistic=self.kernel, kernel=polynomial)
+
+
+def choose_centers(centers, n_centers: int, bags: Bags, kernel, rng: np.random.RandomState) -> np.ndarray:
+    """Choose bags as centers: their numbers, rising.
+
+    "random" draws without replacement; "kmeans" takes the bags nearest to the means of clusters of the
+    bags' statistics.
+    """
+    n = len(bags)
+    if centers == "all":
+        if n > _MOST_CENTERS:
+            raise ValueError(
+                f'centers="all" of {n:,} bags would take hours; beyond {_MOST_CENTERS:,} bags choose '
+                'centers="random" or centers="kmeans", n_centers=500.'
+            )
+        return np.arange(n)
+    if n_centers >= n:
+        return np.arange(n)
+    if centers == "random":
+        return np.sort(rng.permutation(n)[:n_centers])
+    vectors = bag_statistics(bags, "minimax" if kernel == "minimax" else "mean")
+    # Equal bags make fewer clusters than asked for, which k-means would warn about.
+    n_clusters = min(n_centers, len(np.unique(vectors, axis=0)))
+    clusters = KMeans(n_clusters, n_init=1, random_state=rng).fit(vectors)
+    distance = ((vectors - clusters.cluster_centers_[clusters.labels_]) ** 2).sum(axis=1)
+    order = np.lexsort((distance, clusters.labels_))
+    _, first = np.unique(clusters.labels_[order], return_index=True)
+    return np.sort(order[first])
+
+
+class PUFeatures:
+    """Features of positive and of unlabeled bags, with the mean of the unlabeled ones taken away.
+
+    A constant in a score (its intercept, and the constant of a density ratio) takes up the mean, so nothing
+    is lost, and kernels whose values are all nearly equal keep their precision.
+
+    Parameters
+    ----------
+    positive, unlabeled : arrays of shape (n_positive, n_centers) and (n_unlabeled, n_centers)
+        The features.
+    positive_weight, unlabeled_weight : arrays
+        Weights of the bags, which say how often each is there.
+
+    Attributes
+    ----------
+    mean : array of shape (n_centers,)
+        The weighted mean over unlabeled bags.
+    positive, unlabeled : arrays
+        The features less that mean.
+    positive_share, unlabeled_share : arrays
+        The weights, adding up to one each.
+    n_positive, n_unlabeled : float
+        The numbers of bags, as the weights count them.
+    shift : array of shape (n_centers,)
+        The mean of positive bags less the mean of unlabeled ones.
+    """
+
+    def __init__(self, positive, unlabeled, positive_weight, unlabeled_weight):
+        # How many bags there are: one of weight two is there twice, and one of weight 0.1 is still there.
+        self.n_positive = max(float(positive_weight.sum()), len(positive_weight))
+        self.n_unlabeled = max(float(unlabeled_weight.sum()), len(unlabeled_weight))
+        self.positive_share = positive_weight / positive_weight.sum()
+        self.unlabeled_share = unlabeled_weight / unlabeled_weight.sum()
+        self.mean = self.unlabeled_share @ unlabeled
+        self.positive = positive - self.mean
+        self.unlabeled = unlabeled - self.mean
+        self.shift = self.positive_share @ self.positive
+
+    @cached_property
+    def gram(self) -> DenseRows | RowCache:
+        """Inner products of the unlabeled bags' features, for the dual solver."""
+        features = self.unlabeled
+        if 8.0 * len(features) ** 2 <= _DENSE_BYTES:
+            return DenseRows(features @ features.T)
+        squares = np.einsum("ij,ij->i", features, features)
+        return RowCache(lambda points: features[points] @ features.T, squares, max_bytes=_DENSE_BYTES)
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """Covariance of the unlabeled bags' features: shape (n_centers, n_centers)."""
+        half = np.sqrt(self.unlabeled_share)[:, None] * self.unlabeled
+        return half.T @ half
+
+    def scores(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of positive and unlabeled bags without an intercept."""
+        return self.positive @ coef, self.unlabeled @ coef

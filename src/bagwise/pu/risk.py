@@ -1,0 +1,227 @@
+"""Minimising a convex risk of positive and unlabeled bags, for each of three losses.
+
+With ``g = features @ coef + intercept`` and class prior pi the objective is ::
+
+    -pi mean_P(g) + mean_U(l(-g)) + alpha / 2 |coef|^2
+
+where means are weighted by shares of bags, and the intercept is free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit
+
+from bagwise._pu_parts import LOSSES
+from bagwise.pu.features import PUFeatures
+from bagwise.solvers.dual import solve_dual
+from bagwise.solvers.interior import solve_dual_interior
+from bagwise.solvers.result import SolverResult, Status
+
+_NEWTON_STEPS = 200
+
+# Steps of pairs for each unlabeled bag before the interior-point method takes over.
+_PAIR_STEPS = 100
+
+
+@dataclass(frozen=True)
+class Score:
+    """A linear score: ``features @ coef + intercept``; `dual` starts the next problem on the same bags."""
+
+    coef: np.ndarray
+    intercept: float
+    dual: np.ndarray | None = None
+
+
+def minimize_risk(
+    features: PUFeatures,
+    loss: str,
+    *,
+    prior: float,
+    alpha: float,
+    tol: float = 1e-8,
+    start: Score | None = None,
+) -> SolverResult:
+    """Minimise the penalised risk; the `x` of the result is a `Score`.
+
+    Parameters
+    ----------
+    features : PUFeatures
+        Features of positive and unlabeled bags. What depends on them alone is computed once.
+    loss : {"double_hinge", "squared", "logistic"}
+        The loss.
+    prior : float in (0, 1)
+        The class prior pi.
+    alpha : float
+        The penalty, positive.
+    tol : float
+        "double_hinge": the gap between objective and dual objective, relative to the objective's terms.
+        "logistic": Newton's decrement relative to them.
+    start : Score, optional
+        The end of a similar problem on the same bags.
+
+    Notes
+    -----
+    "double_hinge" costs what a support vector machine of n_unlabeled points costs, "squared" a linear system
+    of n_centers unknowns, "logistic" a few of them.
+    """
+    solve = {"double_hinge": _double_hinge, "squared": _squared, "logistic": _logistic}[loss]
+    score, status, n_iter = solve(features, prior, alpha, tol, start)
+    value = sum(_terms(features, loss, prior, alpha, score.coef, score.intercept))
+    # Without features the best intercept is that of a constant score.
+    constant = _constant_risk(loss, prior)
+    # The intercept of centered features becomes that of the features as they were.
+    score = Score(score.coef, score.intercept - float(features.mean @ score.coef), score.dual)
+    return SolverResult(score, value, status, n_iter, (max(constant, value), value))
+
+
+def _terms(features, loss, prior, alpha, coef, intercept) -> tuple[float, float, float]:
+    """The objective's three terms, at an intercept for centered features."""
+    unlabeled = features.unlabeled @ coef + intercept
+    of_positive = -prior * (float(features.shift @ coef) + intercept)
+    of_unlabeled = float(features.unlabeled_share @ LOSSES[loss](-unlabeled))
+    return of_positive, of_unlabeled, 0.5 * alpha * float(coef @ coef)
+
+
+def _constant_risk(loss: str, prior: float) -> float:
+    """The least risk of a score that is the same for all bags."""
+    best = {
+        "double_hinge": -1.0 if prior < 0.5 else 1.0,
+        "squared": 2.0 * prior - 1.0,
+        "logistic": np.log(prior) - np.log1p(-prior),
+    }[loss]
+    return float(-prior * best + LOSSES[loss](np.array(-best)))
+
+
+def _squared(features, prior, alpha, tol, start):
+    """Closed form: (C / 2 + alpha I) coef = pi (mean_P - mean_U), intercept 2 pi - 1."""
+    matrix = 0.5 * features.covariance
+    matrix.flat[:: len(matrix) + 1] += alpha
+    coef = cho_solve(cho_factor(matrix, overwrite_a=True), prior * features.shift)
+    return Score(coef, 2.0 * prior - 1.0), Status.CONVERGED, 1
+
+
+# ---------------------------------------------------------------------- double hinge
+
+
+def _double_hinge(features, prior, alpha, tol, start):
+    """By the dual, a box and one equality in two variables for each unlabeled bag.
+
+    The loss is half the sum of two hinges, with multipliers u and v in [0, share / 2] and w = u + v. With
+    c = pi (mean_P - mean_U) of centered features the dual, times -alpha, is ::
+
+        min  |c - U'w|^2 / 2 - alpha sum(u - v)     subject to    sum(w) = pi
+
+    and coef = (c - U'w) / alpha.
+    """
+    U, n = features.unlabeled, len(features.unlabeled)
+    target = prior * features.shift
+    linear = -(U @ target)
+    problem: dict[str, Any] = {
+        "q": np.concatenate([linear - alpha, linear + alpha]),
+        "lower": np.zeros(2 * n),
+        "upper": np.tile(0.5 * features.unlabeled_share, 2),
+        "total": prior,
+        "points": np.tile(np.arange(n), 2),
+    }
+    # Pairs are quick, but not where the rank is low and many variables are free: these are given up soon.
+    pairs: dict[str, Any] = {
+        "max_iter": _PAIR_STEPS * n,
+        "start": None if start is None else start.dual,
+        "product": None,
+    }
+    by_pairs, n_iter, relative = True, 0, tol
+    for _ in range(5):
+        if by_pairs:
+            found = solve_dual(features.gram, **problem, **pairs, tol=relative)
+            by_pairs = found.status is not Status.MAX_ITER
+            pairs |= {"start": found.x, "product": found.product}
+        else:
+            found = solve_dual_interior(U, **problem, tol=relative)
+        n_iter += found.n_iter
+        dual = found.x
+        coef = (target - (dual[:n] + dual[n:]) @ U) / alpha
+        intercept = best_intercept(U @ coef, features.unlabeled_share, prior)
+        terms = _terms(features, "double_hinge", prior, alpha, coef, intercept)
+        gap = sum(terms) - float(dual[:n].sum() - dual[n:].sum() - terms[2])
+        allowed = tol * sum(map(abs, terms))
+        if gap <= allowed:
+            return Score(coef, intercept, dual), Status.CONVERGED, n_iter
+        if found.status is Status.STALLED:
+            break
+        # The dual solver's yardstick leaves out |c|^2 / 2, beside which the objective may be small.
+        if found.converged:
+            relative = min(0.1 * relative, 0.5 * relative * allowed / gap)
+    # Where rounding is in the way of tol, a millionth is still far below what data can tell apart.
+    status = Status.CONVERGED if gap <= 1e-6 * sum(map(abs, terms)) else Status.STALLED
+    return Score(coef, intercept, dual), status, n_iter
+
+
+def best_intercept(scores: np.ndarray, share: np.ndarray, prior: float) -> float:
+    """The intercept of least double hinge risk, given all else: a weighted quantile of -1 - g and 1 - g.
+
+    Where a whole interval is best, its middle is taken.
+    """
+    corners = np.concatenate([-1.0 - scores, 1.0 - scores])
+    order = np.argsort(corners, kind="stable")
+    below = np.cumsum(np.tile(0.5 * share, 2)[order])
+    slack = 1e-12
+    first = int(np.searchsorted(below, prior - slack))
+    last = int(np.searchsorted(below, prior + slack))
+    corners = corners[order]
+    return 0.5 * float(corners[min(first, len(corners) - 1)] + corners[min(last, len(corners) - 1)])
+
+
+# ---------------------------------------------------------------------- logistic
+
+
+def _logistic(features, prior, alpha, tol, start):
+    """Newton's method with halved steps, from the solution of the double hinge, which large scores share.
+
+    The Hessian is ``U' diag(share p (1 - p)) U + alpha I`` and a row for the intercept, factorised each time.
+    """
+    U, share = features.unlabeled, features.unlabeled_share
+    pull = np.append(prior * features.shift, prior)
+    if start is None:
+        start = _double_hinge(features, prior, alpha, 1e-3, None)[0]
+        x = np.append(start.coef, start.intercept)
+    else:
+        x = np.append(start.coef, start.intercept + features.mean @ start.coef)
+    design = np.column_stack([U, np.ones(len(U))])
+    ridge = np.append(np.full(len(x) - 1, alpha), 0.0)
+
+    def value_at(x, g):
+        return float(share @ np.logaddexp(0.0, g) - pull @ x + 0.5 * ridge @ (x * x))
+
+    g = design @ x
+    value, status = value_at(x, g), Status.MAX_ITER
+    n_iter = 0
+    while n_iter < _NEWTON_STEPS:
+        n_iter += 1
+        p = expit(g)
+        gradient = (share * p) @ design - pull + ridge * x
+        half = np.sqrt(share * p * expit(-g))[:, None] * design
+        hessian = half.T @ half
+        # The intercept's curvature may vanish where all scores are large; a trace keeps the factor finite.
+        hessian.flat[:: len(x) + 1] += np.append(ridge[:-1], 1e-12 + 1e-9 * hessian[-1, -1])
+        direction = cho_solve(cho_factor(hessian, overwrite_a=True, check_finite=False), -gradient)
+        decrement = -float(gradient @ direction)
+        # Half the decrement is how far the value is above the optimum, near it.
+        if decrement <= min(tol, 1e-8) * 1e-2 * (abs(value) + abs(float(pull @ x))):
+            status = Status.CONVERGED
+            break
+        along, length = design @ direction, 1.0
+        while length > 1e-10:
+            trial = value_at(x + length * direction, g + length * along)
+            if trial <= value - 1e-4 * length * decrement:
+                break
+            length *= 0.5
+        else:
+            status = Status.STALLED
+            break
+        x, g, value = x + length * direction, g + length * along, trial
+    return Score(x[:-1], float(x[-1])), status, n_iter

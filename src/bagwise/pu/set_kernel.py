@@ -1,0 +1,211 @@
+"""PU-SKC: a classifier of bags from positive and unlabeled ones, through a kernel of sets."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from bagwise._pu_parts import LOSSES, check_pu_labels
+from bagwise.base import Training, validated_fit
+from bagwise.pu.base import PRIOR_CONSTRAINT, PUClassifier
+from bagwise.pu.features import PUFeatures
+from bagwise.pu.prior import (
+    BASIS_CONSTRAINTS,
+    DEGREE_CONSTRAINT,
+    SetKernelEstimator,
+    estimate_prior,
+    split_features,
+)
+from bagwise.pu.risk import minimize_risk
+from bagwise.solvers.result import SolverResult, record_result
+
+LOSS_CONSTRAINTS: dict = {
+    "loss": [StrOptions(set(LOSSES))],
+    "class_prior": PRIOR_CONSTRAINT,
+    "tol": [Interval(Real, 0, None, closed="neither")],
+}
+
+
+def _has_probabilities(model) -> bool:
+    return model.loss == "logistic"
+
+
+def inner_prior(estimate: float, features: PUFeatures) -> float:
+    """An estimate as a prior below one: at one every bag is positive, and the intercept has no end."""
+    return min(estimate, 1.0 - 0.5 / (features.n_unlabeled + 1.0))
+
+
+class SetKernelScore(SetKernelEstimator, PUClassifier):
+    """Predictions from a linear score of basis functions: `basis_`, `coef_`, `intercept_`."""
+
+    def _keep(self, basis, result: SolverResult) -> None:
+        score = record_result(self, [result]).x
+        self.basis_ = basis
+        self.coef_ = score.coef
+        self.intercept_ = score.intercept
+
+    def decision_function(self, X) -> np.ndarray:
+        """Score of every bag, positive for the positive class: shape (n_bags,)."""
+        bags = self._scaled(self._read(X))
+        return self.basis_(bags) @ self.coef_ + self.intercept_
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X) -> np.ndarray:
+        """Probability that a bag is negative, positive: shape (n_bags, 2). Only with the logistic loss.
+
+        The probabilities are those of a population with the class prior `class_prior_`.
+        """
+        scores = self.decision_function(X)
+        return np.column_stack([expit(-scores), expit(scores)])
+
+
+class PUSetKernelClassifier(SetKernelScore):
+    """A classifier of bags learnt from positive and unlabeled bags: PU-SKC, convex, one solution.
+
+    With the score ``g(X) = sum_c coef_c k(X, center_c) + intercept`` and the class prior pi, the share of
+    positive bags among the unlabeled ones, the fit minimises ::
+
+        -pi mean_P(g) + mean_U(l(-g)) + alpha / 2 |coef|^2
+
+    which, for the losses l below, estimates the risk of telling positive from *negative* bags without having
+    seen one that is known to be negative. Use it where negatives do not exist: screening hits, sightings,
+    reported defects. With negative bags at hand, use `SetKernelSVC`.
+
+    The unlabeled bags must be a sample of the population that the classifier is meant for, with its positive
+    bags in it, and the positive bags a sample of all positive ones (not those that were easiest to find).
+
+    Parameters
+    ----------
+    kernel : {"minimax", "mean", "set"} or callable, default="minimax"
+        The kernel of bags. "minimax" is ``(s(X)'s(Z) / (2 n_features) + 1) ** degree`` with s the minimum and
+        maximum of every feature, "mean" the same of the features' means, "set" the mean of ``(x'z /
+        n_features + 1) ** degree`` over all pairs of instances. A callable ``kernel(bags, other)`` returns
+        the matrix of two `Bags`.
+    degree : int, default=1
+        Degree of the polynomial.
+    alpha : float, default=1e-3
+        Weight of the penalty, beside *means* over bags.
+    loss : {"double_hinge", "squared", "logistic"}, default="double_hinge"
+        The loss of a margin: ``max(-z, (1 - z) / 2, 0)``, ``(z - 1)^2 / 4`` or ``log(1 + exp(-z))``. The last
+        has `predict_proba`.
+    class_prior : float or None, default=None
+        The share of positive bags among the unlabeled ones, in (0, 1). By default it is estimated, from
+        above: see `ClassPriorEstimator`. If you know it, give it.
+    centers : {"all", "random", "kmeans"} or Bags, default="all"
+        Centers of the basis functions: all training bags, `n_centers` of them at random, those nearest to the
+        means of as many clusters, or given bags. Beyond 5,000 bags "all" is refused.
+    n_centers : int, default=500
+        The number of centers for "random" and "kmeans".
+    scale : {"standard", "minmax"}, transformer or None, default="minmax"
+        How features are scaled. Values of the kernel grow with the `degree`-th power of squared features.
+    tol : float, default=1e-8
+        Tolerance of the solver: the relative duality gap, or the gradient of the logistic loss.
+    random_state : int, RandomState instance or None, default=None
+        Draws centers.
+
+    Attributes
+    ----------
+    class_prior_ : float
+        The prior given, or estimated.
+    basis_ : BagBasis
+        The kernel with its centers; ``basis_(bags)`` of scaled bags are the features.
+    coef_ : array of shape (n_centers,)
+        Coefficients of the centers.
+    intercept_ : float
+        The intercept.
+    scaler_, classes_, n_features_in_
+        The scaler, the two labels, the number of features.
+    objective_, objective_history_, n_iter_, converged_
+        The objective above (it may be negative), at the best constant score and at the end.
+
+    Notes
+    -----
+    The double hinge is solved by its dual, a box and one equality in two variables per unlabeled bag
+    (`bagwise.solvers.dual`), after which the intercept is a quantile; the squared loss in closed form; the
+    logistic loss by Newton steps. Matrices take O(n_unlabeled^2 + n_bags n_centers) memory, their product
+    O(n_unlabeled^2 n_centers) time.
+
+    The paper's kernel is ``(s's + 1) ** degree`` on features as they are: values reach 1e21 and precision is
+    lost. Here features are scaled and the product is divided by their number, which changes what a value of
+    alpha means. The weight of a bag counts in the means, and as that many equal centers.
+
+    References
+    ----------
+    Bao, Sakai, Sato and Sugiyama (2018), Convex formulation of multiple instance learning from positive and
+    unlabeled bags, Neural Networks 105, doi:10.1016/j.neunet.2018.05.001.
+
+    Examples
+    --------
+    >>> from bagwise import PUSetKernelClassifier, make_noisy_or_bags, make_positive_unlabeled
+    >>> full = make_noisy_or_bags(1200, coef=[6.0, -6.0], intercept=-10.0, random_state=0)
+    >>> data = make_positive_unlabeled(
+    ...     full.bags, full.y, n_positive=60, n_unlabeled=300, class_prior=0.3, random_state=0
+    ... )
+    >>> model = PUSetKernelClassifier(degree=2, class_prior=0.3).fit(data.bags[:260], data.y[:260])
+    >>> model.score(data.bags[260:], data.y_true[260:]) > 0.75  # against true labels
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BASIS_CONSTRAINTS,
+        **LOSS_CONSTRAINTS,
+        "degree": DEGREE_CONSTRAINT,
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        kernel="minimax",
+        *,
+        degree=1,
+        alpha=1e-3,
+        loss="double_hinge",
+        class_prior=None,
+        centers="all",
+        n_centers=500,
+        scale="minmax",
+        tol=1e-8,
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.alpha = alpha
+        self.loss = loss
+        self.class_prior = class_prior
+        self.centers = centers
+        self.n_centers = n_centers
+        self.scale = scale
+        self.tol = tol
+        self.random_state = random_state
+
+    @validated_fit
+    def fit(self, X, y, sample_weight=None):
+        """Learn from positive and unlabeled bags.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+            Positive and unlabeled bags.
+        y : array of shape (n_bags,)
+            1 or True marks positive bags; 0, -1 or False unlabeled ones.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags.
+
+        Returns
+        -------
+        self
+        """
+        check_pu_labels(y, type(self).__name__)
+        training: Training = self._fit_scaler(self._read_training(X, y, sample_weight))
+        basis = self._make_basis(training, self._choose_centers(training), self.degree)
+        features = split_features(basis(training.bags), training)
+        self.class_prior_ = self.class_prior
+        if self.class_prior is None:
+            self.class_prior_ = inner_prior(estimate_prior(features, type(self).__name__)[1], features)
+        result = minimize_risk(features, self.loss, prior=self.class_prior_, alpha=self.alpha, tol=self.tol)
+        self._keep(basis, result)
+        return self

@@ -1,0 +1,176 @@
+"""The dual problem of `solve_dual` by an interior-point method, given a factor of its matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from bagwise.solvers.dual import DualResult
+from bagwise.solvers.result import Status
+
+_MOST_STEPS = 100
+
+
+def solve_dual_interior(
+    factor: np.ndarray,
+    q: np.ndarray,
+    *,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    total: float,
+    points: np.ndarray,
+    tol: float = 1e-9,
+) -> DualResult:
+    """Minimise ``u'Qu / 2 + q'u`` with ``lower < u < upper`` and ``sum(u) = total``, Q of low rank or small.
+
+    ``Q_kl = F[points[k]] @ F[points[l]]``. Where many variables are free and the rank of F is small, pairs of
+    variables (`solve_dual`) go to and fro along directions without curvature; here the number of steps hardly
+    depends on the data, some twenty, and each costs a factorisation of the smaller side of F.
+
+    Parameters
+    ----------
+    factor : array of shape (n_points, rank)
+        The matrix F.
+    q, lower, upper, total, points
+        As in `bagwise.solvers.dual.solve_dual`; every upper bound exceeds its lower one.
+    tol : float
+        Converged when the duality gap is at most this share of ``|u'Qu| / 2 + |q'u|``.
+
+    Returns
+    -------
+    DualResult
+
+    Notes
+    -----
+    Mehrotra's predictor and corrector. With K = F F', D the diagonal that the bounds add to Q, and S that of
+    the sums of 1 / D over the variables of a point, (Q + D)^-1 needs (K^-1 + S)^-1, which is ``F (I +
+    F'SF)^-1 F'`` and ``S^-1 - S^-1 (K + S^-1)^-1 S^-1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.solvers.interior import solve_dual_interior
+    >>> found = solve_dual_interior(
+    ...     np.eye(3),
+    ...     np.array([-1.0, 0.0, 0.0]),
+    ...     lower=np.zeros(3),
+    ...     upper=np.ones(3),
+    ...     total=1.0,
+    ...     points=np.arange(3),
+    ... )
+    >>> found.x.round(3)
+    array([1., 0., 0.])
+    """
+    matrix = _Factored(factor, points)
+    width = upper - lower
+    # The middle of the box, moved so that the sum is right.
+    u = lower + width * np.clip((total - lower.sum()) / width.sum(), 1e-3, 1.0 - 1e-3)
+    gradient = matrix.times(u) + q
+    y = float(np.median(gradient))
+    scale = max(float(np.abs(gradient - y).mean()), 1e-300)
+    z, w = np.maximum(gradient - y, 0.0) + scale, np.maximum(y - gradient, 0.0) + scale
+    history, status, best = [], Status.MAX_ITER, None
+    for step in range(_MOST_STEPS + 1):
+        s, t = u - lower, upper - u
+        gradient = matrix.times(u) + q
+        quadratic = 0.5 * float(u @ (gradient - q))
+        linear = float(q @ u)
+        missing = total - float(u.sum())
+        residual = gradient - y - z + w
+        # The gap of the box at the best multiplier of the sum: a bound whatever z and w are.
+        reduced = gradient - y
+        gap = float(np.maximum(reduced * s, -reduced * t).sum())
+        history.append(quadratic + linear)
+        size = abs(quadratic) + abs(linear)
+        if abs(missing) <= 1e-12 * float(np.abs(u).sum()) and (best is None or gap < best[1]):
+            best = u, gap, y, step
+        if best is not None and best[1] <= tol * size:
+            status = Status.CONVERGED
+            break
+        if best is not None and step - best[3] > 10:
+            status = Status.STALLED
+            break
+        mu = float(s @ z + t @ w) / (2 * len(u))
+        try:
+            solve = matrix.solver(z / s + w / t)
+        except LinAlgError:
+            status = Status.STALLED
+            break
+        system = (solve, solve(np.ones(len(u))), s, t, z, w, residual, missing)
+        du, _, dz, dw = _direction(*system, 0.0, 0.0)
+        length = min(_longest(s, du), _longest(t, -du)), min(_longest(z, dz), _longest(w, dw))
+        after = (s + length[0] * du) @ (z + length[1] * dz) + (t - length[0] * du) @ (w + length[1] * dw)
+        centering = (float(after) / (2 * len(u)) / mu) ** 3 * mu
+        du, dy, dz, dw = _direction(*system, centering - du * dz, centering + du * dw)
+        primal = min(1.0, 0.995 * min(_longest(s, du), _longest(t, -du)))
+        dual = min(1.0, 0.995 * min(_longest(z, dz), _longest(w, dw)))
+        u, y, z, w = u + primal * du, y + dual * dy, z + dual * dz, w + dual * dw
+    if best is not None:
+        u, gap, y, _ = best
+    product = factor @ (np.bincount(points, weights=u, minlength=len(factor)) @ factor)
+    value = 0.5 * float(u @ product[points]) + float(q @ u)
+    return DualResult(u, value, status, step, tuple(history), product, y, gap, gap)
+
+
+def _direction(solve, ones, s, t, z, w, residual, missing, target_s, target_t):
+    """Newton's step towards complementarity products s z and t w that equal the targets."""
+    part = solve(-residual + (target_s - s * z) / s - (target_t - t * w) / t)
+    dy = (missing - part.sum()) / ones.sum()
+    du = part + dy * ones
+    return du, dy, (target_s - s * z - z * du) / s, (target_t - t * w + w * du) / t
+
+
+def _longest(positive: np.ndarray, change: np.ndarray) -> float:
+    """The largest step that keeps values positive; at most 1e10."""
+    falling = change < 0
+    return float(np.min(-positive[falling] / change[falling], initial=1e10))
+
+
+class _Factored:
+    """The matrix Q of variables that share the rows of a factor."""
+
+    def __init__(self, factor: np.ndarray, points: np.ndarray):
+        own, self.points = np.unique(points, return_inverse=True)
+        self.factor = factor if len(own) == len(factor) else factor[own]
+        self.gram = self.factor @ self.factor.T if len(own) <= factor.shape[1] else None
+
+    def _by_point(self, values: np.ndarray) -> np.ndarray:
+        return np.bincount(self.points, weights=values)
+
+    def times(self, u: np.ndarray) -> np.ndarray:
+        """Q u."""
+        gathered = self._by_point(u)
+        product = self.factor @ (gathered @ self.factor) if self.gram is None else self.gram @ gathered
+        return product[self.points]
+
+    def solver(self, diagonal: np.ndarray):
+        """Give a function that solves (Q + diag) x = r, with two rounds of refinement."""
+        inverse = 1.0 / diagonal
+        shares = self._by_point(inverse)
+        if self.gram is None:
+            small = (self.factor.T * shares) @ self.factor
+            small.flat[:: len(small) + 1] += 1.0
+            factor = cho_factor(small, overwrite_a=True, check_finite=False)
+
+            def inner(a):
+                return self.factor @ cho_solve(factor, a @ self.factor, check_finite=False)
+        else:
+            large = self.gram.copy()
+            large.flat[:: len(large) + 1] += 1.0 / shares
+            factor = cho_factor(large, overwrite_a=True, check_finite=False)
+
+            def inner(a):
+                part = a / shares
+                return part - cho_solve(factor, part, check_finite=False) / shares
+
+        def once(r):
+            v = inverse * r
+            return v - inverse * inner(self._by_point(v))[self.points]
+
+        def solve(r):
+            x = once(r)
+            for _ in range(2):
+                x = x + once(r - self.times(x) - diagonal * x)
+            return x
+
+        return solve

@@ -1,0 +1,252 @@
+"""The instance-level methods: closed forms, oracles, objectives that fall, and what they find."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+
+from bagwise import Bags, DSDDClassifier, LSDDClassifier, PUMILClassifier, pu_risk_bound
+from bagwise.kernels import InstanceKernel
+from bagwise.pu.lsdd import _signed_log
+from bagwise.pu.ramp import RampProblem, ramp
+from bagwise.solvers.cccp import minimize_cccp
+
+
+def pu_bags(n_positive=30, n_unlabeled=60, prior=0.3, seed=0, n_features=2):
+    """Bags whose positive ones hold one or two instances that lie apart; z marks these."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.permutation(np.arange(n_unlabeled) < prior * n_unlabeled)
+    truth = np.concatenate([np.ones(n_positive), hidden]).astype(int)
+    bags, z = [], []
+    for positive in truth:
+        X = rng.normal(size=(rng.integers(2, 6), n_features))
+        k = rng.integers(1, 3) if positive else 0
+        X[:k] += 4.0
+        bags.append(X)
+        z += [1] * k + [0] * (len(X) - k)
+    return Bags.from_list(bags), np.repeat([1, 0], [n_positive, n_unlabeled]), truth, np.array(z)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LSDDClassifier(gamma=[1.0, 10.0], alpha=[1.0, 1e-2], random_state=0),
+        DSDDClassifier(gamma=[1.0, 10.0], alpha=[1e-1, 1e-2], random_state=0),
+        PUMILClassifier(C=10.0, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_bags_and_instances_are_told_apart(model):
+    bags, y, truth, z = pu_bags(60, 120)
+    model.fit(bags, y)
+    assert model.score(bags, truth) > 0.75
+    scores = model.decision_function_instances(bags)
+    assert scores[z == 1].mean() > scores[z == 0].mean()
+    np.testing.assert_array_equal(model.predict_instances(bags) == 1, scores > 0)
+
+
+# ---------------------------------------------------------------------- LSDD
+
+
+def test_lsdd_solves_its_linear_system_whose_matrix_is_an_integral():
+    bags, y, _, _ = pu_bags(n_features=1)
+    model = LSDDClassifier(gamma=2.0, alpha=0.1, scale=None, n_centers=10_000).fit(bags, y)
+    centers = model.centers_
+    length = quad(lambda x: np.exp(-4.0 * x * x), -np.inf, np.inf)[0]
+    for i, j in ((0, 1), (2, 5), (3, 3)):
+        a, b = centers[i, 0], centers[j, 0]
+        middle = 0.5 * (a + b)
+        product = quad(
+            lambda x, a=a, b=b: np.exp(-2 * (x - a) ** 2 - 2 * (x - b) ** 2), middle - 9, middle + 9
+        )
+        assert product[0] / length == pytest.approx(
+            InstanceKernel("rbf", 1.0)(centers, centers)[i, j], abs=1e-9
+        )
+    H = InstanceKernel("rbf", 1.0)(centers, centers)
+    K = InstanceKernel("rbf", 2.0)(bags.instances, centers)
+    positive = np.repeat(y, bags.sizes) == 1
+    h = K[positive].mean(axis=0) - K[~positive].mean(axis=0)
+    np.testing.assert_allclose(model.coef_, np.linalg.solve(H + 0.1 * np.eye(len(H)), h), rtol=1e-8)
+    np.testing.assert_allclose(model.decision_function_instances(bags), K @ model.coef_, rtol=1e-10)
+
+
+def test_lsdd_compares_by_the_criterion_of_held_out_bags():
+    bags, y, _, _ = pu_bags(10, 20, n_features=1)
+    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(y, y))
+    gammas, alphas = [0.5, 2.0], [1.0, 0.1]
+    model = LSDDClassifier(gamma=gammas, alpha=alphas, scale=None, n_centers=10_000, cv=splits).fit(bags, y)
+    expected = np.zeros((2, 2))
+    for i, gamma in enumerate(gammas):
+        H = InstanceKernel("rbf", gamma / 2)(model.centers_, model.centers_)
+        for j, alpha in enumerate(alphas):
+            for train, test in splits:
+                parts = []
+                for some in (train, test):
+                    K = InstanceKernel("rbf", gamma)(bags[some].instances, model.centers_)
+                    positive = np.repeat(y[some], bags[some].sizes) == 1
+                    parts.append(K[positive].mean(axis=0) - K[~positive].mean(axis=0))
+                coef = np.linalg.solve(H + alpha * np.eye(len(H)), parts[0])
+                # Basis functions of length one leave out the integral of a square, (pi / (2 gamma))^(1/2).
+                factor = np.sqrt(2 * gamma / np.pi)
+                expected[i, j] += factor * (coef @ H @ coef - 2 * coef @ parts[1]) / 3
+    assert np.argsort(model.criterion_.ravel()).tolist() == np.argsort(expected.ravel()).tolist()
+    best = np.unravel_index(np.argmin(expected), expected.shape)
+    assert (model.gamma_, model.alpha_) == (gammas[best[0]], alphas[best[1]])
+
+
+def test_the_order_of_huge_and_tiny_numbers_survives_logarithms():
+    values = np.array([[-1.0, 2.0], [-1e-3, 0.0], [3.0, -2.0]])
+    shift = np.array([[0.0], [5.0], [-3.0]])
+    assert (
+        np.argsort(_signed_log(values, shift).ravel()).tolist()
+        == np.argsort((values * np.exp(shift)).ravel()).tolist()
+    )
+    assert np.isfinite(_signed_log(values, shift + 1e4)).all()
+
+
+# ---------------------------------------------------------------------- DSDD
+
+
+def ramp_problem(n=40, seed=0, alpha=0.02):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    sign = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
+    return InstanceKernel("rbf", 0.5)(X, X), sign, np.full(n, 1.0 / n), alpha
+
+
+def test_the_first_convex_step_is_a_support_vector_machine():
+    K, sign, weight, alpha = ramp_problem()
+    problem = RampProblem(K, sign, weight, alpha)
+    first = problem.solve(problem.linearize(problem.zero()), problem.zero(), 1e-10)
+    svc = SVC(C=0.5 * weight[0] / alpha, kernel="precomputed", tol=1e-8).fit(K, sign)
+    expected = svc.decision_function(K)
+    np.testing.assert_allclose(first.product + first.intercept, expected, atol=1e-4)
+
+
+def test_the_ramp_objective_falls_and_no_small_change_lowers_it():
+    K, sign, weight, alpha = ramp_problem()
+    problem = RampProblem(K, sign, weight, alpha)
+    start = problem.zero()
+    found = minimize_cccp(problem, problem.linearize(start), start, tol=1e-9, max_iter=100)
+    assert found.converged
+    assert (np.diff(found.history) <= 1e-12).all()
+    x, intercept = found.x.x, found.x.intercept
+
+    def objective(x, intercept):
+        f = K @ x
+        return 0.5 * alpha * x @ f + weight @ ramp(sign * (f + intercept))
+
+    assert objective(x, intercept) == pytest.approx(found.value, rel=1e-9)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        step = 1e-4 * rng.normal(size=len(x) + 1)
+        assert objective(x + step[:-1], intercept + step[-1]) >= found.value - 1e-9
+
+
+def test_the_coefficients_meet_the_conditions_of_the_ramp():
+    """Only points between the corners of the ramp pull; those beyond -1 have been given up."""
+    K, sign, weight, alpha = ramp_problem(alpha=1e-3)
+    problem = RampProblem(K, sign, weight, alpha)
+    start = problem.zero()
+    found = minimize_cccp(problem, problem.linearize(start), start, tol=1e-10, max_iter=100).x
+    z, pull = sign * (found.product + found.intercept), sign * found.x / problem.bound
+    assert (z < -1.01).any()
+    np.testing.assert_allclose(pull[np.abs(z) > 1.001], 0.0, atol=1e-9)
+    np.testing.assert_allclose(pull[np.abs(z) < 0.999], 1.0, atol=1e-9)
+    assert abs(found.x.sum()) < 1e-9
+
+
+def test_a_gross_outlier_moves_a_hinge_and_not_a_ramp():
+    rng = np.random.default_rng(0)
+    X = np.append(np.concatenate([rng.normal(-2, 0.3, 20), rng.normal(2, 0.3, 20)]), np.full(3, -12.0))
+    sign = np.repeat([-1.0, 1.0, 1.0], [20, 20, 3])
+    K = np.outer(X, X)
+    problem = RampProblem(K, sign, np.full(43, 1 / 43), 1e-3)
+    start = problem.zero()
+    hinge = problem.solve(problem.linearize(start), start, 1e-9)
+    found = minimize_cccp(problem, problem.linearize(start), start, tol=1e-9, max_iter=100)
+    errors = [(sign[:40] * (p.product + p.intercept)[:40] <= 0).mean() for p in (hinge, found.x)]
+    assert found.value < hinge.value
+    assert errors[1] <= errors[0] and errors[1] == 0.0
+
+
+def test_dsdd_draws_instances_of_both_kinds_when_there_are_too_many():
+    bags, y, truth, _ = pu_bags(60, 120)
+    model = DSDDClassifier(gamma=1.0, alpha=1e-2, max_instances=100, random_state=0).fit(bags, y)
+    assert len(model.support_vectors_) <= 101
+    assert model.score(bags, truth) > 0.6
+
+
+@pytest.mark.parametrize("cls", [LSDDClassifier, DSDDClassifier])
+def test_impossible_grids_are_refused(cls):
+    bags, y, _, _ = pu_bags()
+    with pytest.raises(ValueError, match="gamma and alpha must be positive numbers, or lists of them"):
+        cls(gamma=[1.0, -1.0]).fit(bags, y)
+    with pytest.raises(ValueError, match="all bags are positive"):
+        cls().fit(bags, np.ones(len(y)))
+    with pytest.raises(ValueError, match=r"at least two positive .* Give one value of gamma"):
+        cls(gamma=[1.0, 2.0]).fit(bags[29:], y[29:])
+
+
+# ---------------------------------------------------------------------- puMIL
+
+
+def test_the_key_of_a_bag_is_its_instance_of_least_negative_density():
+    bags, y, _, _ = pu_bags()
+    model = PUMILClassifier(random_state=0).fit(bags, y)
+    Z = model._scaled(bags)
+    density = np.exp(
+        -model.gamma_ * ((Z.instances[:, None, :] - model.negatives_[None, :, :]) ** 2).sum(axis=2)
+    ).sum(axis=1)
+    expected = [
+        Z.instances[a:b][np.argmin(density[a:b])] @ model.coef_ + model.intercept_
+        for a, b in zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
+    ]
+    np.testing.assert_allclose(model.decision_function(bags), expected, rtol=1e-9)
+
+
+def test_the_machine_is_that_of_libsvm_on_keys_times_confidences():
+    bags, y, _, _ = pu_bags()
+    model = PUMILClassifier(C=3.0, random_state=0).fit(bags, y)
+    Z = model._scaled(bags)
+    taken = 30 + np.argsort(-model.confidence_, kind="stable")[:30]
+    keys = Z.instances[model._keys(Z, model.negatives_)]
+    points = np.vstack([keys[:30], model.confidence_[taken - 30, None] * keys[taken]])
+    svc = SVC(C=3.0, kernel="linear", tol=1e-8).fit(points, np.repeat([1, -1], 30))
+    np.testing.assert_allclose(model.coef_, svc.coef_[0], rtol=0.05, atol=0.05)
+
+
+def test_the_f_measure_never_falls_and_the_search_ends():
+    bags, y, _, _ = pu_bags()
+    model = PUMILClassifier(max_iter=30, random_state=1).fit(bags, y)
+    assert (np.diff(model.objective_history_) <= 0).all()
+    assert model.n_iter_ <= 30
+    assert ((model.confidence_ >= 0) & (model.confidence_ <= 1)).all()
+
+
+def test_many_negative_instances_are_drawn():
+    bags, y, _, _ = pu_bags()
+    assert len(PUMILClassifier(max_negatives=15, random_state=0).fit(bags, y).negatives_) == 15
+
+
+def test_fewer_unlabeled_than_positive_bags_are_all_taken_as_negative():
+    bags, y, _, _ = pu_bags(20, 5)
+    assert np.isfinite(PUMILClassifier(random_state=0).fit(bags, y).decision_function(bags)).all()
+
+
+# ---------------------------------------------------------------------- Theorem 1
+
+
+def test_the_bound_of_a_fixed_score_is_kept():
+    rng = np.random.default_rng(0)
+    prior, kept = 0.4, []
+    promised = pu_risk_bound(1.0, class_prior=prior, n_positive=30, n_unlabeled=50, delta=0.2)
+    for _ in range(300):
+        positive = rng.uniform(-0.5, 1.0, 30)
+        hidden = rng.binomial(50, prior)
+        unlabeled = np.append(rng.uniform(-0.5, 1.0, hidden), rng.uniform(-1.0, 0.5, 50 - hidden))
+        empirical = -prior * positive.mean() + 0.5 * (1 + unlabeled).mean()  # |g| <= 1: (1 + g) / 2
+        expected = -prior * 0.25 + 0.5 * (1 + prior * 0.25 - (1 - prior) * 0.25)
+        kept.append(expected - empirical <= promised)
+    assert np.mean(kept) >= 0.8

@@ -1,0 +1,173 @@
+"""The convex risks against generic solvers, their optimality conditions, closed forms and limits."""
+
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bagwise._pu_parts import LOSSES
+from bagwise.pu.features import PUFeatures
+from bagwise.pu.risk import minimize_risk
+
+PROBLEMS = [
+    # n_positive, n_unlabeled, n_centers, prior, alpha, kernel scale
+    (5, 20, 25, 0.3, 1e-1, 1.0),
+    (3, 12, 4, 0.7, 1e-2, 1.0),
+    (20, 60, 80, 0.1, 1e-3, 2.0),
+    (20, 60, 80, 0.5, 1e-3, 2.0),
+    (8, 30, 10, 0.95, 1e-2, 1.0),
+    (1, 1, 3, 0.4, 1.0, 1.0),
+    (10, 40, 50, 0.6, 10.0, 1.0),
+]
+
+
+def _problem(n_positive, n_unlabeled, n_centers, scale, seed, weighted):
+    rng = np.random.default_rng(seed)
+    P = scale * (1.0 + 0.5 * rng.normal(size=(n_positive, n_centers)))
+    U = scale * rng.normal(size=(n_unlabeled, n_centers))
+    weights = (rng.integers(1, 4, size=n).astype(float) for n in (n_positive, n_unlabeled))
+    wp, wu = weights if weighted else (np.ones(n_positive), np.ones(n_unlabeled))
+    return P, U, wp, wu
+
+
+def _objective(P, U, wp, wu, loss, prior, alpha, coef, intercept):
+    """The objective in so many words."""
+    g_p, g_u = P @ coef + intercept, U @ coef + intercept
+    risk = -prior * np.average(g_p, weights=wp) + np.average(LOSSES[loss](-g_u), weights=wu)
+    return risk + 0.5 * alpha * coef @ coef
+
+
+def _generic(P, U, wp, wu, loss, prior, alpha):
+    """The least objective by clarabel, of the problem written out with a slack for every unlabeled bag."""
+    n, m = U.shape
+    share = wu / wu.sum()
+    # Variables: coef, intercept, xi.
+    linear = np.concatenate([-prior * np.average(P, axis=0, weights=wp), [-prior], share])
+    quadratic = np.concatenate([np.full(m, alpha), [0.0], np.zeros(n)])
+    g = sp.hstack([sp.csr_matrix(U), sp.csr_matrix(np.ones((n, 1)))])
+    I, O = sp.identity(n), sp.csr_matrix((n, m + 1))
+    zero = np.zeros(n)
+    if loss == "double_hinge":  # xi >= 0, xi >= (1 + g) / 2, xi >= g
+        A = sp.vstack([sp.hstack([O, -I]), sp.hstack([0.5 * g, -I]), sp.hstack([g, -I])])
+        b = np.concatenate([zero, -0.5 * np.ones(n), zero])
+        cones = [clarabel.NonnegativeConeT(3 * n)]
+    elif loss == "squared":  # xi = g, and xi^2 / 4 + xi / 2 + 1 / 4
+        A, b = sp.hstack([g, -I]), zero
+        quadratic[m + 1 :] = 0.5 * share
+        linear[m + 1 :] = 0.5 * share
+        cones = [clarabel.ZeroConeT(n)]
+    else:  # exp(g - xi) + exp(-xi) <= 1, with p, q for the two
+        linear, quadratic = (np.concatenate([v, np.zeros(2 * n)]) for v in (linear, quadratic))
+        width, rows, b, cones = m + 1 + 3 * n, [], [], []
+        for i in range(n):
+            row = np.zeros(width)
+            row[m + 1 + n + i] = row[m + 1 + 2 * n + i] = 1.0
+            rows.append(row), b.append(1.0), cones.append(clarabel.NonnegativeConeT(1))
+            for offset, with_g in ((n, True), (2 * n, False)):
+                block = np.zeros((3, width))
+                block[0, m + 1 + i] = 1.0  # the exponent's negative
+                if with_g:
+                    block[0, :m], block[0, m] = -U[i], -1.0
+                block[2, m + 1 + offset + i] = -1.0
+                rows += list(block)
+                b += [0.0, 1.0, 0.0]
+                cones.append(clarabel.ExponentialConeT())
+        A, b = sp.csr_matrix(np.array(rows)), np.array(b)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas"):
+        setattr(settings, name, 1e-12)
+    found = clarabel.DefaultSolver(
+        sp.diags(quadratic).tocsc(), linear, sp.csc_matrix(A), b, cones, settings
+    ).solve()
+    x = np.array(found.x)
+    return _objective(P, U, wp, wu, loss, prior, alpha, x[:m], x[m])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("sizes", PROBLEMS, ids=str)
+def test_objective_is_that_of_a_generic_solver(sizes, loss, weighted):
+    n_positive, n_unlabeled, n_centers, prior, alpha, scale = sizes
+    for seed in range(3):
+        parts = _problem(n_positive, n_unlabeled, n_centers, scale, seed, weighted)
+        found = minimize_risk(PUFeatures(*parts), loss, prior=prior, alpha=alpha)
+        assert found.converged
+        ours = _objective(*parts, loss, prior, alpha, found.x.coef, found.x.intercept)
+        assert ours == pytest.approx(found.value, rel=1e-9, abs=1e-9)
+        theirs = _generic(*parts, loss, prior, alpha)
+        assert ours <= theirs + 1e-8 * max(1.0, abs(theirs))
+        if loss != "logistic":  # where it is exact enough to be a bound from below as well
+            assert ours >= theirs - 1e-8 * max(1.0, abs(theirs))
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-3, 1e-6])
+@pytest.mark.parametrize("degree", [1, 3])
+def test_double_hinge_meets_its_optimality_conditions(alpha, degree):
+    rng = np.random.default_rng(0)
+    S = np.vstack([rng.uniform(0.3, 1.0, size=(20, 8)), rng.uniform(size=(100, 8))])
+    K = (S @ S.T / 8 + 1) ** degree
+    features = PUFeatures(K[:20], K[20:], np.ones(20), np.ones(100))
+    found = minimize_risk(features, "double_hinge", prior=0.3, alpha=alpha)
+    g = K[20:] @ found.x.coef + found.x.intercept
+    W = 100 * (found.x.dual[:100] + found.x.dual[100:])
+    slack = 1e-5 * max(1.0, np.abs(g).max())
+    edge = 1e-7
+    assert W.sum() / 100 == pytest.approx(0.3, abs=1e-12)
+    assert (g[edge > W] <= -1 + slack).all()
+    assert np.abs(g[(edge < W) & (0.5 - edge > W)] + 1).max(initial=0.0) <= slack
+    assert (np.abs(g[np.abs(W - 0.5) <= edge]) <= 1 + slack).all()
+    assert np.abs(g[(0.5 + edge < W) & (1 - edge > W)] - 1).max(initial=0.0) <= slack
+    assert (g[1 - edge < W] >= 1 - slack).all()
+    np.testing.assert_allclose(
+        found.x.coef, (0.3 * K[:20].mean(0) - W / 100 @ K[20:]) / alpha, rtol=1e-6, atol=1e-6 / alpha
+    )
+
+
+def test_squared_loss_has_the_closed_form_and_a_direction_without_the_prior():
+    P, U, wp, wu = _problem(6, 30, 5, 1.0, 0, weighted=False)
+    C = np.cov(U.T, ddof=0)
+    directions = []
+    for prior in (0.2, 0.7):
+        score = minimize_risk(PUFeatures(P, U, wp, wu), "squared", prior=prior, alpha=0.1).x
+        expected = prior * np.linalg.solve(C / 2 + 0.1 * np.eye(5), P.mean(0) - U.mean(0))
+        np.testing.assert_allclose(score.coef, expected, rtol=1e-10)
+        assert score.intercept == pytest.approx(2 * prior - 1 - expected @ U.mean(0), rel=1e-10)
+        directions.append(score.coef / np.linalg.norm(score.coef))
+    np.testing.assert_allclose(*directions, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("prior", "intercept"), [(0.2, -1.0), (0.8, 1.0), (0.5, 0.0)])
+def test_with_a_huge_penalty_the_score_is_constant(prior, intercept):
+    P, U, wp, wu = _problem(6, 30, 5, 1.0, 0, weighted=False)
+    score = minimize_risk(PUFeatures(P, U, wp, wu), "double_hinge", prior=prior, alpha=1e9).x
+    assert np.abs(score.coef).max() < 1e-8
+    assert score.intercept == pytest.approx(intercept, abs=1e-6)
+    score = minimize_risk(PUFeatures(P, U, wp, wu), "squared", prior=prior, alpha=1e9).x
+    assert score.intercept == pytest.approx(2 * prior - 1, abs=1e-6)
+    score = minimize_risk(PUFeatures(P, U, wp, wu), "logistic", prior=prior, alpha=1e9).x
+    assert score.intercept == pytest.approx(np.log(prior / (1 - prior)), abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_has_the_odd_part_that_removes_the_negatives(loss):
+    z = np.linspace(-5, 5, 101)
+    np.testing.assert_allclose(LOSSES[loss](z) - LOSSES[loss](-z), -z, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_warm_start_changes_nothing_but_the_time(loss):
+    parts = _problem(10, 40, 50, 1.0, 3, weighted=True)
+    features = PUFeatures(*parts)
+    before = minimize_risk(features, loss, prior=0.4, alpha=1e-1)
+    cold = minimize_risk(features, loss, prior=0.4, alpha=1e-2)
+    warm = minimize_risk(features, loss, prior=0.4, alpha=1e-2, start=before.x)
+    assert warm.value == pytest.approx(cold.value, rel=1e-8)
+
+
+def test_features_far_from_zero_keep_their_precision():
+    """A constant in all kernel values, which the intercept takes up, must not eat the digits."""
+    P, U, wp, wu = _problem(10, 40, 20, 1.0, 0, weighted=False)
+    near = minimize_risk(PUFeatures(P, U, wp, wu), "double_hinge", prior=0.4, alpha=1e-3)
+    far = minimize_risk(PUFeatures(P + 1e5, U + 1e5, wp, wu), "double_hinge", prior=0.4, alpha=1e-3)
+    assert far.value == pytest.approx(near.value, rel=1e-6)

@@ -1,0 +1,224 @@
+"""PUSetKernelClassifier and its cross-validated form: odd input, centers, the choice of parameters."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+from bagwise import (
+    Bags,
+    PUSetKernelClassifier,
+    PUSetKernelClassifierCV,
+    make_pu_scorer,
+    minimax_kernel,
+    pu_risk,
+)
+from bagwise.pu.features import choose_centers
+
+
+def pu_bags(n_positive=30, n_unlabeled=90, prior=0.3, seed=0, n_features=4):
+    """Bags whose positive ones hold an instance that lies apart; y marks some of them, truth knows all."""
+    rng = np.random.default_rng(seed)
+    truth = np.concatenate(
+        [np.ones(n_positive), rng.permutation(np.arange(n_unlabeled) < prior * n_unlabeled)]
+    )
+    bags = []
+    for positive in truth:
+        X = rng.normal(size=(rng.integers(2, 6), n_features))
+        X[0, :2] += 4.0 * positive
+        bags.append(X)
+    y = np.repeat([1, 0], [n_positive, n_unlabeled])
+    return Bags.from_list(bags), y, truth.astype(int)
+
+
+@pytest.mark.parametrize("loss", ["double_hinge", "squared", "logistic"])
+@pytest.mark.parametrize("kernel", ["minimax", "mean", "set"])
+def test_negatives_are_found_without_having_seen_one(loss, kernel):
+    bags, y, truth = pu_bags(60, 240)
+    model = PUSetKernelClassifier(kernel, degree=2, alpha=1e-3, loss=loss, class_prior=0.3)
+    model.fit(bags[:180], y[:180])
+    assert model.score(bags[180:], truth[180:]) > 0.85
+
+
+def test_labels_true_one_and_minus_one_mean_the_same():
+    bags, y, _ = pu_bags()
+    model = PUSetKernelClassifier(class_prior=0.3)
+    reference = model.fit(bags, y).decision_function(bags)
+    for labels in (y == 1, 2 * y - 1):
+        again = clone(model).fit(bags, labels)
+        np.testing.assert_array_equal(again.decision_function(bags), reference)
+        assert set(again.predict(bags)) <= set(labels.tolist())
+
+
+def test_raw_int16_is_the_same_as_floats():
+    bags, y, _ = pu_bags()
+    narrow = bags.with_instances(np.round(bags.instances * 5000).astype(np.int16))
+    wide = narrow.with_instances(narrow.instances.astype(float))
+    for scale in ("minmax", None):
+        model = PUSetKernelClassifier(degree=3, alpha=1e-3, class_prior=0.3, scale=scale)
+        outputs = [clone(model).fit(b, y).decision_function(b) for b in (narrow, wide)]
+        np.testing.assert_array_equal(*outputs)
+        assert np.isfinite(outputs[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.zeros(120), "one class only, 0.0: all bags are unlabeled. .* needs positive bags as well"),
+        (np.ones(120), "one class only, 1.0: all bags are positive. .* needs unlabeled bags as well"),
+        (np.arange(120) % 2 - 1, "-1 and 0, which both mean unlabeled"),
+        (np.arange(120) % 3 - 1, "0 and -1 both mean unlabeled; pass y == 1"),
+    ],
+)
+@pytest.mark.parametrize("cls", [PUSetKernelClassifier, PUSetKernelClassifierCV])
+def test_labels_without_two_kinds_are_refused_in_one_sentence(cls, labels, message):
+    bags, _, _ = pu_bags()
+    with pytest.raises(ValueError, match=message):
+        cls().fit(bags, labels)
+
+
+@pytest.mark.parametrize("prior", [0.0, 1.0, -0.1, 1.5, 1])
+def test_a_prior_outside_the_open_interval_is_refused(prior):
+    bags, y, _ = pu_bags()
+    with pytest.raises(ValueError, match="'class_prior' parameter of PUSetKernelClassifier must be"):
+        PUSetKernelClassifier(class_prior=prior).fit(bags, y)
+    with pytest.raises(ValueError, match="class_prior must be a number between 0 and 1"):
+        make_pu_scorer(prior)
+
+
+def test_identical_bags_are_all_called_what_most_of_them_are():
+    bags = [np.ones((3, 2))] * 12
+    y = np.repeat([1, 0], 6)
+    for prior, label in ((0.2, 0), (0.8, 1)):
+        model = PUSetKernelClassifier(class_prior=prior).fit(bags, y)
+        assert (model.predict(bags) == label).all()
+        assert model.converged_
+
+
+def test_probabilities_exist_with_the_logistic_loss_only():
+    bags, y, _ = pu_bags()
+    assert not hasattr(PUSetKernelClassifier(), "predict_proba")
+    model = PUSetKernelClassifier(loss="logistic", class_prior=0.3).fit(bags, y)
+    proba = model.predict_proba(bags)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(proba[:, 1] > 0.5, model.predict(bags) == 1)
+    # The stationary intercept: mean probability of the unlabeled bags is the prior.
+    assert proba[y == 0, 1].mean() == pytest.approx(0.3, abs=1e-4)
+
+
+def test_a_callable_kernel_sees_scaled_bags():
+    bags, y, _ = pu_bags()
+
+    def kernel(rows, columns):
+        assert rows.instances.min() >= -1e-12 and rows.instances.max() <= 1 + 1e-12
+        return minimax_kernel(rows, columns, degree=2, gamma=1 / (2 * rows.n_features))
+
+    ours = PUSetKernelClassifier(kernel, class_prior=0.3).fit(bags, y).decision_function(bags)
+    named = PUSetKernelClassifier(degree=2, class_prior=0.3).fit(bags, y).decision_function(bags)
+    np.testing.assert_allclose(ours, named, rtol=1e-6, atol=1e-6)
+    with pytest.raises(ValueError, match="finite number for every pair of bags"):
+        PUSetKernelClassifier(lambda a, b: np.zeros((2, 2)), class_prior=0.3).fit(bags, y)
+
+
+@pytest.mark.parametrize("centers", ["random", "kmeans"])
+def test_fewer_centers_do_nearly_as_well(centers):
+    bags, y, truth = pu_bags(60, 240)
+    model = PUSetKernelClassifier(
+        degree=2, centers=centers, n_centers=20, class_prior=0.3, random_state=0
+    ).fit(bags[:180], y[:180])
+    assert model.coef_.shape == (20,)
+    assert model.score(bags[180:], truth[180:]) > 0.9
+
+
+def test_centers_can_be_given_as_bags():
+    bags, y, _ = pu_bags()
+    given = PUSetKernelClassifier(centers=bags, class_prior=0.3).fit(bags, y).decision_function(bags)
+    every = PUSetKernelClassifier(class_prior=0.3).fit(bags, y).decision_function(bags)
+    np.testing.assert_allclose(given, every, rtol=1e-10)
+
+
+def test_kmeans_centers_of_equal_bags_are_fewer():
+    bags = Bags.from_list([np.full((2, 3), k % 4) for k in range(40)])
+    chosen = choose_centers("kmeans", 10, bags, "minimax", np.random.RandomState(0))
+    assert len(chosen) == 4
+    assert len(np.unique(bags.instances[bags.offsets[chosen], 0])) == 4
+
+
+def test_all_centers_of_too_many_bags_are_refused():
+    X = np.zeros((5001, 1))
+    with pytest.raises(ValueError, match=r'beyond 5,000 bags choose centers="random" or centers="kmeans"'):
+        PUSetKernelClassifier(class_prior=0.3).fit(X, np.arange(5001) % 2)
+
+
+def test_rows_on_demand_give_the_same_solution(monkeypatch):
+    bags, y, _ = pu_bags()
+    dense = PUSetKernelClassifier(degree=2, class_prior=0.3).fit(bags, y)
+    monkeypatch.setattr("bagwise.pu.features._DENSE_BYTES", 8 * 90 * 20)
+    cached = PUSetKernelClassifier(degree=2, class_prior=0.3).fit(bags, y)
+    assert cached.objective_ == pytest.approx(dense.objective_, rel=1e-8)
+
+
+def test_the_cross_validated_risks_are_those_of_a_grid_search():
+    bags, y, _ = pu_bags()
+    folds = StratifiedKFold(3, shuffle=True, random_state=1)
+    splits = list(folds.split(y, y))
+    model = PUSetKernelClassifierCV(
+        degrees=(1, 2), alphas=(1e-1, 1e-3), class_prior=0.3, cv=splits, scale=None
+    ).fit(bags, y)
+    search = GridSearchCV(
+        PUSetKernelClassifier(class_prior=0.3, scale=None),
+        {"degree": [1, 2], "alpha": [1e-1, 1e-3]},
+        scoring=make_pu_scorer(0.3),
+        cv=splits,
+    ).fit(bags, y)
+    table = {
+        (p["degree"], p["alpha"]): -score
+        for p, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)
+    }
+    ours = {
+        (degree, alpha): model.risks_[i, j].mean()
+        for i, degree in enumerate((1, 2))
+        for j, alpha in enumerate((1e-1, 1e-3))
+    }
+    assert ours == pytest.approx(table, abs=1e-12)
+    assert (model.degree_, model.alpha_) == min(ours, key=lambda key: (round(ours[key], 12), key[0], -key[1]))
+    refitted = PUSetKernelClassifier(
+        degree=model.degree_, alpha=model.alpha_, class_prior=0.3, scale=None
+    ).fit(bags, y)
+    np.testing.assert_allclose(model.decision_function(bags), refitted.decision_function(bags), rtol=1e-8)
+
+
+def test_accuracy_against_the_labels_chooses_a_model_that_finds_nothing():
+    """What goes wrong in a search without make_pu_scorer."""
+    bags, y, truth = pu_bags(20, 180, prior=0.5)
+    grid = {"alpha": [10.0, 1e-3], "class_prior": [0.05, 0.5]}
+    kept = dict(cv=StratifiedKFold(5, shuffle=True, random_state=0))
+    naive = GridSearchCV(PUSetKernelClassifier(degree=2), grid, **kept).fit(bags, y)
+    aware = GridSearchCV(PUSetKernelClassifier(degree=2), grid, scoring=make_pu_scorer(0.5), **kept).fit(
+        bags, y
+    )
+    unlabeled = y == 0
+    assert naive.predict(bags)[unlabeled & (truth == 1)].mean() < 0.2
+    assert aware.predict(bags)[unlabeled & (truth == 1)].mean() > 0.8
+    assert naive.best_score_ > 0.85  # and it looks fine
+
+
+def test_the_cross_validated_prior_is_estimated_once():
+    bags, y, _ = pu_bags(60, 180)
+    model = PUSetKernelClassifierCV(random_state=0, degrees=(1, 2), alphas=(1e-3,)).fit(bags, y)
+    assert model.class_prior_ == pytest.approx(0.3, abs=0.12)
+    held = pu_risk(y, model.decision_function(bags), class_prior=model.class_prior_)
+    assert held < model.class_prior_
+
+
+@pytest.mark.parametrize("wrong", [{"degrees": []}, {"degrees": (0, 1)}, {"alphas": (0.0,)}])
+def test_an_empty_or_impossible_grid_is_refused(wrong):
+    bags, y, _ = pu_bags()
+    with pytest.raises(ValueError, match="degrees must be whole numbers from 1 and alphas positive"):
+        PUSetKernelClassifierCV(**wrong).fit(bags, y)
+
+
+def test_a_single_positive_bag_cannot_be_cross_validated():
+    bags, y, _ = pu_bags(1, 10)
+    with pytest.raises(ValueError, match="at least two positive and two unlabeled bags"):
+        PUSetKernelClassifierCV(class_prior=0.3).fit(bags, y)
