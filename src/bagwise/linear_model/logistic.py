@@ -21,12 +21,13 @@ from bagwise.base import (
     validated_fit,
 )
 from bagwise.linear_model.design import Design
+from bagwise.linear_model.learned_rule import RuleLearner, with_rule
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.search import search_l1, solve_null
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
 from bagwise.solvers.prox_newton import minimize_l1
-from bagwise.solvers.result import SolverResult, Status, record_result
+from bagwise.solvers.result import SolverResult, Status, best_of, record_result
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.threads import blas_threads_for
 
@@ -50,24 +51,40 @@ class LinearBagClassifier(WaistClassifier):
         """
         bags, y, weight = training
         self.scaler_ = fit_scaler(self.scale, bags, weight)
-        self.rule_ = make_rule(self.rule).start(bags.offsets, y)
+        rules = make_rule(self.rule).alternatives(bags.offsets, y)
         design = make_design(bags, self.scaler_, fit_intercept=self.fit_intercept)
         total = weight.sum()
         ridge, l1 = alpha * (1 - self.l1_ratio) / total, alpha * self.l1_ratio / total
-        problem = LinearBagProblem(design, y, weight, self.rule_, ridge=ridge)
+        problem = LinearBagProblem(design, y, weight, rules[0], ridge=ridge)
         reporter = Reporter(type(self).__name__, self.verbose)
         rng = check_random_state(random_state)
-        results: list[SolverResult] = []
+        given = [design.from_original(*start) for start in (only_from, also_from) if start is not None]
         with blas_threads_for(bags.n_instances * bags.n_features):
-            for given in (only_from, also_from):
-                if given is not None:
-                    start = design.from_original(*given)
-                    results.append(self._solve(problem, start, l1, reporter))
-            if only_from is None:
-                results += self._search(problem, l1, rng, reporter)
+            if len(rules) > 1 or rules[0].learns:
+                learner = self._rule_learner(l1, rng, reporter)
+                learned = learner.run(problem, rules, given if only_from is not None else ())
+                problem = with_rule(problem, best_of(learned).rule)
+                results: list[SolverResult] = list(learned)
+            else:
+                results = [self._solve(problem, start, l1, reporter) for start in given]
+                if only_from is None:
+                    results += self._search(problem, l1, rng, reporter)
+        self.rule_ = problem.rule
         for number, result in enumerate(results):
             reporter.start(number, len(results), result)
         return problem, [as_totals(result, problem.total) for result in results]
+
+    def _rule_learner(self, l1: float, rng, reporter: Reporter) -> RuleLearner:
+        """Set up the search for coefficients and rule together."""
+        return RuleLearner(
+            solve=lambda problem, start: self._solve(problem, start, l1, reporter),
+            search=lambda problem: self._search(problem, l1, rng, reporter),
+            starts=lambda problem: self._starts(problem, rng),
+            has_l1=l1 > 0,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            on_iteration=reporter.iteration,
+        )
 
     def _search(self, problem, l1: float, rng, reporter: Reporter) -> list[SolverResult]:
         """Minimise from all starts, and give every end."""
@@ -159,9 +176,11 @@ class MILogisticRegression(LinearBagClassifier):
 
     Parameters
     ----------
-    rule : {"or", "mean", "softmax", "geometric_mean", "max"} or Rule, default="or"
-        How instances make the label of a bag. "or" and "mean" have latent instance labels, and with them
-        `posterior_instances`; the other three only link instance probabilities to a bag probability.
+    rule : str or Rule, default="or"
+        How instances make the label of a bag. "or", "mean", "count_table", "count_logistic" and "threshold"
+        have latent instance labels, and with them `posterior_instances`; "softmax", "geometric_mean" and
+        "max" only link instance probabilities to a bag probability. What the rules of counts leave open is
+        learned: see `SoftORLogisticRegression`.
     alpha : float, default=1.0
         Strength of the penalty; 0 is maximum likelihood.
     l1_ratio : float, default=1.0

@@ -181,3 +181,95 @@ def plot_odds_ratios(inference: Inference, *, level: float = 0.95):
     axes.set_ylim(-0.7, len(names) - 0.3)
     axes.set_xlabel(f"odds ratio per unit, with {100 * level:g} % interval")
     return figure
+
+
+def plot_labeler(labeler, *, level: float = 0.95):
+    """Draw P(+ | n positive instances) as learned, its band, the or-rule, and the expected numbers of bags.
+
+    Parameters
+    ----------
+    labeler : Labeler
+        The `labeler_` of a `SoftORLogisticRegression`.
+    level : float, default=0.95
+        Of the band.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from bagwise import SoftORLogisticRegression, make_count_bags
+    >>> data = make_count_bags(100, random_state=0)
+    >>> model = SoftORLogisticRegression(random_state=0).fit(data.bags, data.y)
+    >>> type(model.labeler_.plot()).__name__
+    'Figure'
+    """
+    figure, axes = _figure(6.5, 4.2)
+    counts, (negative, positive) = labeler.counts, labeler.expected_bags
+    # Counts that no bag has would only stretch the picture.
+    seen = np.flatnonzero(negative + positive > 0.5)
+    last = min(len(counts), (seen[-1] if len(seen) else 0) + 2)
+    bars = axes.twinx()
+    bars.bar(
+        counts[:last], positive[:last], color=_ACTIVE, alpha=0.25, width=0.8, label="positive bags, expected"
+    )
+    bars.bar(
+        counts[:last], negative[:last], bottom=positive[:last], color=_QUIET, alpha=0.3, width=0.8,
+        label="negative bags, expected",
+    )  # fmt: skip
+    bars.set_ylabel("expected bags")
+    bars.set_ylim(0, 2.5 * max(1.0, (negative + positive)[:last].max()))
+    bars.spines[["top", "left"]].set_visible(False)
+    axes.set_zorder(bars.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    axes.step(counts[:last], counts[:last] >= 1, where="mid", color=_QUIET, linestyle="--", label="or-rule")
+    axes.plot(counts[:last], labeler.values[:last], "o-", color=_CHOSEN, label="learned P(+ | n)")
+    if labeler.std_err is not None:
+        low, high = labeler.band(level).T
+        axes.fill_between(
+            counts[:last], low[:last], high[:last], color=_CHOSEN, alpha=0.2, label=f"{level:.0%} band"
+        )
+    axes.set_xlabel("positive instances in the bag, n")
+    axes.set_ylabel("P(bag is positive | n)")
+    axes.set_ylim(-0.03, 1.05)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    handles, labels = (
+        a + b for a, b in zip(axes.get_legend_handles_labels(), bars.get_legend_handles_labels(), strict=True)
+    )
+    axes.legend(handles, labels, frameon=False, fontsize="small", loc="center right")
+    return figure
+
+
+def plot_diagnosis(diagnosis):
+    """Draw P(+ | n) under every rule that `diagnose_rule` compared; the best one is strong, with its band.
+
+    Parameters
+    ----------
+    diagnosis : RuleDiagnosis
+        From `diagnose_rule`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    best = diagnosis.models[diagnosis.best].labeler_
+    figure = plot_labeler(best)
+    bars, axes = sorted(figure.axes, key=lambda part: part.get_zorder())
+    last = len(axes.lines[-1].get_xdata())
+    # Each fit has its own opinion which instances are positive, so counts are not quite the same thing.
+    styles = {"or": ":", "threshold": "-.", "logistic": "--", "table": (0, (1, 1))}
+    for name, bic in zip(diagnosis.names, diagnosis.bic, strict=True):
+        if name not in (diagnosis.best, "or"):
+            labeler = diagnosis.models[name].labeler_
+            axes.plot(
+                labeler.counts[:last], labeler.values[:last], color=_ACTIVE, linewidth=1.0,
+                linestyle=styles[name], label=f"{name}, BIC {bic:.0f}",
+            )  # fmt: skip
+    own = diagnosis.bic[diagnosis.names.index(diagnosis.best)]
+    axes.set_title(f"best: {diagnosis.best}, BIC {own:.0f}", loc="left", fontsize="medium")
+    both = (axes.get_legend_handles_labels(), bars.get_legend_handles_labels())
+    axes.legend(
+        *(a + b for a, b in zip(*both, strict=True)), frameon=False, fontsize="small", loc="center right"
+    )
+    return figure

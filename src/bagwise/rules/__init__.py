@@ -5,12 +5,18 @@ the posterior of every instance. Instance models know no rule, and rules know no
 """
 
 from bagwise.rules.base import Link, Rule, RuleResult
+from bagwise.rules.count import CountRule
+from bagwise.rules.labelers import CountLogistic, CountTable
 from bagwise.rules.links import GeometricMean, Max, SoftMax
 from bagwise.rules.make import RULES, make_rule
 from bagwise.rules.mean import Mean
 from bagwise.rules.or_ import Or
+from bagwise.rules.threshold import Threshold
 
 __all__ = [
+    "CountLogistic",
+    "CountRule",
+    "CountTable",
     "GeometricMean",
     "Link",
     "Max",
@@ -20,5 +26,6 @@ __all__ = [
     "Rule",
     "RuleResult",
     "SoftMax",
+    "Threshold",
     "make_rule",
 ]

@@ -99,6 +99,33 @@ class Rule(BaseEstimator):
         """
         return self
 
+    def alternatives(self, offsets, y) -> list:
+        """Give the rules that a fit compares, each as `start` leaves it; several if a parameter is discrete.
+
+        Parameters
+        ----------
+        offsets : ndarray of shape (n_bags + 1,)
+        y : ndarray of shape (n_bags,)
+
+        Returns
+        -------
+        list of Rule
+        """
+        return [self.start(offsets, y)]
+
+    @property
+    def learns(self) -> bool:
+        """Whether `update` has something to learn."""
+        return False
+
+    def log_prior(self) -> float:
+        """Log density, up to a constant, of what `update` learns: a term of the objective of a fit."""
+        return 0.0
+
+    def parameters(self) -> np.ndarray:
+        """Parameters that are learned, as a vector without constraints; empty where there are none."""
+        return np.empty(0)
+
     def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood of every bag and its gradient in the log-odds.
 
@@ -201,20 +228,22 @@ def normalise(log_odds, offsets, y, *more):
     """
     log_odds = np.ascontiguousarray(log_odds, dtype=np.float64)
     offsets = np.ascontiguousarray(offsets, dtype=np.int64)
-    y = np.asarray(y)
     others = [np.ascontiguousarray(array, dtype=np.float64) for array in more]
     if (
         offsets.ndim != 1
         or not len(offsets)
         or offsets[0] != 0
         or log_odds.shape != (offsets[-1],)
-        or (np.diff(offsets) < 0).any()
+        or (offsets[1:] < offsets[:-1]).any()
     ):
         raise ValueError(
             f"offsets must rise from 0 to the number of log_odds, never falling; got offsets from "
             f"{offsets[:1]} to {offsets[-1:]} and log_odds of shape {log_odds.shape}."
         )
-    if y.shape != (len(offsets) - 1,) or not ((y == 1) | (y == 0) | (y == -1)).all():
+    y = np.asarray(y)
+    # Most calls come from solvers, thousands of times with labels that are int8 already.
+    is_label = (y >= -1) & (y <= 1) if y.dtype == np.int8 else (y == 1) | (y == 0) | (y == -1)
+    if y.shape != (len(offsets) - 1,) or not is_label.all():
         raise ValueError(
             f"y must hold 1, 0 or -1 (unknown) for each of the {len(offsets) - 1} bags; got shape "
             f"{y.shape} and the values {np.unique(y)[:5]}."
@@ -222,7 +251,7 @@ def normalise(log_odds, offsets, y, *more):
     for array in others:
         if array.shape != log_odds.shape:
             raise ValueError(f"v must have the shape of log_odds, {log_odds.shape}; got {array.shape}.")
-    views = [array.view() for array in (log_odds, offsets, y.astype(np.int8, order="C"), *others)]
+    views = [array.view() for array in (log_odds, offsets, np.ascontiguousarray(y, dtype=np.int8), *others)]
     for view in views:
         view.flags.writeable = False
     return views

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bagwise.rules.base import Rule
+from bagwise.rules.labelers import CountLogistic, CountTable
 from bagwise.rules.links import GeometricMean, Max, SoftMax
 from bagwise.rules.mean import Mean
 from bagwise.rules.or_ import Or
+from bagwise.rules.threshold import Threshold
 
 RULES: dict[str, type[Rule]] = {
     "or": Or,
@@ -13,6 +15,9 @@ RULES: dict[str, type[Rule]] = {
     "softmax": SoftMax,
     "geometric_mean": GeometricMean,
     "max": Max,
+    "count_table": CountTable,
+    "count_logistic": CountLogistic,
+    "threshold": Threshold,
 }
 
 
@@ -21,8 +26,9 @@ def make_rule(spec: str | Rule) -> Rule:
 
     Parameters
     ----------
-    spec : {"or", "mean", "softmax", "geometric_mean", "max"} or Rule
-        A Rule object is returned as it is, not cloned.
+    spec : str or Rule
+        "or", "mean", "softmax", "geometric_mean", "max", "count_table", "count_logistic" or "threshold". A
+        Rule object is returned as it is, not cloned.
 
     Returns
     -------

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -56,12 +56,15 @@ class SolverResult:
         return self.status is Status.CONVERGED
 
 
+Result = TypeVar("Result", bound=SolverResult)
+
+
 def rounding_tol(value: float) -> float:
     """The gradient below which steps change an objective of this size by less than its rounding."""
     return 10 * float(np.sqrt(np.finfo(float).eps)) * max(1.0, abs(value))
 
 
-def best_of(results: Sequence[SolverResult]) -> SolverResult:
+def best_of(results: Sequence[Result]) -> Result:
     """Choose the run with the lowest objective, the first of equals; non-finite ones come last."""
     return min(results, key=lambda r: r.value if np.isfinite(r.value) else np.inf)
 

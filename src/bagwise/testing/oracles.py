@@ -58,7 +58,8 @@ def check_rule(rule, *, sizes=(1, 2, 3, 5), n_bags: int = 30, random_state: int 
     Parameters
     ----------
     rule : Rule
-        With all parameters resolved for bags of the `sizes` (see `Rule.start`).
+        What it leaves open is resolved for the bags drawn (`Rule.start`). It must allow both labels in bags
+        of all `sizes`.
     sizes : sequence of int
         Sizes of the bags drawn.
     n_bags : int
@@ -77,6 +78,7 @@ def check_rule(rule, *, sizes=(1, 2, 3, 5), n_bags: int = 30, random_state: int 
     offsets = np.concatenate([[0], np.cumsum(all_sizes)])
     log_odds = rng.normal(scale=3.0, size=offsets[-1])
     v = rng.normal(size=offsets[-1])
+    rule = rule.start(offsets, np.ones(n_bags, dtype=np.int8))
     log_proba = rule.log_proba(log_odds, offsets)
     np.testing.assert_allclose(np.exp(log_proba).sum(axis=1), 1.0, rtol=1e-12)
 

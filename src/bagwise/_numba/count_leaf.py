@@ -1,0 +1,259 @@
+"""Forward and backward recursion over the number of positive instances: P(y | z) = phi(n), n = sum_j z_j.
+
+Row i of the forward recursion holds P(n positive among the first i instances), n = 0..top. Where the labeler
+does not change from `top` on, `top` stands for all larger counts too (`absorbs`). Where larger counts are
+impossible given the bag's label they are left out, and rows are multiplied by powers of two lest they
+underflow.
+
+The backward recursion starts from `context`: the probability of the bag's label, times any factor, for n
+positive instances in this stretch of the bag. All terms are positive, so nothing cancels; that something has
+underflown shows in the likelihood, which is then tiny beside the largest entries of rows and context.
+
+Where a direction v of the log-odds is given, everything carries along its derivative in that direction: that
+of p_j is d_j = p_j q_j v_j, that of q_j is -d_j. Kernels are compiled apart with and without (None).
+
+`log_odds` is (n_instances,) float64, `offsets` (n_bags + 1,) int64, `y` (n_bags,) int8. The labeler comes as
+log_weight[first[i, label] + n] = log P(y_i = label | n), n = 0..last[i, label]; the last entry holds for
+larger n.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bagwise._numba.bag import largest_size
+from bagwise._numba.compiling import kernel
+from bagwise._numba.scalar import both_sigmas
+
+# Rows are looked at every so many instances, and multiplied by STEP when all entries are below SMALL.
+EVERY, SMALL, STEP = 8, 2.0**-256, 2.0**256
+LOG_STEP = math.log(STEP)
+# A likelihood below this, on the scale of rows and context, may have seen an underflow.
+SAFE = 1e-250
+# Cells of the rows of a leaf: 256 KiB, which stay in the processor's second-level cache.
+BUDGET = 2**15
+
+
+# ---------------------------------------------------------------------- the recursions
+
+
+@kernel
+def needs_scaling(row, width):
+    """Whether row[:width] holds no entry of SMALL or more, but is not zero. O(width)."""
+    largest = 0.0
+    for k in range(width):
+        largest = max(largest, row[k])
+    return 0.0 < largest < SMALL
+
+
+@kernel(reorder=True)
+def forward(p, q, d, begin, end, top, absorbs, rows, slopes):
+    """Fill rows[i, n], i = 0..end - begin, and derivatives; return how often STEP came in. O(m * top)."""
+    scaled = 0
+    rows[0, 0] = 1.0
+    if slopes is not None:
+        slopes[0, 0] = 0.0
+    for i in range(end - begin):
+        pi, qi = p[begin + i], q[begin + i]
+        rows[i + 1, 0] = qi * rows[i, 0]
+        for k in range(1, min(i, top) + 1):
+            rows[i + 1, k] = qi * rows[i, k] + pi * rows[i, k - 1]
+        if slopes is not None:
+            di = d[begin + i]
+            slopes[i + 1, 0] = qi * slopes[i, 0] - di * rows[i, 0]
+            for k in range(1, min(i, top) + 1):
+                moved = di * (rows[i, k - 1] - rows[i, k])
+                slopes[i + 1, k] = qi * slopes[i, k] + pi * slopes[i, k - 1] + moved
+        if i < top:
+            rows[i + 1, i + 1] = pi * rows[i, i]
+            if slopes is not None:
+                slopes[i + 1, i + 1] = pi * slopes[i, i] + di * rows[i, i]
+        elif absorbs:
+            rows[i + 1, top] = rows[i, top] + (pi * rows[i, top - 1] if top > 0 else 0.0)
+            if slopes is not None:
+                moved = pi * slopes[i, top - 1] + di * rows[i, top - 1] if top > 0 else 0.0
+                slopes[i + 1, top] = slopes[i, top] + moved
+        elif i % EVERY == 0 and needs_scaling(rows[i + 1], top + 1):
+            scaled += 1
+            for k in range(top + 1):
+                rows[i + 1, k] *= STEP
+                if slopes is not None:
+                    slopes[i + 1, k] *= STEP
+    return scaled
+
+
+@kernel
+def close(context, half, top, absorbs):
+    """Fill what the recursion reads at and beyond `top`, in both halves of a context. O(1)."""
+    beyond = context[half, top] if absorbs else 0.0
+    context[0, top + 1] = context[1, top + 1] = beyond
+    if absorbs:
+        context[1 - half, top] = beyond
+
+
+@kernel(reorder=True)
+def backward(p, q, d, begin, end, top, absorbs, rows, slopes, context, bends, sums):
+    """Sum the paths through every instance: sums[0, j] with z_j = 1, without p_j; sums[1, j] with z_j = 0.
+
+    The context, (2, top + 2), begins in context[(end - begin) % 2] and is used up. The sums of an instance
+    share a factor, which is another for the next one. sums[2] is the derivative of sums[0] - sums[1],
+    `bends` that of the context. Returns the least of p_j sums[0, j] + q_j sums[1, j], the likelihood on that
+    scale. O(m * top).
+    """
+    least = np.inf
+    close(context, (end - begin) % 2, top, absorbs)
+    if slopes is not None:
+        close(bends, (end - begin) % 2, top, absorbs)
+    for i in range(end - begin - 1, -1, -1):
+        pi, qi = p[begin + i], q[begin + i]
+        new, old = i % 2, 1 - i % 2
+        positive, negative = 0.0, 0.0
+        width = min(i, top) + (0 if absorbs and i >= top else 1)
+        for k in range(width):
+            negative += rows[i, k] * context[old, k]
+            positive += rows[i, k] * context[old, k + 1]
+            context[new, k] = qi * context[old, k] + pi * context[old, k + 1]
+        if slopes is not None:
+            di, moved = d[begin + i], 0.0
+            for k in range(width):
+                rise = context[old, k + 1] - context[old, k]
+                moved += slopes[i, k] * rise + rows[i, k] * (bends[old, k + 1] - bends[old, k])
+                bends[new, k] = qi * bends[old, k] + pi * bends[old, k + 1] + di * rise
+            sums[2, begin + i] = moved
+        if absorbs and i >= top:
+            negative += rows[i, top] * context[old, top]
+            positive += rows[i, top] * context[old, top]
+        elif i % EVERY == 0 and needs_scaling(context[new], width):
+            for k in range(width):
+                context[new, k] *= STEP
+                if slopes is not None:
+                    bends[new, k] *= STEP
+        sums[0, begin + i], sums[1, begin + i] = positive, negative
+        least = min(least, pi * positive + qi * negative)
+    return least
+
+
+# ---------------------------------------------------------------------- bags
+
+
+@kernel
+def fill_factors(log_odds, start, stop, v, p, q, d):
+    """Write sigma(eta_j), sigma(-eta_j) and d_j of one bag. O(m), an exponential per instance."""
+    for j in range(stop - start):
+        p[j], q[j] = both_sigmas(log_odds[start + j])
+        if v is not None:
+            d[j] = p[j] * q[j] * v[start + j]
+
+
+@kernel
+def fill_weights(log_weight, begin, cap, m, weight):
+    """Write P(label | n) / largest, n = 0..min(cap, m); return log(largest), which may be -inf. O(width)."""
+    largest = -math.inf
+    for n in range(min(cap, m) + 1):
+        largest = max(largest, log_weight[begin + n])
+    for n in range(min(cap, m) + 1):
+        weight[n] = math.exp(log_weight[begin + n] - largest) if largest > -math.inf else 0.0
+    return largest
+
+
+@kernel
+def find_top(m, cap, weight):
+    """How far rows reach, and whether their last entry absorbs: see the module. O(1)."""
+    absorbs = cap < m and weight[cap] > 0.0
+    return (m if cap >= m else (cap if absorbs else cap - 1)), absorbs
+
+
+@kernel
+def add_counts(row, weight, total, top, factor, counts, at):
+    """Add factor * P(n | y) to counts[at, n]; what lies beyond its end goes to the last entry. O(top)."""
+    if at >= 0:
+        for n in range(top + 1):
+            counts[at, min(n, counts.shape[1] - 1)] += factor * row[n] * weight[n] / total
+
+
+@kernel
+def write_bag(start, stop, p, q, v, sums, posterior, complement, slope):
+    """From the sums of `backward` to posterior, complement and gradient, or to the Hessian times v. O(m)."""
+    pull = 0.0
+    for j in range(stop - start):
+        agree, differ = p[j] * sums[0, j], q[j] * sums[1, j]
+        total = agree + differ
+        slope[start + j] = p[j] * q[j] * (sums[0, j] - sums[1, j]) / total
+        if v is None:
+            posterior[start + j], complement[start + j] = agree / total, differ / total
+        else:
+            pull += slope[start + j] * v[start + j]
+    if v is not None:
+        for j in range(stop - start):
+            bent = p[j] * q[j] * sums[2, j] / (p[j] * sums[0, j] + q[j] * sums[1, j])
+            slope[start + j] = slope[start + j] * ((q[j] - p[j]) * v[start + j] - pull) + bent
+
+
+@kernel
+def small_bags(
+    log_odds,
+    offsets,
+    y,
+    v,
+    log_weight,
+    first,
+    last,
+    posterior,
+    complement,
+    slope,
+    counts,
+    row,
+    each,
+    d,
+    tilted,
+):
+    """Run over the bags whose rows fit into BUDGET; return log P(y_i), 0 for unknown labels, NaN if not done.
+
+    Writes posterior, complement and gradient (`slope`), or the Hessian times v (`slope`), (n_instances,); if
+    `slope` has length 0, nothing. Adds each[i] * P(n | y_i) to counts[row[i], n] if row[i] >= 0. d and
+    `tilted` are work space of lengths `largest size` and BUDGET, or None as v is. O(sum_i m_i top_i).
+    """
+    log_likelihood = np.full(y.shape[0], math.nan)
+    size = largest_size(offsets)
+    p, q, weight, sums = np.empty(size), np.empty(size), np.empty(size + 1), np.empty((3, size))
+    space, context, bends = np.empty(BUDGET), np.empty(2 * (size + 2)), np.empty(2 * (size + 2))
+    for i in range(y.shape[0]):
+        start, stop = offsets[i], offsets[i + 1]
+        m = stop - start
+        if y[i] < 0 or m == 0:
+            log_likelihood[i] = 0.0
+            for j in range(start, stop if len(slope) else start):
+                slope[j] = 0.0
+                if v is None:
+                    posterior[j], complement[j] = both_sigmas(log_odds[j])
+            continue
+        cap = last[i, y[i]]
+        largest = fill_weights(log_weight, first[i, y[i]], cap, m, weight)
+        top, absorbs = find_top(m, cap, weight)
+        if largest == -math.inf or (m + 1) * (top + 2) > BUDGET:
+            continue
+        fill_factors(log_odds, start, stop, v, p, q, d)
+        rows = space[: (m + 1) * (top + 2)].reshape((m + 1, top + 2))
+        slopes = None if v is None else tilted[: (m + 1) * (top + 2)].reshape((m + 1, top + 2))
+        scaled = forward(p, q, d, 0, m, top, absorbs, rows, slopes)
+        total = 0.0
+        for n in range(top + 1):
+            total += rows[m, n] * weight[n]
+        if not total > SAFE:
+            continue
+        if len(slope):
+            now, then = (
+                context[: 2 * (top + 2)].reshape((2, top + 2)),
+                bends[: 2 * (top + 2)].reshape((2, top + 2)),
+            )
+            for n in range(top + 1):
+                now[m % 2, n], then[m % 2, n] = weight[n], 0.0
+            if not backward(p, q, d, 0, m, top, absorbs, rows, slopes, now, then, sums) > SAFE:
+                continue
+            write_bag(start, stop, p, q, v, sums, posterior, complement, slope)
+        add_counts(rows[m], weight, total, top, each[i], counts, row[i])
+        # rounding must not make it more than certain
+        log_likelihood[i] = min(0.0, largest + math.log(total) - scaled * LOG_STEP)
+    return log_likelihood

@@ -1,0 +1,298 @@
+"""Large bags by halves: distributions of counts go up a tree of stretches, contexts come down.
+
+A node has the distribution of its number of positive instances, the convolution of its children's. Its
+context is the probability of the bag's label, up to a factor, given its number; a child's context is the
+correlation of the parent's with the sibling's distribution. Leaves are stretches for `count_leaf`.
+Everything is a sum of positive terms, and memory is O(m log m), not O(m^2).
+
+With `drop` > 0 every node forgets both ends of its distribution, up to that probability, and all that
+concerns them: what is left is some sqrt(m) counts wide, so that a bag costs O(m log m) and not O(m * top).
+Each likelihood P(y) and P(z_j, y) then errs by at most drop times the number of nodes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bagwise._numba.bag import largest_size
+from bagwise._numba.compiling import kernel
+from bagwise._numba.count_leaf import (
+    BUDGET,
+    LOG_STEP,
+    SAFE,
+    SMALL,
+    STEP,
+    add_counts,
+    backward,
+    fill_factors,
+    fill_weights,
+    find_top,
+    forward,
+    write_bag,
+)
+
+# Columns of the table of nodes: first and last count of a window, and where it begins in the pool of all
+# windows.
+LOW, HIGH, PLACE = 0, 1, 2
+# Probability that a node may forget, and the likelihood from which on this does not show.
+DROP, SAFE_WITHOUT = 1e-30, 1e-10
+# From this many counts on, forgetting pays.
+MANY = 1024
+
+
+@kernel
+def leaf_size(m, top):
+    """Size of leaves whose rows fit into BUDGET. O(1)."""
+    square = int(math.sqrt(BUDGET)) - 2
+    return min(m, max(square, BUDGET // (top + 2) - 1))
+
+
+@kernel
+def trim(values, node, drop):
+    """Shorten a node's window at both ends by less than the probability `drop` each. O(width)."""
+    begin, end = node[PLACE], node[PLACE] + node[HIGH] - node[LOW]
+    lost = values[begin]
+    while lost < drop and begin < end:
+        begin += 1
+        lost += values[begin]
+    lost = values[end]
+    while lost < drop and begin < end:
+        end -= 1
+        lost += values[end]
+    node[HIGH] = node[LOW] + end - node[PLACE]
+    node[LOW] += begin - node[PLACE]
+    node[PLACE] = begin
+
+
+@kernel
+def convolve(x, left, y, right, out, node, top, absorbs):
+    """Add to the node's window in `out` the convolution of two children's, in `x` and `y`. O(product)."""
+    b = y[right[PLACE] : right[PLACE] + right[HIGH] - right[LOW] + 1]
+    for s in range(left[LOW], left[HIGH] + 1):
+        factor = x[left[PLACE] + s - left[LOW]]
+        first = node[PLACE] + s + right[LOW] - node[LOW]
+        inside = max(0, min(len(b), top - s - right[LOW] + 1))
+        target = out[first : first + inside]
+        for t in range(inside):
+            target[t] += factor * b[t]
+        if absorbs:
+            for t in range(inside, len(b)):
+                out[node[PLACE] + top - node[LOW]] += factor * b[t]
+
+
+@kernel(reorder=True)
+def correlate(x, of, context, node, out, child, top, absorbs):
+    """Add to a child's window in `out` the sum over its sibling's t of x(t) context(s + t). O(product)."""
+    for s in range(child[LOW], child[HIGH] + 1):
+        first, last = max(of[LOW], node[LOW] - s), min(of[HIGH], node[HIGH] - s)
+        total = 0.0
+        if first <= last:
+            a = x[of[PLACE] + first - of[LOW] : of[PLACE] + last - of[LOW] + 1]
+            place = node[PLACE] + s + first - node[LOW]
+            c = context[place : place + len(a)]
+            for t in range(len(a)):
+                total += a[t] * c[t]
+        if absorbs and node[HIGH] == top:
+            beyond = 0.0
+            for t in range(max(of[LOW], top - s + 1), of[HIGH] + 1):
+                beyond += x[of[PLACE] + t - of[LOW]]
+            total += beyond * context[node[PLACE] + top - node[LOW]]
+        out[child[PLACE] + s - child[LOW]] += total
+
+
+@kernel
+def normalise_window(values, slopes, node):
+    """Multiply a window and its derivative by STEP while it holds nothing above SMALL; return how often."""
+    begin, end = node[PLACE], node[PLACE] + node[HIGH] - node[LOW] + 1
+    largest, times = 0.0, 0
+    for k in range(begin, end):
+        largest = max(largest, values[k])
+    while 0.0 < largest < SMALL:
+        largest *= STEP
+        times += 1
+        for k in range(begin, end):
+            values[k] *= STEP
+            if slopes is not None:
+                slopes[k] *= STEP
+    return times
+
+
+@kernel
+def plan_tree(m, leaf, top):
+    """First node of every level, leaves first, the root last; and the length of all windows. O(m / leaf)."""
+    levels = np.zeros(66, dtype=np.int64)
+    n, n_levels, length, size = (m + leaf - 1) // leaf, 0, 0, leaf
+    while True:
+        levels[n_levels + 1] = levels[n_levels] + n
+        length += n * (min(size, top) + 1)
+        n_levels += 1
+        if n == 1:
+            return levels[: n_levels + 1], length
+        n, size = (n + 1) // 2, 2 * size
+
+
+@kernel
+def grow(levels, nodes, values, slopes, scaled, used, top, absorbs, drop):
+    """Convolve distributions up to the root; `used` is the length taken by the leaves."""
+    for level in range(1, len(levels) - 1):
+        for number in range(levels[level + 1] - levels[level]):
+            node = nodes[levels[level] + number]
+            left = levels[level - 1] + 2 * number
+            if left + 1 >= levels[level]:  # an only child is its parent
+                for column in range(3):
+                    node[column] = nodes[left, column]
+                scaled[levels[level] + number] = scaled[left]
+                continue
+            one, two = nodes[left], nodes[left + 1]
+            node[LOW] = min(one[LOW] + two[LOW], top)
+            node[HIGH] = min(one[HIGH] + two[HIGH], top)
+            node[PLACE] = used
+            used += node[HIGH] - node[LOW] + 1
+            convolve(values, one, values, two, values, node, top, absorbs)
+            if slopes is not None:
+                convolve(slopes, one, values, two, slopes, node, top, absorbs)
+                convolve(values, one, slopes, two, slopes, node, top, absorbs)
+            if drop > 0.0:
+                trim(values, node, drop)
+            times = normalise_window(values, slopes, node)
+            scaled[levels[level] + number] = scaled[left] + scaled[left + 1] + times
+
+
+@kernel
+def descend(levels, nodes, values, slopes, context, bends, top, absorbs):
+    """Hand the context of the root down to the leaves."""
+    for level in range(len(levels) - 2, 0, -1):
+        for number in range(levels[level + 1] - levels[level]):
+            node = nodes[levels[level] + number]
+            left = levels[level - 1] + 2 * number
+            if left + 1 >= levels[level]:
+                continue  # shares its parent's window
+            for side in range(2):
+                child, of = nodes[left + side], nodes[left + 1 - side]
+                correlate(values, of, context, node, context, child, top, absorbs)
+                if slopes is not None:
+                    correlate(values, of, bends, node, bends, child, top, absorbs)
+                    correlate(slopes, of, context, node, bends, child, top, absorbs)
+                normalise_window(context, bends, child)
+
+
+@kernel
+def copy(source, begin, target, at, width):
+    """Copy `width` numbers. O(width)."""
+    for k in range(width):
+        target[at + k] = source[begin + k]
+
+
+@kernel
+def large_bag(p, q, d, m, top, absorbs, weight, space, tilted, sums, final, drop):
+    """Sums of `count_leaf.backward` for a bag of many leaves, where `sums` has a length.
+
+    Writes the distribution of its count to `final`; returns log P(y), up to the largest weight, and that
+    factor of `final` by which the total of P(n, y) is its own; NaN where that is not safe. O(m * top), or
+    O(m log m) with drop > 0.
+    """
+    leaf = leaf_size(m, top)
+    stride = min(leaf, top) + 2
+    rows = space[: (leaf + 1) * stride].reshape((leaf + 1, stride))
+    levels, length = plan_tree(m, leaf, top)
+    nodes, scaled = np.zeros((levels[-1], 3), dtype=np.int64), np.zeros(levels[-1], dtype=np.int64)
+    values, contexts = np.zeros(length), np.zeros(length)
+    if tilted is None:
+        slopes = tilts = bends = None
+    else:
+        slopes = tilted[: (leaf + 1) * stride].reshape((leaf + 1, stride))
+        tilts, bends = np.zeros(length), np.zeros(length)
+    used = 0
+    for number in range(levels[1]):
+        begin, end = number * leaf, min((number + 1) * leaf, m)
+        high = min(end - begin, top)
+        scaled[number] = forward(p, q, d, begin, end, high, absorbs, rows, slopes)
+        copy(rows[end - begin], 0, values, used, high + 1)
+        if tilted is not None:
+            copy(slopes[end - begin], 0, tilts, used, high + 1)
+        nodes[number, HIGH], nodes[number, PLACE] = high, used
+        if drop > 0.0:
+            trim(values, nodes[number], drop)
+        used += high + 1
+    grow(levels, nodes, values, tilts, scaled, used, top, absorbs, drop)
+    root = nodes[levels[-1] - 1]
+    low, width, place = root[LOW], root[HIGH] - root[LOW] + 1, root[PLACE]
+    for n in range(top + 1):
+        final[n] = 0.0
+    copy(values, place, final, low, width)
+    total = 0.0
+    for n in range(low, low + width):
+        total += final[n] * weight[n]
+    if not total > (SAFE_WITHOUT if drop > 0.0 else SAFE):
+        return math.nan, total
+    if sums.shape[1]:
+        copy(weight, low, contexts, place, width)
+        descend(levels, nodes, values, tilts, contexts, bends, top, absorbs)
+        context, bend = np.empty((2, stride)), np.empty((2, stride))
+        for number in range(levels[1]):
+            begin, end = number * leaf, min((number + 1) * leaf, m)
+            high, half = min(end - begin, top), (end - begin) % 2
+            low, width, place = (
+                nodes[number, LOW],
+                nodes[number, HIGH] + 1 - nodes[number, LOW],
+                nodes[number, PLACE],
+            )
+            for n in range(stride):
+                context[half, n] = bend[half, n] = 0.0
+            copy(contexts, place, context[half], low, width)
+            if tilted is not None:
+                copy(bends, place, bend[half], low, width)
+            forward(p, q, d, begin, end, high, absorbs, rows, slopes)
+            if not backward(p, q, d, begin, end, high, absorbs, rows, slopes, context, bend, sums) > SAFE:
+                return math.nan, total
+    return math.log(total) - scaled[-1] * LOG_STEP, total
+
+
+@kernel
+def large_bags(
+    log_odds,
+    offsets,
+    y,
+    v,
+    log_weight,
+    first,
+    last,
+    which,
+    posterior,
+    complement,
+    slope,
+    counts,
+    row,
+    each,
+    d,
+    tilted,
+    out,
+):
+    """Do the bags in `which` as `count_leaf.small_bags` does; writes log P(y_i), or NaN, to `out`."""
+    size = largest_size(offsets)
+    p, q, weight, final = np.empty(size), np.empty(size), np.empty(size + 1), np.empty(size + 1)
+    sums = np.empty((3, size if len(slope) else 0))
+    space = np.empty(BUDGET)
+    for i in which:
+        start, stop = offsets[i], offsets[i + 1]
+        m, cap = stop - start, last[i, y[i]]
+        largest = fill_weights(log_weight, first[i, y[i]], cap, m, weight)
+        if largest == -math.inf:
+            continue
+        fill_factors(log_odds, start, stop, v, p, q, d)
+        value, total = math.nan, 0.0
+        # Forgetting needs distributions that add up to one, so impossible counts stay in.
+        top, absorbs = min(cap, m), cap < m
+        if top >= MANY:
+            value, total = large_bag(p, q, d, m, top, absorbs, weight, space, tilted, sums, final, DROP)
+        if math.isnan(value):
+            top, absorbs = find_top(m, cap, weight)
+            value, total = large_bag(p, q, d, m, top, absorbs, weight, space, tilted, sums, final, 0.0)
+        if math.isnan(value):
+            continue
+        if len(slope):
+            write_bag(start, stop, p, q, v, sums, posterior, complement, slope)
+        add_counts(final, weight, total, top, each[i], counts, row[i])
+        out[i] = min(0.0, largest + value)

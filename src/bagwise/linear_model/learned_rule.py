@@ -1,0 +1,235 @@
+"""Fits in which the rule has parameters of its own: learned together with the coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.rules import Rule
+from bagwise.solvers.result import SolverResult, Status, best_of
+from bagwise.solvers.smooth import minimize_smooth
+
+# EM steps of the rule alone between two looks at the coefficients.
+_RULE_STEPS = 10
+# L-BFGS takes more steps than Newton, each at a small part of the cost.
+_STEPS_PER_NEWTON = 10
+# Thresholds on either side of the best that must be worse before the search for a better one ends.
+_PATIENCE = 2
+# Rules within this many units of log-likelihood of the best are looked at from all starts.
+_CLOSE = 10.0
+
+
+@dataclass(frozen=True)
+class LearnedResult(SolverResult):
+    """The end of a run, with the rule that it learned; the value contains the rule's prior.
+
+    `tried` are the rules that were compared, if there were several, each with the best value reached.
+    """
+
+    rule: Rule
+    tried: tuple[tuple[Rule, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class RuleLearner:
+    """Minimises over coefficients and rule.
+
+    The objective, per unit of bag weight, is that of `LinearBagProblem`, an L1 norm, and minus the log prior
+    of the rule's parameters. Without L1 norm, parameters without constraints go with the coefficients into
+    one L-BFGS run: the gradient in them comes from the same pass (Fisher's identity). Otherwise coefficients
+    and EM steps of the rule take turns. Where the rule is one of several, a discrete parameter, the best is
+    searched for.
+
+    Attributes
+    ----------
+    solve : callable
+        ``(problem, start) -> SolverResult``: minimises over the coefficients alone.
+    search : callable
+        ``problem -> list of SolverResult``: the same, from several starts.
+    starts : callable
+        ``problem -> list of arrays``: starts where there is no L1 norm.
+    has_l1 : bool
+        Whether there is an L1 norm.
+    tol, max_iter
+        As in the estimator.
+    on_iteration : callable
+        Called with (iteration, value).
+    """
+
+    solve: Callable
+    search: Callable
+    starts: Callable
+    has_l1: bool
+    tol: float
+    max_iter: int
+    on_iteration: Callable | None = None
+
+    def run(self, problem: LinearBagProblem, rules: Sequence[Rule], given=()) -> list[LearnedResult]:
+        """Minimise from all starts, or from those that are `given`, and give every end."""
+        if len(rules) > 1:
+            return self._best_rule(problem, rules, given)
+        rule = rules[0]
+        if len(rule.parameters()) and not self.has_l1:
+            starts = given or self.starts(with_rule(problem, rule))
+            return self._until_interrupted(lambda x: self._jointly(problem, rule, x), starts)
+        if given or not self.has_l1:
+            starts = given or self.starts(with_rule(problem, rule))
+        else:
+            starts = [result.x for result in self.search(with_rule(problem, rule))[:3]]
+        return self._until_interrupted(lambda x: self._in_turns(problem, rule, x), starts)
+
+    @staticmethod
+    def _until_interrupted(run: Callable, starts) -> list[LearnedResult]:
+        results: list[LearnedResult] = []
+        for start in starts:
+            results.append(run(start))
+            if results[-1].status is Status.INTERRUPTED:
+                break
+        return results
+
+    # ------------------------------------------------------------ one rule
+
+    def _jointly(self, problem: LinearBagProblem, rule: Rule, start: np.ndarray) -> LearnedResult:
+        joint = JointProblem(problem, rule)
+        result = minimize_smooth(
+            joint.value_and_gradient,
+            np.concatenate([start, rule.parameters()]),
+            tol=self.tol,
+            max_iter=_STEPS_PER_NEWTON * self.max_iter,
+            on_iteration=self.on_iteration,
+        )
+        theta, vector = joint.split(result.x)
+        rule = rule.with_parameters(vector)
+        _, gain = update_rule(problem, rule, theta)
+        is_small = gain <= self._small(result.value)
+        if result.status is Status.INTERRUPTED or (result.converged and is_small):
+            return _learned(result, rule, theta)
+        # The optimum may lie on the border, where values of a table are equal: EM reaches it.
+        rest = self._in_turns(problem, rule, theta)
+        return replace(rest, history=(*result.history, *rest.history[1:]), n_iter=result.n_iter + rest.n_iter)
+
+    def _small(self, value: float) -> float:
+        """What a step of EM gains at most where it has converged."""
+        return 0.1 * self.tol * max(1.0, abs(value))
+
+    def _in_turns(self, problem: LinearBagProblem, rule: Rule, start: np.ndarray) -> LearnedResult:
+        theta, status = start, Status.MAX_ITER
+        history: list[float] = []
+        for _ in range(self.max_iter):
+            result = self.solve(with_rule(problem, rule), theta)
+            theta, prior = result.x, rule.log_prior() / problem.total
+            history += [value - prior for value in result.history[1 if history else 0 :]]
+            status = result.status
+            if status in (Status.INTERRUPTED, Status.NOT_FINITE):
+                break
+            rule, gain = update_rule(problem, rule, theta)
+            history.append(history[-1] - gain)
+            if gain <= self._small(history[-1]):
+                break
+            status = Status.MAX_ITER
+        return LearnedResult(theta, history[-1], status, len(history) - 1, tuple(history), rule)
+
+    # ------------------------------------------------------------ one of several rules
+
+    def _best_rule(self, problem: LinearBagProblem, rules: Sequence[Rule], given) -> list[LearnedResult]:
+        """Look at rules 1, 2, 4, 8, ... of the list, then around the best, and there from all starts."""
+        best: dict[int, LearnedResult] = {}
+
+        def look(number: int, results: Sequence[SolverResult]) -> None:
+            known = [best[number]] if number in best else []
+            best[number] = best_of([*known, *(_learned(r, rules[number]) for r in results)])
+
+        def solve(number: int, start: np.ndarray) -> None:
+            look(number, [self.solve(with_rule(problem, rules[number]), start)])
+
+        def leader() -> int:
+            return min(best, key=lambda n: (best[n].value, n))
+
+        first = with_rule(problem, rules[0])
+        look(0, [self.solve(first, start) for start in given or self.starts(first)[:1]])
+        number = 0
+        while number < len(rules) - 1 and number <= 4 * leader() + 3:
+            last, number = number, min(2 * number + 1, len(rules) - 1)
+            solve(number, best[last].x)
+        searched: set[int] = set()
+        while True:
+            centre = leader()
+            around = range(max(0, centre - _PATIENCE), min(len(rules), centre + _PATIENCE + 1))
+            unseen = [n for n in around if n not in best]
+            rivals = [
+                n
+                for n in around
+                if best.get(n, best[centre]).value - best[centre].value < _CLOSE / problem.total
+            ]
+            if unseen:
+                for number in unseen:
+                    solve(number, best[centre].x)
+            elif not given and not searched.issuperset(rivals):
+                for number in set(rivals) - searched:
+                    look(number, self.search(with_rule(problem, rules[number])))
+                searched.update(rivals)
+            else:
+                tried = tuple((best[n].rule, best[n].value) for n in sorted(best))
+                return [replace(best[n], tried=tried) for n in sorted(best)]
+
+
+class JointProblem:
+    """`LinearBagProblem` whose rule has parameters too: theta is (coefficients, intercept, parameters)."""
+
+    def __init__(self, problem: LinearBagProblem, rule):
+        self.problem = problem
+        self.rule = rule
+
+    def split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give coefficients with intercept, and the rule's parameters."""
+        n = self.problem.n_features + 1
+        return x[:n], x[n:]
+
+    def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Objective and its gradient, in one pass over the bags."""
+        problem, design = self.problem, self.problem.design
+        theta, vector = self.split(x)
+        rule = self.rule.with_parameters(vector)
+        log_likelihood, gradient, statistics = 0.0, np.zeros(len(theta)), 0.0
+        for bags, rows, X, offsets in design.blocks:
+            weight = problem.weight[bags]
+            by_bag, by_instance, found = rule.gradient_and_statistics(
+                design.dot(theta, X), offsets, problem.y[bags], weight * problem.total
+            )
+            log_likelihood += weight @ by_bag
+            gradient -= design.pull_back(problem.instance_weight[rows] * by_instance, X)
+            statistics = statistics + found
+        gradient[:-1] += problem.ridge * theta[:-1]
+        value = 0.5 * problem.ridge * (theta[:-1] @ theta[:-1]) - log_likelihood
+        by_rule = rule.parameter_gradient(statistics) / problem.total
+        return float(value - rule.log_prior() / problem.total), np.concatenate([gradient, -by_rule])
+
+
+def with_rule(problem: LinearBagProblem, rule: Rule) -> LinearBagProblem:
+    """Give the problem under another rule."""
+    return LinearBagProblem(
+        problem.design, problem.y, problem.weight * problem.total, rule, ridge=problem.ridge
+    )
+
+
+def update_rule(problem: LinearBagProblem, rule: Rule, theta: np.ndarray) -> tuple[Rule, float]:
+    """Learn the rule by EM for given coefficients; also say what that gained, per unit of weight."""
+    log_odds, weight = problem.design.dot(theta), problem.weight * problem.total
+    start = last = -np.inf
+    for step in range(_RULE_STEPS + 1):
+        found = rule.estep(log_odds, problem.design.offsets, problem.y, weight)
+        value = float(weight @ found.log_likelihood) + rule.log_prior()
+        start = value if step == 0 else start
+        if step == _RULE_STEPS or value - last <= 1e-9 * abs(value):
+            break
+        last = value
+        rule = rule.update(found.statistics)
+    return rule, max(0.0, (value - start) / problem.total)
+
+
+def _learned(result: SolverResult, rule: Rule, x=None) -> LearnedResult:
+    x = result.x if x is None else x
+    return LearnedResult(x, result.value, result.status, result.n_iter, result.history, rule)

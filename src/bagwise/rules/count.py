@@ -1,0 +1,298 @@
+"""Rules that look at the number of positive instances in a bag, and at nothing else."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from bagwise.rules.base import Rule, RuleResult, normalise
+from bagwise.rules.sharing import cut_blocks, share_out
+
+_LIKELY = np.log(0.75)
+# Log-probabilities that differ by less than this are the same number in floating point.
+_SAME = 2.0**-53
+
+
+class Labeler(NamedTuple):
+    """The labeler as kernels read it: log P(label | n) of bag i is log_weight[first[i, label] + n].
+
+    It is given for n = 0..last[i, label]; the last entry holds for larger n.
+    """
+
+    log_weight: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+
+class CountRule(Rule):
+    """Base class: the label of a bag depends on the number n of its positive instances.
+
+    With the log-odds eta_ij of the m_i instances of bag i, independent labels z_ij, and a labeler phi::
+
+        n_i = sum_j z_ij,    P(y_i = 1 | z_i) = phi(n_i, m_i)
+        P(y_i = 1) = sum_n phi(n, m_i) P(n_i = n)    (n_i is Poisson-binomial)
+
+    A subclass defines `log_labeler`, and says in `depends_on_size` whether phi needs the size of the bag.
+    What it learns, it names in `start` and `update`, and for joint optimisation in `parameters`,
+    `with_parameters` and `parameter_gradient`.
+
+    Notes
+    -----
+    The distribution of n_i and all posteriors are exact, by forward and backward recursion: O(m_i^2), or
+    O(m_i k) where phi does not change for n >= k. Bags of more than a thousand instances forget counts that
+    have no probability, which changes nothing beyond the twentieth digit and costs O(m_i log m_i). Memory is
+    O(m_i log m_i). Log-likelihoods of any size are exact: a bag whose probability is below 1e-250 is done in
+    numbers without underflow. The label of a bag may be impossible whatever the log-odds, as under a
+    threshold above its size: its log-likelihood is -inf, and its posterior is the prior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.rules.count import CountRule
+    >>> class Majority(CountRule):
+    ...     depends_on_size = True
+    ...
+    ...     def log_labeler(self, counts, size):
+    ...         wins = 2 * counts > size
+    ...         return np.where(wins, -np.inf, 0.0), np.where(wins, 0.0, -np.inf)
+    >>> np.exp(Majority().log_proba(np.zeros(3), [0, 3])).round(3)
+    array([[0.5, 0.5]])
+    """
+
+    depends_on_size = False
+
+    def log_labeler(self, counts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """Give log P(- | n) and log P(+ | n) for the numbers n in `counts`, for a bag of `size` instances."""
+        raise NotImplementedError(f"{type(self).__name__} must define log_labeler.")
+
+    def _largest_count(self, size: int) -> int:
+        """Give a count from which on the labeler does not change, or `size`."""
+        return size
+
+    @property
+    def _n_statistics(self) -> int:
+        """How many counts the M step looks at; 0 if nothing is learned."""
+        return 0
+
+    # ------------------------------------------------------------------ the waist
+
+    def estep(self, log_odds, offsets, y, weight=None) -> RuleResult:
+        """Compute the log-likelihood of every bag and the posterior of every instance.
+
+        Parameters
+        ----------
+        log_odds : ndarray of shape (n_instances,)
+        offsets : ndarray of shape (n_bags + 1,)
+        y : ndarray of shape (n_bags,)
+        weight : ndarray of shape (n_bags,), default=None
+            Multiplies the statistics.
+
+        Returns
+        -------
+        RuleResult
+            `statistics`, if the rule learns something, are the expected numbers of negative and of positive
+            bags with n positive instances: shape (2, n_counts).
+        """
+        log_likelihood, posterior, complement, _, statistics = self._estep(log_odds, offsets, y, weight)
+        return RuleResult(log_likelihood, posterior, complement, statistics)
+
+    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
+        log_likelihood, _, _, gradient, _ = self._estep(log_odds, offsets, y, None)
+        return log_likelihood, gradient
+
+    def gradient_and_statistics(self, log_odds, offsets, y, weight):
+        """Compute the log-likelihood, its gradient, and the statistics of `estep`, in one pass."""
+        log_likelihood, _, _, gradient, statistics = self._estep(log_odds, offsets, y, weight)
+        return log_likelihood, gradient, statistics
+
+    def _estep(self, log_odds, offsets, y, weight):
+        log_odds, offsets, y = normalise(log_odds, offsets, y)
+        outputs = tuple(np.empty(len(log_odds)) for _ in range(3))
+        width = self._n_statistics
+        row = y if width else None
+        log_likelihood, counts = self._run(
+            log_odds, offsets, y, outputs=outputs, shape=(2, width), row=row, each=weight
+        )
+        return log_likelihood, *outputs, counts if width else np.empty(0)
+
+    def log_proba(self, log_odds, offsets) -> np.ndarray:
+        """Compute the log-probability of both labels of every bag: see `Rule.log_proba`."""
+        columns = []
+        for label in (0, 1):
+            y = np.full(len(offsets) - 1, label, dtype=np.int8)
+            columns.append(self._run(*normalise(log_odds, offsets, y))[0])
+        log_proba = np.column_stack(columns)
+        # The logarithm of a probability near 1 has its digits from the other one.
+        likely = log_proba > _LIKELY
+        other = log_proba[:, ::-1][likely]
+        log_proba[likely] = np.log1p(-np.exp(other))
+        return log_proba
+
+    def hessian_product(self, log_odds, offsets, y, v) -> np.ndarray:
+        """Compute the second derivative of the log-likelihood times `v`.
+
+        The recursions carry along their derivative in direction v, at about three times the cost of a
+        gradient.
+
+        Parameters
+        ----------
+        log_odds, v : ndarray of shape (n_instances,)
+        offsets : ndarray of shape (n_bags + 1,)
+        y : ndarray of shape (n_bags,)
+
+        Returns
+        -------
+        product : ndarray of shape (n_instances,)
+        """
+        log_odds, offsets, y, v = normalise(log_odds, offsets, y, v)
+        product = np.empty(len(log_odds))
+        self._run(log_odds, offsets, y, v, outputs=(np.empty(0), np.empty(0), product))
+        return product
+
+    def count_proba(self, log_odds, offsets, y=None) -> np.ndarray:
+        """Compute the distribution of the number of positive instances in every bag.
+
+        Parameters
+        ----------
+        log_odds : ndarray of shape (n_instances,)
+        offsets : ndarray of shape (n_bags + 1,)
+        y : ndarray of shape (n_bags,), default=None
+            Labels of the bags: the distribution is then that given the label. Without, or where y_i is -1,
+            it is that before the label is seen. An impossible label leaves a row of zeros.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_bags, largest size + 1)
+            Zero beyond the size of a bag.
+        """
+        n_bags = len(offsets) - 1
+        labels = np.full(n_bags, -1) if y is None else y
+        log_odds, offsets, labels = normalise(log_odds, offsets, labels)
+        width = int(np.diff(offsets).max(initial=0)) + 1
+        proba = np.zeros((n_bags, width))
+        for known in (True, False):
+            chosen = np.flatnonzero((labels >= 0) == known)
+            if not len(chosen):
+                continue
+            # A label that is certain whatever the count says nothing: what is left is the prior.
+            labeler = self._labeler(offsets, join=False) if known else _indifferent(offsets)
+            row = np.full(n_bags, -1)
+            row[chosen] = chosen
+            seen = labels if known else np.zeros_like(labels)
+            proba += self._run(log_odds, offsets, seen, shape=proba.shape, row=row, labeler=labeler)[1]
+        return proba
+
+    def _run(
+        self, log_odds, offsets, y, v=None, outputs=None, shape=(2, 0), row=None, each=None, labeler=None
+    ):
+        """Run the kernels over blocks of bags; give log-likelihoods, and counts of the `shape`.
+
+        `outputs` are what `small_bags` writes to; with `v` its last is the Hessian times v. P(n | y_i) is
+        added, times each[i], to row row[i] of the counts.
+        """
+        if labeler is None:
+            labeler = self._labeler(offsets)
+        # As in `normalise`: kernels are compiled once, for contiguous arrays that they do not write to.
+        row = np.full(len(y), -1) if row is None else np.array(row, dtype=np.int64)
+        each = np.ones(len(y)) if each is None else np.array(each, dtype=np.float64)
+        for array in (*labeler, row, each):
+            array.flags.writeable = False
+        outputs = tuple(np.empty(0) for _ in range(3)) if outputs is None else outputs
+        sizes = np.diff(offsets)
+        blocks = cut_blocks(sizes * np.minimum(sizes, labeler.last.max(axis=1, initial=1) + 1))
+        counts = [np.zeros(shape) for _ in blocks]
+
+        def work(number: int) -> np.ndarray:
+            some = blocks[number]
+            bags = (log_odds, offsets[some.start : some.stop + 1], y[some], v)
+            rule = (labeler.log_weight, labeler.first[some], labeler.last[some])
+            return run_kernels(bags, rule, (*outputs, counts[number], row[some], each[some]))
+
+        found = share_out(work, range(len(blocks)))
+        return np.concatenate([np.empty(0), *found]), sum(counts, np.zeros(shape))
+
+    def _labeler(self, offsets, *, join: bool = True) -> Labeler:
+        """Write the labeler out for the sizes at hand; `join` makes one count of all that end alike."""
+        sizes = np.diff(offsets)
+        largest = int(sizes.max(initial=0))
+        if self.depends_on_size:
+            kinds, kind = np.unique(sizes, return_inverse=True)
+        else:
+            kinds, kind = np.array([largest]), np.zeros(len(sizes), dtype=np.int64)
+        pieces: list[np.ndarray] = []
+        first, last = np.empty((len(kinds), 2), dtype=np.int64), np.empty((len(kinds), 2), dtype=np.int64)
+        used = 0
+        for k, size in enumerate(kinds.tolist()):
+            top = min(size, self._largest_count(size)) if join else size
+            both = self.log_labeler(np.arange(top + 1), size)
+            for label, values in enumerate(both):
+                values = np.asarray(values, dtype=np.float64)
+                kept = _changing(values) if join else len(values)
+                pieces.append(values[:kept])
+                first[k, label], last[k, label] = used, kept - 1
+                used += kept
+        return Labeler(np.concatenate(pieces), first[kind], last[kind])
+
+
+def run_kernels(bags: tuple, rule: tuple, outputs: tuple) -> np.ndarray:
+    """Do one block of bags: small ones, then large ones, then those where plain floats underflow."""
+    from bagwise._numba.count_leaf import BUDGET, small_bags
+
+    log_odds, offsets, y, v = bags
+    work: tuple = (None, None)
+    if v is not None:
+        work = np.empty(int(np.diff(offsets).max(initial=0))), np.empty(BUDGET)
+    log_likelihood = small_bags(*bags, *rule, *outputs, *work)
+    left = np.flatnonzero(np.isnan(log_likelihood))
+    if len(left):
+        sizes = np.diff(offsets)[left]
+        large = left[(sizes + 1) * (np.minimum(sizes, rule[2][left, y[left]]) + 2) > BUDGET]
+        if len(large):
+            from bagwise._numba.count_tree import large_bags
+
+            large_bags(*bags, *rule, large, *outputs, *work, log_likelihood)
+            left = left[np.isnan(log_likelihood[left])]
+    if len(left):
+        from bagwise._numba.count_wide import wide_bags
+
+        v = np.empty(0) if v is None else v
+        wide_bags(log_odds, offsets, y, v, *rule, left, *outputs, log_likelihood)
+    return log_likelihood
+
+
+def _changing(values: np.ndarray) -> int:
+    """Length of `values` without the entries at the end that repeat the one before them."""
+    with np.errstate(invalid="ignore"):
+        differs = np.flatnonzero(~((np.abs(values - values[-1]) < _SAME) | (values == values[-1])))
+    return int(differs[-1]) + 2 if len(differs) else 1
+
+
+def _indifferent(offsets) -> Labeler:
+    """A label that has probability one whatever the count, with all counts kept apart."""
+    sizes = np.diff(offsets)
+    none = np.zeros((len(sizes), 2), dtype=np.int64)
+    return Labeler(np.zeros(int(sizes.max(initial=0)) + 1), none, np.column_stack([sizes, sizes]))
+
+
+def maximise(rule: CountRule, statistics) -> CountRule:
+    """Give the rule with the parameters that are best for expected numbers of bags, by L-BFGS."""
+    counts = np.arange(rule._n_statistics)
+
+    def value_and_gradient(vector):
+        at = rule.with_parameters(vector)
+        value = at.log_prior() + sum(
+            np.vdot(s, w) for s, w in zip(statistics, at.log_labeler(counts, 0), strict=True)
+        )
+        return -value / scale, -at.parameter_gradient(statistics) / scale
+
+    start = rule.parameters()
+    if not len(start):
+        return rule
+    scale = max(1.0, float(np.sum(statistics)))
+    found = minimize(
+        value_and_gradient, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10}
+    )
+    return rule.with_parameters(found.x) if found.fun <= value_and_gradient(start)[0] else rule
