@@ -1,19 +1,29 @@
 """Linear models of instances joined to a bag rule."""
 
 from bagwise.linear_model.cv import MILogisticRegressionCV
+from bagwise.linear_model.diagnose import RuleDiagnosis, diagnose_rule
 from bagwise.linear_model.inference import Inference, forward_selection, rate_change, refit_selected
+from bagwise.linear_model.labeler import Labeler
 from bagwise.linear_model.logistic import MILogisticRegression
+from bagwise.linear_model.miml import MIMLLogisticRegression
 from bagwise.linear_model.path import MILRPath, milr_path
-from bagwise.linear_model.plots import plot_cv, plot_odds_ratios, plot_path
+from bagwise.linear_model.plots import plot_cv, plot_labeler, plot_odds_ratios, plot_path
+from bagwise.linear_model.soft_or import SoftORLogisticRegression
 
 __all__ = [
     "Inference",
+    "Labeler",
     "MILRPath",
+    "MIMLLogisticRegression",
     "MILogisticRegression",
     "MILogisticRegressionCV",
+    "RuleDiagnosis",
+    "SoftORLogisticRegression",
+    "diagnose_rule",
     "forward_selection",
     "milr_path",
     "plot_cv",
+    "plot_labeler",
     "plot_odds_ratios",
     "plot_path",
     "rate_change",

@@ -12,10 +12,12 @@ from bagwise.rules import Link, Rule
 
 
 def all_estimators() -> list[type[BaseEstimator]]:
-    """All estimator classes that `bagwise` exports and that take bags, by name."""
+    """All classes that `bagwise` exports and that predict or transform bags, by name."""
     from bagwise.base import BagEstimator
 
-    return _exported(lambda cls: issubclass(cls, BagEstimator))
+    return _exported(
+        lambda cls: issubclass(cls, BagEstimator) and (hasattr(cls, "predict") or hasattr(cls, "transform"))
+    )
 
 
 def all_rules() -> list[type[Rule]]:

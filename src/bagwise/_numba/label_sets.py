@@ -1,0 +1,109 @@
+"""Kernel of bags whose labels are the union of their instances' labels.
+
+Every instance has one of the classes 0, 1, ..., n_labels; class 0 is the background, which never shows. A bag
+shows a set Y of the others if the classes of its instances, less the background, are exactly Y. A subset of
+Y is a number whose bits are the places of its members in the bag's own list of labels.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bagwise._numba.compiling import kernel
+
+
+@kernel
+def log_add(a, b):
+    """log(exp(a) + exp(b)), also where one or both are -inf."""
+    high, low = (a, b) if a > b else (b, a)
+    if low == -math.inf:
+        return high
+    return high + math.log1p(math.exp(low - high))
+
+
+@kernel
+def fill_stay(log_p, j, labels, stay):
+    """stay[S] = log P(class of instance j is the background or in S), for all subsets S."""
+    stay[0] = log_p[j, 0]
+    for place in range(len(labels)):
+        bit = 1 << place
+        for S in range(bit):
+            stay[bit + S] = log_add(stay[S], log_p[j, labels[place]])
+
+
+@kernel
+def step_forward(log_p, j, labels, stay, before, after):
+    """after[S] = log P(the instances up to j show exactly S), from that of the instances before j."""
+    for S in range(len(stay)):
+        value = before[S] + stay[S]
+        for place in range(len(labels)):
+            bit = 1 << place
+            if S & bit:
+                value = log_add(value, before[S ^ bit] + log_p[j, labels[place]])
+        after[S] = value
+
+
+@kernel
+def step_backward(log_p, j, labels, stay, after):
+    """Turn after[S] = log P(Y | the instances up to j show S) into that of the instances before j."""
+    for S in range(len(stay)):  # in place: a set needs itself and larger numbers, whose turn is later
+        value = after[S] + stay[S]
+        for place in range(len(labels)):
+            bit = 1 << place
+            if not S & bit:
+                value = log_add(value, after[S | bit] + log_p[j, labels[place]])
+        after[S] = value
+
+
+@kernel
+def fill_posterior(log_p, j, labels, before, after, log_likelihood, posterior):
+    """posterior[j, c] = P(class of instance j is c | the bag shows Y)."""
+    for S in range(len(before)):
+        if before[S] == -math.inf:
+            continue
+        reached = before[S] - log_likelihood
+        posterior[j, 0] += math.exp(reached + log_p[j, 0] + after[S])
+        for place in range(len(labels)):
+            c = labels[place]
+            posterior[j, c] += math.exp(reached + log_p[j, c] + after[S | (1 << place)])
+
+
+@kernel
+def label_set_estep(log_p, offsets, starts, labels):
+    """Log-likelihood of the set of labels of every bag, and posterior classes of every instance.
+
+    `log_p` is (n_instances, n_labels + 1) and holds log-probabilities of classes; bag i has the labels
+    labels[starts[i]:starts[i + 1]], numbers from 1. Forward and backward over the subsets of a bag's labels,
+    by sums of positive terms: O(m 2^k k) for m instances and k labels, and m 2^k numbers of memory.
+    """
+    n_bags = len(offsets) - 1
+    log_likelihood = np.empty(n_bags)
+    posterior = np.zeros(log_p.shape)
+    most, widest = 0, 0
+    for i in range(n_bags):
+        n_sets = 1 << (starts[i + 1] - starts[i])
+        most = max(most, (offsets[i + 1] - offsets[i] + 1) * n_sets)
+        widest = max(widest, n_sets)
+    memory = np.empty(most)
+    stay_memory, after_memory = np.empty(widest), np.empty(widest)
+    for i in range(n_bags):
+        begin, m = offsets[i], offsets[i + 1] - offsets[i]
+        own = labels[starts[i] : starts[i + 1]]
+        n_sets = 1 << len(own)
+        forward = memory[: (m + 1) * n_sets].reshape(m + 1, n_sets)
+        stay, after = stay_memory[:n_sets], after_memory[:n_sets]
+        forward[0, :] = -math.inf
+        forward[0, 0] = 0.0
+        for j in range(m):
+            fill_stay(log_p, begin + j, own, stay)
+            step_forward(log_p, begin + j, own, stay, forward[j], forward[j + 1])
+        log_likelihood[i] = forward[m, n_sets - 1]
+        after[:] = -math.inf
+        after[n_sets - 1] = 0.0
+        for j in range(m - 1, -1, -1):
+            fill_posterior(log_p, begin + j, own, forward[j], after, log_likelihood[i], posterior)
+            fill_stay(log_p, begin + j, own, stay)
+            step_backward(log_p, begin + j, own, stay, after)
+    return log_likelihood, posterior

@@ -1,0 +1,41 @@
+"""The two problems of SORLR's Figure 2: which instances are positive, and how many a bag needs."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from bagwise import datasets
+from bagwise.bags import Bags
+
+
+class Problem(NamedTuple):
+    """A data set, how many of its classes are positive, and the thresholds t of the figure.
+
+    `middle` are those at which the or-rule is wrong and positive bags are still more than one in twenty.
+    """
+
+    data: str
+    n_positive: int
+    thresholds: tuple[int, ...]
+    middle: tuple[int, ...]
+    quick: tuple[int, ...]
+
+
+PROBLEMS = {
+    "hja": Problem("hja_birdsong", 5, tuple(range(1, 20, 2)), (5, 7, 9, 11, 13), (5,)),
+    "mscv2": Problem("mscv2", 6, tuple(range(1, 11)), (2, 3, 4), (2,)),
+}
+
+
+@cache
+def load_problem(name: str) -> tuple[Bags, np.ndarray]:
+    """Bags of labelled instances, and which instances are positive."""
+    problem = PROBLEMS[name]
+    data = getattr(datasets, f"fetch_{problem.data}")()
+    known = data.instance_y >= 0
+    sizes = np.add.reduceat(known, data.bags.offsets[:-1], dtype=int)
+    instances = np.asarray(data.bags.instances[known], dtype=np.float64)
+    return Bags(instances, np.cumsum([0, *sizes])), (data.instance_y[known] < problem.n_positive).astype(int)

@@ -1,0 +1,99 @@
+"""The likelihood of the sets of labels that bags show, for `MIMLLogisticRegression`."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import log_softmax
+
+from bagwise.bags import Bags
+from bagwise.linear_model.design import Design
+
+# A bag with k labels has 2^k sets of labels that its first instances may show.
+_MOST_LABELS = 16
+
+
+class LabelSetProblem:
+    """Likelihood of the sets of labels of bags, per unit of bag weight, for a solver.
+
+    Parameters are a row of coefficients and intercept for every label.
+
+    Parameters
+    ----------
+    design : Design
+        The instances.
+    labels : array of shape (n_bags, n_labels)
+        1 where a bag shows a label.
+    weight : array of shape (n_bags,)
+        Weights of the bags.
+    background : bool
+        Whether instances may have none of the labels.
+    ridge : float
+        Strength of the squared norm, per unit of weight.
+    """
+
+    def __init__(self, design: Design, labels, weight, *, background: bool, ridge: float):
+        self.design = design
+        self.n_labels = labels.shape[1]
+        self.lists = as_lists(labels)
+        self.background = background
+        self.ridge = ridge
+        self.total = float(weight.sum())
+        self.weight = weight / self.total
+        self.instance_weight = np.repeat(self.weight, np.diff(design.offsets))[:, None]
+
+    def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Objective and gradient, which for an instance is its prior less its posterior classes."""
+        theta = theta.reshape(self.n_labels, -1)
+        log_p = self._log_classes(theta)
+        log_likelihood, posterior = label_estep(log_p, self.design.offsets, *self.lists)
+        by_instance = self.instance_weight * (np.exp(log_p) - posterior)[:, 1:]
+        gradient = np.array([self.design.pull_back(column) for column in by_instance.T])
+        coef = theta[:, :-1]
+        gradient[:, :-1] += self.ridge * coef
+        value = 0.5 * self.ridge * np.square(coef).sum() - self.weight @ log_likelihood
+        return float(value), gradient.ravel()
+
+    def log_likelihood(self, theta: np.ndarray) -> float:
+        """Weighted log-likelihood of all bags, without the penalty."""
+        found = label_estep(self._log_classes(theta), self.design.offsets, *self.lists)[0]
+        return float(self.total * (self.weight @ found))
+
+    def _log_classes(self, theta: np.ndarray) -> np.ndarray:
+        log_odds = np.column_stack([self.design.dot(row) for row in theta])
+        return log_classes(log_odds, background=self.background)
+
+
+def log_classes(log_odds: np.ndarray, *, background: bool) -> np.ndarray:
+    """Log-probabilities of the background and the labels, from log-odds of shape (n_instances, n_labels)."""
+    reference = np.full((len(log_odds), 1), 0.0 if background else -np.inf)
+    return log_softmax(np.hstack([reference, log_odds]), axis=1)
+
+
+def as_lists(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Write an indicator matrix as lists of labels, numbered from 1: where lists start, and their entries."""
+    bag, label = np.nonzero(labels)
+    starts = np.searchsorted(bag, np.arange(len(labels) + 1))
+    return starts.astype(np.int64), label.astype(np.int64) + 1
+
+
+def label_estep(log_p, offsets, starts, labels) -> tuple[np.ndarray, np.ndarray]:
+    """Log-likelihood per bag, and posterior probabilities of classes per instance."""
+    from bagwise._numba.label_sets import label_set_estep
+
+    arrays = [np.ascontiguousarray(array).view() for array in (log_p, offsets, starts, labels)]
+    for array in arrays:  # numba compiles a second time for arrays that can be written to
+        array.flags.writeable = False
+    return label_set_estep(*arrays)
+
+
+def refuse_impossible(labels: np.ndarray, bags: Bags, *, background: bool) -> None:
+    """Refuse bags that cannot show their labels."""
+    count = labels.sum(axis=1, dtype=np.int64)
+    for bad, why in (
+        (count > bags.sizes, "an instance has one label, so a bag has at most as many labels as instances"),
+        (count > _MOST_LABELS, f"more than {_MOST_LABELS} labels in one bag cost too much; split them"),
+        ((count == 0) & (not background), "without a background every instance has a label"),
+    ):
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise ValueError(f"bag {i} has {count[i]} labels and {bags.sizes[i]} instances; {why}.")

@@ -1,0 +1,295 @@
+"""Logistic regression of instances over many classes, learned from the sets of labels that bags show."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import expit, logsumexp
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+
+from bagwise.bags import Bags
+from bagwise.base import SCALE_CONSTRAINT, Training, affine_map, fit_scaler, validated_fit
+from bagwise.linear_model.label_sets import (
+    LabelSetProblem,
+    as_lists,
+    label_estep,
+    log_classes,
+    refuse_impossible,
+)
+from bagwise.linear_model.logistic import as_totals, make_design
+from bagwise.multilabel import LabelMatrixClassifier
+from bagwise.reporting import Reporter
+from bagwise.rules import Or
+from bagwise.solvers.result import Status, record_result
+from bagwise.solvers.smooth import minimize_smooth
+from bagwise.threads import blas_threads_for
+
+
+class MIMLLogisticRegression(LabelMatrixClassifier):
+    """Multinomial regression of instances, from bags that show the union of their instances' labels.
+
+    An instance x has one class: a label c = 1, ..., L with probability proportional to
+    ``exp(x . beta_c + b_c)``, or the background with probability proportional to 1. A bag shows exactly the
+    labels that some of its instances have; the background never shows. The fit minimises ::
+
+        - sum_i w_i log P(labels of bag i | x_i1, ..., x_im) + alpha / 2 * sum_c |beta_c|^2
+
+    over bags i with weights w, on the scaled features. One label is `MILogisticRegression` with the rule "or"
+    and a ridge penalty; bags of one instance make it multinomial logistic regression.
+
+    Use it for bags with several labels whose instances have at most one each: recordings and the species
+    in them, pictures and their regions. Because labels compete for instances, it says better who is who than
+    one model per label (`MultiLabelBagClassifier`). Like every or-model it breaks where bags show a label
+    only from some number of instances on: there `SoftORLogisticRegression` learns the number.
+
+    Parameters
+    ----------
+    background : bool, default=True
+        Whether an instance may have none of the labels (the "novel class" of MIML-NC). If not, every bag
+        has at least one label.
+    alpha : float, default=1.0
+        Strength of the ridge penalty.
+    scale : {"standard", "minmax"}, transformer or None, default="standard"
+        How the instances are scaled before the fit; the penalty acts on the scaled features.
+    n_init : int, default=3
+        Number of starts: one from coefficients of zero, the others random. The best end is kept.
+    tol : float, default=1e-6
+        Converged when no entry of the gradient, per unit of bag weight, is larger.
+    max_iter : int, default=1000
+        The most iterations of a start.
+    random_state : int, RandomState or None, default=None
+        Source of the random starts.
+    verbose : int, default=0
+        1 reports every start, 2 every iteration.
+
+    Attributes
+    ----------
+    coef_, intercept_ : arrays of shape (n_labels, n_features) and (n_labels,)
+        Log-odds of every label against the background, on the original scale of the features (on the
+        transformed one if `scale` is a transformer other than scikit-learn's standard, min-max and max-abs
+        scalers).
+    scaler_ : transformer or None
+        The fitted `scale`.
+    classes_ : array of shape (n_labels,)
+        The numbers of the columns of `y`; for a 1-D `y`, its two classes.
+    multilabel_ : bool
+        Whether `y` was a matrix.
+    n_features_in_ : int
+        Number of features.
+    objective_, objective_history_, objectives_, log_likelihood_, n_iter_, converged_
+        As in `MILogisticRegression`.
+
+    Notes
+    -----
+    The likelihood of a bag of m instances with k labels, and the posterior classes of its instances, come
+    from an exact recursion over the subsets of its labels: O(m k 2^k), in the log domain, without
+    cancellation. The objective is minimised by L-BFGS; the paper's EM climbs the same likelihood in more
+    passes. A bag cannot have more labels than instances: such bags are refused by number.
+
+    The paper gives the background a coefficient vector of its own; here it is the reference, which is the
+    same model with another penalty.
+
+    References
+    ----------
+    A. T. Pham, R. Raich, X. Z. Fern and J. Perez Arriaga (2015), Multi-instance multi-label learning in the
+    presence of novel class instances, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise import MIMLLogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.integers(3, size=(80, 4))  # classes of instances: the background 0, the labels 1 and 2
+    >>> X = rng.normal(size=(80, 4, 2)) + 4.0 * np.eye(3, 2, -1)[z]
+    >>> y = (z[:, :, None] == [1, 2]).any(axis=1).astype(int)  # the labels that a bag shows
+    >>> model = MIMLLogisticRegression(random_state=0).fit(X, y)
+    >>> model.predict_proba(X).shape, model.predict_proba_instances(X).shape
+    ((80, 2), (320, 2))
+    >>> found = model.predict_instances(X) @ [1, 2]
+    >>> bool(np.mean(found == z.ravel()) > 0.95)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "background": ["boolean"],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "scale": SCALE_CONSTRAINT,
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    # Those checks have bags of one instance with several labels, which this model refuses.
+    _expected_failed_checks = {
+        f"check_classifiers_multilabel_{check}": "an instance has one label"
+        for check in (
+            "representation_invariance",
+            "output_format_predict",
+            "output_format_predict_proba",
+            "output_format_decision_function",
+        )
+    }
+
+    def __init__(
+        self,
+        *,
+        background=True,
+        alpha=1.0,
+        scale="standard",
+        n_init=3,
+        tol=1e-6,
+        max_iter=1000,
+        random_state=None,
+        verbose=0,
+    ):
+        self.background = background
+        self.alpha = alpha
+        self.scale = scale
+        self.n_init = n_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @validated_fit
+    def fit(self, X, y, sample_weight=None):
+        """Learn from bags and their labels.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+            The training bags.
+        y : array of shape (n_bags, n_labels) or (n_bags,)
+            1 where a bag shows a label, 0 elsewhere; or two classes, of which the one that sorts last is the
+            only label.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags.
+
+        Returns
+        -------
+        self
+        """
+        training = self._read_label_matrix(X, y, sample_weight)
+        bags, labels, weight = training
+        refuse_impossible(labels, bags, background=self._with_background)
+        self.scaler_ = fit_scaler(self.scale, bags, weight)
+        design = make_design(bags, self.scaler_)
+        problem = LabelSetProblem(
+            design, labels, weight, background=self._with_background, ridge=self.alpha / weight.sum()
+        )
+        reporter = Reporter(type(self).__name__, self.verbose)
+        results = []
+        with blas_threads_for(bags.n_instances * bags.n_features):
+            for start in self._starts(training):
+                result = minimize_smooth(
+                    problem.value_and_gradient,
+                    start.ravel(),
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    on_iteration=reporter.iteration,
+                )
+                results.append(as_totals(result, problem.total))
+                reporter.start(len(results) - 1, self.n_init, result)
+                if result.status is Status.INTERRUPTED:
+                    break
+        best = record_result(self, results)
+        theta = best.x.reshape(labels.shape[1], -1)
+        self.log_likelihood_ = problem.log_likelihood(theta)
+        rows = [design.to_original(row) for row in theta]
+        self.coef_, self.intercept_ = (np.array(part) for part in zip(*rows, strict=True))
+        return self
+
+    @property
+    def _with_background(self) -> bool:
+        # The other class of a 1-D y is the background.
+        return self.background or not self.multilabel_
+
+    def _starts(self, training: Training) -> list[np.ndarray]:
+        """Choose coefficients of zero with intercepts that fit the shares of labels, and random ones."""
+        bags, labels, weight = training
+        n_labels = labels.shape[1]
+        share = np.clip(weight @ labels / weight.sum(), 0.01, 0.99)
+        rate = -np.expm1(np.log1p(-share) / bags.sizes.mean())
+        rng = check_random_state(self.random_state)
+        starts = np.zeros((self.n_init, n_labels, bags.n_features + 1))
+        starts[:, :, -1] = np.log(rate) - np.log(max(0.1, 1.0 - rate.sum()))
+        spread = 1.0 / np.sqrt(bags.n_features)
+        starts[1:, :, :-1] = rng.normal(scale=spread, size=starts[1:, :, :-1].shape)
+        is_convex = bool((bags.sizes == 1).all())
+        return list(starts[:1] if is_convex else starts)
+
+    # ------------------------------------------------------------ predictions
+
+    def _log_classes(self, bags: Bags) -> np.ndarray:
+        """Log-probability of the background and of every label: shape (n_instances, n_labels + 1)."""
+        X = bags.instances if affine_map(self.scaler_) else self.scaler_.transform(bags.instances)
+        return log_classes(X @ self.coef_.T + self.intercept_, background=self._with_background)
+
+    def _log_odds(self, bags: Bags) -> np.ndarray:
+        """Log-odds of every label against all other classes: shape (n_instances, n_labels)."""
+        log_p = self._log_classes(bags)
+        others = [logsumexp(np.delete(log_p, c, axis=1), axis=1) for c in range(1, log_p.shape[1])]
+        return log_p[:, 1:] - np.column_stack(others)
+
+    def _bag_log_odds(self, X) -> np.ndarray:
+        """Log-odds that some instance has a label: the or-rule, label by label."""
+        bags = self._read(X)
+        log_proba = [Or().log_proba(column, bags.offsets) for column in self._log_odds(bags).T]
+        return np.column_stack([found[:, 1] - found[:, 0] for found in log_proba])
+
+    def decision_function(self, X) -> np.ndarray:
+        """Log-odds of every label, for every bag: shape (n_bags, n_labels)."""
+        log_odds = self._bag_log_odds(X)
+        return log_odds if self.multilabel_ else log_odds[:, 0]
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Probability that a bag shows a label: shape (n_bags, n_labels)."""
+        return self._as_proba(expit(self._bag_log_odds(X)))
+
+    def predict(self, X) -> np.ndarray:
+        """Predict the labels that are more probable than not: indicators of shape (n_bags, n_labels)."""
+        return self._as_labels(self._bag_log_odds(X) > 0)
+
+    def decision_function_instances(self, X) -> np.ndarray:
+        """Log-odds of every label against all other classes: shape (n_instances, n_labels)."""
+        log_odds = self._log_odds(self._read(X))
+        return log_odds if self.multilabel_ else log_odds[:, 0]
+
+    def predict_proba_instances(self, X) -> np.ndarray:
+        """Probability of every label, for every instance: shape (n_instances, n_labels).
+
+        What a row lacks to 1 is the probability of the background.
+        """
+        return self._as_proba(np.exp(self._log_classes(self._read(X))[:, 1:]))
+
+    def predict_instances(self, X) -> np.ndarray:
+        """Predict the most probable class: indicators of shape (n_instances, n_labels).
+
+        The row of an instance of the background is zero.
+        """
+        best = self._log_classes(self._read(X)).argmax(axis=1)
+        return self._as_labels(best[:, None] == np.arange(1, self.coef_.shape[0] + 1))
+
+    def posterior_instances(self, X, y) -> np.ndarray:
+        """Probability of every label, for every instance, given the labels of its bag.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+        y : array of shape (n_bags, n_labels) or, if the fit had one, (n_bags,)
+            Their labels.
+
+        Returns
+        -------
+        array of shape (n_instances, n_labels) or, after a fit on a 1-D `y`, (n_instances,)
+        """
+        bags = self._read(X)
+        labels = self._encode_label_matrix(y, bags)
+        refuse_impossible(labels, bags, background=self._with_background)
+        posterior = label_estep(self._log_classes(bags), bags.offsets, *as_lists(labels))[1][:, 1:]
+        return posterior if self.multilabel_ else posterior[:, 0]

@@ -1,0 +1,190 @@
+"""The model of label sets: against enumeration of all classes, and against models it must equal."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import check_grad
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+
+from bagwise import Bags, MILogisticRegression, MIMLLogisticRegression
+from bagwise.linear_model.design import Design
+from bagwise.linear_model.label_sets import LabelSetProblem, as_lists, label_estep, log_classes
+
+
+def draw_bags(n_bags=120, n_labels=3, size=(4, 8), shift=3.0, random_state=0):
+    """Bags whose instances are of the background (0) or of a label, around centres of their own."""
+    rng = np.random.default_rng(random_state)
+    sizes = rng.integers(size[0], size[1] + 1, size=n_bags)
+    z = rng.integers(n_labels + 1, size=sizes.sum())
+    centres = np.vstack([np.zeros(4), shift * np.eye(n_labels, 4)])
+    bags = Bags(centres[z] + rng.normal(size=(len(z), 4)), np.cumsum([0, *sizes]))
+    shown = z[:, None] == np.arange(1, n_labels + 1)
+    return bags, np.add.reduceat(shown, bags.offsets[:-1], dtype=int) > 0, z
+
+
+@pytest.fixture(scope="module")
+def data():
+    return draw_bags()
+
+
+def enumerate_classes(log_p, shown):
+    """P(bag shows `shown`) and posterior classes of one bag, by summing over all its classes."""
+    m, n_classes = log_p.shape
+    total, posterior = 0.0, np.zeros((m, n_classes))
+    for z in product(range(n_classes), repeat=m):
+        if set(z) - {0} == shown:
+            p = np.exp(sum(log_p[j, c] for j, c in enumerate(z)))
+            total += p
+            posterior[range(m), z] += p
+    return np.log(total), posterior / total
+
+
+@pytest.mark.parametrize("background", [True, False])
+@pytest.mark.parametrize("spread", [1.0, 8.0])
+def test_likelihood_and_posterior_equal_enumeration(background, spread):
+    rng = np.random.default_rng(0)
+    sets = [set(), {1}, {2, 3}, {1, 2, 3}, {1, 3, 4}, {1, 2, 3, 4}]
+    sets = sets if background else sets[1:]
+    sizes = [max(1, len(shown)) + int(rng.integers(3)) for shown in sets]
+    offsets = np.cumsum([0, *sizes])
+    log_p = log_classes(spread * rng.normal(size=(offsets[-1], 4)), background=background)
+    labels = np.array([[c in shown for c in range(1, 5)] for shown in sets])
+    log_likelihood, posterior = label_estep(log_p, offsets, *as_lists(labels))
+    for i, shown in enumerate(sets):
+        bag = slice(offsets[i], offsets[i + 1])
+        expected, by_class = enumerate_classes(log_p[bag], shown)
+        np.testing.assert_allclose(log_likelihood[i], expected, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(posterior[bag], by_class, rtol=1e-11, atol=1e-14)
+
+
+def test_nothing_underflows_in_large_bags_or_far_log_odds():
+    m = 3000
+    log_odds = np.full((m, 2), -1000.0)
+    log_odds[7, 0] = log_odds[9, 1] = -900.0
+    log_p = log_classes(log_odds, background=True)
+    labels = np.array([[1, 1]])
+    log_likelihood, posterior = label_estep(log_p, np.array([0, m]), *as_lists(labels))
+    np.testing.assert_allclose(log_likelihood, [-1800.0], rtol=1e-12)
+    np.testing.assert_allclose([posterior[7, 1], posterior[9, 2]], 1.0, rtol=1e-12)
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_the_gradient_is_that_of_differences(data, background):
+    bags, y, _ = data
+    has_label = y.any(axis=1)
+    bags, y = bags[has_label], y[has_label]
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=len(bags))
+    design = Design(bags.instances, bags.offsets)
+    problem = LabelSetProblem(design, y, weight, background=background, ridge=0.3)
+    theta = np.random.default_rng(2).normal(size=15)
+    error = check_grad(
+        lambda x: problem.value_and_gradient(x)[0], lambda x: problem.value_and_gradient(x)[1], theta
+    )
+    assert error < 1e-6
+
+
+def test_one_label_is_the_or_rule(data):
+    bags, y, _ = data
+    ours = MIMLLogisticRegression(alpha=2.0, tol=1e-8, random_state=0).fit(bags, y[:, 0])
+    known = MILogisticRegression("or", alpha=2.0, l1_ratio=0.0, tol=1e-9, random_state=0)
+    known.fit(bags, y[:, 0])
+    np.testing.assert_allclose(ours.objective_, known.objective_, rtol=1e-10)
+    np.testing.assert_allclose(ours.coef_, known.coef_, rtol=1e-4, atol=1e-6)
+    for method in (
+        "predict_proba",
+        "decision_function",
+        "predict_proba_instances",
+        "decision_function_instances",
+    ):
+        found, expected = (getattr(model, method)(bags) for model in (ours, known))
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(
+        ours.posterior_instances(bags, y[:, 0]), known.posterior_instances(bags, y[:, 0]), atol=1e-5
+    )
+
+
+def test_bags_of_one_are_multinomial_regression(data):
+    bags, _, z = data
+    X = bags.instances
+    y = z[:, None] == [1, 2, 3]
+    # The background is the reference of ours; without one the classes are alike, as in scikit-learn.
+    labelled = z > 0
+    ours = MIMLLogisticRegression(background=False, alpha=2.0, scale=None, tol=1e-8)
+    ours.fit(X[labelled], y[labelled])
+    known = LogisticRegression(C=0.5, tol=1e-10, max_iter=1000).fit(X[labelled], z[labelled])
+    np.testing.assert_allclose(ours.coef_, known.coef_, atol=1e-5)
+    np.testing.assert_allclose(
+        ours.predict_proba_instances(X[labelled]), known.predict_proba(X[labelled]), atol=1e-5
+    )
+    # A label shown by a bag of one is the class of its instance, and predicted as such.
+    whole = MIMLLogisticRegression(alpha=1e-3).fit(X, y)
+    np.testing.assert_allclose(whole.predict_proba(X), whole.predict_proba_instances(X), atol=1e-9)
+    assert np.mean(whole.predict_instances(X) == y) > 0.85
+
+
+def test_classes_of_instances_are_found_from_labels_of_bags(data):
+    bags, y, z = data
+    model = MIMLLogisticRegression(random_state=0).fit(bags, y)
+    found = model.predict_instances(bags)
+    assert found.sum(axis=1).max() == 1
+    share = np.mean(found @ [1, 2, 3] == z)
+    assert share > 0.85
+    posterior = model.posterior_instances(bags, y)
+    classes = np.column_stack([1 - posterior.sum(axis=1), posterior]).argmax(axis=1)
+    assert np.mean(classes == z) > share  # to know what a bag shows helps
+    # Nothing that a bag does not show is in it.
+    assert (posterior[~y[bags.bag_index]] == 0).all()
+    assert cross_val_score(model, bags, y, cv=3).mean() > 0.6  # all labels of a bag right
+
+
+def test_probabilities_of_bags_follow_from_those_of_instances(data):
+    bags, y, _ = data
+    model = MIMLLogisticRegression(random_state=0).fit(bags, y)
+    absent = np.multiply.reduceat(1 - model.predict_proba_instances(bags), bags.offsets[:-1])
+    np.testing.assert_allclose(model.predict_proba(bags), 1 - absent, rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(bags), absent < 0.5)
+    np.testing.assert_array_equal(model.decision_function(bags) > 0, absent < 0.5)
+
+
+def test_objective_never_rises_and_weights_are_repetition(data):
+    bags, y, _ = data
+    model = MIMLLogisticRegression(random_state=0, tol=1e-8).fit(bags, y)
+    assert (np.diff(model.objective_history_) <= 1e-9 * abs(model.objective_)).all()
+    weight = np.random.default_rng(0).integers(0, 3, size=len(bags))
+    weighted = MIMLLogisticRegression(random_state=0, tol=1e-8, scale=None)
+    weighted.fit(bags, y, sample_weight=weight)
+    rows = np.repeat(np.arange(len(bags)), weight)
+    repeated = MIMLLogisticRegression(random_state=0, tol=1e-8, scale=None).fit(bags[rows], y[rows])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-3, atol=1e-4)
+
+
+def test_sparse_labels_and_labels_nobody_has(data):
+    bags, y, _ = data
+    dense = MIMLLogisticRegression(n_init=1).fit(bags, y)
+    sparse = MIMLLogisticRegression(n_init=1).fit(bags, sp.csr_array(y.astype(int)))
+    np.testing.assert_array_equal(dense.coef_, sparse.coef_)
+    absent = np.column_stack([y, np.zeros(len(bags), dtype=bool)])
+    model = MIMLLogisticRegression(n_init=1).fit(bags, absent)
+    assert model.predict_proba(bags)[:, 3].max() < 1e-3
+
+
+def test_impossible_bags_are_refused_by_number(data):
+    bags, y, _ = data
+    one = [np.zeros((3, 4)), np.zeros((1, 4))]
+    with pytest.raises(ValueError, match="bag 1 has 2 labels and 1 instances; an instance has one label"):
+        MIMLLogisticRegression().fit(one, [[0, 0, 1], [0, 1, 1]])
+    with pytest.raises(ValueError, match=r"bag 0 has 0 labels.*without a background"):
+        MIMLLogisticRegression(background=False).fit(one, [[0, 0], [0, 1]])
+    with pytest.raises(ValueError, match="more than 16 labels"):
+        MIMLLogisticRegression().fit([np.zeros((30, 1)), np.ones((30, 1))], np.eye(2, 20) + 1 > 0)
+    with pytest.raises(ValueError, match="no indicator matrix"):
+        MIMLLogisticRegression().fit(bags, 2 * y)
+    with pytest.raises(ValueError, match="120 bags but y has 119 rows"):
+        MIMLLogisticRegression().fit(bags, y[1:])
+    model = MIMLLogisticRegression(n_init=1).fit(bags, y)
+    with pytest.raises(ValueError, match="a column for each of 3 labels"):
+        model.posterior_instances(bags, y[:, 0])
