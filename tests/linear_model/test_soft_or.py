@@ -20,6 +20,7 @@ from bagwise import (
     Threshold,
     make_bag_pipeline,
     make_count_bags,
+    milr_path,
 )
 
 RULES = ["count_logistic", "count_table", CountTable(monotone=True), "threshold", CountLogistic(slope=2.0)]
@@ -259,6 +260,19 @@ def test_rules_without_anything_to_learn(data, rule):
             model.labeler_.band()
 
 
+def test_a_free_table_rises_where_its_mirror_image_is_the_same_model():
+    data = make_count_bags(150, size=6, labeler=3, coef=[3.0, -3.0], intercept=0.0, random_state=0)
+    model = SoftORLogisticRegression("count_table", n_init=1, random_state=0).fit(data.bags, data.y)
+    start = -model.coef_[0], -model.intercept_[0]
+    mirrored = clone(model)
+    problem, results = mirrored._minimise(mirrored._read_training(data.bags, data.y), 1.0, 0, only_from=start)
+    assert np.arange(7) @ (np.array(results[0].rule.values) - 0.5) > 0
+    assert problem.rule is results[0].rule
+    value = problem.point(results[0].x).value - problem.rule.log_prior() / problem.total
+    np.testing.assert_allclose(value * problem.total, results[0].value, rtol=1e-9)
+    np.testing.assert_allclose(results[0].value, model.objective_, rtol=1e-4)
+
+
 def test_random_features_make_the_rbf_version(data):
     model = make_bag_pipeline(
         OnInstances(RBFSampler(gamma=0.3, n_components=20, random_state=0)),
@@ -344,6 +358,14 @@ def test_parameters_that_cannot_be(data, rule, message):
 def test_a_rule_that_is_not_resolved_says_so(rule):
     with pytest.raises(ValueError, match=r"call start\(offsets, y\) first"):
         rule.log_proba(np.zeros(2), [0, 2])
+
+
+def test_methods_that_cannot_learn_a_rule_take_one_that_was_learned(data):
+    with pytest.raises(ValueError, match="has parameters to learn, which this method cannot do"):
+        milr_path(data.bags, data.y, rule="count_logistic")
+    learned = SoftORLogisticRegression(n_init=1, random_state=0).fit(data.bags, data.y).rule_
+    path = milr_path(data.bags, data.y, rule=learned, alphas=3)
+    assert path.rule.get_params() == learned.get_params()
 
 
 # ---------------------------------------------------------------------- mixtures

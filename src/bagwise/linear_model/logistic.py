@@ -47,7 +47,8 @@ class LinearBagClassifier(WaistClassifier):
     ) -> tuple[LinearBagProblem, list[SolverResult]]:
         """Search for the best parameters at one penalty; sets ``scaler_`` and ``rule_``.
 
-        `only_from` and `also_from` are coefficients and an intercept on the original scale.
+        `only_from` and `also_from` are coefficients and an intercept on the original scale; around the latter
+        an L1 search takes place.
         """
         bags, y, weight = training
         self.scaler_ = fit_scaler(self.scale, bags, weight)
@@ -66,9 +67,11 @@ class LinearBagClassifier(WaistClassifier):
                 problem = with_rule(problem, best_of(learned).rule)
                 results: list[SolverResult] = list(learned)
             else:
-                results = [self._solve(problem, start, l1, reporter) for start in given]
+                known = given[0] if given else None
                 if only_from is None:
-                    results += self._search(problem, l1, rng, reporter)
+                    results = self._search(problem, l1, rng, reporter, known)
+                else:
+                    results = [self._solve(problem, known, l1, reporter)]
         self.rule_ = problem.rule
         for number, result in enumerate(results):
             reporter.start(number, len(results), result)
@@ -86,7 +89,7 @@ class LinearBagClassifier(WaistClassifier):
             on_iteration=reporter.iteration,
         )
 
-    def _search(self, problem, l1: float, rng, reporter: Reporter) -> list[SolverResult]:
+    def _search(self, problem, l1: float, rng, reporter: Reporter, known=None) -> list[SolverResult]:
         """Minimise from all starts, and give every end."""
         if l1 > 0:
             found = search_l1(
@@ -96,6 +99,7 @@ class LinearBagClassifier(WaistClassifier):
                 rng=rng,
                 tol=self.tol,
                 max_iter=self.max_iter,
+                known=known,
                 on_iteration=reporter.iteration,
             )
             return list(found)

@@ -12,7 +12,7 @@ from bagwise.base import affine_map, fit_scaler
 from bagwise.linear_model.logistic import MILogisticRegression, make_design
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.search import largest_alpha, solve_null
-from bagwise.rules import Rule, make_rule
+from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.prox_newton import L1Result, minimize_l1
 from bagwise.threads import blas_threads_for
 
@@ -135,17 +135,19 @@ def milr_path(
     return fit_path(model, training, alphas=alphas, eps=eps, both_ways=both_ways)
 
 
-def fit_path(model, training, *, alphas, eps: float = 0.01, both_ways: bool = True) -> MILRPath:
-    """Compute the path for a model's parameters on data that has been read."""
+def fit_path(
+    model, training, *, alphas, eps: float = 0.01, both_ways: bool = True, tol: float | None = None
+) -> MILRPath:
+    """Compute the path for a model's parameters (but `tol`, if given) on data that has been read."""
     bags, y, weight = training
     if not model.l1_ratio > 0:
         raise ValueError(f"a path needs an L1 penalty; l1_ratio must be positive, got {model.l1_ratio!r}.")
     scaler = fit_scaler(model.scale, bags, weight)
-    rule = make_rule(model.rule).start(bags.offsets, y)
+    rule = start_fixed(make_rule(model.rule), bags.offsets, y)
     design = make_design(bags, scaler, fit_intercept=model.fit_intercept)
     problem = LinearBagProblem(design, y, weight, rule)
     with blas_threads_for(bags.n_instances * bags.n_features):
-        walk = _Walk(problem, model.l1_ratio, model.tol, model.max_iter)
+        walk = _Walk(problem, model.l1_ratio, tol or model.tol, model.max_iter)
         grid, is_own = _make_grid(alphas, eps, walk.alpha_max)
         results, last = walk.down(grid)
         down, better = results, []

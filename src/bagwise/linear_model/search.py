@@ -15,6 +15,8 @@ from bagwise.solvers.result import Status
 # problems of 100 bags x 3 x 100 features this reaches the best of 100 random starts within 0.1 %.
 _STEPS, _CARRIED, _SCREENED = 8, 10, 100
 _ALIKE = 1e-5
+# So many random starts in a row that end where others did are enough.
+_IDLE = 2
 
 
 def solve_null(problem: LinearBagProblem, *, tol: float, max_iter: int) -> L1Result:
@@ -39,40 +41,47 @@ def search_l1(
     rng: np.random.RandomState,
     tol: float,
     max_iter: int,
+    known: np.ndarray | None = None,
     on_iteration: Callable[[int, float], None] | None = None,
 ) -> list[L1Result]:
     """Look for the best optimum at one alpha; give the candidates at the end, best first.
 
     A path of a few alphas leads from the largest down to the one asked for. At each, the candidates of the
-    last (at first the model without features) are warm starts, `n_init` random ones on the features with the
-    largest gradients come in, and the best that differ are carried on. Basins that are good at one alpha are
-    good at the next, so random starts at all steps work together; where there is one optimum, one is carried.
+    last (at first the model without features) are warm starts, up to `n_init` random ones on the features
+    with the largest gradients come in, until two in a row bring nothing new, and the best that differ are
+    carried on. Basins that are good at one alpha are good at the next, so random starts at all steps work
+    together; where there is one optimum, one is carried. Where the end of such a path is `known`, the search
+    is around it.
     """
     null = solve_null(problem, tol=tol, max_iter=max_iter)
     if null.status is Status.INTERRUPTED:
         return [_stopped(problem, null, alpha, tol)]
-    top = largest_alpha(null)
-    screened = np.argsort(-np.abs(null.point.gradient[:-1]), kind="stable")[:_SCREENED]
+
+    def solve(start, at: float) -> L1Result:
+        return minimize_l1(problem, start, alpha=at, tol=tol, max_iter=max_iter, on_iteration=on_iteration)
+
     # One start is enough where there is one optimum, and where kinks make every step expensive.
     if problem.is_convex or problem.has_kinks:
-        return [
-            minimize_l1(problem, null, alpha=alpha, tol=tol, max_iter=max_iter, on_iteration=on_iteration)
-        ]
-    path = [alpha] if alpha >= top else np.geomspace(top, alpha, _STEPS)
-    candidates: list = [null]
+        return [solve(null if known is None else known, alpha)]
+    top = largest_alpha(null)
+    screened = np.argsort(-np.abs(null.point.gradient[:-1]), kind="stable")[:_SCREENED]
+    path = [alpha] if known is not None or alpha >= top else np.geomspace(top, alpha, _STEPS)
+    candidates: list = [null if known is None else known]
     results: list[L1Result] = []
     for step in path:
         draws = rng.normal(scale=0.3, size=(n_init, len(screened)))
         starts = [*candidates, *(_random_start(null.x, screened, draw) for draw in draws)]
-        results = []
-        for start in starts:
-            result = minimize_l1(
-                problem, start, alpha=step, tol=tol, max_iter=max_iter, on_iteration=on_iteration
-            )
-            results.append(result)
+        results, n_idle = [], 0
+        for number, start in enumerate(starts):
+            result = solve(start, step)
+            n_known = len(results)
+            results = _distinct([*results, result])
             if result.status is Status.INTERRUPTED:
-                return [_stopped(problem, _distinct(results)[0], alpha, tol)]
-        results = _distinct(results)
+                return [_stopped(problem, results[0], alpha, tol)]
+            if number >= len(candidates):
+                n_idle = n_idle + 1 if len(results) == n_known else 0
+                if n_idle == _IDLE:
+                    break
         candidates = results[:_CARRIED]
     return results
 

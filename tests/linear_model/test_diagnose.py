@@ -1,0 +1,68 @@
+"""Which rule: names it, says so in a sentence, and draws it."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from bagwise import SoftORLogisticRegression, diagnose_rule, make_count_bags
+
+# Features that tell instances apart well; bags of ten, about half of them positive.
+TRUTHS = {
+    "or": (1, -13.0),
+    "threshold": (3, -5.0),
+    "logistic": (lambda n, m: expit(n - 3.5), -4.0),
+}
+
+
+def draw(name, seed):
+    labeler, intercept = TRUTHS[name]
+    return make_count_bags(
+        400, size=10, labeler=labeler, coef=[8.0, -8.0], intercept=intercept, random_state=seed
+    )
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_the_true_rule_is_named(name):
+    # Of 50 data sets each: see docs/count_rules.md for how many.
+    named = [diagnose_rule(*_bags_and_labels(name, seed), cv=None, random_state=0).best for seed in range(5)]
+    assert named.count(name) >= 4
+
+
+def _bags_and_labels(name, seed):
+    data = draw(name, seed)
+    return data.bags, data.y
+
+
+def test_the_report_says_what_was_compared():
+    data = draw("threshold", 1)
+    base = SoftORLogisticRegression(alpha=0.1, n_init=1)
+    found = diagnose_rule(data.bags, data.y, estimator=base, cv=3, random_state=0)
+    assert found.best == "threshold"
+    assert found.sentence.startswith("The data ") and "from 3 positive instances on" in found.sentence
+    assert "held-out bags agree" in found.sentence
+    table = found.summary()
+    assert all(name in table for name in ("or", "threshold", "logistic", "table"))
+    expected = -2 * found.log_likelihood + np.log(400) * (3 + found.n_parameters)
+    np.testing.assert_allclose(found.bic, expected)
+    assert found.held_out.argmax() != found.names.index("or")
+    assert found.plot() is not None
+    again = diagnose_rule(data.bags, data.y, estimator=base, cv=3, random_state=0)
+    np.testing.assert_array_equal(found.held_out, again.held_out)
+
+
+def test_the_python_of_the_page_runs():
+    page = (Path(__file__).parents[2] / "docs" / "count_rules.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    scope = {}
+    exec(block, scope)
+    assert scope["model"].rule_.k == 3
+
+
+def test_a_threshold_of_one_is_the_or_rule():
+    data = draw("or", 1)
+    found = diagnose_rule(data.bags, data.y, cv=None, random_state=0)
+    assert "threshold" not in found.names and found.best == "or"
+    assert "one positive instance makes a bag positive" in found.sentence
