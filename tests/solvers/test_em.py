@@ -1,8 +1,3 @@
-import signal
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 
@@ -148,31 +143,3 @@ def test_an_interrupt_keeps_the_best_parameters_so_far():
 def test_an_interrupt_before_the_first_value_is_passed_on():
     with pytest.raises(KeyboardInterrupt):
         fit(Interrupted(at=1))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_sigint_ends_a_fit_with_a_fitted_model(n_jobs):
-    code = f"""
-        import warnings
-        from bagwise import MIMixture, make_mixture_bags
-
-        data = make_mixture_bags(20_000, separation=0.3, random_state=0)
-        MIMixture(n_init=1, max_iter=2, tol=1.0).fit(data.bags, data.y)  # compiles
-        model = MIMixture(n_init=4, max_iter=10**6, tol=0.0, random_state=0, n_jobs={n_jobs})
-        print("ready", flush=True)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model.fit(data.bags, data.y)
-        print(model.converged_, model.predict(data.bags).shape, caught[0].message, flush=True)
-    """
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "ready\n"
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(1.0)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=30)
-    assert process.returncode == 0
-    assert "False (20000,)" in output and "was interrupted; the best parameters so far are kept" in output

@@ -26,6 +26,7 @@ from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.search import search_l1, solve_null
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
+from bagwise.solvers.interrupt import stopping
 from bagwise.solvers.prox_newton import minimize_l1
 from bagwise.solvers.result import SolverResult, Status, best_of, record_result
 from bagwise.solvers.smooth import minimize_smooth
@@ -60,7 +61,7 @@ class LinearBagClassifier(WaistClassifier):
         reporter = Reporter(type(self).__name__, self.verbose)
         rng = check_random_state(random_state)
         given = [design.from_original(*start) for start in (only_from, also_from) if start is not None]
-        with blas_threads_for(bags.n_instances * bags.n_features):
+        with blas_threads_for(bags.n_instances * bags.n_features), stopping():
             if len(rules) > 1 or rules[0].learns:
                 learner = self._rule_learner(l1, rng, reporter)
                 learned = learner.run(problem, rules, given if only_from is not None else ())

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 import operator
-import signal
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from bagwise.solvers.interrupt import stopping
 from bagwise.solvers.result import SolverResult, Status
 
 # A rise of the objective by less than this share of it is rounding.
@@ -103,7 +102,7 @@ def run_em(
 
     jobs = min(effective_n_jobs(n_jobs), n_init)
     found: list[SolverResult | None] = []
-    with _stopping(stop):
+    with stopping(stop):
         if jobs == 1:
             found.extend(map(run, range(n_init)))
         else:
@@ -114,34 +113,6 @@ def run_em(
     if not results:
         raise KeyboardInterrupt
     return results
-
-
-@contextmanager
-def _stopping(stop: threading.Event):
-    """Turn an interrupt by the keyboard into the event that all starts watch.
-
-    An exception that strikes inside a compiled function comes out as a SystemError; so the handler that
-    would raise it is replaced for the time of the run, and a second interrupt is the usual exception.
-    """
-    usual = signal.default_int_handler
-    is_ours = (
-        threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is usual
-    )
-
-    def stop_first(number, frame):
-        if stop.is_set():
-            usual(number, frame)
-        stop.set()
-
-    if is_ours:
-        signal.signal(signal.SIGINT, stop_first)
-    try:
-        yield
-    except KeyboardInterrupt:
-        stop.set()
-    finally:
-        if is_ours:
-            signal.signal(signal.SIGINT, usual)
 
 
 def _run_start(model, blocks, params, max_iter, tol, stop, on_iteration) -> SolverResult:

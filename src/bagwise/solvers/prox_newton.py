@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bagwise.solvers.interrupt import stopping
 from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult, Status, rounding_tol
 
@@ -90,30 +91,30 @@ def minimize_l1(
         point, lens, model = problem.point(np.array(x0, dtype=np.float64)), None, None
     history = [point.value + _penalty(point.theta, alpha)]
     status, run = None, None
-    while status is None:
-        violation = kkt_violation(point.gradient, point.theta, alpha)
-        if not np.isfinite(history[-1]):
-            status = Status.NOT_FINITE
-        elif violation.max() <= tol:
-            status = Status.CONVERGED
-        elif len(history) > max_iter:
-            status = Status.MAX_ITER
-        else:
-            wanted = _working_set(point.theta, violation, tol)
-            if lens is None or not lens.inside[wanted].all():
-                columns = _with_likely(point, wanted, _IN_SIGHT * alpha)
-                lens, model = _Lens(problem, columns, is_convex=lens is None or lens.is_convex), None
-            run = _Run(lens, point, model, alpha, tol, history)
-            try:
-                ended = run.go(max_iter, on_iteration)
-            except KeyboardInterrupt:
-                status = Status.INTERRUPTED
+    with stopping() as stop:
+        while status is None:
+            violation = kkt_violation(point.gradient, point.theta, alpha)
+            if not np.isfinite(history[-1]):
+                status = Status.NOT_FINITE
+            elif violation.max() <= tol:
+                status = Status.CONVERGED
+            elif len(history) > max_iter:
+                status = Status.MAX_ITER
             else:
+                wanted = _working_set(point.theta, violation, tol)
+                if lens is None or not lens.inside[wanted].all():
+                    columns = _with_likely(point, wanted, _IN_SIGHT * alpha)
+                    lens, model = _Lens(problem, columns, is_convex=lens is None or lens.is_convex), None
+                run = _Run(lens, point, model, alpha, tol, history)
+                ended = run.go(max_iter, on_iteration, stop)
                 # Where all columns were looked at, or no step helps, there is nothing more to see.
                 is_final = lens.problem is problem or ended is not Status.CONVERGED or not run.n_iter
                 status = ended if is_final else None
-            model = run.model
-            point = lens.widen(run.point)
+                model, point = run.model, lens.widen(run.point)
+    if status is None:
+        status = Status.INTERRUPTED
+        if run is not None:
+            model, point = run.model, lens.widen(run.point)
     worst = kkt_violation(point.gradient, point.theta, alpha).max()
     return L1Result(
         point.theta, history[-1], status, len(history) - 1, tuple(history), point, lens, model, float(worst)
@@ -154,10 +155,12 @@ class _Run:
         self.history = history
         self.n_iter = 0
 
-    def go(self, max_iter: int, on_iteration) -> Status:
+    def go(self, max_iter: int, on_iteration, stop) -> Status:
         """Step until the optimality conditions hold within the tolerance, or no step is left."""
         violation = kkt_violation(self.point.gradient, self.point.theta, self.alpha)
         while violation.max() > self.tol:
+            if stop.is_set():
+                return Status.INTERRUPTED
             if len(self.history) > max_iter:
                 return Status.MAX_ITER
             worst = violation.max()

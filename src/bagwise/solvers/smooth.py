@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import minimize
 
+from bagwise.solvers.interrupt import stopping
 from bagwise.solvers.result import SolverResult, Status, rounding_tol
 
 
@@ -57,44 +59,41 @@ def minimize_smooth(
     watch.history.append(start)
     if np.abs(watch.gradient).max(initial=0.0) <= tol:
         return SolverResult(x0, start, Status.CONVERGED, 0, (start,))
-    interrupted = False
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            if hessian_product is None:
-                minimize(
-                    watch,
-                    x0,
-                    jac=True,
-                    method="L-BFGS-B",
-                    callback=watch.after_iteration,
-                    # ftol=0: only the gradient says that the end is reached.
-                    options={
-                        "gtol": tol,
-                        "ftol": 0.0,
-                        "maxiter": max_iter,
-                        "maxfun": 20 * max_iter,
-                    },
-                )
-            else:
-                minimize(
-                    watch,
-                    x0,
-                    jac=True,
-                    hessp=hessian_product,
-                    method="trust-ncg",
-                    callback=watch.after_iteration,
-                    # scipy looks at the Euclidean norm, which is at least the largest entry.
-                    options={"gtol": tol, "maxiter": max_iter},
-                )
-    except KeyboardInterrupt:
-        interrupted = True
+    with stopping() as watch.stop, np.errstate(over="ignore", invalid="ignore"):
+        if hessian_product is None:
+            minimize(
+                watch,
+                x0,
+                jac=True,
+                method="L-BFGS-B",
+                callback=watch.after_iteration,
+                # ftol=0: only the gradient says that the end is reached.
+                options={
+                    "gtol": tol,
+                    "ftol": 0.0,
+                    "maxiter": max_iter,
+                    "maxfun": 20 * max_iter,
+                },
+            )
+        else:
+            minimize(
+                watch,
+                x0,
+                jac=True,
+                hessp=hessian_product,
+                method="trust-ncg",
+                callback=watch.after_iteration,
+                # scipy looks at the Euclidean norm, which is at least the largest entry.
+                options={"gtol": tol, "maxiter": max_iter},
+            )
+    interrupted = watch.stop.is_set()
     n_iter = len(watch.history) - 1
     # Where no step lowers the value and the gradient is that small, what is left is rounding.
     exhausted = not interrupted and n_iter < max_iter and watch.largest_gradient <= rounding_tol(watch.value)
-    if watch.largest_gradient <= tol or watch.stalled or exhausted:
-        status = Status.CONVERGED
-    elif interrupted:
+    if interrupted:
         status = Status.INTERRUPTED
+    elif watch.largest_gradient <= tol or watch.stalled or exhausted:
+        status = Status.CONVERGED
     elif n_iter >= max_iter:
         status = Status.MAX_ITER
     else:
@@ -110,10 +109,13 @@ class _Watch:
         self.on_iteration = on_iteration
         self.stall_tol = stall_tol
         self.stalled = False
+        self.stop = threading.Event()
         self.value = np.inf
         self.history: list[float] = []
 
     def __call__(self, x):
+        if self.stop.is_set():
+            raise KeyboardInterrupt
         value, gradient = self.value_and_gradient(x)
         if value < self.value or not self.history:
             self.x, self.value, self.gradient = x.copy(), float(value), gradient.copy()
