@@ -146,3 +146,12 @@ def check_alike(parts: list) -> None:
                     f"part {i} has {kind} {sorted(ours)} but part 0 has {sorted(theirs)}; all parts need the "
                     "same side columns."
                 )
+
+
+def depth(item) -> int:
+    """Count the dimensions of an array or of nested lists, which may be ragged."""
+    if hasattr(item, "ndim"):
+        return item.ndim
+    if hasattr(item, "shape"):
+        return len(item.shape)
+    return 1 + depth(item[0]) if isinstance(item, (list, tuple)) and len(item) else 0

@@ -18,6 +18,7 @@ from bagwise._bag_parts import (
     as_offsets,
     as_python,
     check_alike,
+    depth,
     group,
     join,
     read_only,
@@ -554,16 +555,7 @@ def describes_bags(X) -> bool:
             return X.ndim == 3
     elif not isinstance(X, (list, tuple)):
         return False
-    return len(X) > 0 and _depth(X[0]) == 2
-
-
-def _depth(item) -> int:
-    """Count the dimensions of an array or of nested lists, which may be ragged."""
-    if hasattr(item, "ndim"):
-        return item.ndim
-    if hasattr(item, "shape"):
-        return len(item.shape)
-    return 1 + _depth(item[0]) if isinstance(item, (list, tuple)) and len(item) else 0
+    return len(X) > 0 and depth(X[0]) == 2
 
 
 def _fill(
