@@ -167,7 +167,7 @@ def test_thresholds_are_found(k, intercept):
     found = []
     for seed in range(20):
         data = make_count_bags(
-            600, size=20, labeler=k, coef=[4.0, -4.0], intercept=intercept, random_state=seed
+            400, size=20, labeler=k, coef=[4.0, -4.0], intercept=intercept, random_state=seed
         )
         model = SoftORLogisticRegression("threshold", alpha=0.1, n_init=1, tol=1e-4, random_state=seed)
         found.append(model.fit(data.bags, data.y).rule_.k)

@@ -12,6 +12,8 @@ from sklearn.base import clone
 from bagwise._numba import bag, links, mean, or_
 from bagwise._numba.compiling import kernel
 from bagwise.rules import (
+    CountLogistic,
+    CountTable,
     GeometricMean,
     Link,
     Max,
@@ -20,6 +22,7 @@ from bagwise.rules import (
     Rule,
     RuleResult,
     SoftMax,
+    Threshold,
     make_rule,
 )
 
@@ -37,6 +40,9 @@ each_rule = pytest.mark.parametrize("rule", RULES, ids=str)
         ("softmax", SoftMax),
         ("geometric_mean", GeometricMean),
         ("max", Max),
+        ("count_table", CountTable),
+        ("count_logistic", CountLogistic),
+        ("threshold", Threshold),
     ],
 )
 def test_a_name_makes_the_rule_with_its_defaults(name, rule_class):

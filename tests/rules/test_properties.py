@@ -7,9 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bagwise.rules import GeometricMean, Max, Mean, Or, Rule, SoftMax
+from bagwise.rules import (
+    CountLogistic,
+    CountTable,
+    GeometricMean,
+    Max,
+    Mean,
+    Or,
+    Rule,
+    SoftMax,
+    Threshold,
+)
 
-LATENT = [Or(), Mean()]
+COUNT = [Threshold(2), CountLogistic(-2.0, 1.5), CountTable([0.1, 0.7, 0.3])]
+LATENT = [Or(), Mean(), *COUNT]
 RULES = [*LATENT, SoftMax(), SoftMax(sharpness=1e4), SoftMax(sharpness=-5), GeometricMean(), Max()]
 
 each_rule = pytest.mark.parametrize("rule", RULES, ids=str)

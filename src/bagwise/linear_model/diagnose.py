@@ -141,8 +141,8 @@ def diagnose_rule(X, y, *, estimator=None, cv=5, random_state=None) -> RuleDiagn
     >>> from bagwise import diagnose_rule, make_count_bags
     >>> data = make_count_bags(300, size=8, labeler=3, coef=[4.0, -4.0], random_state=0)
     >>> diagnosis = diagnose_rule(data.bags, data.y, cv=None, random_state=0)
-    >>> diagnosis.sentence[:94]
-    "The data strongly support the rule 'threshold': a bag is positive from 3 positive instances on"
+    >>> print(diagnosis.sentence)
+    The data clearly support the rule 'threshold': a bag is positive from 3 positive instances on (BIC ...).
     """
     rng = check_random_state(random_state)
     seed = int(rng.randint(np.iinfo(np.int32).max))

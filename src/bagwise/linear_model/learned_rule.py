@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bagwise.linear_model.problem import LinearBagProblem
-from bagwise.rules import Rule
+from bagwise.rules import CountTable, Rule
 from bagwise.solvers.result import SolverResult, Status, best_of
 from bagwise.solvers.smooth import minimize_smooth
 
@@ -71,7 +71,9 @@ class RuleLearner:
         """Minimise from all starts, or from those that are `given`, and give every end."""
         if len(rules) > 1:
             return self._best_rule(problem, rules, given)
-        rule = rules[0]
+        return [oriented(result, problem) for result in self._one_rule(problem, rules[0], given)]
+
+    def _one_rule(self, problem: LinearBagProblem, rule: Rule, given) -> list[LearnedResult]:
         if len(rule.parameters()) and not self.has_l1:
             starts = given or self.starts(with_rule(problem, rule))
             return self._until_interrupted(lambda x: self._jointly(problem, rule, x), starts)
@@ -228,6 +230,17 @@ def update_rule(problem: LinearBagProblem, rule: Rule, theta: np.ndarray) -> tup
         last = value
         rule = rule.update(found.statistics)
     return rule, max(0.0, (value - start) / problem.total)
+
+
+def oriented(result: LearnedResult, problem: LinearBagProblem) -> LearnedResult:
+    """Turn a free table that falls, and the coefficients with it: the same model, if bags have one size."""
+    rule, sizes = result.rule, np.diff(problem.design.offsets)
+    if not isinstance(rule, CountTable) or rule.monotone or (sizes != sizes[0]).any():
+        return result
+    values = np.asarray(rule.values)
+    if np.arange(len(values)) @ (values - values.mean()) >= 0:
+        return result
+    return replace(result, x=-result.x, rule=rule.with_parameters(rule.parameters()[::-1]))
 
 
 def _learned(result: SolverResult, rule: Rule, x=None) -> LearnedResult:

@@ -8,7 +8,7 @@ from bagwise.rules.base import Link, Rule, RuleResult
 from bagwise.rules.count import CountRule
 from bagwise.rules.labelers import CountLogistic, CountTable
 from bagwise.rules.links import GeometricMean, Max, SoftMax
-from bagwise.rules.make import RULES, make_rule
+from bagwise.rules.make import RULES, make_rule, start_fixed
 from bagwise.rules.mean import Mean
 from bagwise.rules.or_ import Or
 from bagwise.rules.threshold import Threshold
@@ -28,4 +28,5 @@ __all__ = [
     "SoftMax",
     "Threshold",
     "make_rule",
+    "start_fixed",
 ]

@@ -67,7 +67,7 @@ class CountTable(CountRule):
         """Begin with values that rise evenly, one for every count up to the largest bag."""
         if self.values is not None:
             self._read_values()
-            return self
+            return CountTable(self.values, self.monotone, self.pseudo_count) if self._is_learned else self
         if not self.pseudo_count > 0:
             raise ValueError(
                 f"pseudo_count must be positive when values are learned; got {self.pseudo_count!r}."
@@ -184,7 +184,7 @@ class CountLogistic(CountRule):
     >>> from bagwise import CountLogistic
     >>> rule = CountLogistic(intercept=-2.5, slope=1.0)
     >>> np.exp(rule.log_proba(np.array([2.0, 2.0, 2.0, -2.0]), [0, 4])).round(3)
-    array([[0.478, 0.522]])
+    array([[0.438, 0.562]])
     """
 
     def __init__(self, intercept=None, slope=None, ridge=0.01):
@@ -206,7 +206,7 @@ class CountLogistic(CountRule):
         learned = (self.intercept is None, self.slope is None)
         if not any(learned):
             self._read()
-            return self
+            return CountLogistic(self.intercept, self.slope, self.ridge) if self.learns else self
         if not self.ridge > 0:
             raise ValueError(f"ridge must be positive when something is learned; got {self.ridge!r}.")
         sizes = np.diff(offsets)

@@ -46,3 +46,14 @@ def make_rule(spec: str | Rule) -> Rule:
         return RULES[spec]()
     names = ", ".join(repr(name) for name in RULES)
     raise ValueError(f"rule must be one of {names}, or a Rule object such as Or(); got {spec!r}.")
+
+
+def start_fixed(rule: Rule, offsets, y) -> Rule:
+    """Start a rule for a method that cannot learn rules; one that has something to learn is refused."""
+    rules = rule.alternatives(offsets, y)
+    if len(rules) == 1 and not rules[0].learns:
+        return rules[0]
+    raise ValueError(
+        f"rule={rule!r} has parameters to learn, which this method cannot do; fit MILogisticRegression or "
+        "SoftORLogisticRegression with it first, and pass their rule_ (for example Threshold(3))."
+    )
