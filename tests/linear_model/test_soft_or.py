@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.isotonic import IsotonicRegression
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
@@ -386,3 +387,19 @@ def test_mixtures_learn_the_rule(rule):
     np.testing.assert_allclose(model.score_samples(X).sum() + value.sum(), model.log_likelihood_, rtol=1e-9)
     if rule == "threshold":
         assert model.rule_.k == 2
+
+
+@pytest.mark.parametrize("rule", ["count_logistic", "count_table"])
+def test_a_labeler_that_needs_several_does_not_end_as_a_constant(rule):
+    # Bags of images, positive with two zeros: from the null model alone the labeler becomes flat, 41.9.
+    X, digit = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 9, size=150)
+    drawn = rng.integers(len(X), size=sizes.sum())
+    bags = Bags(X[drawn], np.append(0, np.cumsum(sizes)))
+    is_zero = digit[drawn] == 0
+    y = (np.add.reduceat(is_zero.astype(int), bags.offsets[:-1]) >= 2).astype(int)
+    model = SoftORLogisticRegression(rule, n_init=2, random_state=0).fit(bags, y)
+    assert model.objective_ < 15
+    assert (model.predict_instances(bags) == is_zero).mean() > 0.98
+    assert len(model.objectives_) == 4 and model.objective_ == model.objectives_.min()

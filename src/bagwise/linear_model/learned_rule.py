@@ -12,6 +12,8 @@ from bagwise.rules import CountTable, Rule
 from bagwise.solvers.result import SolverResult, Status, best_of
 from bagwise.solvers.smooth import minimize_smooth
 
+# Soft thresholds that a learned rule may start from: how they grow, and how many of the best are taken.
+_SOFT_RATIO, _SOFT_KEPT = 1.5, 2
 # EM steps of the rule alone between two looks at the coefficients.
 _RULE_STEPS = 10
 # L-BFGS takes more steps than Newton, each at a small part of the cost.
@@ -74,14 +76,33 @@ class RuleLearner:
         return [oriented(result, problem) for result in self._one_rule(problem, rules[0], given)]
 
     def _one_rule(self, problem: LinearBagProblem, rule: Rule, given) -> list[LearnedResult]:
-        if len(rule.parameters()) and not self.has_l1:
-            starts = given or self.starts(with_rule(problem, rule))
-            return self._until_interrupted(lambda x: self._jointly(problem, rule, x), starts)
+        jointly = len(rule.parameters()) and not self.has_l1
         if given or not self.has_l1:
             starts = given or self.starts(with_rule(problem, rule))
         else:
             starts = [result.x for result in self.search(with_rule(problem, rule))[:3]]
-        return self._until_interrupted(lambda x: self._in_turns(problem, rule, x), starts)
+        pairs = [(rule, start) for start in starts] + ([] if given else self._soft_thresholds(problem, rule))
+        run = self._jointly if jointly else self._in_turns
+        return self._until_interrupted(lambda pair: run(problem, *pair), pairs)
+
+    def _soft_thresholds(self, problem: LinearBagProblem, rule: Rule) -> list[tuple[Rule, np.ndarray]]:
+        """Starts for a rule that may be like a threshold: the best of several, with their coefficients.
+
+        Where many positive instances are needed, random starts end with a labeler that is nearly constant.
+        """
+        found: list[tuple[float, Rule, np.ndarray]] = []
+        largest = int(np.diff(problem.design.offsets).max())
+        k = 1
+        while k <= largest and (soft := rule.near(k)) is not None:
+            under_it = with_rule(problem, soft)
+            # Each from the null model: what another number of instances has led to holds on to it.
+            result = self.solve(under_it, self.starts(under_it)[0])
+            found.append((result.value - soft.log_prior() / problem.total, soft, result.x))
+            if result.status is Status.INTERRUPTED:
+                break
+            k = max(k + 1, int(_SOFT_RATIO * k))
+        found.sort(key=lambda one: one[0])
+        return [(soft, x) for _, soft, x in found[:_SOFT_KEPT]]
 
     @staticmethod
     def _until_interrupted(run: Callable, starts) -> list[LearnedResult]:

@@ -113,6 +113,20 @@ class Rule(BaseEstimator):
         """
         return [self.start(offsets, y)]
 
+    def near(self, k: int) -> Rule | None:
+        """Give a learned rule as a soft threshold of k positive instances, for a fit to start from.
+
+        Parameters
+        ----------
+        k : int
+
+        Returns
+        -------
+        Rule or None
+            None if the rule cannot be like that.
+        """
+        return None
+
     @property
     def learns(self) -> bool:
         """Whether `update` has something to learn."""

@@ -11,6 +11,8 @@ from bagwise.rules.count import CountRule, maximise
 _LEAST = float(np.finfo(float).eps)
 # Steps between equal values have no logarithm; this one is next to nothing.
 _LEAST_STEP = 1e-6
+# Of soft thresholds, where fits may start: what an instance adds to the log-odds, and how far a table goes.
+_SOFT_SLOPE, _SOFT_LIMIT = 3.0, 4.0
 
 
 class CountTable(CountRule):
@@ -74,6 +76,14 @@ class CountTable(CountRule):
             )
         n_counts = int(np.diff(offsets).max(initial=1)) + 1
         return self._with_values(np.arange(1.0, n_counts + 1) / (n_counts + 1))
+
+    def near(self, k: int) -> CountTable | None:
+        """Give the table of a soft threshold."""
+        if not self._is_learned:
+            return None
+        intercept, slope = _soft_threshold(k)
+        log_odds = intercept + slope * np.arange(len(self.values))
+        return self._with_values(expit(np.clip(log_odds, -_SOFT_LIMIT, _SOFT_LIMIT)))
 
     def update(self, statistics) -> CountTable:
         """Maximise over the values: see the notes above."""
@@ -214,6 +224,10 @@ class CountLogistic(CountRule):
         intercept = -slope * (0.5 + 0.25 * np.median(sizes)) if self.intercept is None else self.intercept
         return self._with([intercept, slope], learned, int(sizes.max()) + 1)
 
+    def near(self, k: int) -> CountLogistic | None:
+        """Give the labeler of a soft threshold."""
+        return self._with(_soft_threshold(k), self._learned, self._n_counts) if all(self._learned) else None
+
     def update(self, statistics) -> CountLogistic:
         """Maximise over what is learned: a logistic regression of the label on the count, with ridge."""
         return maximise(self, statistics)
@@ -275,3 +289,8 @@ class CountLogistic(CountRule):
                 "(an infinite slope is Threshold)."
             )
         return float(self.intercept), float(self.slope)
+
+
+def _soft_threshold(k: int) -> np.ndarray:
+    """Intercept and slope of log-odds that change sign between k - 1 and k."""
+    return _SOFT_SLOPE * np.array([0.5 - k, 1.0])
