@@ -58,9 +58,11 @@ def test_curves_choose_the_width_by_bags_and_average_gaps():
                     value["1.0"] = {"instance": [0.3, 0.3], "bag": [0.6, 0.0]}
                 results[f"{method}-t{t}-{repeat}"] = value
         for t in (1, 3):
-            results[f"even-t{t}-{repeat}"] = {"linear": {"instance": [0.4, 0.5], "bag": [0.6, 0.7]}}
+            for start in ("null1", "null2"):
+                value = {"linear": {"instance": [0.4, 0.5], "bag": [0.6, 0.7]}}
+                results[f"{start}-t{t}-{repeat}"] = value
     curves = Curves(results)
-    np.testing.assert_array_equal(curves.even["instance"], np.tile([[0.4], [0.5]], (2, 2)))
+    np.testing.assert_array_equal(curves.restarted["null1", "instance"], np.tile([[0.4], [0.5]], (2, 2)))
     assert curves.thresholds == [1, 3] and curves.repeats == ["0", "1"]
     np.testing.assert_array_equal(curves("MIML-NC", "Fourier", "instance"), np.full((4, 2), 0.3))
     np.testing.assert_array_equal(curves("CCE1", "Fourier", "bag", [3])[:, 0], [0.5, 0.5, 0.52, 0.52])

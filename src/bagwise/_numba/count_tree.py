@@ -211,7 +211,7 @@ def large_bag(p, q, d, m, top, absorbs, weight, space, tilted, sums, final, drop
         scaled[number] = forward(p, q, d, begin, end, high, absorbs, rows, slopes)
         copy(rows[end - begin], 0, values, used, high + 1)
         if tilted is not None:
-            copy(slopes[end - begin], 0, tilts, used, high + 1)
+            copy(slopes[end - begin], 0, tilts, used, high + 1)  # type: ignore[index]
         nodes[number, HIGH], nodes[number, PLACE] = high, used
         if drop > 0.0:
             trim(values, nodes[number], drop)
