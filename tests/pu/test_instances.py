@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from sklearn.model_selection import StratifiedKFold
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 from bagwise import Bags, DSDDClassifier, LSDDClassifier, PUMILClassifier, pu_risk_bound
 from bagwise.kernels import InstanceKernel
@@ -215,6 +215,19 @@ def test_the_machine_is_that_of_libsvm_on_keys_times_confidences():
     points = np.vstack([keys[:30], model.confidence_[taken - 30, None] * keys[taken]])
     svc = SVC(C=3.0, kernel="linear", tol=1e-8).fit(points, np.repeat([1, -1], 30))
     np.testing.assert_allclose(model.coef_, svc.coef_[0], rtol=0.05, atol=0.05)
+
+
+def test_without_an_intercept_the_machine_is_that_of_a_plane_through_the_origin():
+    rng = np.random.default_rng(0)
+    X, sign = rng.normal(size=(30, 3)) + 0.5, np.repeat([1.0, -1.0], 15)
+    coef, intercept = PUMILClassifier(C=2.0, fit_intercept=False)._fit_machine(X, sign)
+    theirs = LinearSVC(loss="hinge", C=2.0, fit_intercept=False, tol=1e-10, max_iter=10**6).fit(X, sign)
+
+    def objective(w):
+        return 0.5 * w @ w + 2.0 * np.maximum(0.0, 1.0 - sign * (X @ w)).sum()
+
+    assert intercept == 0.0
+    assert objective(coef) <= objective(theirs.coef_[0]) * (1 + 1e-3)
 
 
 def test_the_f_measure_never_falls_and_the_search_ends():

@@ -13,7 +13,7 @@ from bagwise.base import RULE_CONSTRAINT, WaistClassifier, fit_scaler, validated
 from bagwise.density.problem import DensityProblem, distance, log_odds
 from bagwise.mixture.start import pick_instance
 from bagwise.reporting import Reporter
-from bagwise.rules import Rule, make_rule
+from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.result import SolverResult, record_result
 from bagwise.solvers.smooth import minimize_smooth
 
@@ -139,7 +139,7 @@ class DiverseDensity(WaistClassifier):
         """
         bags, y, weight = self._read_training(X, y, sample_weight)
         self.scaler_ = fit_scaler(self.scale, bags, weight)
-        self.rule_ = self._make_rule().start(bags.offsets, y)
+        self.rule_ = start_fixed(self._make_rule(), bags.offsets, y)
         problem = DensityProblem(self._scaled(bags), bags.offsets, y, weight, self.rule_)
         starts = self._starts(problem, bags, weight)
         reporter = Reporter(type(self).__name__, self.verbose)

@@ -29,7 +29,7 @@ METHODS = {
     "pumil": "puMIL",
 }
 N_POSITIVE, N_UNLABELED, N_TEST = 20, 180, 200
-BLOCK, N_BLOCKS = 5, 1
+BLOCK, N_BLOCKS = 5, 4
 
 # Accuracy printed in Table 3, for the priors 0.1 to 0.7.
 PRINTED = {
@@ -81,6 +81,9 @@ def draw(protocol: str, dataset: str, prior: float, seed: int, n_positive: int =
     """
     data = _fetched(dataset)
     n_bags = len(data.y) * (10 if dataset.startswith("musk") else 5)
+    # More copies where that many positive bags would not be there.
+    needed = n_positive + prior * (N_UNLABELED + N_TEST)
+    n_bags = max(n_bags, int(1.2 * needed / np.mean(data.y)))
     if protocol == "printed":
         sides = [(np.arange(len(data.y)), N_UNLABELED + N_TEST)]
     else:
@@ -89,18 +92,8 @@ def draw(protocol: str, dataset: str, prior: float, seed: int, n_positive: int =
         sides = [(train, N_UNLABELED), (test, N_TEST)]
     drawn = []
     for number, (part, n_unlabeled) in enumerate(sides):
-        many = datasets.augment_bags(
-            data.bags[part], data.y[part], n_bags=n_bags, random_state=2 * seed + number
-        )
-        sample = datasets.make_positive_unlabeled(
-            many.bags,
-            many.y,
-            n_positive=1 if number else n_positive,
-            n_unlabeled=n_unlabeled,
-            class_prior=prior,
-            random_state=2 * seed + number,
-        )
-        drawn.append((sample, many.source[sample.index]))
+        counts = {"n_positive": 1 if number else n_positive, "n_unlabeled": n_unlabeled, "class_prior": prior}
+        drawn.append(_copied_sample(data.bags[part], data.y[part], n_bags, counts, 2 * seed + number))
     sample, source = drawn[0]
     n_train = n_positive + N_UNLABELED
     y = sample.y[:n_train]
@@ -112,6 +105,18 @@ def draw(protocol: str, dataset: str, prior: float, seed: int, n_positive: int =
         groups = StratifiedGroupKFold(5, shuffle=True, random_state=seed)
         folds = list(groups.split(y, y, groups=source[:n_train]))
     return Bunch(train=sample.bags[:n_train], y=y, test=test, truth=truth, folds=folds)
+
+
+def _copied_sample(bags, y, n_bags: int, counts: dict, seed: int) -> tuple[Bunch, np.ndarray]:
+    """Draw from bags and their noisy copies, and make only the copies that were drawn; with their sources."""
+    rng = np.random.RandomState(seed)
+    source = np.append(np.arange(len(y)), rng.randint(len(y), size=n_bags - len(y)))
+    # Which ones are drawn depends on labels alone.
+    sample = datasets.make_positive_unlabeled(np.zeros((n_bags, 1)), y[source], **counts, random_state=seed)
+    own = source[sample.index]
+    pairs = datasets.augment_bags(bags[own], n_copies=1, random_state=seed).bags
+    is_copy = sample.index >= len(y)
+    return Bunch(bags=pairs[np.arange(len(own)) + len(own) * is_copy], y=sample.y, y_true=sample.y_true), own
 
 
 def make_model(method: str, dataset: str, prior: float, seed: int, folds, quick: bool = False):
@@ -154,6 +159,17 @@ def trials(
                 row["prior"] = model.class_prior_
         found.append(row)
     return found
+
+
+def pumil_without_intercept(dataset: str, prior: float, n_trials: int, seed: int) -> list[float]:
+    """Accuracy of puMIL with the machine of (B.1) as printed, which has no intercept; printed protocol."""
+    accuracies = []
+    for trial in range(n_trials):
+        number = 1000 * seed + trial
+        data = draw("printed", dataset, prior, number)
+        model = make_model("pumil", dataset, prior, number, data.folds).set_params(fit_intercept=False)
+        accuracies.append(float(model.fit(data.train, data.y).score(data.test, data.truth)))
+    return accuracies
 
 
 def printed_estimate(bags, y, *, scaled: bool, degree: int, ridge: float) -> float:
@@ -228,6 +244,15 @@ def cells(settings: Settings) -> list[Cell]:
             {"dataset": dataset, "prior": prior, "n_trials": 1 if quick else 5, "seed": settings.seed},
         )
         for dataset in (("elephant",) if quick else IMAGES)
+        for prior in priors
+    ]
+    found += [
+        Cell(
+            f"pumil-{dataset}-{prior}",
+            pumil_without_intercept,
+            {"dataset": dataset, "prior": prior, "n_trials": n_trials, "seed": settings.seed},
+        )
+        for dataset in names
         for prior in priors
     ]
     return found

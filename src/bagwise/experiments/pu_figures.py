@@ -87,7 +87,7 @@ def _figure2_cells(settings: Settings) -> list[Cell]:
                 "protocol": protocol,
                 "dataset": dataset,
                 "n_positive": n,
-                "n_trials": 1 if quick else 20,
+                "n_trials": 1 if quick else 10,
                 "seed": settings.seed,
             },
         )
@@ -208,7 +208,7 @@ def seconds(dataset: str, n_trials: int, seed: int) -> dict[str, list[float]]:
 
 
 def _figure3_cells(settings: Settings) -> list[Cell]:
-    n_trials = 1 if settings.quick else 20
+    n_trials = 1 if settings.quick else 10
     return [
         Cell(dataset, seconds, {"dataset": dataset, "n_trials": n_trials, "seed": settings.seed})
         for dataset in (("musk1",) if settings.quick else DATASETS)

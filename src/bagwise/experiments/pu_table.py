@@ -38,6 +38,8 @@ def _report(results: Mapping[str, Any], settings: Settings) -> Report:
                 row[name] = with_error([r[method] for r in found])
                 if protocol == "printed" and method in PRINTED:
                     row[f"{name}, paper"] = f"{100 * _printed(method, dataset, prior):.1f}"
+            if protocol == "printed":
+                row["puMIL, no intercept"] = with_error(results[f"pumil-{dataset}-{prior}"])
             row["prior estimated"] = f"{np.mean([r['prior'] for r in found]):.2f}"
             rows.append(row)
         note = (
@@ -116,6 +118,16 @@ def _text(results: Mapping[str, Any]) -> str:
         np.mean([row["known"] - _majority(row) for row in _rows_of(results, "clean", *at)]) for at in clean
     ]
     n_trials = len(_rows_of(results, "printed", *next(iter(clean))))
+    off = [abs(np.mean(results[f"pumil-{d}-{p}"]) - _printed("pumil", d, p)) for d, p in clean]
+    without = f"{100 * np.mean(off):.1f}"
+    largest = max(prior for _, prior in clean)
+    ours = np.mean([mean for at, mean in printed["dsdd"].items() if at[1] == largest])
+    theirs = np.mean([_printed("dsdd", *at) for at in clean if at[1] == largest])
+    dsdd = f"{100 * ours:.1f} % against {100 * theirs:.1f} %"
+    estimated = [
+        abs(np.mean(found["accuracies"]["printed"]) - _printed("skc", *at))
+        for at, found in _assumed(results).items()
+    ]
     cause = "; ".join(
         f"{dataset.capitalize()} {best:g} (mean distance {100 * off:.1f} points; the truth: {100 * true:.1f})"
         for dataset in IMAGES
@@ -144,13 +156,27 @@ average to PU-SKC with known prior (up to {100 * np.max(leak):.1f}). Without the
         sum(value < 0 for value in above)
     } of {len(above)} settings: look at the column *majority* before any other.
 
+puMIL's machine has no intercept in the paper (B.1). Ours has one by default, with which the search for a
+large F measure calls more bags positive; without it the mean distance from the printed accuracies is {
+        without
+    }.
+
+DSDD does better here than in the paper at large priors, {
+        dsdd
+    } over the data sets at the largest one. There the
+printed accuracies come close to those of calling all bags negative. Ours differs in its penalty (the norm in
+the kernel's space) and has an intercept; which of these it is was not followed.
+
 **Elephant, Fox and Tiger.** The printed accuracies of PU-SKC fall with the prior to about 42 % at pi = 0.7,
 where a coin does better: nearly all bags were called negative. The last table looks for the cause by
 experiment: PU-SKC is told a prior, the same for all true ones. One told prior comes close to the whole
 printed column of a data set: {cause}. So these columns are what PU-SKC gives when it is told a small prior
-that does not follow the true one, not what it can do with the data. The estimator of section 3.3 as printed,
-with its two averages exchanged, is of that kind on scaled features; on features as they are its value depends
-on degree and ridge beyond any use (last columns). What the authors' estimates were, the paper does not say.
+that does not follow the true one, not what it can do with the data. The estimator of
+section 3.3 as printed, with its two averages exchanged, is of that kind on scaled features (told its
+estimate, PU-SKC lies {
+        100 * np.mean(estimated):.1f} points from the printed columns on average); on features as they are
+its value depends on degree and ridge beyond any use (last columns). What the authors' estimates were, the
+paper does not say.
 """
 
 

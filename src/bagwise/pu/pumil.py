@@ -49,6 +49,8 @@ class PUMILClassifier(InstanceScoreClassifier):
     ----------
     C : float, default=1.0
         Weight of the loss.
+    fit_intercept : bool, default=True
+        Whether the machine has an intercept b; the paper's (B.1) has none.
     gamma : float, "scale" or "auto", default="scale"
         Width of the Gaussian of the density estimate.
     n_candidates : int, default=10
@@ -79,12 +81,9 @@ class PUMILClassifier(InstanceScoreClassifier):
     gamma_, scaler_, classes_, n_features_in_
         The width, and as in `PUSetKernelClassifier`.
 
-    Notes
-    -----
-    A candidate costs O(n_instances * min(max_negatives, instances of the negative bags)) and a machine of 2
-    n_positive points. The paper's (B.1) has no intercept; here there is one. What the method leaves open is
-    settled as the paper's footnotes do: the F measure above, and confidence 1 for new bags. A change (B.3)
-    that leaves [0, 1] is cut off.
+    Notes ----- A candidate costs O(n_instances * min(max_negatives, instances of the negative bags)) and a
+    machine of 2 n_positive points. What the method leaves open is settled as the paper's footnotes do: the F
+    measure above, and confidence 1 for new bags. A change (B.3) that leaves [0, 1] is cut off.
 
     References
     ----------
@@ -105,6 +104,7 @@ class PUMILClassifier(InstanceScoreClassifier):
 
     _parameter_constraints: dict = {
         "C": [Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
         "n_candidates": [Interval(Integral, 2, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -121,6 +121,7 @@ class PUMILClassifier(InstanceScoreClassifier):
         self,
         C=1.0,
         *,
+        fit_intercept=True,
         gamma="scale",
         n_candidates=10,
         max_iter=20,
@@ -130,6 +131,7 @@ class PUMILClassifier(InstanceScoreClassifier):
         random_state=None,
     ):
         self.C = C
+        self.fit_intercept = fit_intercept
         self.gamma = gamma
         self.n_candidates = n_candidates
         self.max_iter = max_iter
@@ -211,20 +213,22 @@ class PUMILClassifier(InstanceScoreClassifier):
         negatives = bags.instances[inside] * weight[bags.bag_index[inside], None]
         keys = bags.instances[self._keys(bags, negatives)]
         members = np.concatenate([np.flatnonzero(y == 1), unlabeled[taken]])
-        points, sign = weight[members, None] * keys[members], label[members]
-        bound = np.full(len(members), self.C)
-        found = solve_dual(
-            points @ points.T,
-            -sign,
-            lower=np.where(sign > 0, 0.0, -bound),
-            upper=np.where(sign > 0, bound, 0.0),
-            tol=1e-4,
-        )
-        coef, intercept = found.x @ points, -found.multiplier
+        coef, intercept = self._fit_machine(weight[members, None] * keys[members], label[members])
         called = keys @ coef + intercept > 0
         right = float((called & (label > 0)).sum())
         f_measure = 2 * right / (called.sum() + (label > 0).sum())
         return _Machine(negatives, coef, intercept, float(f_measure))
+
+    def _fit_machine(self, points: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, float]:
+        """A linear support vector machine."""
+        bound = self.C * np.abs(sign)
+        lower, upper = np.where(sign > 0, 0.0, -bound), np.where(sign > 0, bound, 0.0)
+        if not self.fit_intercept:
+            # A point at the origin that takes up any sum: its gradient, the intercept, is zero.
+            points, sign = np.vstack([points, np.zeros(points.shape[1])]), np.append(sign, 0.0)
+            lower, upper = np.append(lower, -bound.sum()), np.append(upper, bound.sum())
+        found = solve_dual(points @ points.T, -sign, lower=lower, upper=upper, tol=1e-4)
+        return found.x @ points, -found.multiplier if self.fit_intercept else 0.0
 
     def _keys(self, bags: Bags, negatives: np.ndarray) -> np.ndarray:
         """Number of the instance of least negative density in every bag."""
