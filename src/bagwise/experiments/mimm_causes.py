@@ -11,7 +11,7 @@ import numpy as np
 
 from bagwise.experiments.framework import Cell, Settings, Table, with_error
 from bagwise.experiments.mimm import SUPERVISION, AnyLabels
-from bagwise.experiments.mimm_data import LEAST_VARIANCE, Fold, family_of, folds
+from bagwise.experiments.mimm_data import Fold, family_of, folds
 from bagwise.mixture.model import BagMixture, MixtureParams, PureBlock
 
 # A change of the features, the start, the prior, the end, or the use that is made of the fit; for columns
@@ -24,7 +24,7 @@ CAUSES: dict[str, dict[str, Any]] = {
     "scaled by their ranges": {"raw": "range", "pca_train": "pca_range"},
     "not standardised": {"pca_train": "pca_plain"},
     "without constant columns": {"raw": "varying"},
-    "without near-constant columns": {"raw": "spread", "pca_train": "pca_spread"},
+    "without columns of variance below 0.1": {"raw": "spread", "pca_train": "pca_spread"},
     "without these, started from random shares": {
         "raw": "spread",
         "pca_train": "pca_spread",
@@ -36,6 +36,8 @@ CAUSES: dict[str, dict[str, Any]] = {
     "5 iterations": {"max_iter": 5},
     "test bags in the fit, unlabelled": {"transductive": True},
     "threshold tuned on the training bags": {"tuned": True},
+    "without columns of variance below 0.001": {"raw": "spread0.001", "pca_train": "pca_spread0.001"},
+    "without columns of variance below 0.5": {"raw": "spread0.5", "pca_train": "pca_spread0.5"},
 }
 CAUSE_DATASETS = ("musk1", "elephant", "tiger")
 COMPARED = ("MIMM", "MM")
@@ -222,7 +224,7 @@ def cause_cells(settings: Settings) -> list[Cell]:
 
 def _kinds(dataset: str, change: Mapping[str, Any]) -> list[str]:
     """Say which features a change applies to: those that it names, or all; Musk has no constant columns."""
-    if dataset == "musk1" and {change.get("raw"), change.get("pca_train")} & {"varying", "spread"}:
+    if dataset == "musk1" and change.get("raw", "").startswith(("varying", "spread")):
         return []
     return [kind for kind in ("raw", "pca_train") if kind in change] or ["raw", "pca_train"]
 
@@ -256,5 +258,33 @@ def cause_tables(
     ]
 
 
-CAUSES_NOTE = f"Columns are near-constant below a variance of {LEAST_VARIANCE:g}. NOTE"
-MILR_NOTE = "NOTE"
+CAUSES_NOTE = (
+    "Three shuffles each. These rows show how far a setting moves the result; they do not show what the "
+    "paper did. They were chosen out of some eighty settings and combinations that were tried (other "
+    "priors, starts, scalings and thresholds), so that one of them would come near a printed number by "
+    "chance. Of the 230 columns of the image sets 106 to 120 are constant, and others differ from zero in "
+    "a few instances only. Under the common prior of the variances a constant column adds a constant to "
+    "the log-odds, the more the more unequal the classes; and a nearly constant one, standardised, has as "
+    "much say in the principal components as any other. How these are treated moves MIMM from 55 to 77 on "
+    "Tiger (PCA) and from 61 to 74 on Elephant (PCA): the printed numbers lie inside. That columns of "
+    "variance below 0.1 left out give just the printed 60.8 on Tiger (PCA) is a matter of the 0.1: with "
+    "0.001 and 0.5, the other values tried, it is another number (last rows). On the raw features of "
+    "Elephant leaving out constant columns is worth 2.5 points, and leaving out all below 0.1, with "
+    "random shares (every instance of a positive bag starts with a share between 0 and 1 in the positive "
+    "class) 5 of the 6 that are missing. Such starts, or one from the labels (all of these instances "
+    "positive), bring MM on Musk1 (PCA) from 69 to over 80, and MIMM on Elephant (PCA) up by four points: "
+    "they find modes that are worse as posteriors and better as classifiers. MM on the raw features of "
+    "Musk1 collapses by the prior: the common one of 166 variances is worth 171 instances, and the best "
+    "mode gives the positive class the prior's own variances and next to no instances. With a prior for "
+    "each feature MM is within three points of the printed value, but MIMM falls to 63, below its own. "
+    "The threshold on the bag's probability, tuned on the training bags, is worth up to ten points: the "
+    "odds are far from calibrated where features are not Gaussian, and whatever shifts them shifts the "
+    "accuracy. No setting gives the paper's distance of six to nine points between MIMM and MM on "
+    "Elephant, and none gives all numbers of a data set at once."
+)
+MILR_NOTE = (
+    "With next to no penalty all training bags are fitted: there is no best fit to speak of, and the way "
+    "to it decides. The paper's baseline is WEKA's program, a quasi-Newton method with a ridge of 1e-6. A "
+    "fit of that kind is at the printed number on Musk1 and two points from it on Elephant, within its "
+    "error; on Tiger three of the six points remain."
+)

@@ -11,8 +11,8 @@ import numpy as np
 from bagwise import datasets
 from bagwise.bags import Bags
 
-# Below this variance a column of the image sets is near-constant: a few instances differ from all others.
-LEAST_VARIANCE = 0.1
+# Nearly constant columns of the image sets may be left out; below which variance is a matter of choice.
+LEAST_VARIANCE = {"spread0.001": 0.001, "spread": 0.1, "spread0.5": 0.5}
 
 
 class Fold(NamedTuple):
@@ -42,22 +42,23 @@ def preparation(features: str) -> Any:
     steps = {
         "raw": [FunctionTransformer()],
         "varying": [VarianceThreshold()],
-        "spread": [VarianceThreshold(LEAST_VARIANCE)],
         "standard": [StandardScaler()],
         "range": [MinMaxScaler()],
         "pca_train": [StandardScaler(), pca],
         "pca_all": [StandardScaler(), pca],
         "pca_plain": [pca],
         "pca_range": [MinMaxScaler(), pca],
-        "pca_spread": [VarianceThreshold(LEAST_VARIANCE), StandardScaler(), pca],
     }
+    for name, least in LEAST_VARIANCE.items():
+        steps[name] = [VarianceThreshold(least)]
+        steps[f"pca_{name}"] = [VarianceThreshold(least), StandardScaler(), pca]
     return make_pipeline(*steps[features])
 
 
 def folds(dataset: str, features: str, repeat: int, n_folds: int, seed: int) -> Iterator[Fold]:
     """Shuffle and stratify bags; features are learned from the training bags, "pca_all" from all bags.
 
-    "raw", "varying" (not constant), "spread" (of a variance of at least `LEAST_VARIANCE`), "standard" and
+    "raw", "varying" (not constant), "spread" (of a variance in `LEAST_VARIANCE`, or more), "standard" and
     "range" (from 0 to 1) are columns of the data; ten principal components have names with "pca".
     """
     from sklearn.model_selection import StratifiedKFold
