@@ -13,7 +13,7 @@ from bagwise.solvers.result import SolverResult, Status, best_of
 from bagwise.solvers.smooth import minimize_smooth
 
 # Soft thresholds that a learned rule may start from: how they grow, and how many of the best are taken.
-_SOFT_RATIO, _SOFT_KEPT = 1.5, 2
+_SOFT_RATIO, _SOFT_KEPT = 2, 2
 # EM steps of the rule alone between two looks at the coefficients.
 _RULE_STEPS = 10
 # L-BFGS takes more steps than Newton, each at a small part of the cost.
@@ -100,7 +100,7 @@ class RuleLearner:
             found.append((result.value - soft.log_prior() / problem.total, soft, result.x))
             if result.status is Status.INTERRUPTED:
                 break
-            k = max(k + 1, int(_SOFT_RATIO * k))
+            k *= _SOFT_RATIO
         found.sort(key=lambda one: one[0])
         return [(soft, x) for _, soft, x in found[:_SOFT_KEPT]]
 
