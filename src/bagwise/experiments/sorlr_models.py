@@ -30,6 +30,8 @@ N_CLUSTERS = 50
 # To explain differences: "held3" is SORLR3 with a threshold that stays at 3; "null1" and "null2" are SORLR1
 # and SORLR2 from the model without features alone.
 HELD = "held"
+# A penalty that leaves no features.
+_NO_FEATURES = 1e9
 FROM_NULL = {"null1": "count_table", "null2": "count_logistic"}
 # The paper's grid goes from 0.001 to 1000 in both; the rest of it is hardly ever chosen.
 _GRID = {"C": [0.1, 1.0, 10.0, 100.0, 1000.0], "gamma": [0.001, 0.01, 0.1, 1.0]}
@@ -60,9 +62,8 @@ def soft_or(split: Split, rule: Any, alpha: float) -> Predicted:
 
 def soft_or_from_null(split: Split, rule: Any, alpha: float) -> Predicted:
     """SORLR with a labeler that is learned from the model without features alone."""
-    model = _soft_or(split, rule, alpha).set_params(warm_start=True)
-    model.coef_, model.intercept_ = np.zeros((1, split.train.n_features)), np.zeros(1)
-    return _predicted(_fitted(model, split), split)
+    null = _fitted(_soft_or(split, rule, _NO_FEATURES), split)
+    return _predicted(_fitted(null.set_params(alpha=alpha, warm_start=True), split), split)
 
 
 def _soft_or(split: Split, rule: Any, alpha: float) -> SoftORLogisticRegression:
