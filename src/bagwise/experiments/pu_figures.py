@@ -87,7 +87,7 @@ def _figure2_cells(settings: Settings) -> list[Cell]:
                 "protocol": protocol,
                 "dataset": dataset,
                 "n_positive": n,
-                "n_trials": 1 if quick else 10,
+                "n_trials": 1 if quick else 20,
                 "seed": settings.seed,
             },
         )
