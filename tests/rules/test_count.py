@@ -348,3 +348,9 @@ def test_blocks_and_threads_do_not_change_a_bit(monkeypatch):
     np.testing.assert_array_equal(cut.posterior, whole.posterior)
     np.testing.assert_array_equal(cut.log_likelihood, whole.log_likelihood)
     np.testing.assert_allclose(cut.statistics, whole.statistics, rtol=1e-13)
+
+
+def test_a_bag_too_small_for_the_threshold_does_not_feel_a_larger_one():
+    log_odds, y = np.array([0.0, 0.0, 2.0]), np.array([-1, 0], dtype=np.int8)
+    together = Threshold(2).estep(log_odds, np.array([0, 2, 3]), y).log_likelihood[1]
+    assert together == Threshold(2).estep(log_odds[2:], np.array([0, 1]), y[1:]).log_likelihood[0] == 0.0

@@ -224,6 +224,7 @@ class CountRule(Rule):
             kinds, kind = np.array([largest]), np.zeros(len(sizes), dtype=np.int64)
         pieces: list[np.ndarray] = []
         first, last = np.empty((len(kinds), 2), dtype=np.int64), np.empty((len(kinds), 2), dtype=np.int64)
+        even = np.empty_like(last)
         used = 0
         for k, size in enumerate(kinds.tolist()):
             top = min(size, self._largest_count(size)) if join else size
@@ -233,8 +234,11 @@ class CountRule(Rule):
                 kept = _changing(values) if join else len(values)
                 pieces.append(values[:kept])
                 first[k, label], last[k, label] = used, kept - 1
+                even[k, label] = np.argmax(values != values[0]) or len(values)
                 used += kept
-        return Labeler(np.concatenate(pieces), first[kind], last[kind])
+        # A bag too small to reach a change has a label that is certain: whatever larger ones are beside it.
+        certain = join & (sizes[:, None] < even[kind])
+        return Labeler(np.concatenate(pieces), first[kind], np.where(certain, 0, last[kind]))
 
 
 def run_kernels(bags: tuple, rule: tuple, outputs: tuple) -> np.ndarray:
