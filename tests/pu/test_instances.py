@@ -124,9 +124,22 @@ def test_the_first_convex_step_is_a_support_vector_machine():
     np.testing.assert_allclose(first.product + first.intercept, expected, atol=1e-4)
 
 
-def test_the_ramp_objective_falls_and_no_small_change_lowers_it():
+def test_without_an_intercept_it_is_one_through_the_origin():
     K, sign, weight, alpha = ramp_problem()
-    problem = RampProblem(K, sign, weight, alpha)
+    problem = RampProblem(K, sign, weight, alpha, fit_intercept=False)
+    first = problem.solve(problem.linearize(problem.zero()), problem.zero(), 1e-10)
+    root = np.linalg.cholesky(K + 1e-12 * np.eye(len(K)))
+    svc = LinearSVC(
+        C=0.5 * weight[0] / alpha, loss="hinge", fit_intercept=False, tol=1e-9, max_iter=1_000_000
+    )
+    np.testing.assert_allclose(first.product, svc.fit(root, sign).decision_function(root), atol=1e-4)
+    assert first.intercept == 0.0 and abs(first.x.sum()) > 1e-3
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_ramp_objective_falls_and_no_small_change_lowers_it(fit_intercept):
+    K, sign, weight, alpha = ramp_problem()
+    problem = RampProblem(K, sign, weight, alpha, fit_intercept)
     start = problem.zero()
     found = minimize_cccp(problem, problem.linearize(start), start, tol=1e-9, max_iter=100)
     assert found.converged
@@ -141,6 +154,7 @@ def test_the_ramp_objective_falls_and_no_small_change_lowers_it():
     rng = np.random.default_rng(0)
     for _ in range(200):
         step = 1e-4 * rng.normal(size=len(x) + 1)
+        step[-1] *= fit_intercept
         assert objective(x + step[:-1], intercept + step[-1]) >= found.value - 1e-9
 
 

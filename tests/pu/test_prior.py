@@ -172,6 +172,11 @@ def test_the_sensitivity_plot_shows_risk_and_decisions():
     )
     (axes,) = figure.axes
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["positive bags found", "unlabeled bags called positive", "zero-one PU risk"]
-    called = axes.lines[2].get_ydata()
+    assert labels == [
+        "positive bags found",
+        "unlabeled bags called positive",
+        "zero-one PU risk",
+        "the prior assumed",
+    ]
+    called = axes.lines[1].get_ydata()
     assert (np.diff(called) >= 0).all()  # a larger prior never calls fewer bags positive here

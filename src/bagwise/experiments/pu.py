@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedShuffleSplit
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import Bunch
 
 from bagwise import datasets
@@ -68,18 +68,29 @@ IMAGES = ("elephant", "fox", "tiger")
 
 
 @cache
-def _fetched(dataset: str) -> Any:
-    return getattr(datasets, f"fetch_{dataset}")()
+def _fetched(dataset: str, standardised: bool = False) -> Any:
+    data = getattr(datasets, f"fetch_{dataset}")()
+    if standardised:
+        data.bags = data.bags.with_instances(StandardScaler().fit_transform(data.bags.instances))
+    return data
 
 
-def draw(protocol: str, dataset: str, prior: float, seed: int, n_positive: int = N_POSITIVE) -> Bunch:
+def draw(
+    protocol: str,
+    dataset: str,
+    prior: float,
+    seed: int,
+    n_positive: int = N_POSITIVE,
+    standardised: bool = False,
+) -> Bunch:
     """Draw training and test bags: `train`, `y`, `test`, `truth`, and 5 folds of the training bags.
 
     "printed": copies with noise first (10 times the Musk bags, 5 times the images), training and test bags
     from all of them. "clean": the original bags are halved first, and each half is copied to that size; folds
-    keep the copies of a bag together.
+    keep the copies of a bag together. `standardised`: features of all instances have mean zero and variance
+    one before copies are made.
     """
-    data = _fetched(dataset)
+    data = _fetched(dataset, standardised)
     n_bags = len(data.y) * (10 if dataset.startswith("musk") else 5)
     # More copies where that many positive bags would not be there.
     needed = n_positive + prior * (N_UNLABELED + N_TEST)

@@ -15,7 +15,6 @@ from bagwise.pu.instances import GRID_CONSTRAINTS, GridDifferenceClassifier, exp
 from bagwise.pu.ramp import RampProblem, ramp
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.result import record_result
-from bagwise.solvers.rows import DenseRows
 
 
 class DSDDClassifier(GridDifferenceClassifier):
@@ -38,6 +37,8 @@ class DSDDClassifier(GridDifferenceClassifier):
         Width of the Gaussian ``exp(-gamma |x - z|^2)``. Of a list the best is chosen.
     alpha : float or a list of numbers, default=1e-3
         The penalty. Of a list the best is chosen.
+    fit_intercept : bool, default=True
+        Whether f has an intercept. Without it f is zero far from all training instances.
     max_instances : int, default=2000
         If there are more instances, this many are drawn for training, each kind of bag in its proportion.
     cv : int or splitter, default=5
@@ -68,8 +69,9 @@ class DSDDClassifier(GridDifferenceClassifier):
     -----
     The ramp is a difference of two hinges, so the fit is a sequence of support vector machines (the
     concave-convex procedure), each started at the last; the kernel matrix of instances is computed once for
-    each gamma. It ends in a local minimum. The paper's penalty is that of the coefficients of basis
-    functions, |coef|^2; here it is the norm of f in the kernel's space, for which no second matrix is needed.
+    each gamma. It ends in a local minimum. The authors' program penalises the coefficients of basis
+    functions, |coef|^2, and has no intercept; here the penalty is the norm of f in the kernel's space, for
+    which no second matrix is needed. What either changes is in docs/reproduction/pu-table3.md.
 
     References
     ----------
@@ -90,6 +92,7 @@ class DSDDClassifier(GridDifferenceClassifier):
 
     _parameter_constraints: dict = {
         **GRID_CONSTRAINTS,
+        "fit_intercept": ["boolean"],
         "max_instances": [Interval(Integral, 2, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -100,6 +103,7 @@ class DSDDClassifier(GridDifferenceClassifier):
         *,
         gamma="scale",
         alpha=1e-3,
+        fit_intercept=True,
         max_instances=2000,
         cv=5,
         scale="minmax",
@@ -109,6 +113,7 @@ class DSDDClassifier(GridDifferenceClassifier):
     ):
         self.gamma = gamma
         self.alpha = alpha
+        self.fit_intercept = fit_intercept
         self.max_instances = max_instances
         self.cv = cv
         self.scale = scale
@@ -172,7 +177,7 @@ class DSDDClassifier(GridDifferenceClassifier):
         return np.sort(np.concatenate(parts))
 
     def _minimise(self, kernel, sign, weight, alpha: float, tol: float):
-        problem = RampProblem(DenseRows(kernel), sign, _halves(sign, weight), alpha)
+        problem = RampProblem(kernel, sign, _halves(sign, weight), alpha, self.fit_intercept)
         start = problem.zero()
         return minimize_cccp(problem, problem.linearize(start), start, tol=tol, max_iter=self.max_iter)
 

@@ -83,17 +83,19 @@ def plot_prior_sensitivity(model, X, y, *, class_priors=None, cv=5, estimate=Non
     found = prior_sensitivity(model, X, y, class_priors=class_priors, cv=cv)
     figure, axes = _figure(7.0, 4.5)
     priors = found["class_prior"]
-    axes.plot(priors, priors, color=_QUIET, linewidth=1.0, linestyle=":")
     lines = (("found", _FOUND, "positive bags found"), ("called", _CALLED, "unlabeled bags called positive"))
     for name, color, label in (*lines, ("risk", _RISK, "zero-one PU risk")):
         axes.plot(priors, found[name], color=color, linewidth=1.8, marker="o", markersize=3, label=label)
+    axes.plot(priors, priors, color=_QUIET, linewidth=1.2, linestyle=":", label="the prior assumed")
     if interval is not None:
         axes.axvspan(*interval, color=_QUIET, alpha=0.3, linewidth=0)
     if estimate is not None:
         axes.axvline(estimate, color=_CALLED, linewidth=1.0, linestyle="--")
+        on_left = estimate > 0.5 * (priors.min() + priors.max())  # the name stays inside the picture
         axes.annotate(
-            f"estimate {estimate:.2f}", (estimate, 1.0), xycoords=("data", "axes fraction"), xytext=(4, -2),
-            textcoords="offset points", va="top", color=_CALLED, fontsize=9,
+            f"estimate {estimate:.2f}", (estimate, 1.0), xycoords=("data", "axes fraction"),
+            xytext=(-4 if on_left else 4, -2), textcoords="offset points", va="top",
+            ha="right" if on_left else "left", color=_CALLED, fontsize=9,
         )  # fmt: skip
     axes.axhline(0.0, color="black", linewidth=0.6)
     axes.set_ylim(top=1.12)  # room for the name of the estimate

@@ -54,13 +54,17 @@ class RampProblem:
         Weights of the points.
     alpha : float
         The penalty.
+    fit_intercept : bool
+        Whether scores have an intercept; if not, it is zero.
     """
 
-    def __init__(self, kernel, sign: np.ndarray, weight: np.ndarray, alpha: float):
-        self.rows = kernel if isinstance(kernel, DenseRows) else DenseRows(kernel)
+    def __init__(self, kernel, sign: np.ndarray, weight: np.ndarray, alpha: float, fit_intercept=True):
+        # A point where all scores are zero, free to take up any sum: its gradient, the intercept, is zero.
+        self.rows = DenseRows(kernel if fit_intercept else np.pad(kernel, (0, 1)))
         self.sign = sign
         self.weight = weight
         self.alpha = alpha
+        self.fit_intercept = fit_intercept
         self.bound = 0.5 * weight / alpha
 
     def zero(self) -> RampScore:
@@ -77,16 +81,15 @@ class RampProblem:
         moved = np.where(piece.flags, self.bound, 0.0)
         low, high = -moved, self.bound - moved
         positive = self.sign > 0
-        found = solve_dual(
-            self.rows,
-            -self.sign,
-            lower=np.where(positive, low, -high),
-            upper=np.where(positive, high, -low),
-            start=near.x,
-            product=near.product,
-            tol=tol,
-        )
-        intercept = -found.multiplier
-        scores = found.product + intercept
-        value = 0.5 * self.alpha * float(found.x @ found.product) + self.weight @ ramp(self.sign * scores)
-        return RampScore(found.x, found.product, intercept, float(value))
+        linear, start, product = -self.sign, near.x, near.product
+        lower, upper = np.where(positive, low, -high), np.where(positive, high, -low)
+        if not self.fit_intercept:
+            linear, product = np.append(linear, 0.0), np.append(product, 0.0)
+            start = np.append(start, -start.sum())
+            lower, upper = np.append(lower, -self.bound.sum()), np.append(upper, self.bound.sum())
+        found = solve_dual(self.rows, linear, lower=lower, upper=upper, start=start, product=product, tol=tol)
+        n = len(self.sign)
+        x, product = found.x[:n], found.product[:n]
+        intercept = -found.multiplier if self.fit_intercept else 0.0
+        loss = self.weight @ ramp(self.sign * (product + intercept))
+        return RampScore(x, product, intercept, 0.5 * self.alpha * float(x @ product) + float(loss))

@@ -1,0 +1,244 @@
+"""PU-SKC (Bao et al. 2018): where the columns LSDD and DSDD of Table 3 come from, a setting at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise.experiments.framework import Cell, Settings, Table
+from bagwise.experiments.pu import DATASETS, PRINTED, PRIORS, draw
+from bagwise.pu import DSDDClassifier, LSDDClassifier
+
+
+class CoefficientDSDD(DSDDClassifier):
+    """DSDD with the penalty alpha / 2 |coef|^2 in place of the norm of f in the kernel's space."""
+
+    def _minimise(self, kernel, sign, weight, alpha, tol):
+        # A linear machine on the rows of K.
+        found = super()._minimise(kernel @ kernel.T, sign, weight, alpha, tol)
+        return replace(found, x=replace(found.x, x=kernel.T @ found.x.x))
+
+
+class RoundedLSDD(LSDDClassifier):
+    """LSDD as double precision has it at tiny widths s: (pi s^2)^(d/2) < 1e-290 makes nothing of H."""
+
+    def _spectrum(self, gamma, root):
+        return np.zeros(len(root)), sp.identity(len(root), format="csr")
+
+
+_PENALTIES = {"alpha": [1.0, 1e-3, 1e-6]}
+_AS_GAMMA = {"gamma": [1e-2, 1e-4, 1e-6], **_PENALTIES}
+_AS_WIDTH = {"gamma": [0.5 / s**2 for s in _AS_GAMMA["gamma"]], **_PENALTIES}
+# The published program's s = lambda = 0.01 without choice; it minimises four times our objective.
+_FIXED = {"gamma": 0.5e4, "alpha": 0.25e-2, "max_instances": 1_000_000}
+
+# What is changed in the table's LSDD and DSDD: the model, its parameters, and whether Musk is standardised.
+WIDE: dict[str, tuple[type, dict[str, Any], bool]] = {
+    "dsdd-penalty": (CoefficientDSDD, _AS_GAMMA, False),
+    "dsdd-origin": (DSDDClassifier, {**_AS_GAMMA, "fit_intercept": False}, False),
+    "dsdd-both": (CoefficientDSDD, {**_AS_GAMMA, "fit_intercept": False}, False),
+    "dsdd-width": (DSDDClassifier, _AS_WIDTH, True),
+    "lsdd-centers": (LSDDClassifier, {**_AS_GAMMA, "n_centers": 2000}, False),
+    "lsdd-width": (LSDDClassifier, _AS_WIDTH, True),
+}
+# The same without a limit on instances and centers, which may be one to the copies of one bag.
+NARROW: dict[str, tuple[type, dict[str, Any], bool]] = {
+    "dsdd-fixed": (DSDDClassifier, _FIXED, True),
+    "dsdd-near": (DSDDClassifier, {**_FIXED, "fit_intercept": False}, True),
+    "lsdd-near": (RoundedLSDD, {**_AS_WIDTH, "n_centers": 1_000_000}, True),
+}
+# Rows of the table: what was changed, and the accuracies that show it.
+ROWS = {
+    "dsdd": {
+        "penalty of the coefficients": "dsdd-penalty",
+        "no intercept": "dsdd-origin",
+        "both": "dsdd-both",
+        "widths s": "dsdd-width",
+        "s = lambda = 0.01, no choice": "dsdd-fixed",
+        "the same, no intercept": "dsdd-near",
+        "the same, a score of zero is positive": "dsdd-near, zero",
+    },
+    "lsdd": {
+        "2,000 centers": "lsdd-centers",
+        "widths s": "lsdd-width",
+        "widths s, all instances as centers, H rounds to zero": "lsdd-near",
+        "the same, a score of zero is positive": "lsdd-near, zero",
+    },
+}
+
+
+def changed(
+    kind: str, protocol: str, dataset: str, prior: float, n_trials: int, seed: int, quick: bool
+) -> dict[str, list[float]]:
+    """Accuracies with settings changed; with ", zero" where a score of zero is positive, not negative.
+
+    And by "lsdd-silent" which share of the test bags LSDD gives a score of zero.
+    """
+    found: dict[str, list[float]] = {}
+    for trial in range(n_trials):
+        number = 1000 * seed + trial
+
+        @cache
+        def drawn(standardised, number=number):
+            standardised = standardised and dataset.startswith("musk")
+            return draw(protocol, dataset, prior, number, standardised=standardised)
+
+        for name, (cls, parameters, standardised) in (WIDE if kind == "wide" else NARROW).items():
+            data = drawn(standardised)
+            model = cls(scale=None, cv=data.folds, random_state=number)
+            if name.startswith("dsdd"):
+                model.set_params(tol=1e-3, max_instances=200 if quick else 1000)
+            model.set_params(**parameters).fit(data.train, data.y)
+            score = model.decision_function(data.test)
+            values = {name: (score > 0) == data.truth, f"{name}, zero": (score >= 0) == data.truth}
+            if name == "lsdd-near":
+                values["lsdd-silent"] = score == 0
+            for key, value in values.items():
+                found.setdefault(key, []).append(float(np.mean(value)))
+    return found
+
+
+def cause_cells(settings: Settings) -> list[Cell]:
+    """Cells of both kinds of settings; few draws of Musk2, for its many instances."""
+    quick, found = settings.quick, []
+    for dataset in ("musk1",) if quick else DATASETS:
+        most = 1 if quick else 2 if dataset == "musk2" else 20
+        draws = {("wide", "printed"): min(most, 2), ("narrow", "printed"): most}
+        if dataset != "musk2":
+            draws["narrow", "clean"] = 1
+        for prior in (0.3,) if quick else PRIORS:
+            for (kind, protocol), n_trials in draws.items():
+                arguments = {"kind": kind, "protocol": protocol, "dataset": dataset, "prior": prior}
+                arguments |= {"n_trials": n_trials, "seed": settings.seed, "quick": quick}
+                found.append(Cell(f"{kind}-{protocol}-{dataset}-{prior}", changed, arguments))
+    return found
+
+
+def _accuracies(results: Mapping[str, Any], protocol: str, key: str) -> dict[tuple[str, float], float]:
+    """Mean accuracies with a setting changed, by data set and prior."""
+    found = {}
+    for kind in ("wide", "narrow"):
+        for dataset in DATASETS:
+            for prior in PRIORS:
+                values = results.get(f"{kind}-{protocol}-{dataset}-{prior}", {}).get(key)
+                if values:
+                    found[dataset, prior] = float(np.mean(values))
+    return found
+
+
+def _distance(method: str, means: Mapping[tuple[str, float], float], dataset: str | None = None) -> float:
+    """Mean distance from the printed accuracies, in points; of one data set or of all."""
+    gaps = [
+        abs(mean - PRINTED[method][name][PRIORS.index(prior)])
+        for (name, prior), mean in means.items()
+        if dataset in (None, name)
+    ]
+    return 100.0 * float(np.mean(gaps))
+
+
+def cause_table(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str, float], float]]) -> Table:
+    """How far from the printed columns each setting leads; `ours` has the table's accuracies."""
+    rows = []
+    for method, changes in ROWS.items():
+        means = {"as in the table": ours[method]}
+        means |= {words: _accuracies(results, "printed", key) for words, key in changes.items()}
+        printed = {(d, p): PRINTED[method][d][PRIORS.index(p)] for d, p in ours[method]}
+        for words, values in ({"printed": printed} | means).items():
+            row = {
+                "method": method.upper(),
+                "settings": words,
+                "distance": f"{_distance(method, values):.1f}",
+            }
+            for dataset in sorted({at[0] for at in values}, key=DATASETS.index):
+                row[dataset.capitalize()] = f"{_distance(method, values, dataset):.1f}"
+            for prior in sorted({at[1] for at in values} & {0.1, 0.3, 0.5, 0.7}):
+                row[f"at {prior}"] = f"{100 * np.mean([v for at, v in values.items() if at[1] == prior]):.1f}"
+            rows.append(row)
+    note = (
+        "*Distance*: mean distance from the printed accuracies in points, over all data sets and priors, "
+        "then by data set. *At 0.1* and on: mean accuracy over the data sets at that prior, in percent. "
+        "*Widths s*: the kernel is exp(-|x - z|^2 / (2 s^2)) with s = 1e-2, 1e-4, 1e-6 in place of "
+        "exp(-s |x - z|^2), and Musk is standardised before copies are made; so in the rows below it. "
+        "Printed protocol; 20 draws (Musk2: 2) where s = 0.01 and where H rounds to zero, 2 elsewhere."
+    )
+    return Table("What the printed numbers of LSDD and DSDD come from", rows, note)
+
+
+def _silent(results: Mapping[str, Any]) -> dict[float, float]:
+    """Share of the draws in which LSDD's choice gives all test bags a score of zero, by prior."""
+    shares = {}
+    for prior in PRIORS:
+        cells = [results.get(f"narrow-printed-{dataset}-{prior}") for dataset in DATASETS]
+        # Of the data sets alike, however many draws they have.
+        found = [np.mean(np.array(cell["lsdd-silent"]) == 1.0) for cell in cells if cell]
+        if found:
+            shares[prior] = float(np.mean(found))
+    return shares
+
+
+def printed_mixture() -> tuple[np.ndarray, float]:
+    """Read the printed LSDD as the printed DSDD in some draws and all bags positive in the others.
+
+    Gives the share of the others for every prior, by least squares over the data sets, and the mean distance
+    that is left, in points.
+    """
+    dsdd, lsdd = (np.array([PRINTED[method][dataset] for dataset in DATASETS]) for method in ("dsdd", "lsdd"))
+    lead, loss = dsdd - np.array(PRIORS), dsdd - lsdd
+    shares = (lead * loss).sum(axis=0) / (lead * lead).sum(axis=0)
+    return shares, 100.0 * float(np.abs(loss - shares * lead).mean())
+
+
+def _remixed(results: Mapping[str, Any], shares: np.ndarray) -> float:
+    """Distance of LSDD from its column if the draws in which all scores are zero had the given shares."""
+    means = {}
+    for dataset in DATASETS:
+        for prior, share in zip(PRIORS, shares, strict=True):
+            cell = results.get(f"narrow-printed-{dataset}-{prior}")
+            if cell:
+                speaks = np.array(cell["lsdd-silent"]) < 1.0
+                heard = np.array(cell["lsdd-near, zero"])[speaks]
+                if len(heard):
+                    means[dataset, prior] = (1.0 - share) * float(heard.mean()) + share * prior
+    return _distance("lsdd", means)
+
+
+def cause_text(results: Mapping[str, Any], ours: Mapping[str, Mapping[tuple[str, float], float]]) -> str:
+    """What the table says."""
+    last = {
+        method: _distance(method, _accuracies(results, "printed", f"{method}-near, zero")) for method in ours
+    }
+    shares, left = printed_mixture()
+    printed_silent = ", ".join(f"{100 * share:.0f}" for share in shares)
+    silent = ", ".join(f"{100 * share:.0f}" for share in _silent(results).values())
+    clean = _accuracies(results, "clean", "dsdd-near, zero")
+    off = 100 * np.mean([abs(value - prior) for (_, prior), value in clean.items()])
+    return f"""
+**LSDD and DSDD** lie {_distance("lsdd", ours["lsdd"]):.1f} and {_distance("dsdd", ours["dsdd"]):.1f} points
+from the printed columns as they stand in the first table, where the paper's widths were taken for gamma in
+exp(-gamma |x - z|^2). Neither the penalty nor the intercept nor the number of centers alone explains that
+(last table). What does is in the authors' program, to which the paper refers: widths are s in
+exp(-|x - z|^2 / (2 s^2)); DSDD has s = lambda = 0.01 without a choice (the paper speaks of 5
+folds) and no intercept; a score of zero makes a bag positive; and Musk comes from files whose features are
+standardised. With all of these DSDD lies {last["dsdd"]:.1f} points from the printed column, and LSDD
+{last["lsdd"]:.1f}.
+
+A width of 0.01 is far below the distance between any two bags, and just wide enough for copies of one bag to
+see each other. A test bag is negative if the nearest copies of its instances are in unlabeled bags, and
+positive if one is in a labelled bag, *or if it has no copy there* and its score rounds to zero. LSDD's
+criterion is decided by the closest pair of copies: where that is a labelled and an unlabeled one, it prefers
+a width at which all scores are zero, and all bags are positive. That happened in {silent} % of our draws at
+pi = 0.1 to 0.7. The printed numbers tell the same story: LSDD's are those of DSDD mixed with pi, the accuracy
+of calling all bags positive, at shares of {printed_silent} %, to within {left:.1f} points on average; the
+standard deviations of up to 0.3 are those of such a mixture. Our shares are smaller, on Musk most of all,
+which was not followed further; with the printed ones in their place LSDD's distance is
+{_remixed(results, shares):.1f} points.
+
+Without copies on both sides (one draw, Musk2 left out) DSDD's accuracy with these settings is pi to within
+{off:.1f} points: all bags are called positive. So the printed columns show how many copies were drawn twice,
+not what the two methods can do; those of the first table, with wider Gaussians, are the fairer ones.
+"""
