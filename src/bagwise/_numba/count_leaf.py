@@ -34,102 +34,110 @@ LOG_STEP = math.log(STEP)
 SAFE = 1e-250
 # Cells of the rows of a leaf: 256 KiB, which stay in the processor's second-level cache.
 BUDGET = 2**15
+# Rows begin at multiples of so many numbers, so that vectors of the processor do not lie across its lines.
+ALIGN = 4
 
 
 # ---------------------------------------------------------------------- the recursions
 
 
 @kernel
+def row_length(top):
+    """Entries of a row: 0..top, one for what lies beyond, and up to ALIGN - 1 that nobody reads. O(1)."""
+    return (top + 1 + ALIGN) // ALIGN * ALIGN
+
+
+@kernel
 def needs_scaling(row, width):
-    """Whether row[:width] holds no entry of SMALL or more, but is not zero. O(width)."""
-    largest = 0.0
+    """Whether row[:width] holds no entry of SMALL or more, but is not zero. O(width), mostly O(1)."""
+    some = False
     for k in range(width):
-        largest = max(largest, row[k])
-    return 0.0 < largest < SMALL
+        if row[k] >= SMALL:
+            return False
+        some = some or row[k] > 0.0
+    return some
 
 
 @kernel(reorder=True)
 def forward(p, q, d, begin, end, top, absorbs, rows, slopes):
-    """Fill rows[i, n], i = 0..end - begin, and derivatives; return how often STEP came in. O(m * top)."""
+    """Fill rows[i, n], i = 0..end - begin, and derivatives; return how often STEP came in. O(m * top).
+
+    What lies to the left of an entry is kept from the step before, not loaded again: a load across two of
+    the vectors just stored would wait until both have arrived in the cache.
+    """
     scaled = 0
     rows[0, 0] = 1.0
     if slopes is not None:
         slopes[0, 0] = 0.0
     for i in range(end - begin):
         pi, qi = p[begin + i], q[begin + i]
-        rows[i + 1, 0] = qi * rows[i, 0]
-        for k in range(1, min(i, top) + 1):
-            rows[i + 1, k] = qi * rows[i, k] + pi * rows[i, k - 1]
+        old, new = rows[i], rows[i + 1]
+        left = 0.0
+        for k in range(min(i, top) + 1):
+            here = old[k]
+            new[k] = qi * here + pi * left
+            left = here
         if slopes is not None:
-            di = d[begin + i]
-            slopes[i + 1, 0] = qi * slopes[i, 0] - di * rows[i, 0]
-            for k in range(1, min(i, top) + 1):
-                moved = di * (rows[i, k - 1] - rows[i, k])
-                slopes[i + 1, k] = qi * slopes[i, k] + pi * slopes[i, k - 1] + moved
+            di, left, left_slope = d[begin + i], 0.0, 0.0
+            for k in range(min(i, top) + 1):
+                here, here_slope = old[k], slopes[i, k]
+                slopes[i + 1, k] = qi * here_slope + pi * left_slope + di * (left - here)
+                left, left_slope = here, here_slope
         if i < top:
-            rows[i + 1, i + 1] = pi * rows[i, i]
+            new[i + 1] = pi * old[i]
             if slopes is not None:
-                slopes[i + 1, i + 1] = pi * slopes[i, i] + di * rows[i, i]
+                slopes[i + 1, i + 1] = pi * slopes[i, i] + di * old[i]
         elif absorbs:
-            rows[i + 1, top] = rows[i, top] + (pi * rows[i, top - 1] if top > 0 else 0.0)
+            new[top] = old[top] + (pi * old[top - 1] if top > 0 else 0.0)
             if slopes is not None:
-                moved = pi * slopes[i, top - 1] + di * rows[i, top - 1] if top > 0 else 0.0
+                moved = pi * slopes[i, top - 1] + di * old[top - 1] if top > 0 else 0.0
                 slopes[i + 1, top] = slopes[i, top] + moved
-        elif i % EVERY == 0 and needs_scaling(rows[i + 1], top + 1):
+        elif i % EVERY == 0 and needs_scaling(new, top + 1):
             scaled += 1
             for k in range(top + 1):
-                rows[i + 1, k] *= STEP
+                new[k] *= STEP
                 if slopes is not None:
                     slopes[i + 1, k] *= STEP
     return scaled
-
-
-@kernel
-def close(context, half, top, absorbs):
-    """Fill what the recursion reads at and beyond `top`, in both halves of a context. O(1)."""
-    beyond = context[half, top] if absorbs else 0.0
-    context[0, top + 1] = context[1, top + 1] = beyond
-    if absorbs:
-        context[1 - half, top] = beyond
 
 
 @kernel(reorder=True)
 def backward(p, q, d, begin, end, top, absorbs, rows, slopes, context, bends, sums):
     """Sum the paths through every instance: sums[0, j] with z_j = 1, without p_j; sums[1, j] with z_j = 0.
 
-    The context, (2, top + 2), begins in context[(end - begin) % 2] and is used up. The sums of an instance
-    share a factor, which is another for the next one. sums[2] is the derivative of sums[0] - sums[1],
-    `bends` that of the context. Returns the least of p_j sums[0, j] + q_j sums[1, j], the likelihood on that
-    scale. O(m * top).
+    The context, (top + 2,), is used up; its last entry, for larger counts, is set here. The sums of an
+    instance share a factor, which is another for the next one. sums[2] is the derivative of
+    sums[0] - sums[1], `bends` that of the context. Returns the least of p_j sums[0, j] + q_j sums[1, j], the
+    likelihood on that scale. O(m * top).
     """
     least = np.inf
-    close(context, (end - begin) % 2, top, absorbs)
+    context[top + 1] = 0.0
     if slopes is not None:
-        close(bends, (end - begin) % 2, top, absorbs)
+        bends[top + 1] = 0.0
     for i in range(end - begin - 1, -1, -1):
         pi, qi = p[begin + i], q[begin + i]
-        new, old = i % 2, 1 - i % 2
+        row = rows[i]
         positive, negative = 0.0, 0.0
         width = min(i, top) + (0 if absorbs and i >= top else 1)
-        for k in range(width):
-            negative += rows[i, k] * context[old, k]
-            positive += rows[i, k] * context[old, k + 1]
-            context[new, k] = qi * context[old, k] + pi * context[old, k + 1]
         if slopes is not None:
             di, moved = d[begin + i], 0.0
             for k in range(width):
-                rise = context[old, k + 1] - context[old, k]
-                moved += slopes[i, k] * rise + rows[i, k] * (bends[old, k + 1] - bends[old, k])
-                bends[new, k] = qi * bends[old, k] + pi * bends[old, k + 1] + di * rise
+                rise = context[k + 1] - context[k]
+                moved += slopes[i, k] * rise + row[k] * (bends[k + 1] - bends[k])
+                bends[k] = qi * bends[k] + pi * bends[k + 1] + di * rise
             sums[2, begin + i] = moved
+        for k in range(width):
+            negative += row[k] * context[k]
+            positive += row[k] * context[k + 1]
+            context[k] = qi * context[k] + pi * context[k + 1]
         if absorbs and i >= top:
-            negative += rows[i, top] * context[old, top]
-            positive += rows[i, top] * context[old, top]
-        elif i % EVERY == 0 and needs_scaling(context[new], width):
+            negative += row[top] * context[top]
+            positive += row[top] * context[top]
+        elif i % EVERY == 0 and needs_scaling(context, width):
             for k in range(width):
-                context[new, k] *= STEP
+                context[k] *= STEP
                 if slopes is not None:
-                    bends[new, k] *= STEP
+                    bends[k] *= STEP
         sums[0, begin + i], sums[1, begin + i] = positive, negative
         least = min(least, pi * positive + qi * negative)
     return least
@@ -148,12 +156,12 @@ def fill_factors(log_odds, start, stop, v, p, q, d):
 
 
 @kernel
-def fill_weights(log_weight, begin, cap, m, weight):
-    """Write P(label | n) / largest, n = 0..min(cap, m); return log(largest), which may be -inf. O(width)."""
+def fill_weights(log_weight, begin, last, weight):
+    """Write P(label | n) / largest, n = 0..last; return log(largest), which may be -inf. O(last)."""
     largest = -math.inf
-    for n in range(min(cap, m) + 1):
+    for n in range(last + 1):
         largest = max(largest, log_weight[begin + n])
-    for n in range(min(cap, m) + 1):
+    for n in range(last + 1):
         weight[n] = math.exp(log_weight[begin + n] - largest) if largest > -math.inf else 0.0
     return largest
 
@@ -163,6 +171,15 @@ def find_top(m, cap, weight):
     """How far rows reach, and whether their last entry absorbs: see the module. O(1)."""
     absorbs = cap < m and weight[cap] > 0.0
     return (m if cap >= m else (cap if absorbs else cap - 1)), absorbs
+
+
+@kernel(reorder=True)
+def weigh(row, weight, first, last):
+    """Sum of P(n) P(label | n) over n = first..last. O(width)."""
+    total = 0.0
+    for n in range(first, last + 1):
+        total += row[n] * weight[n]
+    return total
 
 
 @kernel
@@ -175,20 +192,31 @@ def add_counts(row, weight, total, top, factor, counts, at):
 
 @kernel
 def write_bag(start, stop, p, q, v, sums, posterior, complement, slope):
-    """From the sums of `backward` to posterior, complement and gradient, or to the Hessian times v. O(m)."""
+    """From the sums of `backward` to what is wanted of posterior, complement and slope. O(m)."""
     pull = 0.0
     for j in range(stop - start):
         agree, differ = p[j] * sums[0, j], q[j] * sums[1, j]
         total = agree + differ
-        slope[start + j] = p[j] * q[j] * (sums[0, j] - sums[1, j]) / total
-        if v is None:
+        if len(posterior):
             posterior[start + j], complement[start + j] = agree / total, differ / total
-        else:
+        if len(slope):
+            slope[start + j] = p[j] * q[j] * (sums[0, j] - sums[1, j]) / total
+        if v is not None:
             pull += slope[start + j] * v[start + j]
     if v is not None:
         for j in range(stop - start):
             bent = p[j] * q[j] * sums[2, j] / (p[j] * sums[0, j] + q[j] * sums[1, j])
             slope[start + j] = slope[start + j] * ((q[j] - p[j]) * v[start + j] - pull) + bent
+
+
+@kernel
+def write_prior(log_odds, start, stop, posterior, complement, slope):
+    """What a bag without a label, or with an impossible one, says of its instances. O(m)."""
+    for j in range(start, stop):
+        if len(posterior):
+            posterior[j], complement[j] = both_sigmas(log_odds[j])
+        if len(slope):
+            slope[j] = 0.0
 
 
 @kernel
@@ -211,49 +239,48 @@ def small_bags(
 ):
     """Run over the bags whose rows fit into BUDGET; return log P(y_i), 0 for unknown labels, NaN if not done.
 
-    Writes posterior, complement and gradient (`slope`), or the Hessian times v (`slope`), (n_instances,); if
-    `slope` has length 0, nothing. Adds each[i] * P(n | y_i) to counts[row[i], n] if row[i] >= 0. d and
+    Writes posterior and complement, and the gradient, or the Hessian times v (`slope`), all (n_instances,);
+    those of length 0 are not wanted. Adds each[i] * P(n | y_i) to counts[row[i], n] if row[i] >= 0. d and
     `tilted` are work space of lengths `largest size` and BUDGET, or None as v is. O(sum_i m_i top_i).
     """
     log_likelihood = np.full(y.shape[0], math.nan)
     size = largest_size(offsets)
-    p, q, weight, sums = np.empty(size), np.empty(size), np.empty(size + 1), np.empty((3, size))
-    space, context, bends = np.empty(BUDGET), np.empty(2 * (size + 2)), np.empty(2 * (size + 2))
+    p, q, weights, sums = np.empty(size), np.empty(size), np.empty((2, size + 1)), np.empty((3, size))
+    # No more than is needed: the first touch of fresh memory is dear.
+    space = np.empty(min(BUDGET, (size + 1) * row_length(size)))
+    context, bends = np.empty(size + 2), np.empty(size + 2)
+    # Bags of one size and label have the same weights: place and number of those at hand, and their largest.
+    begun, ended, scale = np.full(2, -1), np.full(2, -1), np.empty(2)
     for i in range(y.shape[0]):
         start, stop = offsets[i], offsets[i + 1]
         m = stop - start
         if y[i] < 0 or m == 0:
             log_likelihood[i] = 0.0
-            for j in range(start, stop if len(slope) else start):
-                slope[j] = 0.0
-                if v is None:
-                    posterior[j], complement[j] = both_sigmas(log_odds[j])
+            write_prior(log_odds, start, stop, posterior, complement, slope)
             continue
-        cap = last[i, y[i]]
-        largest = fill_weights(log_weight, first[i, y[i]], cap, m, weight)
+        label, cap = y[i], last[i, y[i]]
+        weight = weights[label]
+        if begun[label] != first[i, label] or ended[label] != min(cap, m):
+            begun[label], ended[label] = first[i, label], min(cap, m)
+            scale[label] = fill_weights(log_weight, begun[label], ended[label], weight)
         top, absorbs = find_top(m, cap, weight)
-        if largest == -math.inf or (m + 1) * (top + 2) > BUDGET:
+        width = row_length(top)
+        if scale[label] == -math.inf or (m + 1) * width > BUDGET:
             continue
         fill_factors(log_odds, start, stop, v, p, q, d)
-        rows = space[: (m + 1) * (top + 2)].reshape((m + 1, top + 2))
-        slopes = None if v is None else tilted[: (m + 1) * (top + 2)].reshape((m + 1, top + 2))
+        rows = space[: (m + 1) * width].reshape((m + 1, width))
+        slopes = None if v is None else tilted[: (m + 1) * width].reshape((m + 1, width))
         scaled = forward(p, q, d, 0, m, top, absorbs, rows, slopes)
-        total = 0.0
-        for n in range(top + 1):
-            total += rows[m, n] * weight[n]
+        total = weigh(rows[m], weight, 0, top)
         if not total > SAFE:
             continue
-        if len(slope):
-            now, then = (
-                context[: 2 * (top + 2)].reshape((2, top + 2)),
-                bends[: 2 * (top + 2)].reshape((2, top + 2)),
-            )
+        if len(posterior) or len(slope):
             for n in range(top + 1):
-                now[m % 2, n], then[m % 2, n] = weight[n], 0.0
-            if not backward(p, q, d, 0, m, top, absorbs, rows, slopes, now, then, sums) > SAFE:
+                context[n], bends[n] = weight[n], 0.0
+            if not backward(p, q, d, 0, m, top, absorbs, rows, slopes, context, bends, sums) > SAFE:
                 continue
             write_bag(start, stop, p, q, v, sums, posterior, complement, slope)
         add_counts(rows[m], weight, total, top, each[i], counts, row[i])
         # rounding must not make it more than certain
-        log_likelihood[i] = min(0.0, largest + math.log(total) - scaled * LOG_STEP)
+        log_likelihood[i] = min(0.0, scale[label] + math.log(total) - scaled * LOG_STEP)
     return log_likelihood

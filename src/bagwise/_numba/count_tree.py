@@ -19,6 +19,7 @@ import numpy as np
 from bagwise._numba.bag import largest_size
 from bagwise._numba.compiling import kernel
 from bagwise._numba.count_leaf import (
+    ALIGN,
     BUDGET,
     LOG_STEP,
     SAFE,
@@ -30,6 +31,8 @@ from bagwise._numba.count_leaf import (
     fill_weights,
     find_top,
     forward,
+    row_length,
+    weigh,
     write_bag,
 )
 
@@ -45,8 +48,8 @@ MANY = 1024
 @kernel
 def leaf_size(m, top):
     """Size of leaves whose rows fit into BUDGET. O(1)."""
-    square = int(math.sqrt(BUDGET)) - 2
-    return min(m, max(square, BUDGET // (top + 2) - 1))
+    square = int(math.sqrt(BUDGET)) - 1 - ALIGN
+    return min(m, max(square, BUDGET // row_length(top) - 1))
 
 
 @kernel
@@ -194,7 +197,7 @@ def large_bag(p, q, d, m, top, absorbs, weight, space, tilted, sums, final, drop
     O(m log m) with drop > 0.
     """
     leaf = leaf_size(m, top)
-    stride = min(leaf, top) + 2
+    stride = row_length(min(leaf, top))
     rows = space[: (leaf + 1) * stride].reshape((leaf + 1, stride))
     levels, length = plan_tree(m, leaf, top)
     nodes, scaled = np.zeros((levels[-1], 3), dtype=np.int64), np.zeros(levels[-1], dtype=np.int64)
@@ -222,28 +225,26 @@ def large_bag(p, q, d, m, top, absorbs, weight, space, tilted, sums, final, drop
     for n in range(top + 1):
         final[n] = 0.0
     copy(values, place, final, low, width)
-    total = 0.0
-    for n in range(low, low + width):
-        total += final[n] * weight[n]
+    total = weigh(final, weight, low, low + width - 1)
     if not total > (SAFE_WITHOUT if drop > 0.0 else SAFE):
         return math.nan, total
     if sums.shape[1]:
         copy(weight, low, contexts, place, width)
         descend(levels, nodes, values, tilts, contexts, bends, top, absorbs)
-        context, bend = np.empty((2, stride)), np.empty((2, stride))
+        context, bend = np.empty(stride), np.empty(stride)
         for number in range(levels[1]):
             begin, end = number * leaf, min((number + 1) * leaf, m)
-            high, half = min(end - begin, top), (end - begin) % 2
+            high = min(end - begin, top)
             low, width, place = (
                 nodes[number, LOW],
                 nodes[number, HIGH] + 1 - nodes[number, LOW],
                 nodes[number, PLACE],
             )
             for n in range(stride):
-                context[half, n] = bend[half, n] = 0.0
-            copy(contexts, place, context[half], low, width)
+                context[n] = bend[n] = 0.0
+            copy(contexts, place, context, low, width)
             if tilted is not None:
-                copy(bends, place, bend[half], low, width)
+                copy(bends, place, bend, low, width)
             forward(p, q, d, begin, end, high, absorbs, rows, slopes)
             if not backward(p, q, d, begin, end, high, absorbs, rows, slopes, context, bend, sums) > SAFE:
                 return math.nan, total
@@ -273,12 +274,12 @@ def large_bags(
     """Do the bags in `which` as `count_leaf.small_bags` does; writes log P(y_i), or NaN, to `out`."""
     size = largest_size(offsets)
     p, q, weight, final = np.empty(size), np.empty(size), np.empty(size + 1), np.empty(size + 1)
-    sums = np.empty((3, size if len(slope) else 0))
+    sums = np.empty((3, size if len(posterior) or len(slope) else 0))
     space = np.empty(BUDGET)
     for i in which:
         start, stop = offsets[i], offsets[i + 1]
         m, cap = stop - start, last[i, y[i]]
-        largest = fill_weights(log_weight, first[i, y[i]], cap, m, weight)
+        largest = fill_weights(log_weight, first[i, y[i]], min(cap, m), weight)
         if largest == -math.inf:
             continue
         fill_factors(log_odds, start, stop, v, p, q, d)
@@ -292,7 +293,7 @@ def large_bags(
             value, total = large_bag(p, q, d, m, top, absorbs, weight, space, tilted, sums, final, 0.0)
         if math.isnan(value):
             continue
-        if len(slope):
+        if sums.shape[1]:
             write_bag(start, stop, p, q, v, sums, posterior, complement, slope)
         add_counts(final, weight, total, top, each[i], counts, row[i])
         out[i] = min(0.0, largest + value)

@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from bagwise._numba.compiling import kernel
+from bagwise._numba.count_leaf import write_prior
 from bagwise._numba.scalar import both_sigmas
 
 HIGH, LOW, UP, DOWN = 2.0**128, 2.0**-128, 2.0**256, 2.0**-256
@@ -272,10 +273,9 @@ def wide_bags(
         if total == 0.0:
             if not bad:
                 out[i] = -math.inf
-            for j in range(start, stop if len(slope) else start):
-                slope[j] = math.nan if bad else 0.0
-                if not len(v):
-                    posterior[j], complement[j] = both_sigmas(log_odds[j])
+            write_prior(log_odds, start, stop, posterior, complement, slope)
+            for j in range(start, stop if bad and len(slope) else start):
+                slope[j] = math.nan
             continue
         out[i] = min(0.0, total_e * UNIT_HIGH + (total_e * UNIT_LOW + math.log(total)))
         if row[i] >= 0:
@@ -284,9 +284,8 @@ def wide_bags(
         pull = 0.0
         for j in range(m if len(v) else 0):
             pull += found[2, j] * direction[j]
-        for j in range(m if len(slope) else 0):
-            if len(v):
-                slope[start + j] = found[3, j] - found[2, j] * pull
-            else:
+        for j in range(m):
+            if len(posterior):
                 posterior[start + j], complement[start + j] = found[0, j], found[1, j]
-                slope[start + j] = found[2, j]
+            if len(slope):
+                slope[start + j] = found[3, j] - found[2, j] * pull if len(v) else found[2, j]

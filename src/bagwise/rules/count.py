@@ -95,28 +95,31 @@ class CountRule(Rule):
             `statistics`, if the rule learns something, are the expected numbers of negative and of positive
             bags with n positive instances: shape (2, n_counts).
         """
-        log_likelihood, posterior, complement, _, statistics = self._estep(log_odds, offsets, y, weight)
-        return RuleResult(log_likelihood, posterior, complement, statistics)
+        log_odds, offsets, y = normalise(log_odds, offsets, y)
+        found = np.empty_like(log_odds), np.empty_like(log_odds)
+        log_likelihood, statistics = self._fill(log_odds, offsets, y, weight, (*found, np.empty(0)))
+        return RuleResult(log_likelihood, *found, statistics)
 
     def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
-        log_likelihood, _, _, gradient, _ = self._estep(log_odds, offsets, y, None)
-        return log_likelihood, gradient
+        return self.gradient_and_statistics(log_odds, offsets, y, None)[:2]
 
     def gradient_and_statistics(self, log_odds, offsets, y, weight):
         """Compute the log-likelihood, its gradient, and the statistics of `estep`, in one pass."""
-        log_likelihood, _, _, gradient, statistics = self._estep(log_odds, offsets, y, weight)
+        log_odds, offsets, y = normalise(log_odds, offsets, y)
+        gradient = np.empty_like(log_odds)
+        outputs = np.empty(0), np.empty(0), gradient
+        log_likelihood, statistics = self._fill(log_odds, offsets, y, weight, outputs)
         return log_likelihood, gradient, statistics
 
-    def _estep(self, log_odds, offsets, y, weight):
-        log_odds, offsets, y = normalise(log_odds, offsets, y)
-        outputs = tuple(np.empty(len(log_odds)) for _ in range(3))
+    def _fill(self, log_odds, offsets, y, weight, outputs) -> tuple[np.ndarray, np.ndarray]:
+        """Fill the outputs of `_run`; give log-likelihoods, and statistics, empty if nothing is learned."""
         width = self._n_statistics
         row = y if width else None
         log_likelihood, counts = self._run(
             log_odds, offsets, y, outputs=outputs, shape=(2, width), row=row, each=weight
         )
-        return log_likelihood, *outputs, counts if width else np.empty(0)
+        return log_likelihood, counts if width else np.empty(0)
 
     def log_proba(self, log_odds, offsets) -> np.ndarray:
         """Compute the log-probability of both labels of every bag: see `Rule.log_proba`."""
@@ -190,8 +193,9 @@ class CountRule(Rule):
     ):
         """Run the kernels over blocks of bags; give log-likelihoods, and counts of the `shape`.
 
-        `outputs` are what `small_bags` writes to; with `v` its last is the Hessian times v. P(n | y_i) is
-        added, times each[i], to row row[i] of the counts.
+        `outputs` are posterior, complement and gradient, (n_instances,), or of length 0 where they are not
+        wanted; with `v` the last is the Hessian times v. P(n | y_i) is added, times each[i], to row row[i]
+        of the counts.
         """
         if labeler is None:
             labeler = self._labeler(offsets)
@@ -243,7 +247,7 @@ class CountRule(Rule):
 
 def run_kernels(bags: tuple, rule: tuple, outputs: tuple) -> np.ndarray:
     """Do one block of bags: small ones, then large ones, then those where plain floats underflow."""
-    from bagwise._numba.count_leaf import BUDGET, small_bags
+    from bagwise._numba.count_leaf import ALIGN, BUDGET, small_bags
 
     log_odds, offsets, y, v = bags
     work: tuple = (None, None)
@@ -253,7 +257,8 @@ def run_kernels(bags: tuple, rule: tuple, outputs: tuple) -> np.ndarray:
     left = np.flatnonzero(np.isnan(log_likelihood))
     if len(left):
         sizes = np.diff(offsets)[left]
-        large = left[(sizes + 1) * (np.minimum(sizes, rule[2][left, y[left]]) + 2) > BUDGET]
+        # Rows are at most that long: all that were left because they are large are among these.
+        large = left[(sizes + 1) * (np.minimum(sizes, rule[2][left, y[left]]) + 1 + ALIGN) > BUDGET]
         if len(large):
             from bagwise._numba.count_tree import large_bags
 

@@ -31,5 +31,17 @@ def share_out(work: Callable, items: Sequence) -> list:
     threads = min(config.NUMBA_NUM_THREADS, len(items))  # type: ignore[attr-defined]
     if threads < 2 or threading.current_thread() is not threading.main_thread():
         return [work(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, items))
+    results: list = [None] * len(items)
+    numbers = iter(range(len(items)))
+
+    def take() -> None:
+        for number in numbers:
+            results[number] = work(items[number])
+
+    # This thread is one of them: it is at work while the others start.
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(take) for _ in range(threads - 1)]
+        take()
+        for other in others:
+            other.result()
+    return results

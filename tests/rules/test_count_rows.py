@@ -1,0 +1,130 @@
+"""Rows of every width beside each other, rows that just fit and just do not, and how threads share bags."""
+
+import threading
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from bagwise._numba.count_leaf import BUDGET, row_length
+from bagwise.rules import CountRule, CountTable
+from bagwise.rules.sharing import share_out
+from bagwise.testing import enumerate_labels
+
+
+class Uneven(CountRule):
+    """A labeler of its own for every size of a bag, which does not change from `last` on."""
+
+    depends_on_size = True
+
+    def __init__(self, last=1000):
+        self.last = last
+
+    def log_labeler(self, counts, size):
+        positive = expit(np.sin(3.0 * np.minimum(counts, self.last) + size))
+        return np.log1p(-positive), np.log(positive)
+
+
+def table(length, last):
+    """Counts from `length` on share an entry: where it is 0 or 1, they are impossible for a label."""
+    values = np.random.default_rng(length).uniform(0.1, 0.9, size=length + 1)
+    return CountTable([*values[:-1], values[-1] if last is None else last])
+
+
+def mixed_bags(sizes, seed=0):
+    """Bags of these sizes with both labels and none, all twice, in an order that mixes them."""
+    rng = np.random.default_rng(seed)
+    sizes, y = (a.ravel() for a in np.meshgrid([*sizes, *sizes], [0, 1, -1]))
+    order = rng.permutation(len(y))
+    offsets = np.concatenate([[0], np.cumsum(sizes[order])])
+    return rng.normal(scale=1.5, size=offsets[-1]), offsets, y[order]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [*(table(length, last) for length in range(1, 10) for last in (None, 0.0, 1.0)), Uneven(), Uneven(2)],
+)
+def test_bags_of_all_widths_beside_each_other_are_sums_over_labelings(rule):
+    log_odds, offsets, y = mixed_bags(range(1, 10))
+    v = np.random.default_rng(1).normal(size=len(log_odds))
+    found, (value, gradient) = rule.estep(log_odds, offsets, y), rule.gradient(log_odds, offsets, y)
+    product = rule.hessian_product(log_odds, offsets, y, v)
+    np.testing.assert_array_equal(value, found.log_likelihood)
+    for i, label in enumerate(y):
+        bag = slice(offsets[i], offsets[i + 1])
+        p, m = expit(log_odds[bag]), offsets[i + 1] - offsets[i]
+        log_likelihood, posterior, covariance = 0.0, p, np.diag(p * (1 - p))
+        if label >= 0:
+            phi = np.exp(rule.log_labeler(np.arange(m + 1), m)[1])
+            expected = enumerate_labels(log_odds[bag], lambda z, phi=phi: phi[sum(z)])[label]
+            log_likelihood, posterior, covariance = expected
+        np.testing.assert_allclose(found.log_likelihood[i], log_likelihood, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(found.posterior[bag], posterior, rtol=1e-12)
+        np.testing.assert_allclose(found.complement[bag], 1 - posterior, rtol=1e-12)
+        np.testing.assert_allclose(gradient[bag], posterior - p, rtol=1e-10, atol=1e-13)
+        expected = (covariance - np.diag(p * (1 - p))) @ v[bag]
+        np.testing.assert_allclose(product[bag], expected, rtol=1e-10, atol=1e-13)
+
+
+def one_long_recursion(log_odds, weight):
+    """Log-likelihood and posterior of a bag, each instance left out in turn. O(m^3)."""
+    p = expit(log_odds)
+
+    def counts(chosen):
+        row = np.ones(1)
+        for a in chosen:
+            row = np.convolve(row, [1 - a, a])
+        return row
+
+    total = counts(p) @ weight
+    return np.log(total), [
+        p[j] * (counts(np.delete(p, j)) @ weight[1:]) / total for j in (0, len(p) // 2, len(p) - 1)
+    ]
+
+
+def test_rows_that_just_fit_and_those_that_just_do_not_say_the_same():
+    largest = next(m for m in range(1000, 0, -1) if (m + 1) * row_length(m) <= BUDGET)
+    assert row_length(largest) >= largest + 2
+    for rule in (Uneven(), table(largest - 2, None), table(largest, 0.0)):
+        log_odds, offsets, y = mixed_bags(range(largest - 5, largest + 6))
+        found = rule.estep(log_odds, offsets, y)
+        slope = rule.gradient(log_odds, offsets, y)[1]
+        np.testing.assert_allclose(slope, found.posterior - expit(log_odds), rtol=1e-9, atol=1e-13)
+        for i in np.flatnonzero(y >= 0):
+            bag = slice(offsets[i], offsets[i + 1])
+            m = offsets[i + 1] - offsets[i]
+            weight = np.exp(rule.log_labeler(np.arange(m + 1), m)[y[i]])
+            log_likelihood, posterior = one_long_recursion(log_odds[bag], weight)
+            np.testing.assert_allclose(found.log_likelihood[i], log_likelihood, rtol=1e-11)
+            np.testing.assert_allclose(found.posterior[bag][[0, m // 2, -1]], posterior, rtol=1e-11)
+
+
+# ---------------------------------------------------------------------- threads
+
+
+def test_threads_do_everything_once_and_in_order(monkeypatch):
+    monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", 3)
+    meet, who = threading.Barrier(3, timeout=30), set()
+
+    def work(item):
+        if item < 3:
+            meet.wait()  # three at a time, or never
+        who.add(threading.current_thread())
+        return 10 * item
+
+    assert share_out(work, range(20)) == [10 * item for item in range(20)]
+    assert len(who) == 3 and threading.main_thread() in who
+
+
+@pytest.mark.parametrize("in_main", [True, False])
+def test_an_error_in_any_thread_is_told(monkeypatch, in_main):
+    monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", 2)
+    meet = threading.Barrier(2, timeout=30)
+
+    def work(item):
+        meet.wait()
+        if (threading.current_thread() is threading.main_thread()) == in_main:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        share_out(work, range(2))
