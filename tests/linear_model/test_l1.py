@@ -1,3 +1,4 @@
+import signal
 from itertools import pairwise
 
 import numpy as np
@@ -125,7 +126,7 @@ def test_an_interrupt_keeps_the_best_parameters_at_the_penalty_asked_for(data, a
     def interrupted(self, *arguments):
         calls.append(1)
         if len(calls) == after:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return gradient(self, *arguments)
 
     monkeypatch.setattr(Or, "gradient", interrupted)
@@ -135,6 +136,15 @@ def test_an_interrupt_keeps_the_best_parameters_at_the_penalty_asked_for(data, a
     monkeypatch.undo()
     scaled = np.abs(model.coef_[0] * StandardScaler().fit(data.bags.instances).scale_).sum()
     assert model.objective_ == pytest.approx(scaled - model.log_likelihood_, rel=1e-9)
+
+
+def test_a_second_interrupt_does_not_wait(data, monkeypatch):
+    def interrupted(self, *arguments):
+        raise KeyboardInterrupt  # what the second one is
+
+    monkeypatch.setattr(Or, "gradient", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        MILogisticRegression(alpha=1.0, random_state=0).fit(data.bags, data.y)
 
 
 def test_sparse_instances_give_the_dense_path():
@@ -185,15 +195,16 @@ def test_curvature_of_the_design_is_that_of_the_scaled_instances(monkeypatch):
     for a, b in pairwise(offsets):
         v = outer[a:b] @ Z[a:b]
         expected += np.outer(v, v)
-    for copied in (64 * 2**20, 0):  # scaled and all at once, and as it is, a few rows at a time
+    for copied in (64 * 2**20, 0):  # with a copy in single precision, and without, a few rows at a time
         monkeypatch.setattr("bagwise.linear_model.design._COPY_BYTES", copied)
         monkeypatch.setattr("bagwise.linear_model.design._BLOCK_BYTES", 100)
         for matrix in (X, sp.csr_array(X)):
             design = Design(matrix, offsets, factor=factor, shift=shift)
-            assert (len(design.blocks) == 1) == (copied > 0 or sp.issparse(matrix))
+            assert (len(design.blocks) == 1) == sp.issparse(matrix)
+            assert (design.single is None) == (copied == 0 or sp.issparse(matrix))
             np.testing.assert_allclose(design.curvature(diagonal, outer, columns), expected, rtol=1e-10)
             rough = design.curvature(diagonal, outer, columns, rough=True)
-            np.testing.assert_allclose(rough, expected, atol=1e-5 * np.abs(expected).max())
+            np.testing.assert_allclose(rough, expected, atol=0.05 * np.abs(expected).max())
 
 
 def test_a_rough_curvature_keeps_to_double_precision_where_single_would_overflow():

@@ -208,7 +208,7 @@ def test_every_kernel_is_compiled_once_whatever_it_is_given():
             for offsets in ([0, 2], np.array([0, 2], dtype=np.int32)):
                 for rule in RULES:
                     rule.gradient(log_odds, offsets, np.ones(1, dtype=kind))
-    for function in (or_.or_gradient, mean.mean_gradient, links.softmax_gradient):
+    for function in (or_.softplus_parts, or_.or_slopes, mean.mean_gradient, links.softmax_gradient):
         assert len(function.signatures) == 1
 
 

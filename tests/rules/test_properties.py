@@ -125,8 +125,8 @@ def test_posterior_and_complement_add_up_to_one(rule, data):
 def test_sharp_gradient_agrees_with_the_generic_one(rule, data):
     log_likelihood, gradient = rule.gradient(*data)
     generic_log_likelihood, generic = Rule.gradient(rule, *data)
-    # Two orders of summation: s differs in its last digit, and exp(-s), all that is left of the likelihood of a
-    # bag that is surely positive, by s times that.
+    # Two orders of summation: s differs in its last digit, and exp(-s), all that is left of the likelihood of
+    # a bag that is surely positive, by s times that.
     np.testing.assert_allclose(log_likelihood, generic_log_likelihood, rtol=1e-12)
     np.testing.assert_allclose(generic, gradient, atol=1e-12)  # it subtracts numbers up to 1
 

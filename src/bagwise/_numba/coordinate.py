@@ -1,4 +1,4 @@
-"""Quadratic models with an L1 norm: coordinate descent, what steps teach, and weighted sums over bags."""
+"""Smooth functions with an L1 norm: optimality, coordinate descent, what steps teach, sums over bags."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from bagwise._numba.compiling import kernel
 
 
 @kernel
-def descend(H, linear, b, penalty, tol, max_sweeps):
-    """Minimise b'Hb/2 - linear'b + sum_k penalty_k |b_k| in place, one coordinate at a time.
+def descend(H, gradient, b, penalty, tol, max_sweeps):
+    """Minimise gradient'd + d'Hd/2 + sum_k penalty_k |b_k| in place over b, d its distance from the start.
 
-    `H` is (k, k), symmetric and positive definite; `linear` and `penalty` are (k,); `b` is (k,), start and
+    `H` is (k, k), symmetric and positive definite; `gradient` and `penalty` are (k,); `b` is (k,), start and
     answer. Sweeps over all coordinates alternate with sweeps over those that are not zero until these rest;
     done when no coordinate of a full sweep changes the gradient by more than `tol`. A sweep costs O(k^2) at
     most, O(k) for each coordinate that moves.
@@ -22,12 +22,7 @@ def descend(H, linear, b, penalty, tol, max_sweeps):
         Sweeps done.
     """
     k = len(b)
-    residual = np.empty(k)  # linear - H b: the negative gradient of the quadratic
-    for i in range(k):
-        total = linear[i]
-        for j in range(k):
-            total -= H[i, j] * b[j]
-        residual[i] = total
+    residual = -gradient  # that of the quadratic at b
     sweeps = 0
     full = True
     while sweeps < max_sweeps:
@@ -60,16 +55,60 @@ def descend(H, linear, b, penalty, tol, max_sweeps):
 
 
 @kernel
+def violations(gradient, x, alpha):
+    """Distance of zero from the subdifferential of f(x) + alpha sum_k |x_k|, k < p: shape (p + 1,)."""
+    p = len(x) - 1
+    violation = np.empty(p + 1)
+    for k in range(p):
+        if x[k] > 0.0:
+            violation[k] = abs(gradient[k] + alpha)
+        elif x[k] < 0.0:
+            violation[k] = abs(gradient[k] - alpha)
+        else:  # also of a gradient that is not a number
+            violation[k] = 0.0 if abs(gradient[k]) <= alpha else abs(gradient[k]) - alpha
+    violation[p] = abs(gradient[p])
+    return violation
+
+
+@kernel
 def learn_curvature(H, y, found, expected, predicted):
-    """Replace the curvature along a step by the one found, in place: H += y y' / found - e e' / predicted.
+    """Replace the curvature along a step by the one found: H + y y' / found - e e' / predicted, (k, k).
 
     `y` (k,) is the change of the gradient along the step s, `expected` e = H s, and the divisors are s'y and
     s'Hs.
     """
+    learned = np.empty_like(H)
     for i in range(len(y)):
         a, b = y[i] / found, expected[i] / predicted
         for j in range(len(y)):
-            H[i, j] += a * y[j] - b * expected[j]
+            learned[i, j] = H[i, j] + (a * y[j] - b * expected[j])
+    return learned
+
+
+@kernel(reorder=True)
+def copy_scaled(X, factor, shift, out):
+    """Fill out[k, j] with x = X[j, k] * factor[k] + shift[k]; give |x|'s largest, x's mean and x^2's mean.
+
+    `X` is (n_instances, n_features), `out` (n_features, n_instances), of less precision, and the answers are
+    (n_features,). One read of `X`, in bands of rows that stay in the cache: scaled first, row by row, as the
+    processor's vector units like it, and then turned.
+    """
+    n, p = X.shape
+    largest, total, squares = np.zeros(p), np.zeros(p), np.zeros(p)
+    band = np.empty((64, p), dtype=out.dtype)
+    for begin in range(0, n, 64):
+        height = min(64, n - begin)
+        for j in range(height):
+            for k in range(p):
+                x = X[begin + j, k] * factor[k] + shift[k]
+                band[j, k] = x
+                largest[k] = abs(x) if abs(x) > largest[k] else largest[k]
+                total[k] += x
+                squares[k] += x * x
+        for k in range(p):
+            for j in range(height):
+                out[k, begin + j] = band[j, k]
+    return largest, total / max(n, 1), squares / max(n, 1)
 
 
 @kernel

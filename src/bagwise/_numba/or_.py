@@ -13,7 +13,7 @@ import numpy as np
 
 from bagwise._numba.bag import BLOCK, fill_bag, largest_size, sum_except
 from bagwise._numba.compiling import kernel
-from bagwise._numba.scalar import FAINT, LOG_2, add_compensated, log1mexp, softplus
+from bagwise._numba.scalar import FAINT, add_compensated, log1mexp, softplus
 
 
 @kernel
@@ -70,79 +70,67 @@ def scaled_any(total, shift):
 
 
 @kernel
-def softplus_total(log_odds, odds, start, stop, sign):
-    """Largest eta_j and the sum of all softplus(eta_j), from odds_j = exp(-|eta_j|). O(m).
+def softplus_parts(log_odds, odds, offsets, sign):
+    """Largest eta_j of every bag, and the parts of its sum of softplus(eta_j): linear + log(1 + product).
 
-    `softplus_except` explains the product.
+    `odds` is exp(-|log_odds|). Gives three arrays (n_bags,); `softplus_except` explains the product. Of a
+    large bag the product is that of its last block.
     """
-    top, high, low = -math.inf, 0.0, 0.0
-    for begin in range(start, stop, BLOCK):
-        linear, product = 0.0, 0.0
-        for j in range(begin, min(begin + BLOCK, stop)):
-            eta = sign * log_odds[j]
-            if not eta <= top:  # also true of a NaN
-                top = eta
-            linear += max(eta, 0.0)
-            product += odds[j] + odds[j] * product
-        high, low = add_compensated(high, low, linear + math.log1p(product))
-    return top, high + low
+    n_bags = offsets.shape[0] - 1
+    top, linear, product = np.full(n_bags, -math.inf), np.zeros(n_bags), np.zeros(n_bags)
+    for i in range(n_bags):
+        high, low = 0.0, 0.0
+        for begin in range(offsets[i], offsets[i + 1], BLOCK):
+            if begin > offsets[i]:
+                high, low = add_compensated(high, low, linear[i] + math.log1p(product[i]))
+            straight, curved, highest = 0.0, 0.0, top[i]
+            for j in range(begin, min(begin + BLOCK, offsets[i + 1])):
+                eta = sign * log_odds[j]
+                if not eta <= highest:  # also true of a NaN
+                    highest = eta
+                straight += max(eta, 0.0)
+                curved += odds[j] + odds[j] * curved
+            top[i], linear[i], product[i] = highest, straight, curved
+        linear[i] += high + low
+    return top, linear, product
 
 
 @kernel
-def or_gradient(log_odds, odds, offsets, y, sign, average):
-    """Log-likelihood (n_bags,) and its gradient (n_instances,), free of cancellation.
+def or_slopes(log_odds, odds, offsets, y, sign, average, top, log_rest, log_likelihood, factor):
+    """Gradient (n_instances,) of the log-likelihood: in bag i factor[i] * sigma_j.
 
-    "Any" has log(1 - exp(-s)) and gradient sigma_j exp(-s) / (1 - exp(-s)), "none" has -s and
-    -sigma_j. With sign = 1, y = 1 means any. With sign = -1 the rule is that of the mirrored
-    log-odds and label (the and rule). With `average`, s and its gradient are divided by m.
-
-    `odds` is exp(-|log_odds|), which numpy computes several numbers at a time; only faint bags need
-    exponentials of their own.
+    `top` is from `softplus_parts`, `log_rest` the logarithm of 1 + product. Corrects the log-likelihood
+    (n_bags,) of bags that are unknown, empty, faint, or of one instance, in place.
     """
-    log_likelihood = np.zeros(y.shape[0])
     gradient = np.zeros(log_odds.shape[0])
     size = largest_size(offsets)
     p, q = np.empty(size), np.empty(size)
     for i in range(y.shape[0]):
         start, stop = offsets[i], offsets[i + 1]
         if y[i] < 0 or start == stop:
-            continue
-        if stop - start == 1:  # whatever the rule, a logistic regression
+            log_likelihood[i] = 0.0
+        elif stop - start == 1:  # whatever the rule, a logistic regression
             side = 1.0 if y[i] == 1 else -1.0
             eta, o = side * log_odds[start], odds[start]
-            log_likelihood[i] = min(eta, 0.0) - math.log1p(o)
+            log_likelihood[i] = min(eta, 0.0) - log_rest[i]
             gradient[start] = side * (o if eta > 0.0 else 1.0) / (1.0 + o)
-            continue
-        top, total = softplus_total(log_odds, odds, start, stop, sign)
-        shift = 0.0
-        if top < FAINT:
-            _, shift, largest, rest = fill_or_bag(log_odds, start, stop, sign, p, q)
-            total = largest + rest
-        count = float(stop - start) if average else 1.0
-        total /= count
-        if (y[i] == 1) != (sign > 0.0):
-            factor = -math.exp(shift) if shift < 0.0 else -1.0
-            log_likelihood[i] = factor * total
-        elif shift < 0.0:
-            log_likelihood[i] = log_any(total, shift)
-            factor = math.exp(-total * math.exp(shift)) / scaled_any(total, shift)
-        elif total < LOG_2:
-            minus_any = math.expm1(-total)
-            log_likelihood[i] = math.log(-minus_any)
-            factor = -(1.0 + minus_any) / minus_any
-        else:
-            none = math.exp(-total)
-            log_likelihood[i] = math.log1p(-none)
-            factor = none / (1.0 - none)
-        factor *= sign / count
-        if top < FAINT:
+        elif top[i] < FAINT:
+            _, shift, largest, others = fill_or_bag(log_odds, start, stop, sign, p, q)
+            count = float(stop - start) if average else 1.0
+            total = (largest + others) / count
+            if (y[i] == 1) != (sign > 0.0):
+                slope = -math.exp(shift)
+                log_likelihood[i] = slope * total
+            else:
+                slope = math.exp(-total * math.exp(shift)) / scaled_any(total, shift)
+                log_likelihood[i] = log_any(total, shift)
             for j in range(start, stop):
-                gradient[j] = factor * p[j - start]
-            continue
-        for j in range(start, stop):
-            likely = factor / (1.0 + odds[j])
-            gradient[j] = likely if sign * log_odds[j] > 0.0 else likely * odds[j]
-    return log_likelihood, gradient
+                gradient[j] = slope * sign / count * p[j - start]
+        else:
+            for j in range(start, stop):
+                likely = factor[i] / (1.0 + odds[j])
+                gradient[j] = likely if sign * log_odds[j] > 0.0 else likely * odds[j]
+    return gradient
 
 
 @kernel

@@ -151,12 +151,12 @@ class MILogisticRegressionCV(LinearBagClassifier):
         training = self._read_training(X, y, sample_weight)
         rng = check_random_state(self.random_state)
         folds_seed, search_seed = rng.randint(np.iinfo(np.int32).max, size=2)
-        self.path_ = fit_path(self, training, alphas=self.alphas, eps=self.eps)
+        self.path_, guides = fit_path(self, training, alphas=self.alphas, eps=self.eps)
         # Penalties beyond the largest are there to look at; the choice is made on the grid.
         inside = self.path_.alphas <= max(self.path_.alpha_max * (1 + 1e-8), self.path_.alphas[-1])
         self.alphas_ = self.path_.alphas[inside] if isinstance(self.alphas, Integral) else self.path_.alphas
         if self.criterion == "deviance":
-            self.deviances_ = self._held_out_deviances(training, int(folds_seed))
+            self.deviances_ = self._held_out_deviances(training, int(folds_seed), guides)
             self.criterion_path_ = self.deviances_.mean(axis=1)
         else:
             each = np.log(len(training.bags)) if self.criterion == "bic" else 2.0
@@ -178,7 +178,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         error = self.deviances_[best].std(ddof=1) / np.sqrt(n_folds)
         return int(np.argmax(self.criterion_path_ <= self.criterion_path_[best] + error))
 
-    def _held_out_deviances(self, training: Training, seed: int) -> np.ndarray:
+    def _held_out_deviances(self, training: Training, seed: int, guides: dict) -> np.ndarray:
         bags, y, _ = training
         cv = self.cv
         if isinstance(cv, Integral):
@@ -194,19 +194,24 @@ class MILogisticRegressionCV(LinearBagClassifier):
         size = bags.n_instances * bags.n_features if self.n_jobs in (None, 1) else 0
         with blas_threads_for(size):
             columns = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._fold)(training, train, test) for train, test in splits
+                delayed(self._fold)(training, train, test, guides) for train, test in splits
             )
         return np.column_stack(columns)
 
-    def _fold(self, training: Training, train: np.ndarray, test: np.ndarray) -> np.ndarray:
-        """Deviance per held-out bag at every alpha, for one fold."""
+    def _fold(self, training: Training, train: np.ndarray, test: np.ndarray, guides: dict) -> np.ndarray:
+        """Deviance per held-out bag at every alpha, for one fold.
+
+        Its path starts from the model without features like any other; of the path on all bags it takes the
+        curvature, which says how far to step and not where to end.
+        """
         bags, y, weight = training
-        path = fit_path(
+        path, _ = fit_path(
             self,
             Training(bags[train], y[train], weight[train]),
             alphas=self.alphas_,
             both_ways=False,
             tol=max(self.tol, _FOLD_TOL),
+            guides=guides,
         )
         held, labels, weights = bags[test], y[test], weight[test]
         deviances = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -9,14 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-# Up to this size a matrix is copied once, scaled and by columns: products with it are two to three times
-# faster. Beyond, nothing is copied and every pass reads blocks of rows, each of which stays in the cache.
+from bagwise.linear_model.single import SingleCopy, are_moderate
+
+# Every pass over the instances reads blocks of rows, each of which stays in the cache. Nothing is copied but
+# matrices up to a size, once, in single precision, scaled and by columns: for steps and curvature.
+_BLOCK_BYTES = 8 * 2**20
 _COPY_BYTES = 64 * 2**20
-_BLOCK_BYTES = 4 * 2**20
-# Columns within these norms have products that single precision holds.
-_SMALLEST, _LARGEST = 1e-12, 1e12
-# Instances with less than this part of the largest weight do not count in a rough curvature.
-_NEGLIGIBLE = 1e-6
+# Where there is such a copy, products in double precision are rare: some columns are copied in that only if
+# they stay in the cache.
+_DOUBLE_BYTES = 4 * 2**20
+# Instances with less than this part of the mean weight do not count in a rough curvature.
+_NEGLIGIBLE = 0.05
 
 
 class Block(NamedTuple):
@@ -31,9 +36,8 @@ class Block(NamedTuple):
 class Design:
     """Instances with an affine scaling: x stands for ``x * factor + shift``.
 
-    Parameters are (coefficients of the scaled features, intercept). Large and sparse matrices are neither
-    copied nor made dense: the scaling moves into the parameters on the way in and out of products with the
-    matrix as it is. A small dense one is scaled in a copy ordered by columns.
+    Parameters are (coefficients of the scaled features, intercept). The matrix is neither scaled nor made
+    dense: the scaling moves into the parameters on the way in and out of products with the matrix as it is.
 
     Parameters
     ----------
@@ -57,25 +61,21 @@ class Design:
         self.is_sparse = sp.issparse(X)
         if is_scaled:
             self.factor, self.shift = np.ones(n_features), np.zeros(n_features)
-        if not self.is_sparse and X.nbytes <= _COPY_BYTES:
-            X = np.asarray(X, order="F")
-            if (self.factor != 1).any() or self.shift.any():
-                X = X * self.factor
-                X += self.shift
-            self.factor, self.shift = np.ones(n_features), np.zeros(n_features)
         self.X = X
+        self._stored: np.ndarray | None = None  # where the features are among the columns of X; None: all are
         self.offsets = offsets
         self.fit_intercept = fit_intercept
         self._by_column: Any = X.tocsc() if self.is_sparse else None
         self.blocks = self._cut()
+        self._kept_space = np.empty(0)
 
     def _cut(self) -> list[Block]:
-        """Cut the instances into blocks of whole bags; what was copied, or is sparse, stays in one piece."""
+        """Cut the instances into blocks of whole bags; what is sparse, or by columns, stays in one piece."""
         n_bags = len(self.offsets) - 1
         if self.is_sparse or self.X.flags.f_contiguous:
             bounds = np.array([0, n_bags])
         else:
-            height = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
+            height = max(1, _BLOCK_BYTES // (8 * max(1, self.X.shape[1])))
             targets = np.arange(0, self.offsets[-1], height)
             bounds = np.unique(np.append(np.searchsorted(self.offsets, targets), n_bags))
         blocks = []
@@ -90,19 +90,31 @@ class Design:
     @property
     def n_features(self) -> int:
         """The number of features."""
-        return self.X.shape[1]
+        return len(self.factor)
 
     def narrowed(self, columns) -> Design:
-        """Some of the features alone, copied; itself, if they are most, or too large for a copy."""
-        is_large = not self.is_sparse and 8 * len(columns) * self.X.shape[0] > _COPY_BYTES
-        if is_large or 2 * len(columns) > self.n_features:
+        """Some of the features alone; itself, if they are most, or too large for a copy."""
+        size = 8 * len(columns) * self.X.shape[0]
+        if (not self.is_sparse and size > _COPY_BYTES) or 2 * len(columns) > self.n_features:
             return self
-        X = self._by_column[:, columns].tocsr() if self.is_sparse else self.X[:, columns]
-        scaling = {"factor": self.factor[columns], "shift": self.shift[columns]}
-        narrow = Design(X, self.offsets, **scaling, fit_intercept=self.fit_intercept)
-        if not self.is_sparse:
-            narrow.fits_single = self.fits_single
+        if self.single is not None and size >= _DOUBLE_BYTES:
+            narrow = copy(self)
+            narrow._stored = self._among_stored(columns)
+            narrow.factor, narrow.shift = self.factor[columns], self.shift[columns]
+            narrow._kept_space = np.empty(0)
+        else:
+            chosen = self._among_stored(columns)
+            X = self._by_column[:, chosen].tocsr() if self.is_sparse else np.asfortranarray(self.X[:, chosen])
+            scaling = {"factor": self.factor[columns], "shift": self.shift[columns]}
+            narrow = Design(X, self.offsets, **scaling, fit_intercept=self.fit_intercept)
+        if self.single is not None:
+            narrow.single = self.single.narrowed(columns)
+        elif not self.is_sparse:
+            narrow.single, narrow.fits_single = None, self.fits_single
         return narrow
+
+    def _among_stored(self, columns) -> np.ndarray:
+        return np.asarray(columns, dtype=np.int64) if self._stored is None else self._stored[columns]
 
     def to_original(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients and intercept for the features as they came."""
@@ -117,13 +129,20 @@ class Design:
 
     def dot(self, theta: np.ndarray, X=None) -> np.ndarray:
         """Log-odds of every instance, or of those in a block's `X`: one product with the matrix."""
-        coef = theta[:-1]
-        return (self.X if X is None else X) @ (coef * self.factor) + (theta[-1] + coef @ self.shift)
+        coef, X = theta[:-1], self.X if X is None else X
+        weight = coef * self.factor
+        if self._stored is not None:
+            weight, scaled = np.zeros(X.shape[1]), weight
+            weight[self._stored] = scaled
+        return X @ weight + (theta[-1] + coef @ self.shift)
 
     def pull_back(self, by_instance: np.ndarray, X=None) -> np.ndarray:
         """Turn a derivative in those log-odds into one in the parameters: one product."""
         total = by_instance.sum()
-        by_coef = self.factor * ((self.X if X is None else X).T @ by_instance) + self.shift * total
+        by_column = (self.X if X is None else X).T @ by_instance
+        if self._stored is not None:
+            by_column = by_column[self._stored]
+        by_coef = self.factor * by_column + self.shift * total
         return np.append(by_coef, total if self.fit_intercept else 0.0)
 
     def curvature(self, diagonal, factor, columns: np.ndarray, *, rough: bool = False) -> np.ndarray:
@@ -136,7 +155,7 @@ class Design:
         columns : array of int, shape (k,)
             The features wanted.
         rough : bool
-            Whether six digits are enough, as they are for a step of Newton's method: then the products are in
+            Whether two digits are enough, as they are for a step of Newton's method: then the products are in
             single precision, and instances whose weight is negligible are left out.
 
         Returns
@@ -153,21 +172,43 @@ class Design:
         diagonal = np.where(single, diagonal + np.square(factor), diagonal)
         factor = np.where(single, 0.0, factor)
         if self.is_sparse:
-            moments = self._sparse_moments(diagonal, factor, columns)
-        else:
-            dtype = np.float32 if rough and self.fits_single else np.float64
-            cut = _NEGLIGIBLE * np.abs(diagonal).max(initial=0.0) if rough else 0.0
-            moments = np.zeros((len(columns) + 1, len(columns) + 1))
-            for _, rows, X, offsets in self.blocks:
-                _add_diagonal(moments, X, columns, diagonal[rows], cut, dtype)
-                _add_outer(moments, X, columns, factor[rows], offsets, dtype)
+            return self._scaled(self._sparse_moments(diagonal, factor, columns), columns)
+        cut = _NEGLIGIBLE * np.abs(diagonal).sum() / len(diagonal) if rough else 0.0
+        moments = np.zeros((len(columns) + 1, len(columns) + 1))
+        if rough and self.single is not None:
+            X, space = self.single.matrix, self._space(np.float32)
+            _add_diagonal(moments, X, columns, diagonal, cut, space)
+            _add_outer(moments, X, columns, factor, self.offsets, space)
+            return moments
+        space = self._space(np.float32 if rough and self.fits_single else np.float64)
+        for _, rows, X, offsets in self.blocks:
+            _add_diagonal(moments, X, self._among_stored(columns), diagonal[rows], cut, space)
+            _add_outer(moments, X, self._among_stored(columns), factor[rows], offsets, space)
         return self._scaled(moments, columns)
+
+    def _space(self, dtype) -> Callable[[int, int], np.ndarray]:
+        """Work space that is kept: fresh memory costs as much as what is done in it."""
+
+        def get(*shape: int) -> np.ndarray:
+            size = int(np.prod(shape))
+            if self._kept_space.dtype != dtype or len(self._kept_space) < size:
+                self._kept_space = np.empty(size, dtype=dtype)
+            return self._kept_space[:size].reshape(shape)
+
+        return get
 
     @cached_property
     def fits_single(self) -> bool:
-        """Whether single precision holds all squares of columns."""
-        largest = np.max([np.abs(block.X).max(axis=0) for block in self.blocks], axis=0, initial=0.0)
-        return bool(((largest == 0) | ((largest > _SMALLEST) & (largest < _LARGEST))).all())
+        """Whether single precision holds all squares of columns as stored."""
+        # Without a copy of absolute values.
+        ends = [end for block in self.blocks for end in (block.X.max(axis=0), -block.X.min(axis=0))]
+        return bool(are_moderate(np.max(ends, axis=0, initial=0.0)).all())
+
+    @cached_property
+    def single(self) -> SingleCopy | None:
+        """The scaled features in single precision, if they are neither sparse nor large."""
+        is_small = not self.is_sparse and self.X.nbytes <= _COPY_BYTES
+        return SingleCopy.of(self.X, self.factor, self.shift) if is_small else None
 
     def _scaled(self, raw: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Apply the scaling x * factor + shift to moments of (x, 1), instead of to the data."""
@@ -193,24 +234,24 @@ class Design:
         return moments + (sums.T @ sums).toarray()
 
 
-def _add_diagonal(moments, X, columns, weight, cut: float, dtype) -> None:
+def _add_diagonal(moments, X, columns, weight, cut: float, space) -> None:
     """Add sum_j weight_j x_j x_j', x_j the chosen columns of instance j and 1; either sign as one square."""
     from bagwise._numba.coordinate import gather_weighted
 
     for sign in (1.0, -1.0):
         rows = np.flatnonzero(sign * weight > cut)
         if len(rows):
-            roots = np.empty((len(columns) + 1, len(rows)), dtype=dtype)
+            roots = space(len(columns) + 1, len(rows))
             gather_weighted(X, columns, rows, np.sqrt(np.abs(weight[rows])), roots)
             moments += sign * (roots @ roots.T)
 
 
-def _add_outer(moments, X, columns, weight, offsets, dtype) -> None:
+def _add_outer(moments, X, columns, weight, offsets, space) -> None:
     """Add sum_i v_i v_i' over bags, where v_i = sum_j weight_j x_j over the bag's instances."""
     from bagwise._numba.coordinate import sum_over_bags
 
     bags = np.flatnonzero(np.logical_or.reduceat(weight != 0, offsets[:-1]))
     if len(bags):
-        sums = np.empty((len(columns) + 1, len(bags)), dtype=dtype)
+        sums = space(len(columns) + 1, len(bags))
         sum_over_bags(X, columns, weight, offsets, bags, sums)
         moments += sums @ sums.T

@@ -61,18 +61,21 @@ class LinearBagClassifier(WaistClassifier):
         reporter = Reporter(type(self).__name__, self.verbose)
         rng = check_random_state(random_state)
         given = [design.from_original(*start) for start in (only_from, also_from) if start is not None]
+        results: list[SolverResult] = []
         with blas_threads_for(bags.n_instances * bags.n_features), stopping():
             if len(rules) > 1 or rules[0].learns:
                 learner = self._rule_learner(l1, rng, reporter)
                 learned = learner.run(problem, rules, given if only_from is not None else ())
                 problem = with_rule(problem, best_of(learned).rule)
-                results: list[SolverResult] = list(learned)
+                results = list(learned)
             else:
                 known = given[0] if given else None
                 if only_from is None:
                     results = self._search(problem, l1, rng, reporter, known)
                 else:
                     results = [self._solve(problem, known, l1, reporter)]
+        if not results:  # a second interrupt, which does not wait for parameters worth keeping
+            raise KeyboardInterrupt
         self.rule_ = problem.rule
         for number, result in enumerate(results):
             reporter.start(number, len(results), result)

@@ -13,7 +13,7 @@ from bagwise.linear_model.logistic import MILogisticRegression, make_design
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.search import largest_alpha, solve_null
 from bagwise.rules import Rule, make_rule, start_fixed
-from bagwise.solvers.prox_newton import L1Result, minimize_l1
+from bagwise.solvers.prox_newton import Guide, L1Result, minimize_l1
 from bagwise.threads import blas_threads_for
 
 # How far the way back up may go on beyond the largest alpha, in steps of the grid.
@@ -21,6 +21,8 @@ _MOST_STEPS_BEYOND = 100
 # On the way up optimality within this part of alpha is enough to see where it leads, and parameters that
 # agree to this part of the largest lead to the same place.
 _ROUGHLY, _NEAR = 1e-3, 1e-2
+# What beats the model without features does so by more than rounding.
+_CLEARLY = 1e-8
 
 
 @dataclass(frozen=True)
@@ -132,13 +134,25 @@ def milr_path(
     )
     model._validate_params()
     training = model._read_training(X, y, sample_weight)
-    return fit_path(model, training, alphas=alphas, eps=eps, both_ways=both_ways)
+    path, _ = fit_path(model, training, alphas=alphas, eps=eps, both_ways=both_ways)
+    return path
 
 
 def fit_path(
-    model, training, *, alphas, eps: float = 0.01, both_ways: bool = True, tol: float | None = None
-) -> MILRPath:
-    """Compute the path for a model's parameters (but `tol`, if given) on data that has been read."""
+    model,
+    training,
+    *,
+    alphas,
+    eps: float = 0.01,
+    both_ways: bool = True,
+    tol: float | None = None,
+    guides: dict[float, Guide] | None = None,
+) -> tuple[MILRPath, dict[float, Guide]]:
+    """Compute the path for a model's parameters (but `tol`, if given) on data that has been read.
+
+    Gives also what the way down has learned of the curvature at each alpha, which may be the `guides` of a
+    path on like data.
+    """
     bags, y, weight = training
     if not model.l1_ratio > 0:
         raise ValueError(f"a path needs an L1 penalty; l1_ratio must be positive, got {model.l1_ratio!r}.")
@@ -149,7 +163,7 @@ def fit_path(
     with blas_threads_for(bags.n_instances * bags.n_features):
         walk = _Walk(problem, model.l1_ratio, tol or model.tol, model.max_iter)
         grid, is_own = _make_grid(alphas, eps, walk.alpha_max)
-        results, last = walk.down(grid)
+        results, last = walk.down(grid, guides or {})
         down, better = results, []
         if both_ways and not problem.is_convex:
             results, last = walk.back_up(grid, down, last)
@@ -158,7 +172,7 @@ def fit_path(
     from_below = [True] * len(better) + [r is not d for r, d in zip(results, down, strict=True)]
     results = [result for _, result in better[::-1]] + results
     originals = [design.to_original(r.x) for r in results]
-    return MILRPath(
+    path = MILRPath(
         alphas=alphas_out,
         coefs=np.array([coef for coef, _ in originals]),
         intercepts=np.array([intercept for _, intercept in originals]),
@@ -171,6 +185,7 @@ def fit_path(
         rule=rule,
         scaler=scaler,
     )
+    return path, walk.guides
 
 
 class _Stop(NamedTuple):
@@ -194,21 +209,33 @@ class _Walk:
         # Tighter than the path, so that the largest alpha is exact.
         self.null = solve_null(problem, tol=1e-3 * tol, max_iter=max_iter)
         self.alpha_max = largest_alpha(self.null) * problem.total / l1_ratio
+        self.guides: dict[float, Guide] = {}
 
-    def solve(self, alpha: float, last: L1Result, *, roughly: bool = False) -> L1Result:
+    def solve(
+        self, alpha: float, last: L1Result, *, roughly: bool = False, guide: Guide | None = None
+    ) -> L1Result:
         alpha = alpha / self.problem.total
         ridge = alpha * (1 - self.l1_ratio)
         # With a ridge part the smooth function changes with alpha, and is looked at anew.
         start = last if ridge == self.problem.ridge else last.x
         self.problem.ridge = ridge
         tol = max(self.tol, _ROUGHLY * alpha) if roughly else self.tol
-        return minimize_l1(self.problem, start, alpha=alpha * self.l1_ratio, tol=tol, max_iter=self.max_iter)
+        return minimize_l1(
+            self.problem,
+            start,
+            alpha=alpha * self.l1_ratio,
+            tol=tol,
+            max_iter=self.max_iter,
+            guide=guide,
+        )
 
-    def down(self, alphas) -> tuple[list[_Stop], L1Result]:
+    def down(self, alphas, guides: dict[float, Guide]) -> tuple[list[_Stop], L1Result]:
         stops, last = [], self.null
         for alpha in alphas:
-            last = self.solve(alpha, last)
+            last = self.solve(alpha, last, guide=guides.get(alpha))
             stops.append(_stop(last))
+            if last.guide is not None:
+                self.guides[alpha] = last.guide
         return stops, last
 
     def back_up(self, alphas, known: list[_Stop], last: L1Result) -> tuple[list[_Stop], L1Result]:
@@ -239,7 +266,7 @@ class _Walk:
                 break
             alpha *= ratio
             last = self.solve(alpha, last)
-            if last.value < self.null.value:
+            if last.value < self.null.value * (1 - _CLEARLY):
                 better.append((alpha, _stop(last)))
         return better
 

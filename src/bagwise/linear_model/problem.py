@@ -6,13 +6,21 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.linalg import norm
 
 from bagwise.linear_model.design import Design
+from bagwise.linear_model.single import Rounding, SingleCopy
+
+# A gradient that is off by this part of the tolerance at most is good enough to say what matters.
+_SMALL_PART = 0.25
 
 
 @dataclass(frozen=True)
 class Point:
-    """What is known at one set of parameters, after one read of the instances."""
+    """What is known at one set of parameters, after one read of the instances.
+
+    `drift` is how far the gradient may be off after steps in single precision.
+    """
 
     theta: np.ndarray
     log_odds: np.ndarray
@@ -20,6 +28,7 @@ class Point:
     gradient: np.ndarray
     log_likelihood: float
     by_instance: np.ndarray
+    drift: float = 0.0
 
 
 class LinearBagProblem:
@@ -54,6 +63,8 @@ class LinearBagProblem:
         self.total = float(weight.sum())
         self.weight = weight / self.total
         self.instance_weight = np.repeat(self.weight, np.diff(design.offsets))
+        self._weight_norm = norm(self.instance_weight)
+        self._rounding = Rounding()
         self._last: Point | None = None
 
     @property
@@ -73,8 +84,14 @@ class LinearBagProblem:
 
     # ------------------------------------------------------------ for prox-Newton
 
-    def point(self, theta: np.ndarray) -> Point:
-        """Compute value and gradient in one read of the instances, a block of bags after the other."""
+    def point(self, theta: np.ndarray, near: Point | None = None) -> Point:
+        """Compute value and gradient in one read of the instances, a block of bags after the other.
+
+        From a point that is `near` only the differences are computed, in single precision where the instances
+        have a copy in it: the shorter the step, the more digits are right.
+        """
+        if near is not None and (single := self._single_for_steps()) is not None:
+            return self._point_near(theta, near, single)
         log_odds = np.empty(self.design.X.shape[0])
         by_instance = np.empty_like(log_odds)
         log_likelihood, gradient = 0.0, self._ridge_gradient(theta)
@@ -83,8 +100,37 @@ class LinearBagProblem:
             by_bag, by_instance[rows] = self.rule.gradient(log_odds[rows], offsets, self.y[bags])
             log_likelihood += self.weight[bags] @ by_bag
             gradient -= self.design.pull_back(self.instance_weight[rows] * by_instance[rows], X)
-        value = 0.5 * self.ridge * (theta[:-1] @ theta[:-1]) - log_likelihood
-        return Point(theta, log_odds, float(value), gradient, float(self.total * log_likelihood), by_instance)
+        return self._make_point(theta, log_odds, gradient, log_likelihood, by_instance)
+
+    def _single_for_steps(self) -> SingleCopy | None:
+        single = self.design.single
+        return single if single is not None and single.is_worth_steps else None
+
+    def _point_near(self, theta: np.ndarray, near: Point, single: SingleCopy) -> Point:
+        step = theta - near.theta
+        log_odds = near.log_odds + single.change(step)
+        by_bag, by_instance = self.rule.gradient(log_odds, self.design.offsets, self.y)
+        change = self.instance_weight * (by_instance - near.by_instance)
+        gradient = near.gradient + self._ridge_gradient(step) - self._pull_back_change(change, single)
+        # Rounding of both products; the curvature of a log-likelihood is about 1/4 at most.
+        moved = 0.25 * single.reach * self._weight_norm * norm(step) + norm(change)
+        drift = near.drift + self._rounding.of(single.reach * moved)
+        return self._make_point(theta, log_odds, gradient, self.weight @ by_bag, by_instance, drift)
+
+    def _pull_back_change(self, change: np.ndarray, single: SingleCopy) -> np.ndarray:
+        return np.append(single.pull_back(change), change.sum() if self.design.fit_intercept else 0.0)
+
+    def sharpened(self, point: Point) -> Point:
+        """Compute a point anew, to all digits; from how far it was off, that of others is learned."""
+        sharp = self.point(point.theta)
+        if point.drift > 0:
+            self._rounding.see(float(np.abs(sharp.gradient - point.gradient).max()) / point.drift)
+        return sharp
+
+    def _make_point(self, theta, log_odds, gradient, log_likelihood, by_instance, drift=0.0) -> Point:
+        value = float(0.5 * self.ridge * (theta[:-1] @ theta[:-1]) - log_likelihood)
+        total = float(self.total * log_likelihood)
+        return Point(theta, log_odds, value, gradient, total, by_instance, drift)
 
     def _ridge_gradient(self, theta: np.ndarray) -> np.ndarray:
         return np.append(self.ridge * theta[:-1], 0.0)
@@ -102,10 +148,22 @@ class LinearBagProblem:
         """What a problem narrowed to these entries knows at a point whose other coefficients are zero."""
         return replace(point, theta=point.theta[entries], gradient=point.gradient[entries])
 
-    def widen(self, point: Point, entries: np.ndarray) -> Point:
-        """What this problem knows at a point of a narrowed one: one product with the instances."""
+    def widen(self, point: Point, entries: np.ndarray, near: Point | None = None, tol: float = 0.0) -> Point:
+        """What this problem knows at a point of a narrowed one: one product with the instances.
+
+        From a point of this problem that is `near` the product is that of the difference, in single
+        precision, if the gradient then is off by a small part of `tol` at most.
+        """
         theta = np.zeros(self.n_features + 1)
         theta[entries] = point.theta
+        if near is not None and (single := self._single_for_steps()) is not None:
+            change = self.instance_weight * (point.by_instance - near.by_instance)
+            drift = point.drift + near.drift + self._rounding.of(single.reach * norm(change))
+            if drift <= _SMALL_PART * tol:
+                gradient = near.gradient - self._pull_back_change(change, single)
+                gradient += self._ridge_gradient(theta - near.theta)
+                gradient[entries] = point.gradient
+                return replace(point, theta=theta, gradient=gradient, drift=drift)
         gradient = self._ridge_gradient(theta)
         gradient -= self.design.pull_back(self.instance_weight * point.by_instance)
         return replace(point, theta=theta, gradient=gradient)

@@ -21,11 +21,10 @@ _IDLE = 2
 
 def solve_null(problem: LinearBagProblem, *, tol: float, max_iter: int) -> L1Result:
     """Fit the intercept alone; the gradient there says from which alpha on features come in."""
-    # No coefficient leaves zero under an infinite penalty; and the intercept alone needs no look at features.
+    # The intercept alone needs no look at features, and they have no say in whether it is optimal.
     alone = minimize_l1(problem.narrowed([]), np.zeros(1), alpha=np.inf, tol=tol, max_iter=max_iter)
-    start = np.append(np.zeros(problem.n_features), alone.x)
-    null = minimize_l1(problem, start, alpha=np.inf, tol=tol, max_iter=max_iter)
-    return replace(null, status=alone.status) if alone.status is Status.INTERRUPTED else null
+    point = problem.widen(alone.point, np.array([problem.n_features]))
+    return replace(alone, x=point.theta, point=point, lens=None, model=None)
 
 
 def largest_alpha(null: L1Result) -> float:

@@ -7,6 +7,8 @@ from scipy.special import expit
 
 from bagwise.rules.base import Rule, RuleResult, normalise
 
+_LOG_2 = float(np.log(2.0))
+
 
 class Or(Rule):
     """A bag is positive if any of its instances is.
@@ -88,21 +90,45 @@ class Or(Rule):
         return or_hessian_product(*normalise(log_odds, offsets, y, v))
 
     def curvature(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the exact Hessian of -log P(y): see `Rule.curvature` and `hessian_product`."""
+        """Compute the exact Hessian of -log P(y): see `Rule.curvature` and `hessian_product`.
+
+        With the gradient g of the bag the diagonal is -g_j (1 - sigma_j), whatever the label; a positive bag
+        adds g g' / exp(-s).
+        """
         log_odds, offsets, y = normalise(log_odds, offsets, y)
-        found = self.estep(log_odds, offsets, y)
+        log_likelihood, gradient = self.gradient(log_odds, offsets, y)
         # exp(-s) of a positive bag, exact where either probability is tiny; nothing else has a factor.
-        negative = np.where(y == 1, -np.expm1(found.log_likelihood), 0.0)
-        each = np.repeat(negative, np.diff(offsets))
-        sigma, rest = expit(log_odds), expit(-log_odds)
-        is_negative = np.repeat(y == 0, np.diff(offsets))
-        diagonal = np.where(is_negative, sigma * rest, -each * found.posterior * rest)
-        return diagonal, np.sqrt(each) * found.posterior
+        negative = np.where(y == 1, -np.expm1(log_likelihood), 0.0)
+        each = np.zeros(len(y))
+        np.divide(1.0, np.sqrt(negative), out=each, where=negative > 0)
+        return -gradient * expit(-log_odds), gradient * np.repeat(each, np.diff(offsets))
 
 
 def any_gradient(log_odds, offsets, y, *, sign: float, average: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Log-likelihood and gradient of the or rule and its relatives: see `_numba.or_.or_gradient`."""
-    from bagwise._numba.or_ import or_gradient
+    """Log-likelihood (n_bags,) and gradient (n_instances,) of the or rule and its relatives.
+
+    "Any" has log(1 - exp(-s)) and gradient sigma_j exp(-s) / (1 - exp(-s)), "none" has -s and -sigma_j. With
+    sign = 1, y = 1 means any. With sign = -1 the rule is that of the mirrored log-odds and label (the and
+    rule). With `average`, s and its gradient are divided by m. Nothing cancels.
+
+    Exponentials and logarithms are numpy's, which computes several at a time; only faint and large bags need
+    some of their own.
+    """
+    from bagwise._numba.or_ import or_slopes, softplus_parts
 
     log_odds, offsets, y = normalise(log_odds, offsets, y)
-    return or_gradient(log_odds, np.exp(-np.abs(log_odds)), offsets, y, sign, average)
+    odds = np.exp(-np.abs(log_odds))
+    top, linear, product = softplus_parts(log_odds, odds, offsets, sign)
+    log_rest = np.log1p(product)
+    total, count = linear + log_rest, 1
+    if average:
+        count = np.maximum(np.diff(offsets), 1)
+        total /= count
+    is_any = (y == 1) == (sign > 0)
+    none, some = np.exp(-total), -np.expm1(-total)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of faint bags, done apart
+        log_any = np.where(total < _LOG_2, np.log(some), np.log1p(-none))
+        factor = np.where(is_any, none / some, -1.0) * (sign / count)
+    log_likelihood = np.where(is_any, log_any, -total)
+    slopes = or_slopes(log_odds, odds, offsets, y, sign, average, top, log_rest, log_likelihood, factor)
+    return log_likelihood, slopes

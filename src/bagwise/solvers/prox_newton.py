@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,16 @@ _FEWEST_NEW = 20
 # curvature is.
 _IN_SIGHT, _LIKELY = 0.4, 0.5
 # Looking at the curvature in k of p columns costs as much as 1 + k^2 / (p _PER_LOOK) new points.
-_PER_LOOK = 16
+_LEAST, _PER_LOOK = 3, 8
 # The minimum of a model is found to this part of the present violation.
 _MODEL_TOL = 1e-2
+
+
+class Guide(NamedTuple):
+    """Which columns a run has looked at, and the curvature that it ended with: for runs on like problems."""
+
+    columns: np.ndarray
+    model: QuadraticModel
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,13 @@ class L1Result(SolverResult):
     model: QuadraticModel | None
     kkt: float
 
+    @property
+    def guide(self) -> Guide | None:
+        """What a run on a like problem may begin with."""
+        if self.lens is None or self.model is None or not self.model.is_convex:
+            return None
+        return Guide(self.lens.columns, self.model)
+
 
 def minimize_l1(
     problem,
@@ -47,6 +61,7 @@ def minimize_l1(
     alpha: float,
     tol: float,
     max_iter: int,
+    guide: Guide | None = None,
     on_iteration: Callable[[int, float], None] | None = None,
 ) -> L1Result:
     """Minimise ``f(x) + alpha * sum_k |x_k|`` over all entries of x but the last, which is free.
@@ -66,10 +81,11 @@ def minimize_l1(
     Parameters
     ----------
     problem : object
-        ``point(x)`` (with ``.theta``, ``.value`` and ``.gradient``), ``curvature_at(point, columns,
-        rough=True)``, ``has_kinks``; ``narrowed(columns)``, the same function of some columns alone (or
-        itself, where that is not worth while), ``narrow(point, entries)`` and ``widen(point, entries)`` from
-        one to the other.
+        ``point(x, near=None)`` (with ``.theta``, ``.value`` and ``.gradient``, and ``.drift``, by which the
+        latter may be off when it was computed from a point that is near), ``sharpened(point)``,
+        ``curvature_at(point, columns, rough=True)``, ``has_kinks``; ``narrowed(columns)``, the same
+        function of some columns alone (or itself, where that is not worth while), ``narrow(point, entries)``
+        and ``widen(point, entries, near, tol)`` from one to the other.
     x0 : array of shape (p + 1,), or L1Result
         The start, or the end of a run on the same smooth part.
     alpha : float
@@ -78,6 +94,9 @@ def minimize_l1(
         The largest violation of the optimality conditions at the end.
     max_iter : int
         The most Newton steps.
+    guide : Guide, optional
+        The end of a run on a like problem, with the same penalty: its curvature saves looking. What is found
+        does not depend on it, only how soon.
     on_iteration : callable, optional
         Called with the number of the step and the objective.
 
@@ -104,17 +123,19 @@ def minimize_l1(
                 wanted = _working_set(point.theta, violation, tol)
                 if lens is None or not lens.inside[wanted].all():
                     columns = _with_likely(point, wanted, _IN_SIGHT * alpha)
+                    if guide is not None and np.isin(wanted, guide.columns).all():
+                        columns = guide.columns
                     lens, model = _Lens(problem, columns, is_convex=lens is None or lens.is_convex), None
-                run = _Run(lens, point, model, alpha, tol, history)
+                run = _Run(lens, point, model, guide, alpha, tol, history)
                 ended = run.go(max_iter, on_iteration, stop)
                 # Where all columns were looked at, or no step helps, there is nothing more to see.
                 is_final = lens.problem is problem or ended is not Status.CONVERGED or not run.n_iter
                 status = ended if is_final else None
-                model, point = run.model, lens.widen(run.point)
+                model, point = run.model, lens.widen(run.point, point, tol)
     if status is None:
         status = Status.INTERRUPTED
         if run is not None:
-            model, point = run.model, lens.widen(run.point)
+            model, point = run.model, lens.widen(run.point, point, tol)
     worst = kkt_violation(point.gradient, point.theta, alpha).max()
     return L1Result(
         point.theta, history[-1], status, len(history) - 1, tuple(history), point, lens, model, float(worst)
@@ -133,20 +154,33 @@ class _Lens:
         if self.problem is not problem:
             self.inside[:] = False
             self.inside[columns] = True
-        self._entries = np.append(np.flatnonzero(self.inside), n_columns)
+        self.columns = np.flatnonzero(self.inside)
+        self._entries = np.append(self.columns, n_columns)
 
     def narrow(self, point):
         return point if self.problem is self._whole else self._whole.narrow(point, self._entries)
 
-    def widen(self, point):
-        return point if self.problem is self._whole else self._whole.widen(point, self._entries)
+    def widen(self, point, near, tol: float):
+        if self.problem is self._whole:
+            return point
+        return self._whole.widen(point, self._entries, near, tol)
 
 
 class _Run:
     """Proximal Newton steps on the columns of one problem; its state can be read at any time."""
 
-    def __init__(self, lens: _Lens, point, model: QuadraticModel | None, alpha, tol, history: list[float]):
+    def __init__(
+        self,
+        lens: _Lens,
+        point,
+        model: QuadraticModel | None,
+        guide: Guide | None,
+        alpha: float,
+        tol: float,
+        history: list[float],
+    ):
         self.lens = lens
+        self._guide = guide if guide is not None and np.array_equal(guide.columns, lens.columns) else None
         self.problem = lens.problem
         self.point = lens.narrow(point)
         self.model = model
@@ -158,16 +192,21 @@ class _Run:
     def go(self, max_iter: int, on_iteration, stop) -> Status:
         """Step until the optimality conditions hold within the tolerance, or no step is left."""
         violation = kkt_violation(self.point.gradient, self.point.theta, self.alpha)
-        while violation.max() > self.tol:
+        while (worst := violation.max()) + self.point.drift > self.tol:
             if stop.is_set():
                 return Status.INTERRUPTED
+            if worst <= self.tol:
+                violation = self._look_sharply()
+                continue
             if len(self.history) > max_iter:
                 return Status.MAX_ITER
-            worst = violation.max()
             size = self._step(violation)
             if size is None:
                 if self.model is not None and self.model.point is not self.point:
                     self.model = None  # it described another place
+                    continue
+                if self.point.drift > 0:
+                    violation = self._look_sharply()
                     continue
                 # At a kink no step may help although no gradient vanishes.
                 exhausted = self.problem.has_kinks or worst <= rounding_tol(self.history[-1])
@@ -180,6 +219,12 @@ class _Run:
             if on_iteration is not None:
                 on_iteration(len(self.history) - 1, self.history[-1])
         return Status.CONVERGED
+
+    def _look_sharply(self) -> np.ndarray:
+        """Compute the present point anew, to all digits; give the violations there."""
+        self.point = self.problem.sharpened(self.point)
+        self.history[-1] = self.point.value + _penalty(self.point.theta, self.alpha)
+        return kkt_violation(self.point.gradient, self.point.theta, self.alpha)
 
     def _step(self, violation: np.ndarray) -> float | None:
         """Do one step and give its size; None if none lowers the objective."""
@@ -201,8 +246,11 @@ class _Run:
         """Look at the curvature in the columns wanted and those likely to be wanted next.
 
         Once a good model has lacked a column, a `generous` one has them all, if these are not many more.
-        Where the function is not convex in so many columns, they are of no use.
+        Where the function is not convex in so many columns, they are of no use. A guide saves the look.
         """
+        if self._guide is not None and self._guide.model.inside[wanted].all():
+            model, self._guide = self._guide.model, None
+            return model
         columns = wanted
         if self.lens.is_convex:
             columns = _with_likely(self.point, wanted, _LIKELY * self.alpha)
@@ -219,7 +267,7 @@ class _Run:
             return False
         if now >= before:
             return True
-        price = 1 + len(model.columns) ** 2 / (_PER_LOOK * len(self.point.theta))
+        price = _LEAST + len(model.columns) ** 2 / (_PER_LOOK * len(self.point.theta))
         return bool(np.log(self.tol / now) / np.log(now / before) > 1 + price)
 
     def _search(self, step: np.ndarray, worst: float):
@@ -232,7 +280,7 @@ class _Run:
         rounding = _ROUNDING * abs(value)
         size = 1.0
         for _ in range(_MAX_HALVINGS):
-            trial = self.problem.point(x + size * step)
+            trial = self.problem.point(x + size * step, near=self.point)
             trial_value = trial.value + _penalty(trial.theta, alpha)
             if trial_value <= value + _ARMIJO * size * slope and trial_value < value:
                 return trial, trial_value, size
@@ -246,12 +294,9 @@ class _Run:
 
 def kkt_violation(gradient: np.ndarray, x: np.ndarray, alpha: float) -> np.ndarray:
     """How far each entry is from optimal: the distance of zero from the subdifferential."""
-    smooth, coef = gradient[:-1], x[:-1]
-    violation = np.abs(gradient)
-    violation[:-1] = np.maximum(violation[:-1] - alpha, 0.0)
-    moved = np.flatnonzero(coef)
-    violation[moved] = np.abs(smooth[moved] + alpha * np.sign(coef[moved]))
-    return violation
+    from bagwise._numba.coordinate import violations
+
+    return violations(gradient, x, alpha)
 
 
 def _penalty(x: np.ndarray, alpha: float) -> float:

@@ -11,6 +11,9 @@ import numpy as np
 _FLATTEST = 1e-8
 # A model learns from steps along which the curvature is within this factor of what it expects.
 _MOST_UNLIKE = 1e4
+# Where a diagonal larger by one of these parts makes the curvature convex, that is near enough: steps correct
+# it, and it serves for many.
+_LIFTS = (0.0, 0.003, 0.01, 0.03)
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,17 @@ class QuadraticModel:
 
     @classmethod
     def at(cls, problem, point, columns: np.ndarray) -> QuadraticModel:
-        """Look at the curvature in a point."""
+        """Look at the curvature in a point; where it is nearly convex, it is made so."""
         inside = np.zeros(len(point.theta) - 1, dtype=bool)
         inside[columns] = True
+        entries = np.append(columns, len(inside))
         H = problem.curvature_at(point, columns, rough=True)
-        return cls(point, columns, np.append(columns, len(inside)), inside, H, _is_convex(H))
+        for lift in _LIFTS:
+            lifted = _lifted(H, lift)
+            if _is_convex(lifted):
+                # Once more, lest the flattest direction be a thousand times too long.
+                return cls(point, columns, entries, inside, _lifted(lifted, lift), is_convex=True)
+        return cls(point, columns, entries, inside, H, is_convex=False)
 
     def after(self, step: np.ndarray, change: np.ndarray) -> QuadraticModel:
         """Learn from a step and the change of the gradient along it (the update of BFGS): it stays convex."""
@@ -45,9 +54,7 @@ class QuadraticModel:
         ratio = (s @ y) / (s @ expected)
         if not (self.is_convex and 1 / _MOST_UNLIKE < ratio < _MOST_UNLIKE):
             return self
-        H = self.H.copy()
-        learn_curvature(H, y, s @ y, expected, s @ expected)
-        return replace(self, H=H)
+        return replace(self, H=learn_curvature(self.H, y, s @ y, expected, s @ expected))
 
     def minimum(self, point, wanted: np.ndarray, alpha: float, tol: float) -> np.ndarray:
         """Minimise the model around a point plus alpha times the L1 norm, by coordinate descent.
@@ -61,7 +68,7 @@ class QuadraticModel:
         penalty = np.full(len(entries), alpha)
         penalty[-1] = 0.0
         b = x[entries]
-        descend(H, H @ b - point.gradient[entries], b, penalty, tol, 1000)
+        descend(H, point.gradient[entries], b, penalty, tol, 1000)
         x[entries] = b
         return x
 
@@ -74,6 +81,12 @@ class QuadraticModel:
 
 def _flattest(H: np.ndarray) -> float:
     return _FLATTEST * max(np.abs(np.diagonal(H)).max(), np.finfo(float).tiny)
+
+
+def _lifted(H: np.ndarray, part: float) -> np.ndarray:
+    lifted = H.copy()
+    lifted[np.diag_indices(len(H))] *= 1 + part
+    return lifted
 
 
 def _is_convex(H: np.ndarray) -> bool:

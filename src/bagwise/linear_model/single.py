@@ -1,0 +1,82 @@
+"""A copy of the instances in single precision, for steps: half to read, and its errors are accounted for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Beyond this size in double precision products are what a step costs, and the copy saves half of it.
+_WORTH_BYTES = 2**20
+# Columns whose largest value is within these bounds have squares that single precision holds, and those where
+# it is not more standard deviations than this from zero lose few digits of it in sums.
+_SMALLEST, _LARGEST, _FARTHEST = 1e-12, 1e12, 100.0
+# The error of a sum of products is taken for so many units in the last place of the norm of its terms, until
+# it is seen, and then for so many times what was seen.
+_UNSEEN, _SEEN = 64.0, 4.0
+
+
+@dataclass(frozen=True)
+class SingleCopy:
+    """Scaled features in single precision, by columns.
+
+    Attributes
+    ----------
+    matrix : array of shape (n_instances, n_features), float32
+    reach : float
+        How large the values are: the largest root mean square of a column.
+    """
+
+    matrix: np.ndarray
+    reach: float
+
+    @classmethod
+    def of(cls, X: np.ndarray, factor: np.ndarray, shift: np.ndarray) -> SingleCopy | None:
+        """Copy ``X * factor + shift``; None, if a column would lose its digits. One read of `X`."""
+        from bagwise._numba.coordinate import copy_scaled
+
+        scaled = np.empty(X.shape[::-1], dtype=np.float32)
+        largest, mean, mean_square = copy_scaled(X, np.array(factor), np.array(shift), scaled)
+        with np.errstate(invalid="ignore", over="ignore"):
+            deviation = np.sqrt(np.maximum(mean_square - np.square(mean), 0.0))
+            keeps_digits = are_moderate(largest) & (largest <= _FARTHEST * deviation)
+        if not keeps_digits.all():
+            return None
+        return cls(scaled.T, float(np.sqrt(mean_square.max(initial=0.0))))
+
+    def narrowed(self, columns) -> SingleCopy:
+        """Some of the features."""
+        return SingleCopy(self.matrix[:, columns], self.reach)
+
+    @property
+    def is_worth_steps(self) -> bool:
+        """Whether steps are faster with it; a small matrix in double precision stays in the cache anyway."""
+        return 2 * self.matrix.nbytes >= _WORTH_BYTES
+
+    def change(self, step: np.ndarray) -> np.ndarray:
+        """Change of the log-odds along a step of coefficients and intercept."""
+        return self.matrix @ step[:-1].astype(np.float32) + step[-1]
+
+    def pull_back(self, by_instance: np.ndarray) -> np.ndarray:
+        """Turn a change of derivatives in the log-odds into one in the coefficients."""
+        return self.matrix.T @ by_instance.astype(np.float32)
+
+
+class Rounding:
+    """How large the errors of products with a `SingleCopy` are: assumed, then seen."""
+
+    def __init__(self):
+        self._units = _UNSEEN
+
+    def of(self, terms) -> float:
+        """The error of a sum whose terms have a norm."""
+        return self._units * float(np.finfo(np.float32).eps * terms)
+
+    def see(self, part: float) -> None:
+        """Learn that errors were this part of what they were taken for."""
+        self._units *= max(_SEEN * part, 1 / _SEEN)
+
+
+def are_moderate(largest: np.ndarray) -> np.ndarray:
+    """Whether single precision holds the squares of columns with these largest absolute values."""
+    return (largest == 0) | ((largest > _SMALLEST) & (largest < _LARGEST))
