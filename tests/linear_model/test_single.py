@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bagwise import MILogisticRegressionCV, Or, make_noisy_or_bags, milr_path
+from bagwise import MILogisticRegression, MILogisticRegressionCV, Or, make_noisy_or_bags, milr_path
 from bagwise.linear_model import cv, single
 from bagwise.linear_model.design import Design
 from bagwise.linear_model.problem import LinearBagProblem
@@ -117,13 +117,24 @@ def test_a_path_is_optimal_to_its_tolerance_and_the_same_without_the_copy(tol, d
     design = Design(np.array(data.bags.instances), data.bags.offsets)
     assert design.single.is_worth_steps
     problem = LinearBagProblem(design, data.y.astype(np.int8), np.ones(len(data.y)), Or())
-    for alpha, coef, intercept in zip(path.alphas, path.coefs, path.intercepts, strict=True):
+    for alpha, coef, intercept, objective in zip(
+        path.alphas, path.coefs, path.intercepts, path.objectives, strict=True
+    ):
         theta = np.append(coef, intercept)
-        violation = kkt_violation(problem.point(theta).gradient, theta, alpha / problem.total)
-        assert violation.max() <= tol * (1 + 1e-6)
+        point = problem.point(theta)
+        assert kkt_violation(point.gradient, theta, alpha / problem.total).max() <= tol * (1 + 1e-6)
+        expected = alpha * np.abs(coef).sum() - point.log_likelihood
+        assert objective == pytest.approx(expected, rel=1e-13)
     monkeypatch.setattr(single, "_WORTH_BYTES", np.inf)
     plain = milr_path(data.bags, data.y, alphas=8, tol=tol, scale=None)
     np.testing.assert_allclose(path.objectives, plain.objectives, rtol=max(1e-12, tol**1.5))
+
+
+def test_a_fit_gives_its_objective_to_all_digits(data):
+    model = MILogisticRegression(alpha=3.0, scale=None, n_init=1, random_state=0).fit(data.bags, data.y)
+    expected = 3.0 * np.abs(model.coef_).sum() - model.log_likelihood_
+    assert model.objective_ == pytest.approx(expected, rel=1e-13)
+    assert model.objective_history_[-1] == model.objective_
 
 
 def test_curvature_of_other_bags_guides_folds_and_does_not_change_them(data, monkeypatch):

@@ -128,13 +128,16 @@ class Design:
         return np.append(coef, intercept - coef @ shift)
 
     def dot(self, theta: np.ndarray, X=None) -> np.ndarray:
-        """Log-odds of every instance, or of those in a block's `X`: one product with the matrix."""
+        """Log-odds of every instance, or of those in a block's `X`: one product with the matrix.
+
+        `theta` may have a second axis, for several parameters at a time.
+        """
         coef, X = theta[:-1], self.X if X is None else X
-        weight = coef * self.factor
+        weight = (coef.T * self.factor).T
         if self._stored is not None:
-            weight, scaled = np.zeros(X.shape[1]), weight
+            weight, scaled = np.zeros((X.shape[1], *theta.shape[1:])), weight
             weight[self._stored] = scaled
-        return X @ weight + (theta[-1] + coef @ self.shift)
+        return X @ weight + (theta[-1] + self.shift @ coef)
 
     def pull_back(self, by_instance: np.ndarray, X=None) -> np.ndarray:
         """Turn a derivative in those log-odds into one in the parameters: one product."""

@@ -27,7 +27,7 @@ from bagwise.linear_model.search import search_l1, solve_null
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
 from bagwise.solvers.interrupt import stopping
-from bagwise.solvers.prox_newton import minimize_l1
+from bagwise.solvers.prox_newton import minimize_l1, sharpened
 from bagwise.solvers.result import SolverResult, Status, best_of, record_result
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.threads import blas_threads_for
@@ -106,7 +106,7 @@ class LinearBagClassifier(WaistClassifier):
                 known=known,
                 on_iteration=reporter.iteration,
             )
-            return list(found)
+            return [sharpened(problem, result, l1) for result in found]
         results: list[SolverResult] = []
         for start in self._starts(problem, rng):
             results.append(self._solve(problem, start, l1, reporter))
@@ -117,7 +117,7 @@ class LinearBagClassifier(WaistClassifier):
     def _solve(self, problem: LinearBagProblem, start, l1: float, reporter: Reporter) -> SolverResult:
         """Minimise from one start."""
         if l1 > 0:
-            return minimize_l1(
+            found = minimize_l1(
                 problem,
                 start,
                 alpha=l1,
@@ -125,6 +125,7 @@ class LinearBagClassifier(WaistClassifier):
                 max_iter=self.max_iter,
                 on_iteration=reporter.iteration,
             )
+            return sharpened(problem, found, l1)
         return minimize_smooth(
             problem.value_and_gradient,
             start,

@@ -172,12 +172,14 @@ def fit_path(
     from_below = [True] * len(better) + [r is not d for r, d in zip(results, down, strict=True)]
     results = [result for _, result in better[::-1]] + results
     originals = [design.to_original(r.x) for r in results]
+    # Steps may have left values a part of the tolerance off; all digits at once cost one read of the data.
+    log_likelihoods = problem.log_likelihoods(np.array([r.x for r in results]))
     path = MILRPath(
         alphas=alphas_out,
         coefs=np.array([coef for coef, _ in originals]),
         intercepts=np.array([intercept for _, intercept in originals]),
-        objectives=np.array([r.value for r in results]) * problem.total,
-        log_likelihoods=np.array([r.log_likelihood for r in results]),
+        objectives=alphas_out * [walk.penalty(r.x) for r in results] - log_likelihoods,
+        log_likelihoods=log_likelihoods,
         kkt=np.array([r.kkt for r in results]),
         n_iter=np.array([r.n_iter for r in results]),
         from_below=np.array(from_below),
@@ -193,7 +195,6 @@ class _Stop(NamedTuple):
 
     x: np.ndarray
     value: float
-    log_likelihood: float
     kkt: float
     n_iter: int
 
@@ -210,6 +211,11 @@ class _Walk:
         self.null = solve_null(problem, tol=1e-3 * tol, max_iter=max_iter)
         self.alpha_max = largest_alpha(self.null) * problem.total / l1_ratio
         self.guides: dict[float, Guide] = {}
+
+    def penalty(self, x: np.ndarray) -> float:
+        """What alpha multiplies in the objective."""
+        coef = x[:-1]
+        return float(self.l1_ratio * np.abs(coef).sum() + 0.5 * (1 - self.l1_ratio) * (coef @ coef))
 
     def solve(
         self, alpha: float, last: L1Result, *, roughly: bool = False, guide: Guide | None = None
@@ -272,7 +278,7 @@ class _Walk:
 
 
 def _stop(result: L1Result) -> _Stop:
-    return _Stop(result.x, result.value, result.point.log_likelihood, result.kkt, result.n_iter)
+    return _Stop(result.x, result.value, result.kkt, result.n_iter)
 
 
 def _is_near(result: L1Result, known: _Stop) -> bool:

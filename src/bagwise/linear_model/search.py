@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bagwise.linear_model.design import Design
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.solvers.prox_newton import L1Result, minimize_l1
 from bagwise.solvers.result import Status
@@ -21,9 +22,15 @@ _IDLE = 2
 
 def solve_null(problem: LinearBagProblem, *, tol: float, max_iter: int) -> L1Result:
     """Fit the intercept alone; the gradient there says from which alpha on features come in."""
-    # The intercept alone needs no look at features, and they have no say in whether it is optimal.
-    alone = minimize_l1(problem.narrowed([]), np.zeros(1), alpha=np.inf, tol=tol, max_iter=max_iter)
-    point = problem.widen(alone.point, np.array([problem.n_features]))
+    # All instances have the same log-odds: bags of one size and label are alike, and one stands for all.
+    design = problem.design
+    kinds, kind = np.unique(3 * np.diff(design.offsets) + problem.y + 1, return_inverse=True)
+    offsets, y = np.append(0, np.cumsum(kinds // 3)), (kinds % 3 - 1).astype(problem.y.dtype)
+    alike = Design(np.empty((offsets[-1], 0)), offsets, fit_intercept=design.fit_intercept)
+    small = LinearBagProblem(alike, y, np.bincount(kind, problem.weight), problem.rule)
+    alone = minimize_l1(small, np.zeros(1), alpha=np.inf, tol=tol, max_iter=max_iter)
+    point = problem.narrowed([]).point(alone.x)
+    point = problem.widen(point, np.array([problem.n_features]))
     return replace(alone, x=point.theta, point=point, lens=None, model=None)
 
 

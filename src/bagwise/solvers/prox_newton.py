@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,6 +140,15 @@ def minimize_l1(
     return L1Result(
         point.theta, history[-1], status, len(history) - 1, tuple(history), point, lens, model, float(worst)
     )
+
+
+def sharpened(problem, result: L1Result, alpha: float) -> L1Result:
+    """Give the end of a run with its value to all digits, where it was off by a part of the tolerance."""
+    if not result.point.drift:
+        return result
+    point = problem.sharpened(result.point)
+    value = point.value + _penalty(point.theta, alpha)
+    return replace(result, point=point, value=value, history=(*result.history[:-1], value))
 
 
 class _Lens:
