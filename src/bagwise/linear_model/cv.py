@@ -212,6 +212,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
             both_ways=False,
             tol=max(self.tol, _FOLD_TOL),
             guides=guides,
+            is_sharp=False,
         )
         held, labels, weights = bags[test], y[test], weight[test]
         deviances = []

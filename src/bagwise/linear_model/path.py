@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ _MOST_STEPS_BEYOND = 100
 # On the way up optimality within this part of alpha is enough to see where it leads, and parameters that
 # agree to this part of the largest lead to the same place.
 _ROUGHLY, _NEAR = 1e-3, 1e-2
+# So many alphas of another path, from the present one on, guide it.
+_GUIDES = 3
 # What beats the model without features does so by more than rounding.
 _CLEARLY = 1e-8
 
@@ -147,11 +150,12 @@ def fit_path(
     both_ways: bool = True,
     tol: float | None = None,
     guides: dict[float, Guide] | None = None,
+    is_sharp: bool = True,
 ) -> tuple[MILRPath, dict[float, Guide]]:
     """Compute the path for a model's parameters (but `tol`, if given) on data that has been read.
 
     Gives also what the way down has learned of the curvature at each alpha, which may be the `guides` of a
-    path on like data.
+    path on like data. If it need not be sharp, objectives may be off by a part of the tolerance.
     """
     bags, y, weight = training
     if not model.l1_ratio > 0:
@@ -172,8 +176,9 @@ def fit_path(
     from_below = [True] * len(better) + [r is not d for r, d in zip(results, down, strict=True)]
     results = [result for _, result in better[::-1]] + results
     originals = [design.to_original(r.x) for r in results]
-    # Steps may have left values a part of the tolerance off; all digits at once cost one read of the data.
-    log_likelihoods = problem.log_likelihoods(np.array([r.x for r in results]))
+    log_likelihoods = np.array([r.log_likelihood for r in results])
+    if is_sharp:  # all at once: one read of the data
+        log_likelihoods = problem.log_likelihoods(np.array([r.x for r in results]))
     path = MILRPath(
         alphas=alphas_out,
         coefs=np.array([coef for coef, _ in originals]),
@@ -195,6 +200,7 @@ class _Stop(NamedTuple):
 
     x: np.ndarray
     value: float
+    log_likelihood: float
     kkt: float
     n_iter: int
 
@@ -218,7 +224,7 @@ class _Walk:
         return float(self.l1_ratio * np.abs(coef).sum() + 0.5 * (1 - self.l1_ratio) * (coef @ coef))
 
     def solve(
-        self, alpha: float, last: L1Result, *, roughly: bool = False, guide: Guide | None = None
+        self, alpha: float, last: L1Result, *, roughly: bool = False, guides: Sequence[Guide] = ()
     ) -> L1Result:
         alpha = alpha / self.problem.total
         ridge = alpha * (1 - self.l1_ratio)
@@ -232,13 +238,15 @@ class _Walk:
             alpha=alpha * self.l1_ratio,
             tol=tol,
             max_iter=self.max_iter,
-            guide=guide,
+            guides=guides,
         )
 
     def down(self, alphas, guides: dict[float, Guide]) -> tuple[list[_Stop], L1Result]:
         stops, last = [], self.null
-        for alpha in alphas:
-            last = self.solve(alpha, last, guide=guides.get(alpha))
+        for number, alpha in enumerate(alphas):
+            # A guide for a smaller alpha knows more columns.
+            near = [guides[other] for other in alphas[number : number + _GUIDES] if other in guides]
+            last = self.solve(alpha, last, guides=near)
             stops.append(_stop(last))
             if last.guide is not None:
                 self.guides[alpha] = last.guide
@@ -278,7 +286,7 @@ class _Walk:
 
 
 def _stop(result: L1Result) -> _Stop:
-    return _Stop(result.x, result.value, result.kkt, result.n_iter)
+    return _Stop(result.x, result.value, result.point.log_likelihood, result.kkt, result.n_iter)
 
 
 def _is_near(result: L1Result, known: _Stop) -> bool:

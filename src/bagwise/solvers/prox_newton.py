@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -61,7 +61,7 @@ def minimize_l1(
     alpha: float,
     tol: float,
     max_iter: int,
-    guide: Guide | None = None,
+    guides: Sequence[Guide] = (),
     on_iteration: Callable[[int, float], None] | None = None,
 ) -> L1Result:
     """Minimise ``f(x) + alpha * sum_k |x_k|`` over all entries of x but the last, which is free.
@@ -94,9 +94,9 @@ def minimize_l1(
         The largest violation of the optimality conditions at the end.
     max_iter : int
         The most Newton steps.
-    guide : Guide, optional
-        The end of a run on a like problem, with the same penalty: its curvature saves looking. What is found
-        does not depend on it, only how soon.
+    guides : sequence of Guide, optional
+        Ends of runs on a like problem, with about the same penalty: their curvature saves looking. What is
+        found does not depend on it, only how soon.
     on_iteration : callable, optional
         Called with the number of the step and the objective.
 
@@ -122,11 +122,10 @@ def minimize_l1(
             else:
                 wanted = _working_set(point.theta, violation, tol)
                 if lens is None or not lens.inside[wanted].all():
-                    columns = _with_likely(point, wanted, _IN_SIGHT * alpha)
-                    if guide is not None and np.isin(wanted, guide.columns).all():
-                        columns = guide.columns
+                    known = [guide.columns for guide in guides if np.isin(wanted, guide.columns).all()]
+                    columns = known[0] if known else _with_likely(point, wanted, _IN_SIGHT * alpha)
                     lens, model = _Lens(problem, columns, is_convex=lens is None or lens.is_convex), None
-                run = _Run(lens, point, model, guide, alpha, tol, history)
+                run = _Run(lens, point, model, guides, alpha, tol, history)
                 ended = run.go(max_iter, on_iteration, stop)
                 # Where all columns were looked at, or no step helps, there is nothing more to see.
                 is_final = lens.problem is problem or ended is not Status.CONVERGED or not run.n_iter
@@ -183,13 +182,13 @@ class _Run:
         lens: _Lens,
         point,
         model: QuadraticModel | None,
-        guide: Guide | None,
+        guides: Sequence[Guide],
         alpha: float,
         tol: float,
         history: list[float],
     ):
         self.lens = lens
-        self._guide = guide if guide is not None and np.array_equal(guide.columns, lens.columns) else None
+        self._known = [guide.model for guide in guides if np.array_equal(guide.columns, lens.columns)]
         self.problem = lens.problem
         self.point = lens.narrow(point)
         self.model = model
@@ -257,9 +256,9 @@ class _Run:
         Once a good model has lacked a column, a `generous` one has them all, if these are not many more.
         Where the function is not convex in so many columns, they are of no use. A guide saves the look.
         """
-        if self._guide is not None and self._guide.model.inside[wanted].all():
-            model, self._guide = self._guide.model, None
-            return model
+        for number, model in enumerate(self._known):
+            if model.inside[wanted].all():
+                return self._known.pop(number)
         columns = wanted
         if self.lens.is_convex:
             columns = _with_likely(self.point, wanted, _LIKELY * self.alpha)
