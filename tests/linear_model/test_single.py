@@ -100,8 +100,8 @@ def test_a_narrowed_problem_takes_steps_like_the_whole(double_bytes, monkeypatch
     end = narrow.point(theta[entries], near=narrow_start)
     sharp = problem.point(theta)
     assert end.drift > 0
-    for tol, is_rough in ((1.0, True), (1e-12, False)):
-        wide = problem.widen(end, entries, start, tol)
+    for alpha, is_rough in ((1.0, True), (1e-12, False)):
+        wide = problem.widen(end, entries, start, alpha)
         assert (wide.drift > end.drift) == is_rough
         np.testing.assert_allclose(wide.gradient, sharp.gradient, atol=max(wide.drift, end.drift))
         np.testing.assert_array_equal(wide.theta, theta)

@@ -116,23 +116,29 @@ def gather_weighted(X, columns, rows, weight, out):
     """Fill out[a, i] with weight[i] * X[rows[i], columns[a]], and the last row of `out` with the weights.
 
     `X` is (n_instances, n_features) in either order; `columns` (k,), `rows` (m,) int64; `out` (k + 1, m),
-    whose precision may be less than that of `X`.
+    whose precision may be less than that of `X`, and is that of `weight`.
     """
     for a in range(len(columns)):
+        column, filled = X[:, columns[a]], out[a]
         for i in range(len(rows)):
-            out[a, i] = weight[i] * X[rows[i], columns[a]]
+            filled[i] = weight[i] * column[rows[i]]
     out[-1] = weight
 
 
-@kernel
+@kernel(reorder=True)
 def sum_over_bags(X, columns, weight, offsets, bags, out):
     """Fill out[a, i] with sum_j weight_j X[j, columns[a]] over the instances j of bag bags[i].
 
     The last row of `out` (k + 1, m) gets the sums of the weights. One read of these columns and bags.
     """
-    for a in range(len(columns) + 1):
+    for i in range(len(bags)):
+        out[-1, i] = weight[offsets[bags[i]] : offsets[bags[i] + 1]].sum()
+    for a in range(len(columns)):
+        column, filled = X[:, columns[a]], out[a]
         for i in range(len(bags)):
-            total = 0.0
-            for j in range(offsets[bags[i]], offsets[bags[i] + 1]):
-                total += weight[j] * (X[j, columns[a]] if a < len(columns) else 1.0)
-            out[a, i] = total
+            # Unsigned, so that nothing is looked up from the end: a third of the time otherwise.
+            total, j, end = 0.0, np.uint64(offsets[bags[i]]), np.uint64(offsets[bags[i] + 1])
+            while j < end:
+                total += weight[j] * column[j]
+                j += np.uint64(1)
+            filled[i] = total

@@ -245,7 +245,7 @@ def _add_diagonal(moments, X, columns, weight, cut: float, space) -> None:
         rows = np.flatnonzero(sign * weight > cut)
         if len(rows):
             roots = space(len(columns) + 1, len(rows))
-            gather_weighted(X, columns, rows, np.sqrt(np.abs(weight[rows])), roots)
+            gather_weighted(X, columns, rows, np.sqrt(np.abs(weight[rows])).astype(roots.dtype), roots)
             moments += sign * (roots @ roots.T)
 
 
@@ -256,5 +256,5 @@ def _add_outer(moments, X, columns, weight, offsets, space) -> None:
     bags = np.flatnonzero(np.logical_or.reduceat(weight != 0, offsets[:-1]))
     if len(bags):
         sums = space(len(columns) + 1, len(bags))
-        sum_over_bags(X, columns, weight, offsets, bags, sums)
+        sum_over_bags(X, columns, weight.astype(sums.dtype), offsets, bags, sums)
         moments += sums @ sums.T

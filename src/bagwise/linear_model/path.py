@@ -177,8 +177,9 @@ def fit_path(
     results = [result for _, result in better[::-1]] + results
     originals = [design.to_original(r.x) for r in results]
     log_likelihoods = np.array([r.log_likelihood for r in results])
-    if is_sharp:  # all at once: one read of the data
-        log_likelihoods = problem.log_likelihoods(np.array([r.x for r in results]))
+    rough = [number for number, r in enumerate(results) if r.drift]
+    if is_sharp and rough:
+        log_likelihoods[rough] = problem.log_likelihoods(np.array([results[number].x for number in rough]))
     path = MILRPath(
         alphas=alphas_out,
         coefs=np.array([coef for coef, _ in originals]),
@@ -201,6 +202,7 @@ class _Stop(NamedTuple):
     x: np.ndarray
     value: float
     log_likelihood: float
+    drift: float
     kkt: float
     n_iter: int
 
@@ -286,7 +288,8 @@ class _Walk:
 
 
 def _stop(result: L1Result) -> _Stop:
-    return _Stop(result.x, result.value, result.point.log_likelihood, result.kkt, result.n_iter)
+    point = result.point
+    return _Stop(result.x, result.value, point.log_likelihood, point.drift, result.kkt, result.n_iter)
 
 
 def _is_near(result: L1Result, known: _Stop) -> bool:

@@ -11,9 +11,6 @@ from numpy.linalg import norm
 from bagwise.linear_model.design import Design
 from bagwise.linear_model.single import Rounding, SingleCopy
 
-# A gradient that is off by this part of the tolerance at most is good enough to say what matters.
-_SMALL_PART = 0.25
-
 
 @dataclass(frozen=True)
 class Point:
@@ -148,20 +145,23 @@ class LinearBagProblem:
         """What a problem narrowed to these entries knows at a point whose other coefficients are zero."""
         return replace(point, theta=point.theta[entries], gradient=point.gradient[entries])
 
-    def widen(self, point: Point, entries: np.ndarray, near: Point | None = None, tol: float = 0.0) -> Point:
+    def widen(
+        self, point: Point, entries: np.ndarray, near: Point | None = None, alpha: float = 0.0
+    ) -> Point:
         """What this problem knows at a point of a narrowed one: one product with the instances.
 
         From a point of this problem that is `near` the product is that of the difference, in single
-        precision, if the gradient then is off by a small part of `tol` at most.
+        precision, if then all derivatives but those of the `entries` surely are within +-`alpha`.
         """
         theta = np.zeros(self.n_features + 1)
         theta[entries] = point.theta
         if near is not None and (single := self._single_for_steps()) is not None:
             change = self.instance_weight * (point.by_instance - near.by_instance)
             drift = point.drift + near.drift + self._rounding.of(single.reach * norm(change))
-            if drift <= _SMALL_PART * tol:
-                gradient = near.gradient - self._pull_back_change(change, single)
-                gradient += self._ridge_gradient(theta - near.theta)
+            gradient = near.gradient - self._pull_back_change(change, single)
+            gradient += self._ridge_gradient(theta - near.theta)
+            gradient[entries] = 0.0
+            if np.abs(gradient).max() + drift <= alpha:
                 gradient[entries] = point.gradient
                 return replace(point, theta=theta, gradient=gradient, drift=drift)
         gradient = self._ridge_gradient(theta)
@@ -203,13 +203,12 @@ class LinearBagProblem:
 
     def log_likelihood(self, theta: np.ndarray) -> float:
         """Weighted log-likelihood of all bags, without a penalty."""
-        return float(self.log_likelihoods(theta[None])[0])
+        return self.point(theta).log_likelihood
 
     def log_likelihoods(self, thetas: np.ndarray) -> np.ndarray:
-        """`log_likelihood` of several parameters, (n, n_features + 1), in one read of the instances."""
-        total = np.zeros(len(thetas))
-        for bags, _, X, offsets in self.design.blocks:
-            for number, log_odds in enumerate(self.design.dot(thetas.T, X).T):
-                by_bag, _ = self.rule.gradient(log_odds, offsets, self.y[bags])
-                total[number] += self.weight[bags] @ by_bag
-        return self.total * total
+        """`log_likelihood` of several parameters, (n, n_features + 1); no more at a time than features."""
+        found = []
+        for some in np.array_split(thetas, -(-len(thetas) // max(1, self.n_features))):
+            log_odds = np.concatenate([self.design.dot(some.T, block.X) for block in self.design.blocks])
+            found += [self.rule.gradient(column, self.design.offsets, self.y)[0] for column in log_odds.T]
+        return self.total * (np.array(found) @ self.weight)

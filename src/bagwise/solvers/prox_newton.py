@@ -85,7 +85,7 @@ def minimize_l1(
         latter may be off when it was computed from a point that is near), ``sharpened(point)``,
         ``curvature_at(point, columns, rough=True)``, ``has_kinks``; ``narrowed(columns)``, the same
         function of some columns alone (or itself, where that is not worth while), ``narrow(point, entries)``
-        and ``widen(point, entries, near, tol)`` from one to the other.
+        and ``widen(point, entries, near, alpha)`` from one to the other.
     x0 : array of shape (p + 1,), or L1Result
         The start, or the end of a run on the same smooth part.
     alpha : float
@@ -130,11 +130,11 @@ def minimize_l1(
                 # Where all columns were looked at, or no step helps, there is nothing more to see.
                 is_final = lens.problem is problem or ended is not Status.CONVERGED or not run.n_iter
                 status = ended if is_final else None
-                model, point = run.model, lens.widen(run.point, point, tol)
+                model, point = run.model, lens.widen(run.point, point, alpha)
     if status is None:
         status = Status.INTERRUPTED
         if run is not None:
-            model, point = run.model, lens.widen(run.point, point, tol)
+            model, point = run.model, lens.widen(run.point, point, alpha)
     worst = kkt_violation(point.gradient, point.theta, alpha).max()
     return L1Result(
         point.theta, history[-1], status, len(history) - 1, tuple(history), point, lens, model, float(worst)
@@ -164,14 +164,20 @@ class _Lens:
             self.inside[columns] = True
         self.columns = np.flatnonzero(self.inside)
         self._entries = np.append(self.columns, n_columns)
+        self._last = None, None
 
     def narrow(self, point):
-        return point if self.problem is self._whole else self._whole.narrow(point, self._entries)
-
-    def widen(self, point, near, tol: float):
         if self.problem is self._whole:
             return point
-        return self._whole.widen(point, self._entries, near, tol)
+        wide, narrow = self._last  # which may be sharper
+        return narrow if wide is point else self._whole.narrow(point, self._entries)
+
+    def widen(self, point, near, alpha: float):
+        if self.problem is self._whole:
+            return point
+        wide = self._whole.widen(point, self._entries, near, alpha)
+        self._last = wide, point
+        return wide
 
 
 class _Run:
