@@ -25,7 +25,7 @@ NOTE = (
     "of 1e-5, and ours to the same: of the objective, which is a sum over bags, or *per bag*, which is far "
     "less. Independent features are the best case of a first-order method; a correlation is that of "
     "neighbouring features. Noisy-or bags are drawn so that about half are positive. *Cross-validation*: "
-    "ten folds in two threads and the final search, against one path. Rows by number of instances: bags of "
+    "ten folds, `n_jobs=2`, and the final search, against one path. Rows by number of instances: bags of "
     "5 with 50 features, 10 alphas down, each in a process of its own; "
     "memory is what the path adds to the data. Goals: 5x faster than skglm; 5x (down) and 2.5x (both ways) "
     "faster than L-BFGS-B and never a worse objective; cross-validation within 6 paths; linear in "

@@ -18,6 +18,7 @@ from bagwise import (
     milr_path,
 )
 from bagwise.exceptions import ConvergenceWarning
+from bagwise.linear_model import cv
 from bagwise.linear_model.design import Design
 from bagwise.linear_model.logistic import make_design
 from bagwise.linear_model.problem import LinearBagProblem
@@ -265,10 +266,11 @@ def test_awkward_data_gives_finite_answers(name, data, recwarn):
         assert model.coef_[0, 1] == 0
 
 
-def test_cross_validation_chooses_the_least_deviance_on_folds_drawn_once(data):
+def test_cross_validation_chooses_the_least_deviance_on_folds_drawn_once(data, monkeypatch):
     model = MILogisticRegressionCV(alphas=8, cv=4, n_init=1, random_state=0).fit(data.bags, data.y)
     assert model.deviances_.shape == (8, 4)
     assert model.alpha_ == model.alphas_[model.deviances_.mean(axis=1).argmin()]
+    monkeypatch.setattr(cv, "_WORTH_THREADS", 0)
     again = MILogisticRegressionCV(alphas=8, cv=4, n_init=1, random_state=0, n_jobs=2).fit(data.bags, data.y)
     np.testing.assert_allclose(again.deviances_, model.deviances_, rtol=1e-8)
     np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-6, atol=1e-8)

@@ -18,6 +18,8 @@ from bagwise.threads import blas_threads_for
 
 # Paths of folds only compare penalties: this tolerance moves a held-out deviance by far less than its error.
 _FOLD_TOL = 1e-4
+# Folds with fewer numbers than this are so short that threads would mostly wait for the interpreter's lock.
+_WORTH_THREADS = 3_000_000
 
 
 class MILogisticRegressionCV(LinearBagClassifier):
@@ -46,7 +48,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
     one_se : bool, default=False
         With "deviance": take the strongest penalty within one standard error of the least.
     n_jobs : int or None, default=None
-        Folds computed at the same time, by threads.
+        Folds computed at the same time, by threads, where these are not faster one after the other.
 
     Attributes
     ----------
@@ -191,9 +193,10 @@ class MILogisticRegressionCV(LinearBagClassifier):
             cv = StratifiedKFold(min(int(cv), rarest), shuffle=True, random_state=seed)
         splits = check_cv(cv, y, classifier=True).split(bags, y)
         # Folds at the same time share the cores between them; products inside each do not.
-        size = bags.n_instances * bags.n_features if self.n_jobs in (None, 1) else 0
-        with blas_threads_for(size):
-            columns = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        size = bags.n_instances * bags.n_features
+        n_jobs = self.n_jobs if size >= _WORTH_THREADS else None
+        with blas_threads_for(size if n_jobs in (None, 1) else 0):
+            columns = Parallel(n_jobs=n_jobs, prefer="threads")(
                 delayed(self._fold)(training, train, test, guides) for train, test in splits
             )
         return np.column_stack(columns)
