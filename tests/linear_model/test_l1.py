@@ -23,7 +23,8 @@ from bagwise.linear_model.design import Design
 from bagwise.linear_model.logistic import make_design
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.search import search_l1
-from bagwise.solvers.prox_newton import kkt_violation, minimize_l1
+from bagwise.solvers.prox_newton import minimize_l1
+from bagwise.solvers.working_set import kkt_violation
 
 
 @pytest.fixture(scope="module")

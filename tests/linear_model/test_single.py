@@ -8,8 +8,8 @@ from bagwise.linear_model import cv, single
 from bagwise.linear_model.design import Design
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.single import Rounding, SingleCopy
-from bagwise.solvers.prox_newton import kkt_violation
 from bagwise.solvers.quadratic import QuadraticModel
+from bagwise.solvers.working_set import kkt_violation
 
 
 @pytest.fixture(scope="module")

@@ -11,17 +11,16 @@ import numpy as np
 from bagwise.solvers.interrupt import stopping
 from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult, Status, rounding_tol
+from bagwise.solvers.working_set import kkt_violation, with_likely, working_set
 
 # Sufficient decrease of the line search, and how often a step may be halved.
 _ARMIJO, _MAX_HALVINGS = 1e-4, 40
 # What the objective may rise by rounding, relative to itself.
 _ROUNDING = 4 * float(np.finfo(float).eps)
-# So many violators may always enter at a time.
-_FEWEST_NEW = 20
 # Columns whose gradient is above these parts of alpha are likely to enter soon: they are looked at, and their
 # curvature is.
 _IN_SIGHT, _LIKELY = 0.4, 0.5
-# Looking at the curvature in k of p columns costs as much as 1 + k^2 / (p _PER_LOOK) new points.
+# Looking at the curvature in k of p columns costs as much as _LEAST + k^2 / (p _PER_LOOK) new points.
 _LEAST, _PER_LOOK = 3, 8
 # The minimum of a model is found to this part of the present violation.
 _MODEL_TOL = 1e-2
@@ -120,10 +119,10 @@ def minimize_l1(
             elif len(history) > max_iter:
                 status = Status.MAX_ITER
             else:
-                wanted = _working_set(point.theta, violation, tol)
+                wanted = working_set(point.theta, violation, tol)
                 if lens is None or not lens.inside[wanted].all():
                     known = [guide.columns for guide in guides if np.isin(wanted, guide.columns).all()]
-                    columns = known[0] if known else _with_likely(point, wanted, _IN_SIGHT * alpha)
+                    columns = known[0] if known else with_likely(point, wanted, _IN_SIGHT * alpha)
                     lens, model = _Lens(problem, columns, is_convex=lens is None or lens.is_convex), None
                 run = _Run(lens, point, model, guides, alpha, tol, history)
                 ended = run.go(max_iter, on_iteration, stop)
@@ -242,7 +241,7 @@ class _Run:
 
     def _step(self, violation: np.ndarray) -> float | None:
         """Do one step and give its size; None if none lowers the objective."""
-        wanted = _working_set(self.point.theta, violation, self.tol)
+        wanted = working_set(self.point.theta, violation, self.tol)
         if self.model is None or not self.model.inside[wanted].all():
             self.model = self._look(wanted, generous=self.model is not None)
         model_tol = max(0.1 * self.tol, _MODEL_TOL * violation.max())
@@ -267,7 +266,7 @@ class _Run:
                 return self._known.pop(number)
         columns = wanted
         if self.lens.is_convex:
-            columns = _with_likely(self.point, wanted, _LIKELY * self.alpha)
+            columns = with_likely(self.point, wanted, _LIKELY * self.alpha)
             n_columns = len(self.point.theta) - 1
             if generous and 2 * len(columns) > n_columns:
                 columns = np.arange(n_columns)
@@ -306,37 +305,6 @@ class _Run:
         return None
 
 
-def kkt_violation(gradient: np.ndarray, x: np.ndarray, alpha: float) -> np.ndarray:
-    """How far each entry is from optimal: the distance of zero from the subdifferential."""
-    from bagwise._numba.coordinate import violations
-
-    return violations(gradient, x, alpha)
-
-
 def _penalty(x: np.ndarray, alpha: float) -> float:
     norm = np.abs(x[:-1]).sum()
     return float(alpha * norm) if norm else 0.0  # alpha may be infinite: the model without features
-
-
-def _working_set(x: np.ndarray, violation: np.ndarray, tol: float) -> np.ndarray:
-    """The non-zero entries and the worst violators, not many more of these than of the others."""
-    inside = x[:-1] != 0
-    outside = np.flatnonzero(~inside & (violation[:-1] > tol))
-    return _with_largest(inside, outside, violation)
-
-
-def _with_likely(point, wanted: np.ndarray, threshold: float) -> np.ndarray:
-    """The columns wanted, and those with a gradient above a threshold, no more than of the others."""
-    inside = np.zeros(len(point.theta) - 1, dtype=bool)
-    inside[wanted] = True
-    size = np.abs(point.gradient[:-1])
-    return _with_largest(inside, np.flatnonzero(~inside & (size > threshold)), size)
-
-
-def _with_largest(inside: np.ndarray, others: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Join to a set as many others as it has, or a few; the largest come first."""
-    most = max(_FEWEST_NEW, int(inside.sum()))
-    if len(others) > most:
-        others = others[np.argsort(-size[others], kind="stable")[:most]]
-    inside[others] = True
-    return np.flatnonzero(inside)
