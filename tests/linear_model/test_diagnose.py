@@ -44,6 +44,7 @@ def test_the_report_says_what_was_compared():
     assert found.sentence.startswith("The data ") and "from 3 positive instances on" in found.sentence
     assert "held-out bags agree" in found.sentence
     table = found.summary()
+    assert str(found) == table
     assert all(name in table for name in ("or", "threshold", "logistic", "table"))
     expected = -2 * found.log_likelihood + np.log(400) * (3 + found.n_parameters)
     np.testing.assert_allclose(found.bic, expected)

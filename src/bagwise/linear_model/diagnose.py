@@ -93,6 +93,9 @@ class RuleDiagnosis:
             lines.append(line)
         return "\n".join([*lines, "", self.sentence])
 
+    def __str__(self) -> str:
+        return self.summary()
+
     def plot(self):
         """Draw P(+ | n) under every rule, the best one strong, over the expected numbers of bags.
 
