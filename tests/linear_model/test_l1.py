@@ -34,8 +34,8 @@ def data():
 
 def scikit_learn_lasso(X, y, alpha):
     model = LogisticRegression(C=1 / alpha, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100_000)
-    if "penalty" in model.get_params() and model.get_params()["penalty"] == "l2":
-        model.set_params(penalty="l1")  # scikit-learn before 1.8
+    if model.get_params().get("penalty") == "l2":  # scikit-learn before 1.8
+        model.set_params(penalty="l1", l1_ratio=None)
     return model.fit(X, y)
 
 

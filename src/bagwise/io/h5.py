@@ -116,7 +116,8 @@ def _h5py() -> Any:
 def _storable(column: np.ndarray) -> np.ndarray:
     """HDF5 knows no Unicode arrays and no times: bytes of UTF-8, and whole numbers."""
     if column.dtype.kind == "U":
-        return np.char.encode(column, "utf-8")
+        # Of no strings numpy before 2 makes an array of numbers, without their shape.
+        return np.char.encode(column, "utf-8") if column.size else np.empty(column.shape, dtype="S1")
     return column.astype(np.int64) if column.dtype.kind in "Mm" else column
 
 
@@ -136,6 +137,7 @@ def _datasets(file: Any, key: str) -> dict[str, Any]:
         else:
             continue
         if values.dtype.kind in "SO":
-            values = np.char.decode(values.astype(np.bytes_), "utf-8")
+            text = values.astype(np.bytes_)
+            values = np.char.decode(text, "utf-8") if text.size else np.empty(text.shape, dtype="U1")
         arrays[name] = values
     return arrays
