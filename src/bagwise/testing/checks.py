@@ -304,7 +304,8 @@ def check_objective_never_rises(estimator, bags, y):
     estimator.fit(bags, y)
     history = np.asarray(estimator.objective_history_)
     slack = 1e-9 * np.maximum(1.0, np.abs(history[:-1]))
-    assert len(history) > 1, "objective_history_ has no steps"
+    # Where the start is optimal already, as the end of a path is, there are none (scikit-learn wants one).
+    assert len(history) > 1 or estimator.n_iter_ <= 1, "objective_history_ has no steps"
     assert (np.diff(history) <= slack).all(), f"the objective rises: {history}"
     np.testing.assert_allclose(history[-1], estimator.objective_, rtol=1e-9)
     np.testing.assert_allclose(min(estimator.objectives_), estimator.objective_, rtol=1e-12)
