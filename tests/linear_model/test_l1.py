@@ -189,7 +189,7 @@ def test_curvature_of_the_design_is_that_of_the_scaled_instances(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.6)
     offsets = np.array([0, 1, 4, 5, 12, 20, 30])
-    factor, shift = rng.uniform(0.5, 2.0, size=4), rng.normal(size=4)
+    factor, shift = rng.uniform(0.5, 2.0, size=4), 0.1 * rng.normal(size=4)
     diagonal, outer = rng.normal(size=(2, 30))
     columns = np.array([0, 2, 3])
     Z = np.column_stack([(X * factor + shift)[:, columns], np.ones(30)])

@@ -8,12 +8,14 @@ import numpy as np
 
 # Beyond this size in double precision products are what a step costs, and the copy saves half of it.
 _WORTH_BYTES = 2**20
-# Columns whose largest value is within these bounds have squares that single precision holds, and those where
-# it is not more standard deviations than this from zero lose few digits of it in sums.
-_SMALLEST, _LARGEST, _FARTHEST = 1e-12, 1e12, 100.0
+# Columns whose largest value is within these bounds have squares that single precision holds.
+_SMALLEST, _LARGEST = 1e-12, 1e12
+# Sums lose few digits of a column whose largest value and mean are not more standard deviations than these
+# from zero. Away from zero, rounding errors would not be of either sign.
+_FARTHEST, _CENTRE = 100.0, 0.5
 # The error of a sum of products is taken for so many units in the last place of the norm of its terms, until
-# it is seen, and then for so many times what was seen.
-_UNSEEN, _SEEN = 64.0, 4.0
+# it is seen, and then for so many times the largest that was seen, never less than a quarter of before.
+_UNSEEN, _SEEN, _LESS = 256.0, 2.5, 0.25
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class SingleCopy:
         largest, mean, mean_square = copy_scaled(X, np.array(factor), np.array(shift), scaled)
         with np.errstate(invalid="ignore", over="ignore"):
             deviation = np.sqrt(np.maximum(mean_square - np.square(mean), 0.0))
-            keeps_digits = are_moderate(largest) & (largest <= _FARTHEST * deviation)
+            is_centred = (largest <= _FARTHEST * deviation) & (np.abs(mean) <= _CENTRE * deviation)
+            keeps_digits = are_moderate(largest) & is_centred
         if not keeps_digits.all():
             return None
         return cls(scaled.T, float(np.sqrt(mean_square.max(initial=0.0))))
@@ -67,14 +70,16 @@ class Rounding:
 
     def __init__(self):
         self._units = _UNSEEN
+        self._largest = 0.0
 
     def of(self, terms) -> float:
         """The error of a sum whose terms have a norm."""
         return self._units * float(np.finfo(np.float32).eps * terms)
 
     def see(self, part: float) -> None:
-        """Learn that errors were this part of what they were taken for."""
-        self._units *= max(_SEEN * part, 1 / _SEEN)
+        """Learn that errors were this part of what they were taken for; little by little, if less."""
+        self._largest = max(self._largest, part * self._units)
+        self._units = max(_SEEN * self._largest, _LESS * self._units)
 
 
 def are_moderate(largest: np.ndarray) -> np.ndarray:
