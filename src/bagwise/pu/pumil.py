@@ -81,9 +81,11 @@ class PUMILClassifier(InstanceScoreClassifier):
     gamma_, scaler_, classes_, n_features_in_
         The width, and as in `PUSetKernelClassifier`.
 
-    Notes ----- A candidate costs O(n_instances * min(max_negatives, instances of the negative bags)) and a
-    machine of 2 n_positive points. What the method leaves open is settled as the paper's footnotes do: the F
-    measure above, and confidence 1 for new bags. A change (B.3) that leaves [0, 1] is cut off.
+    Notes
+    -----
+    A candidate costs O(n_instances * min(max_negatives, instances of the negative bags)) and a machine of 2
+    n_positive points. What the method leaves open is settled as the paper's footnotes do: the F measure
+    above, and confidence 1 for new bags. A change (B.3) that leaves [0, 1] is cut off.
 
     References
     ----------
