@@ -13,7 +13,7 @@ import numpy as np
 
 from bagwise._numba.bag import BLOCK, fill_bag, largest_size, sum_except
 from bagwise._numba.compiling import kernel
-from bagwise._numba.scalar import FAINT, add_compensated, log1mexp, softplus
+from bagwise._numba.scalar import FAINT, FAINTEST, add_compensated, log1mexp, softplus
 
 
 @kernel
@@ -71,65 +71,71 @@ def scaled_any(total, shift):
 
 @kernel
 def softplus_parts(log_odds, odds, offsets, sign):
-    """Largest eta_j of every bag, and the parts of its sum of softplus(eta_j): linear + log(1 + product).
+    """The parts of every bag's sum of softplus(eta_j): linear + log(1 + product).
 
-    `odds` is exp(-|log_odds|). Gives three arrays (n_bags,); `softplus_except` explains the product. Of a
+    `odds` is exp(-|log_odds|). Gives two arrays (n_bags,); `softplus_except` explains the product. Of a
     large bag the product is that of its last block.
     """
     n_bags = offsets.shape[0] - 1
-    top, linear, product = np.full(n_bags, -math.inf), np.zeros(n_bags), np.zeros(n_bags)
+    linear, product = np.empty(n_bags), np.empty(n_bags)
     for i in range(n_bags):
-        high, low = 0.0, 0.0
-        for begin in range(offsets[i], offsets[i + 1], BLOCK):
-            if begin > offsets[i]:
-                high, low = add_compensated(high, low, linear[i] + math.log1p(product[i]))
-            straight, curved, highest = 0.0, 0.0, top[i]
-            for j in range(begin, min(begin + BLOCK, offsets[i + 1])):
-                eta = sign * log_odds[j]
-                if not eta <= highest:  # also true of a NaN
-                    highest = eta
-                straight += max(eta, 0.0)
-                curved += odds[j] + odds[j] * curved
-            top[i], linear[i], product[i] = highest, straight, curved
-        linear[i] += high + low
-    return top, linear, product
+        high, low, straight, curved = 0.0, 0.0, 0.0, 0.0
+        full = offsets[i] + BLOCK
+        for j in range(offsets[i], offsets[i + 1]):
+            if j == full:
+                high, low = add_compensated(high, low, straight + math.log1p(curved))
+                straight, curved = 0.0, 0.0
+                full += BLOCK
+            eta = sign * log_odds[j]
+            straight += eta if eta > 0.0 else 0.0
+            curved += odds[j] + odds[j] * curved
+        linear[i], product[i] = straight + (high + low), curved
+    return linear, product
 
 
 @kernel
-def or_slopes(log_odds, odds, offsets, y, sign, average, top, log_rest, log_likelihood, factor):
-    """Gradient (n_instances,) of the log-likelihood: in bag i factor[i] * sigma_j.
+def or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio, log_likelihood):
+    """Gradient (n_instances,) of the log-likelihood: in bag i `ratio` or -1 times sigma_j.
 
-    `top` is from `softplus_parts`, `log_rest` the logarithm of 1 + product. Corrects the log-likelihood
-    (n_bags,) of bags that are unknown, empty, faint, or of one instance, in place.
+    `log_rest` is the logarithm of 1 + product from `softplus_parts`, `total` the sum of softplus(eta_j),
+    `ratio` the odds of none against any, and `log_likelihood` that of any, all (n_bags,). The last becomes
+    that of the labels in place; bags that are faint or of one instance need formulas of their own.
     """
-    gradient = np.zeros(log_odds.shape[0])
+    gradient = np.empty(log_odds.shape[0])
+    for j in range(log_odds.shape[0]):  # of all bags in a row, as the processor's vector units like it
+        gradient[j] = (1.0 if sign * log_odds[j] > 0.0 else odds[j]) / (1.0 + odds[j])
     size = largest_size(offsets)
     p, q = np.empty(size), np.empty(size)
     for i in range(y.shape[0]):
         start, stop = offsets[i], offsets[i + 1]
+        is_any = (y[i] == 1) == (sign > 0.0)
+        count = float(stop - start) if average else 1.0
         if y[i] < 0 or start == stop:
             log_likelihood[i] = 0.0
+            gradient[start:stop] = 0.0
         elif stop - start == 1:  # whatever the rule, a logistic regression
             side = 1.0 if y[i] == 1 else -1.0
             eta, o = side * log_odds[start], odds[start]
             log_likelihood[i] = min(eta, 0.0) - log_rest[i]
             gradient[start] = side * (o if eta > 0.0 else 1.0) / (1.0 + o)
-        elif top[i] < FAINT:
+        elif total[i] < FAINTEST:
             _, shift, largest, others = fill_or_bag(log_odds, start, stop, sign, p, q)
-            count = float(stop - start) if average else 1.0
-            total = (largest + others) / count
-            if (y[i] == 1) != (sign > 0.0):
-                slope = -math.exp(shift)
-                log_likelihood[i] = slope * total
+            mean = (largest + others) / count
+            if is_any:
+                slope = math.exp(-mean * math.exp(shift)) / scaled_any(mean, shift)
+                log_likelihood[i] = log_any(mean, shift)
             else:
-                slope = math.exp(-total * math.exp(shift)) / scaled_any(total, shift)
-                log_likelihood[i] = log_any(total, shift)
+                slope = -math.exp(shift)
+                log_likelihood[i] = slope * mean
             for j in range(start, stop):
                 gradient[j] = slope * sign / count * p[j - start]
         else:
-            for j in range(start, stop):
-                likely = factor[i] / (1.0 + odds[j])
-                gradient[j] = likely if sign * log_odds[j] > 0.0 else likely * odds[j]
+            # Both are computed, as labels are hard to foresee for a processor that goes ahead.
+            of_any, of_none = ratio[i], -total[i] / count
+            slope = (of_any if is_any else -1.0) * (sign / count)
+            log_likelihood[i] = log_likelihood[i] if is_any else of_none
+            for j in range(np.uint64(start), np.uint64(stop)):
+                gradient[j] *= slope
     return gradient
 
 

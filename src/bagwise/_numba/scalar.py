@@ -9,6 +9,7 @@ from bagwise._numba.compiling import kernel
 # Below this log-odds sigma(eta) = softplus(eta) = exp(eta): the next term of either series is
 # smaller by the factor exp(-37) = 8.5e-17, less than half a unit in the last place.
 FAINT = -37.0
+FAINTEST = math.exp(FAINT)
 LOG_2 = math.log(2.0)
 
 

@@ -17,11 +17,8 @@ from bagwise.linear_model.single import SingleCopy, are_moderate
 # matrices up to a size, once, in single precision, scaled and by columns: for steps and curvature.
 _BLOCK_BYTES = 8 * 2**20
 _COPY_BYTES = 64 * 2**20
-# Where there is such a copy, products in double precision are rare: some columns are copied in that only if
-# they stay in the cache.
-_DOUBLE_BYTES = 4 * 2**20
 # Instances with less than this part of the mean weight do not count in a rough curvature.
-_NEGLIGIBLE = 0.05
+_NEGLIGIBLE = 0.1
 
 
 class Block(NamedTuple):
@@ -97,21 +94,28 @@ class Design:
         size = 8 * len(columns) * self.X.shape[0]
         if (not self.is_sparse and size > _COPY_BYTES) or 2 * len(columns) > self.n_features:
             return self
-        if self.single is not None and size >= _DOUBLE_BYTES:
+        single = None if self.single is None else self.single.narrowed(columns)
+        chosen = self._among_stored(columns)
+        if single is not None and single.is_worth_steps:
+            # Products in double precision are rare then, and not worth a copy in that.
             narrow = copy(self)
-            narrow._stored = self._among_stored(columns)
+            narrow._stored = chosen
             narrow.factor, narrow.shift = self.factor[columns], self.shift[columns]
             narrow._kept_space = np.empty(0)
         else:
-            chosen = self._among_stored(columns)
             X = self._by_column[:, chosen].tocsr() if self.is_sparse else np.asfortranarray(self.X[:, chosen])
             scaling = {"factor": self.factor[columns], "shift": self.shift[columns]}
             narrow = Design(X, self.offsets, **scaling, fit_intercept=self.fit_intercept)
-        if self.single is not None:
-            narrow.single = self.single.narrowed(columns)
-        elif not self.is_sparse:
-            narrow.single, narrow.fits_single = None, self.fits_single
+            if single is None and not self.is_sparse:
+                narrow.fits_single = self.fits_single
+        narrow.single = single
         return narrow
+
+    def in_double(self) -> Design:
+        """The same without a copy in single precision."""
+        double = copy(self)
+        double.single = None
+        return double
 
     def _among_stored(self, columns) -> np.ndarray:
         return np.asarray(columns, dtype=np.int64) if self._stored is None else self._stored[columns]
@@ -130,23 +134,26 @@ class Design:
     def dot(self, theta: np.ndarray, X=None) -> np.ndarray:
         """Log-odds of every instance, or of those in a block's `X`: one product with the matrix.
 
-        `theta` may have a second axis, for several parameters at a time.
+        `theta` may have one axis more, for several parameters at a time; so has the answer.
         """
-        coef, X = theta[:-1], self.X if X is None else X
-        weight = (coef.T * self.factor).T
+        coef, X = theta[..., :-1], self.X if X is None else X
+        weight = coef * self.factor
+        constant = (theta[..., -1] + coef @ self.shift)[..., None]
+        if not weight.any():  # as in the model without features
+            return np.repeat(constant, X.shape[0], axis=-1)
         if self._stored is not None:
-            weight, scaled = np.zeros((X.shape[1], *theta.shape[1:])), weight
-            weight[self._stored] = scaled
-        return X @ weight + (theta[-1] + self.shift @ coef)
+            weight, scaled = np.zeros((*theta.shape[:-1], X.shape[1])), weight
+            weight[..., self._stored] = scaled
+        return weight @ X.T + constant
 
     def pull_back(self, by_instance: np.ndarray, X=None) -> np.ndarray:
-        """Turn a derivative in those log-odds into one in the parameters: one product."""
-        total = by_instance.sum()
-        by_column = (self.X if X is None else X).T @ by_instance
+        """Turn a derivative in those log-odds, or several, into one in the parameters: one product."""
+        total = by_instance.sum(axis=-1, keepdims=True)
+        by_column = by_instance @ (self.X if X is None else X)
         if self._stored is not None:
-            by_column = by_column[self._stored]
+            by_column = by_column[..., self._stored]
         by_coef = self.factor * by_column + self.shift * total
-        return np.append(by_coef, total if self.fit_intercept else 0.0)
+        return np.concatenate([by_coef, total if self.fit_intercept else 0.0 * total], axis=-1)
 
     def curvature(self, diagonal, factor, columns: np.ndarray, *, rough: bool = False) -> np.ndarray:
         """Carry curvature in the log-odds over to some of the parameters.

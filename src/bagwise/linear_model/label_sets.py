@@ -47,7 +47,7 @@ class LabelSetProblem:
         log_p = self._log_classes(theta)
         log_likelihood, posterior = label_estep(log_p, self.design.offsets, *self.lists)
         by_instance = self.instance_weight * (np.exp(log_p) - posterior)[:, 1:]
-        gradient = np.array([self.design.pull_back(column) for column in by_instance.T])
+        gradient = self.design.pull_back(by_instance.T)
         coef = theta[:, :-1]
         gradient[:, :-1] += self.ridge * coef
         value = 0.5 * self.ridge * np.square(coef).sum() - self.weight @ log_likelihood
@@ -59,7 +59,7 @@ class LabelSetProblem:
         return float(self.total * (self.weight @ found))
 
     def _log_classes(self, theta: np.ndarray) -> np.ndarray:
-        log_odds = np.column_stack([self.design.dot(row) for row in theta])
+        log_odds = self.design.dot(theta).T
         return log_classes(log_odds, background=self.background)
 
 

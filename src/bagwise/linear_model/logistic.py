@@ -27,7 +27,7 @@ from bagwise.linear_model.search import search_l1, solve_null
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
 from bagwise.solvers.interrupt import stopping
-from bagwise.solvers.prox_newton import minimize_l1, sharpened
+from bagwise.solvers.prox_newton import L1Result, certified, minimize_l1
 from bagwise.solvers.result import SolverResult, Status, best_of, record_result
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.threads import blas_threads_for
@@ -106,7 +106,7 @@ class LinearBagClassifier(WaistClassifier):
                 known=known,
                 on_iteration=reporter.iteration,
             )
-            return [sharpened(problem, result, l1) for result in found]
+            return [self._certified(problem, result, l1) for result in found]
         results: list[SolverResult] = []
         for start in self._starts(problem, rng):
             results.append(self._solve(problem, start, l1, reporter))
@@ -125,7 +125,7 @@ class LinearBagClassifier(WaistClassifier):
                 max_iter=self.max_iter,
                 on_iteration=reporter.iteration,
             )
-            return sharpened(problem, found, l1)
+            return self._certified(problem, found, l1)
         return minimize_smooth(
             problem.value_and_gradient,
             start,
@@ -135,6 +135,9 @@ class LinearBagClassifier(WaistClassifier):
             has_kinks=not problem.rule.is_smooth,
             on_iteration=reporter.iteration,
         )
+
+    def _certified(self, problem: LinearBagProblem, result: L1Result, l1: float) -> L1Result:
+        return certified(problem, result, alpha=l1, tol=self.tol, max_iter=self.max_iter)
 
     def _starts(self, problem: LinearBagProblem, rng) -> list[np.ndarray]:
         """Choose starts without an L1 penalty: the model without features, then random ones around it."""

@@ -15,6 +15,7 @@ from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.search import largest_alpha, solve_null
 from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.prox_newton import Guide, L1Result, minimize_l1
+from bagwise.solvers.working_set import kkt_violation
 from bagwise.threads import blas_threads_for
 
 # How far the way back up may go on beyond the largest alpha, in steps of the grid.
@@ -155,7 +156,7 @@ def fit_path(
     """Compute the path for a model's parameters (but `tol`, if given) on data that has been read.
 
     Gives also what the way down has learned of the curvature at each alpha, which may be the `guides` of a
-    path on like data. If it need not be sharp, objectives may be off by a part of the tolerance.
+    path on like data. If it need not be sharp, objectives and optimality may be off by a part of the tolerance.
     """
     bags, y, weight = training
     if not model.l1_ratio > 0:
@@ -172,14 +173,13 @@ def fit_path(
         if both_ways and not problem.is_convex:
             results, last = walk.back_up(grid, down, last)
             better = walk.beyond(grid, last) if is_own else []
-    alphas_out = np.array([alpha for alpha, _ in better[::-1]] + list(grid))
-    from_below = [True] * len(better) + [r is not d for r, d in zip(results, down, strict=True)]
-    results = [result for _, result in better[::-1]] + results
+        alphas_out = np.array([alpha for alpha, _ in better[::-1]] + list(grid))
+        from_below = [True] * len(better) + [r is not d for r, d in zip(results, down, strict=True)]
+        results = [result for _, result in better[::-1]] + results
+        if is_sharp:
+            results = walk.certified(alphas_out, results)
     originals = [design.to_original(r.x) for r in results]
     log_likelihoods = np.array([r.log_likelihood for r in results])
-    rough = [number for number, r in enumerate(results) if r.drift]
-    if is_sharp and rough:
-        log_likelihoods[rough] = problem.log_likelihoods(np.array([results[number].x for number in rough]))
     path = MILRPath(
         alphas=alphas_out,
         coefs=np.array([coef for coef, _ in originals]),
@@ -228,20 +228,19 @@ class _Walk:
     def solve(
         self, alpha: float, last: L1Result, *, roughly: bool = False, guides: Sequence[Guide] = ()
     ) -> L1Result:
-        alpha = alpha / self.problem.total
-        ridge = alpha * (1 - self.l1_ratio)
+        l1, ridge = self._parts(alpha)
         # With a ridge part the smooth function changes with alpha, and is looked at anew.
         start = last if ridge == self.problem.ridge else last.x
         self.problem.ridge = ridge
-        tol = max(self.tol, _ROUGHLY * alpha) if roughly else self.tol
+        tol = max(self.tol, _ROUGHLY * l1) if roughly else self.tol
         return minimize_l1(
-            self.problem,
-            start,
-            alpha=alpha * self.l1_ratio,
-            tol=tol,
-            max_iter=self.max_iter,
-            guides=guides,
+            self.problem, start, alpha=l1, tol=tol, max_iter=self.max_iter, guides=guides
         )
+
+    def _parts(self, alpha: float) -> tuple[float, float]:
+        """Strengths of the L1 norm and of the squared norm, per unit of weight."""
+        alpha = alpha / self.problem.total
+        return alpha * self.l1_ratio, alpha * (1 - self.l1_ratio)
 
     def down(self, alphas, guides: dict[float, Guide]) -> tuple[list[_Stop], L1Result]:
         stops, last = [], self.null
@@ -285,6 +284,26 @@ class _Walk:
             if last.value < self.null.value * (1 - _CLEARLY):
                 better.append((alpha, _stop(last)))
         return better
+
+    def certified(self, alphas, stops: list[_Stop]) -> list[_Stop]:
+        """Compute what was found in single precision to all digits; what is not optimal then goes on in double."""
+        rough = [number for number, stop in enumerate(stops) if stop.drift]
+        if not rough:
+            return stops
+        stops = list(stops)
+        found = self.problem.likelihoods(np.array([stops[number].x for number in rough]))
+        for number, log_likelihood, gradient in zip(rough, *found, strict=True):
+            stop, (l1, ridge) = stops[number], self._parts(alphas[number])
+            gradient[:-1] += ridge * stop.x[:-1]
+            kkt = float(kkt_violation(gradient, stop.x, l1).max())
+            stops[number] = stop._replace(log_likelihood=float(log_likelihood), drift=0.0, kkt=kkt)
+            n_left = self.max_iter - stop.n_iter
+            if kkt > self.tol and n_left > 0:
+                self.problem.ridge = ridge
+                exact = self.problem.in_double()
+                last = minimize_l1(exact, stop.x, alpha=l1, tol=self.tol, max_iter=n_left)
+                stops[number] = _stop(last)._replace(n_iter=stop.n_iter + last.n_iter)
+        return stops
 
 
 def _stop(result: L1Result) -> _Stop:

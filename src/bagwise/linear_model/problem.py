@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from math import hypot
 
 import numpy as np
 from numpy.linalg import norm
@@ -16,7 +17,7 @@ from bagwise.linear_model.single import Rounding, SingleCopy
 class Point:
     """What is known at one set of parameters, after one read of the instances.
 
-    `drift` is how far the gradient may be off after steps in single precision.
+    `drift` is how far the gradient is likely to be off after steps in single precision.
     """
 
     theta: np.ndarray
@@ -107,22 +108,33 @@ class LinearBagProblem:
         step = theta - near.theta
         log_odds = near.log_odds + single.change(step)
         by_bag, by_instance = self.rule.gradient(log_odds, self.design.offsets, self.y)
-        change = self.instance_weight * (by_instance - near.by_instance)
-        gradient = near.gradient + self._ridge_gradient(step) - self._pull_back_change(change, single)
+        gradient, change = self._gradient_near(step, by_instance, near, single)
         # Rounding of both products; the curvature of a log-likelihood is about 1/4 at most.
-        moved = 0.25 * single.reach * self._weight_norm * norm(step) + norm(change)
-        drift = near.drift + self._rounding.of(single.reach * moved)
+        moved = 0.25 * single.reach * self._weight_norm * norm(step) + change
+        drift = hypot(near.drift, self._rounding.of(single.reach * moved))
         return self._make_point(theta, log_odds, gradient, self.weight @ by_bag, by_instance, drift)
 
-    def _pull_back_change(self, change: np.ndarray, single: SingleCopy) -> np.ndarray:
-        return np.append(single.pull_back(change), change.sum() if self.design.fit_intercept else 0.0)
+    def _gradient_near(
+        self, step: np.ndarray, by_instance: np.ndarray, near: Point, single: SingleCopy
+    ) -> tuple[np.ndarray, float]:
+        """Gradient a step away from a point, by the change of the derivatives alone; and the norm of that."""
+        change, size = single.pull_back(self.instance_weight, by_instance, near.by_instance)
+        gradient = near.gradient - change
+        if not self.design.fit_intercept:
+            gradient[-1] = 0.0
+        if self.ridge:
+            gradient[:-1] += self.ridge * step[:-1]
+        return gradient, size
 
     def sharpened(self, point: Point) -> Point:
         """Compute a point anew, to all digits; from how far it was off, that of others is learned."""
         sharp = self.point(point.theta)
-        if point.drift > 0:
-            self._rounding.see(float(np.abs(sharp.gradient - point.gradient).max()) / point.drift)
+        self._see(point, sharp.gradient)
         return sharp
+
+    def _see(self, point: Point, gradient: np.ndarray) -> None:
+        if point.drift > 0:
+            self._rounding.see(float(np.abs(gradient - point.gradient).max()) / point.drift)
 
     def _make_point(self, theta, log_odds, gradient, log_likelihood, by_instance, drift=0.0) -> Point:
         value = float(0.5 * self.ridge * (theta[:-1] @ theta[:-1]) - log_likelihood)
@@ -131,6 +143,12 @@ class LinearBagProblem:
 
     def _ridge_gradient(self, theta: np.ndarray) -> np.ndarray:
         return np.append(self.ridge * theta[:-1], 0.0)
+
+    def in_double(self) -> LinearBagProblem:
+        """The same function, all of whose points are computed in double precision."""
+        double = copy(self)
+        double.design, double._last = self.design.in_double(), None
+        return double
 
     def narrowed(self, columns) -> LinearBagProblem:
         """The likelihood as a function of some coefficients alone, the others zero; itself, if of most."""
@@ -146,24 +164,33 @@ class LinearBagProblem:
         return replace(point, theta=point.theta[entries], gradient=point.gradient[entries])
 
     def widen(
-        self, point: Point, entries: np.ndarray, near: Point | None = None, alpha: float = 0.0
+        self,
+        point: Point,
+        entries: np.ndarray,
+        near: Point | None = None,
+        *,
+        alpha: float = 0.0,
+        drift: float = np.inf,
     ) -> Point:
         """What this problem knows at a point of a narrowed one: one product with the instances.
 
         From a point of this problem that is `near` the product is that of the difference, in single
-        precision, if then all derivatives but those of the `entries` surely are within +-`alpha`.
+        precision, if then all derivatives but those of the `entries` surely are within +-`alpha`. A point with
+        more than the given `drift` is computed anew, to all digits.
         """
         theta = np.zeros(self.n_features + 1)
         theta[entries] = point.theta
+        if point.drift > drift:
+            sharp = self.point(theta)
+            self._see(point, sharp.gradient[entries])
+            return sharp
         if near is not None and (single := self._single_for_steps()) is not None:
-            change = self.instance_weight * (point.by_instance - near.by_instance)
-            drift = point.drift + near.drift + self._rounding.of(single.reach * norm(change))
-            gradient = near.gradient - self._pull_back_change(change, single)
-            gradient += self._ridge_gradient(theta - near.theta)
+            gradient, change = self._gradient_near(theta - near.theta, point.by_instance, near, single)
+            moved = hypot(point.drift, near.drift, self._rounding.of(single.reach * change))
             gradient[entries] = 0.0
-            if np.abs(gradient).max() + drift <= alpha:
+            if np.abs(gradient).max() + moved <= alpha:
                 gradient[entries] = point.gradient
-                return replace(point, theta=theta, gradient=gradient, drift=drift)
+                return replace(point, theta=theta, gradient=gradient, drift=moved)
         gradient = self._ridge_gradient(theta)
         gradient -= self.design.pull_back(self.instance_weight * point.by_instance)
         return replace(point, theta=theta, gradient=gradient)
@@ -205,10 +232,23 @@ class LinearBagProblem:
         """Weighted log-likelihood of all bags, without a penalty."""
         return self.point(theta).log_likelihood
 
-    def log_likelihoods(self, thetas: np.ndarray) -> np.ndarray:
-        """`log_likelihood` of several parameters, (n, n_features + 1); no more at a time than features."""
-        found = []
+    def likelihoods(self, thetas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`log_likelihood` of several parameters, (n, n_features + 1), and gradients of f without its ridge.
+
+        Two products with the instances for all; no more parameters at a time than there are features.
+        """
+        values, gradients = [], []
         for some in np.array_split(thetas, -(-len(thetas) // max(1, self.n_features))):
-            log_odds = np.concatenate([self.design.dot(some.T, block.X) for block in self.design.blocks])
-            found += [self.rule.gradient(column, self.design.offsets, self.y)[0] for column in log_odds.T]
-        return self.total * (np.array(found) @ self.weight)
+            value, gradient = np.zeros(len(some)), np.zeros(some.shape)
+            for bags, rows, X, offsets in self.design.blocks:
+                log_odds = self.design.dot(some, X)
+                # The rule sees the bags once for each of the parameters.
+                starts = np.add.outer(offsets[-1] * np.arange(len(some)), offsets[:-1]).ravel()
+                every = np.append(starts, log_odds.size), np.tile(self.y[bags], len(some))
+                by_bag, by_instance = self.rule.gradient(log_odds.ravel(), *every)
+                value += by_bag.reshape(len(some), -1) @ self.weight[bags]
+                weighted = by_instance.reshape(len(some), -1) * self.instance_weight[rows]
+                gradient -= self.design.pull_back(weighted, X)
+            values.append(self.total * value)
+            gradients.append(gradient)
+        return np.concatenate(values), np.concatenate(gradients)

@@ -29,8 +29,7 @@ def solve_null(problem: LinearBagProblem, *, tol: float, max_iter: int) -> L1Res
     alike = Design(np.empty((offsets[-1], 0)), offsets, fit_intercept=design.fit_intercept)
     small = LinearBagProblem(alike, y, np.bincount(kind, problem.weight), problem.rule)
     alone = minimize_l1(small, np.zeros(1), alpha=np.inf, tol=tol, max_iter=max_iter)
-    point = problem.narrowed([]).point(alone.x)
-    point = problem.widen(point, np.array([problem.n_features]))
+    point = problem.point(np.append(np.zeros(problem.n_features), alone.x))
     return replace(alone, x=point.theta, point=point, lens=None, model=None)
 
 

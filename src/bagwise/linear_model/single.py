@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -14,8 +15,9 @@ _SMALLEST, _LARGEST = 1e-12, 1e12
 # from zero. Away from zero, rounding errors would not be of either sign.
 _FARTHEST, _CENTRE = 100.0, 0.5
 # The error of a sum of products is taken for so many units in the last place of the norm of its terms, until
-# it is seen, and then for so many times the largest that was seen, never less than a quarter of before.
-_UNSEEN, _SEEN, _LESS = 256.0, 2.5, 0.25
+# it is seen, and then for so many times what was seen, never less than a quarter of before. A run stops by it;
+# what it gives is computed again to all digits, and goes on if it was off by more.
+_UNSEEN, _SEEN, _LESS = 8.0, 1.5, 0.25
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,13 @@ class SingleCopy:
         """Change of the log-odds along a step of coefficients and intercept."""
         return self.matrix @ step[:-1].astype(np.float32) + step[-1]
 
-    def pull_back(self, by_instance: np.ndarray) -> np.ndarray:
-        """Turn a change of derivatives in the log-odds into one in the coefficients."""
-        return self.matrix.T @ by_instance.astype(np.float32)
+    def pull_back(self, weight, now: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, float]:
+        """Turn a change of weighted derivatives in the log-odds into one in the parameters; give its norm too."""
+        from bagwise._numba.coordinate import weigh_change
+
+        change = np.empty(len(now), dtype=np.float32)
+        total, squares = weigh_change(weight, now, before, change)
+        return np.append(change @ self.matrix, total), sqrt(squares)
 
 
 class Rounding:
@@ -70,7 +76,6 @@ class Rounding:
 
     def __init__(self):
         self._units = _UNSEEN
-        self._largest = 0.0
 
     def of(self, terms) -> float:
         """The error of a sum whose terms have a norm."""
@@ -78,8 +83,7 @@ class Rounding:
 
     def see(self, part: float) -> None:
         """Learn that errors were this part of what they were taken for; little by little, if less."""
-        self._largest = max(self._largest, part * self._units)
-        self._units = max(_SEEN * self._largest, _LESS * self._units)
+        self._units *= max(_SEEN * part, _LESS)
 
 
 def are_moderate(largest: np.ndarray) -> np.ndarray:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 
 from bagwise.rules.base import Rule, RuleResult, normalise
-
-_LOG_2 = float(np.log(2.0))
 
 
 class Or(Rule):
@@ -101,7 +98,9 @@ class Or(Rule):
         negative = np.where(y == 1, -np.expm1(log_likelihood), 0.0)
         each = np.zeros(len(y))
         np.divide(1.0, np.sqrt(negative), out=each, where=negative > 0)
-        return -gradient * expit(-log_odds), gradient * np.repeat(each, np.diff(offsets))
+        odds = np.exp(-np.abs(log_odds))
+        unlikely = np.where(log_odds > 0, odds, 1.0) / (1.0 + odds)  # much faster than scipy's expit
+        return -gradient * unlikely, gradient * np.repeat(each, np.diff(offsets))
 
 
 def any_gradient(log_odds, offsets, y, *, sign: float, average: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -111,24 +110,21 @@ def any_gradient(log_odds, offsets, y, *, sign: float, average: bool) -> tuple[n
     sign = 1, y = 1 means any. With sign = -1 the rule is that of the mirrored log-odds and label (the and
     rule). With `average`, s and its gradient are divided by m. Nothing cancels.
 
-    Exponentials and logarithms are numpy's, which computes several at a time; only faint and large bags need
-    some of their own.
+    The former is -log1p(r), r = 1 / (exp(s) - 1): as exact where it is near 0 as where it is not. Exponentials
+    and logarithms are numpy's, which computes several at a time; only faint and large bags need some of their
+    own.
     """
     from bagwise._numba.or_ import or_slopes, softplus_parts
 
     log_odds, offsets, y = normalise(log_odds, offsets, y)
-    odds = np.exp(-np.abs(log_odds))
-    top, linear, product = softplus_parts(log_odds, odds, offsets, sign)
+    odds = np.abs(log_odds)
+    np.exp(np.negative(odds, out=odds), out=odds)
+    linear, product = softplus_parts(log_odds, odds, offsets, sign)
     log_rest = np.log1p(product)
-    total, count = linear + log_rest, 1
-    if average:
-        count = np.maximum(np.diff(offsets), 1)
-        total /= count
-    is_any = (y == 1) == (sign > 0)
-    none, some = np.exp(-total), -np.expm1(-total)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of faint bags, done apart
-        log_any = np.where(total < _LOG_2, np.log(some), np.log1p(-none))
-        factor = np.where(is_any, none / some, -1.0) * (sign / count)
-    log_likelihood = np.where(is_any, log_any, -total)
-    slopes = or_slopes(log_odds, odds, offsets, y, sign, average, top, log_rest, log_likelihood, factor)
+    total = linear + log_rest
+    s = total / np.maximum(np.diff(offsets), 1) if average else total
+    with np.errstate(divide="ignore", over="ignore"):  # of faint bags, done apart
+        ratio = np.exp(-s) / -np.expm1(-s)
+    log_likelihood = np.negative(np.log1p(ratio))
+    slopes = or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio, log_likelihood)
     return log_likelihood, slopes

@@ -22,6 +22,8 @@ _ROUNDING = 4 * float(np.finfo(float).eps)
 _IN_SIGHT, _LIKELY = 0.4, 0.5
 # Looking at the curvature in k of p columns costs as much as _LEAST + k^2 / (p _PER_LOOK) new points.
 _LEAST, _PER_LOOK = 3, 8
+# Where the gradient is off by more than this part of the tolerance, it is better to look sharply than to step.
+_BLURRED = 0.7
 # The minimum of a model is found to this part of the present violation.
 _MODEL_TOL = 1e-2
 
@@ -84,7 +86,7 @@ def minimize_l1(
         latter may be off when it was computed from a point that is near), ``sharpened(point)``,
         ``curvature_at(point, columns, rough=True)``, ``has_kinks``; ``narrowed(columns)``, the same
         function of some columns alone (or itself, where that is not worth while), ``narrow(point, entries)``
-        and ``widen(point, entries, near, alpha)`` from one to the other.
+        and ``widen(point, entries, near, alpha=, drift=)`` from one to the other.
     x0 : array of shape (p + 1,), or L1Result
         The start, or the end of a run on the same smooth part.
     alpha : float
@@ -127,26 +129,35 @@ def minimize_l1(
                 run = _Run(lens, point, model, guides, alpha, tol, history)
                 ended = run.go(max_iter, on_iteration, stop)
                 # Where all columns were looked at, or no step helps, there is nothing more to see.
-                is_final = lens.problem is problem or ended is not Status.CONVERGED or not run.n_iter
+                is_final = lens.is_whole or ended is not Status.CONVERGED or not run.n_iter
                 status = ended if is_final else None
-                model, point = run.model, lens.widen(run.point, point, alpha)
+                model, point = run.model, lens.widen(run.point, point, alpha, tol)
+                history[-1] = point.value + _penalty(point.theta, alpha)  # which may be sharper now
     if status is None:
         status = Status.INTERRUPTED
         if run is not None:
-            model, point = run.model, lens.widen(run.point, point, alpha)
+            model, point = run.model, lens.widen(run.point, point, alpha, tol)
     worst = kkt_violation(point.gradient, point.theta, alpha).max()
     return L1Result(
         point.theta, history[-1], status, len(history) - 1, tuple(history), point, lens, model, float(worst)
     )
 
 
-def sharpened(problem, result: L1Result, alpha: float) -> L1Result:
-    """Give the end of a run with its value to all digits, where it was off by a part of the tolerance."""
+def certified(problem, result: L1Result, *, alpha: float, tol: float, max_iter: int) -> L1Result:
+    """Compute the end of a run to all digits; if it turns out not to be optimal, go on with them."""
     if not result.point.drift:
         return result
     point = problem.sharpened(result.point)
     value = point.value + _penalty(point.theta, alpha)
-    return replace(result, point=point, value=value, history=(*result.history[:-1], value))
+    worst = float(kkt_violation(point.gradient, point.theta, alpha).max())
+    history = (*result.history[:-1], value)
+    sharp = replace(result, point=point, value=value, kkt=worst, history=history, lens=None, model=None)
+    if worst <= tol or result.status not in (Status.CONVERGED, Status.STALLED):
+        return sharp
+    end = minimize_l1(
+        problem.in_double(), sharp, alpha=alpha, tol=tol, max_iter=max(1, max_iter - result.n_iter)
+    )
+    return replace(end, history=history + end.history[1:], n_iter=result.n_iter + end.n_iter)
 
 
 class _Lens:
@@ -158,23 +169,29 @@ class _Lens:
         self.problem = problem.narrowed(columns)
         n_columns = problem.n_features
         self.inside = np.ones(n_columns, dtype=bool)
-        if self.problem is not problem:
+        if not self.is_whole:
             self.inside[:] = False
             self.inside[columns] = True
         self.columns = np.flatnonzero(self.inside)
         self._entries = np.append(self.columns, n_columns)
         self._last = None, None
 
-    def narrow(self, point):
-        if self.problem is self._whole:
-            return point
-        wide, narrow = self._last  # which may be sharper
-        return narrow if wide is point else self._whole.narrow(point, self._entries)
+    @property
+    def is_whole(self) -> bool:
+        """Whether all columns are in it."""
+        return self.problem is self._whole
 
-    def widen(self, point, near, alpha: float):
-        if self.problem is self._whole:
+    def narrow(self, point):
+        if self.is_whole:
             return point
-        wide = self._whole.widen(point, self._entries, near, alpha)
+        wide, narrow = self._last
+        is_sharper = wide is point and narrow.drift <= point.drift
+        return narrow if is_sharper else self._whole.narrow(point, self._entries)
+
+    def widen(self, point, near, alpha: float, tol: float):
+        if self.is_whole:
+            return point
+        wide = self._whole.widen(point, self._entries, near, alpha=alpha, drift=_BLURRED * tol)
         self._last = wide, point
         return wide
 
@@ -201,6 +218,7 @@ class _Run:
         self.tol = tol
         self.history = history
         self.n_iter = 0
+        self._is_rough = True  # steps may be in single precision
 
     def go(self, max_iter: int, on_iteration, stop) -> Status:
         """Step until the optimality conditions hold within the tolerance, or no step is left."""
@@ -208,18 +226,24 @@ class _Run:
         while (worst := violation.max()) + self.point.drift > self.tol:
             if stop.is_set():
                 return Status.INTERRUPTED
-            if worst <= self.tol:
+            if worst <= self.tol and self.point.drift > _BLURRED * self.tol:
+                if not self.lens.is_whole:
+                    return Status.CONVERGED  # looking at all columns costs as much
                 violation = self._look_sharply()
                 continue
             if len(self.history) > max_iter:
                 return Status.MAX_ITER
             size = self._step(violation)
             if size is None:
+                if worst <= self.tol:
+                    violation = self._look_sharply()
+                    continue
                 if self.model is not None and self.model.point is not self.point:
                     self.model = None  # it described another place
                     continue
-                if self.point.drift > 0:
-                    violation = self._look_sharply()
+                if self._is_rough:  # which may be too rough to see an objective fall
+                    self._is_rough = False
+                    violation = self._look_sharply() if self.point.drift > 0 else violation
                     continue
                 # At a kink no step may help although no gradient vanishes.
                 exhausted = self.problem.has_kinks or worst <= rounding_tol(self.history[-1])
@@ -293,7 +317,7 @@ class _Run:
         rounding = _ROUNDING * abs(value)
         size = 1.0
         for _ in range(_MAX_HALVINGS):
-            trial = self.problem.point(x + size * step, near=self.point)
+            trial = self.problem.point(x + size * step, near=self.point if self._is_rough else None)
             trial_value = trial.value + _penalty(trial.theta, alpha)
             if trial_value <= value + _ARMIJO * size * slope and trial_value < value:
                 return trial, trial_value, size
