@@ -92,44 +92,6 @@ def learn_curvature(H, y, found, expected, predicted):
     return learned
 
 
-@kernel(reorder=True)
-def copy_scaled(X, factor, shift, out):
-    """Fill out[k, j] with x = X[j, k] * factor[k] + shift[k]; give |x|'s largest, x's mean and x^2's mean.
-
-    `X` is (n_instances, n_features), `out` (n_features, n_instances), of less precision, and the answers are
-    (n_features,). One read of `X`, in bands of rows that stay in the cache: scaled first, row by row, as the
-    processor's vector units like it, and then turned.
-    """
-    n, p = X.shape
-    largest, total, squares = np.zeros(p), np.zeros(p), np.zeros(p)
-    band = np.empty((64, p), dtype=out.dtype)
-    for begin in range(0, n, 64):
-        height = min(64, n - begin)
-        for j in range(height):
-            for k in range(p):
-                x = X[begin + j, k] * factor[k] + shift[k]
-                band[j, k] = x
-                largest[k] = abs(x) if abs(x) > largest[k] else largest[k]
-                total[k] += x
-                squares[k] += x * x
-        for k in range(p):
-            for j in range(height):
-                out[k, begin + j] = band[j, k]
-    return largest, total / max(n, 1), squares / max(n, 1)
-
-
-@kernel(reorder=True)
-def weigh_change(weight, now, before, out):
-    """Fill `out`, of less precision, with weight * (now - before); give the sum and the sum of squares of that."""
-    total, squares = 0.0, 0.0
-    for j in range(len(out)):
-        change = weight[j] * (now[j] - before[j])
-        out[j] = change
-        total += change
-        squares += change * change
-    return total, squares
-
-
 @kernel
 def gather_weighted(X, columns, rows, weight, out):
     """Fill out[a, i] with weight[i] * X[rows[i], columns[a]], and the last row of `out` with the weights.

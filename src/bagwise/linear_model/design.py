@@ -30,6 +30,28 @@ class Block(NamedTuple):
     offsets: np.ndarray
 
 
+class WorkSpace:
+    """Memory that is kept, as fresh memory costs as much as what is done in it. What is never used is free."""
+
+    def __init__(self, most: int):
+        self._most = most
+        self._kept = np.empty(0)
+
+    def single(self, *shape: int) -> np.ndarray:
+        """An array in single precision, with no particular contents."""
+        return self._get(shape, np.float32)
+
+    def double(self, *shape: int) -> np.ndarray:
+        """An array in double precision, with no particular contents."""
+        return self._get(shape, np.float64)
+
+    def _get(self, shape: tuple[int, ...], dtype) -> np.ndarray:
+        size = int(np.prod(shape))
+        if self._kept.dtype != dtype or len(self._kept) < size:
+            self._kept = np.empty(max(size, self._most), dtype=dtype)
+        return self._kept[:size].reshape(shape)
+
+
 class Design:
     """Instances with an affine scaling: x stands for ``x * factor + shift``.
 
@@ -64,7 +86,8 @@ class Design:
         self.fit_intercept = fit_intercept
         self._by_column: Any = X.tocsc() if self.is_sparse else None
         self.blocks = self._cut()
-        self._kept_space = np.empty(0)
+        tallest = max((block.X.shape[0] for block in self.blocks), default=0)
+        self._work_space = WorkSpace((n_features + 1) * tallest)
 
     def _cut(self) -> list[Block]:
         """Cut the instances into blocks of whole bags; what is sparse, or by columns, stays in one piece."""
@@ -101,11 +124,11 @@ class Design:
             narrow = copy(self)
             narrow._stored = chosen
             narrow.factor, narrow.shift = self.factor[columns], self.shift[columns]
-            narrow._kept_space = np.empty(0)
         else:
             X = self._by_column[:, chosen].tocsr() if self.is_sparse else np.asfortranarray(self.X[:, chosen])
             scaling = {"factor": self.factor[columns], "shift": self.shift[columns]}
             narrow = Design(X, self.offsets, **scaling, fit_intercept=self.fit_intercept)
+            narrow._work_space = self._work_space
             if single is None and not self.is_sparse:
                 narrow.fits_single = self.fits_single
         narrow.single = single
@@ -186,26 +209,15 @@ class Design:
         cut = _NEGLIGIBLE * np.abs(diagonal).sum() / len(diagonal) if rough else 0.0
         moments = np.zeros((len(columns) + 1, len(columns) + 1))
         if rough and self.single is not None:
-            X, space = self.single.matrix, self._space(np.float32)
-            _add_diagonal(moments, X, columns, diagonal, cut, space)
-            _add_outer(moments, X, columns, factor, self.offsets, space)
+            X, chosen, space = self.single.matrix.T, self.single.columns[columns], self._work_space
+            _add_diagonal(moments, X, chosen, diagonal, cut, space.single)
+            _add_outer(moments, X, chosen, factor, self.offsets, space.single)
             return moments
-        space = self._space(np.float32 if rough and self.fits_single else np.float64)
+        space = self._work_space.single if rough and self.fits_single else self._work_space.double
         for _, rows, X, offsets in self.blocks:
             _add_diagonal(moments, X, self._among_stored(columns), diagonal[rows], cut, space)
             _add_outer(moments, X, self._among_stored(columns), factor[rows], offsets, space)
         return self._scaled(moments, columns)
-
-    def _space(self, dtype) -> Callable[[int, int], np.ndarray]:
-        """Work space that is kept: fresh memory costs as much as what is done in it."""
-
-        def get(*shape: int) -> np.ndarray:
-            size = int(np.prod(shape))
-            if self._kept_space.dtype != dtype or len(self._kept_space) < size:
-                self._kept_space = np.empty(size, dtype=dtype)
-            return self._kept_space[:size].reshape(shape)
-
-        return get
 
     @cached_property
     def fits_single(self) -> bool:

@@ -106,7 +106,7 @@ class LinearBagProblem:
 
     def _point_near(self, theta: np.ndarray, near: Point, single: SingleCopy) -> Point:
         step = theta - near.theta
-        log_odds = near.log_odds + single.change(step)
+        log_odds = single.moved(near.log_odds, step)
         by_bag, by_instance = self.rule.gradient(log_odds, self.design.offsets, self.y)
         gradient, change = self._gradient_near(step, by_instance, near, single)
         # Rounding of both products; the curvature of a log-likelihood is about 1/4 at most.
@@ -239,16 +239,10 @@ class LinearBagProblem:
         """
         values, gradients = [], []
         for some in np.array_split(thetas, -(-len(thetas) // max(1, self.n_features))):
-            value, gradient = np.zeros(len(some)), np.zeros(some.shape)
-            for bags, rows, X, offsets in self.design.blocks:
-                log_odds = self.design.dot(some, X)
-                # The rule sees the bags once for each of the parameters.
-                starts = np.add.outer(offsets[-1] * np.arange(len(some)), offsets[:-1]).ravel()
-                every = np.append(starts, log_odds.size), np.tile(self.y[bags], len(some))
-                by_bag, by_instance = self.rule.gradient(log_odds.ravel(), *every)
-                value += by_bag.reshape(len(some), -1) @ self.weight[bags]
-                weighted = by_instance.reshape(len(some), -1) * self.instance_weight[rows]
-                gradient -= self.design.pull_back(weighted, X)
-            values.append(self.total * value)
-            gradients.append(gradient)
-        return np.concatenate(values), np.concatenate(gradients)
+            by_instance = self.design.dot(some)
+            for log_odds in by_instance:
+                by_bag, slopes = self.rule.gradient(log_odds, self.design.offsets, self.y)
+                values.append(self.total * (self.weight @ by_bag))
+                np.multiply(self.instance_weight, slopes, out=log_odds)
+            gradients.append(-self.design.pull_back(by_instance))
+        return np.array(values), np.concatenate(gradients)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -17,7 +17,7 @@ _FARTHEST, _CENTRE = 100.0, 0.5
 # The error of a sum of products is taken for so many units in the last place of the norm of its terms, until
 # it is seen, and then for so many times what was seen, never less than a quarter of before. A run stops by it;
 # what it gives is computed again to all digits, and goes on if it was off by more.
-_UNSEEN, _SEEN, _LESS = 8.0, 1.5, 0.25
+_UNSEEN, _SEEN, _LESS = 4.0, 1.5, 0.25
 
 
 @dataclass(frozen=True)
@@ -26,18 +26,22 @@ class SingleCopy:
 
     Attributes
     ----------
-    matrix : array of shape (n_instances, n_features), float32
+    matrix : array of shape (n_all_features, n_instances), float32
+        A row for every feature.
+    columns : array of int, shape (n_features,)
+        The rows that are meant.
     reach : float
-        How large the values are: the largest root mean square of a column.
+        How large the values are: the largest root mean square of a feature.
     """
 
     matrix: np.ndarray
+    columns: np.ndarray
     reach: float
 
     @classmethod
     def of(cls, X: np.ndarray, factor: np.ndarray, shift: np.ndarray) -> SingleCopy | None:
         """Copy ``X * factor + shift``; None, if a column would lose its digits. One read of `X`."""
-        from bagwise._numba.coordinate import copy_scaled
+        from bagwise._numba.single import copy_scaled
 
         scaled = np.empty(X.shape[::-1], dtype=np.float32)
         largest, mean, mean_square = copy_scaled(X, np.array(factor), np.array(shift), scaled)
@@ -47,28 +51,33 @@ class SingleCopy:
             keeps_digits = are_moderate(largest) & is_centred
         if not keeps_digits.all():
             return None
-        return cls(scaled.T, float(np.sqrt(mean_square.max(initial=0.0))))
+        return cls(scaled, np.arange(len(scaled)), float(np.sqrt(mean_square.max(initial=0.0))))
 
     def narrowed(self, columns) -> SingleCopy:
-        """Some of the features."""
-        return SingleCopy(self.matrix[:, columns], self.reach)
+        """Some of the features, without a copy."""
+        return replace(self, columns=self.columns[columns])
 
     @property
     def is_worth_steps(self) -> bool:
         """Whether steps are faster with it; a small matrix in double precision stays in the cache anyway."""
-        return 2 * self.matrix.nbytes >= _WORTH_BYTES
+        return 8 * len(self.columns) * self.matrix.shape[1] >= _WORTH_BYTES
 
-    def change(self, step: np.ndarray) -> np.ndarray:
-        """Change of the log-odds along a step of coefficients and intercept."""
-        return self.matrix @ step[:-1].astype(np.float32) + step[-1]
+    def moved(self, log_odds: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Log-odds after a step of coefficients and intercept; features that do not move are not read."""
+        from bagwise._numba.single import add_products
+
+        moved, which = log_odds + step[-1], np.flatnonzero(step[:-1])
+        add_products(self.matrix, self.columns[which], step[which].astype(np.float32), moved)
+        return moved
 
     def pull_back(self, weight, now: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, float]:
         """Turn a change of weighted derivatives in the log-odds into one in the parameters; give its norm too."""
-        from bagwise._numba.coordinate import weigh_change
+        from bagwise._numba.single import sum_products, weigh_change
 
-        change = np.empty(len(now), dtype=np.float32)
-        total, squares = weigh_change(weight, now, before, change)
-        return np.append(change @ self.matrix, total), sqrt(squares)
+        change, by_parameter = np.empty(len(now), dtype=np.float32), np.empty(len(self.columns) + 1)
+        by_parameter[-1], squares = weigh_change(weight, now, before, change)
+        sum_products(self.matrix, self.columns, change, by_parameter[:-1])
+        return by_parameter, sqrt(squares)
 
 
 class Rounding:

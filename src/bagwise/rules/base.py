@@ -256,7 +256,7 @@ def normalise(log_odds, offsets, y, *more):
         )
     y = np.asarray(y)
     # Most calls come from solvers, thousands of times with labels that are int8 already.
-    is_label = (y >= -1) & (y <= 1) if y.dtype == np.int8 else (y == 1) | (y == 0) | (y == -1)
+    is_label = (y + 1).view(np.uint8) <= 2 if y.dtype == np.int8 else (y == 1) | (y == 0) | (y == -1)
     if y.shape != (len(offsets) - 1,) or not is_label.all():
         raise ValueError(
             f"y must hold 1, 0 or -1 (unknown) for each of the {len(offsets) - 1} bags; got shape "

@@ -313,12 +313,13 @@ class _Run:
         Where a step promises less than the rounding of the objective, the optimality conditions decide.
         """
         x, value, alpha = self.point.theta, self.history[-1], self.alpha
-        slope = self.point.gradient @ step + _penalty(x + step, alpha) - _penalty(x, alpha)
+        penalty = _penalty(x + step, alpha)
+        slope = self.point.gradient @ step + penalty - _penalty(x, alpha)
         rounding = _ROUNDING * abs(value)
         size = 1.0
         for _ in range(_MAX_HALVINGS):
             trial = self.problem.point(x + size * step, near=self.point if self._is_rough else None)
-            trial_value = trial.value + _penalty(trial.theta, alpha)
+            trial_value = trial.value + penalty
             if trial_value <= value + _ARMIJO * size * slope and trial_value < value:
                 return trial, trial_value, size
             if -size * slope <= rounding:
@@ -326,6 +327,7 @@ class _Run:
                 better = now <= 0.5 * worst and trial_value <= value + rounding
                 return (trial, trial_value, size) if better else None
             size *= 0.5
+            penalty = _penalty(x + size * step, alpha)
         return None
 
 

@@ -32,8 +32,8 @@ def with_likely(point, wanted: np.ndarray, threshold: float) -> np.ndarray:
 
 def _with_largest(inside: np.ndarray, others: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Join to a set as many others as it has, or a few; the largest come first."""
-    most = max(_FEWEST_NEW, int(inside.sum()))
-    if len(others) > most:
+    if len(others) > _FEWEST_NEW:
+        most = max(_FEWEST_NEW, np.count_nonzero(inside))
         others = others[np.argsort(-size[others], kind="stable")[:most]]
     inside[others] = True
     return np.flatnonzero(inside)
