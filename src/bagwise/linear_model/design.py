@@ -201,9 +201,11 @@ class Design:
         One read of the instances, and k^2 operations for each instance (diagonal) and for each bag (factor).
         """
         # The outer product of a bag of one instance is diagonal, and one matrix product is saved.
-        single = np.repeat(np.diff(self.offsets) == 1, np.diff(self.offsets))
-        diagonal = np.where(single, diagonal + np.square(factor), diagonal)
-        factor = np.where(single, 0.0, factor)
+        is_alone = np.diff(self.offsets) == 1
+        if is_alone.any():
+            alone = np.repeat(is_alone, np.diff(self.offsets))
+            diagonal = np.where(alone, diagonal + np.square(factor), diagonal)
+            factor = np.where(alone, 0.0, factor)
         if self.is_sparse:
             return self._scaled(self._sparse_moments(diagonal, factor, columns), columns)
         cut = _NEGLIGIBLE * np.abs(diagonal).sum() / len(diagonal) if rough else 0.0

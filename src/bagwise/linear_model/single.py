@@ -14,6 +14,7 @@ _SMALLEST, _LARGEST = 1e-12, 1e12
 # Sums lose few digits of a column whose largest value and mean are not more standard deviations than these
 # from zero. Away from zero, rounding errors would not be of either sign.
 _FARTHEST, _CENTRE = 100.0, 0.5
+_EPS = float(np.finfo(np.float32).eps)
 # The error of a sum of products is taken for so many units in the last place of the norm of its terms, until
 # it is seen, and then for so many times what was seen, never less than a quarter of before. A run stops by it;
 # what it gives is computed again to all digits, and goes on if it was off by more.
@@ -86,9 +87,9 @@ class Rounding:
     def __init__(self):
         self._units = _UNSEEN
 
-    def of(self, terms) -> float:
+    def of(self, terms: float) -> float:
         """The error of a sum whose terms have a norm."""
-        return self._units * float(np.finfo(np.float32).eps * terms)
+        return self._units * _EPS * terms
 
     def see(self, part: float) -> None:
         """Learn that errors were this part of what they were taken for; little by little, if less."""

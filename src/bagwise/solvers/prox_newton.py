@@ -23,7 +23,7 @@ _IN_SIGHT, _LIKELY = 0.4, 0.5
 # Looking at the curvature in k of p columns costs as much as _LEAST + k^2 / (p _PER_LOOK) new points.
 _LEAST, _PER_LOOK = 3, 8
 # Where the gradient is off by more than this part of the tolerance, it is better to look sharply than to step.
-_BLURRED = 0.7
+_BLURRED = 0.9
 # The minimum of a model is found to this part of the present violation.
 _MODEL_TOL = 1e-2
 
