@@ -93,17 +93,28 @@ def learn_curvature(H, y, found, expected, predicted):
 
 
 @kernel
-def gather_weighted(X, columns, rows, weight, out):
-    """Fill out[a, i] with weight[i] * X[rows[i], columns[a]], and the last row of `out` with the weights.
+def gather_pairs(X, columns, above, below, root_above, root_below, sums, differences):
+    """Fill row a of `sums` and `differences` with u + v and u - v for columns[a] of `X`, the last with 1 for `X`.
 
-    `X` is (n_instances, n_features) in either order; `columns` (k,), `rows` (m,) int64; `out` (k + 1, m),
-    whose precision may be less than that of `X`, and is that of `weight`.
+    u[i] is root_above[i] * X[above[i], columns[a]], v[i] the same of `below`, and zero beyond its end. `X` is
+    (n_instances, n_features) in either order; `above`, `below` int64. `sums` and `differences` are (k + 1, m),
+    m the larger number, in the precision of the roots; they may be one array if nothing is `below`.
     """
+    n_both = min(len(above), len(below))
     for a in range(len(columns)):
-        column, filled = X[:, columns[a]], out[a]
-        for i in range(len(rows)):
-            filled[i] = weight[i] * column[rows[i]]
-    out[-1] = weight
+        column, plus, minus = X[:, columns[a]], sums[a], differences[a]
+        for i in range(n_both):
+            u, v = root_above[i] * column[above[i]], root_below[i] * column[below[i]]
+            plus[i], minus[i] = u + v, u - v
+        for i in range(n_both, len(above)):
+            plus[i] = minus[i] = root_above[i] * column[above[i]]
+        for i in range(n_both, len(below)):
+            v = root_below[i] * column[below[i]]
+            plus[i], minus[i] = v, -v
+    for i in range(sums.shape[1]):
+        u = root_above[i] if i < len(above) else 0.0
+        v = root_below[i] if i < len(below) else 0.0
+        sums[-1, i], differences[-1, i] = u + v, u - v
 
 
 @kernel(reorder=True)
