@@ -183,7 +183,9 @@ def test_a_fit_is_optimal_even_if_rounding_is_worse_than_estimated(data, warm_st
 def test_likelihoods_of_several_parameters_are_those_of_each(n_parameters, monkeypatch):
     monkeypatch.setattr("bagwise.linear_model.design._BLOCK_BYTES", 8 * 5 * 40)  # several blocks
     rng = np.random.default_rng(0)
-    problem = make_problem(rng.normal(size=(90, 5)), np.arange(0, 91, 3), factor=2.0, shift=np.arange(5.0) / 9)
+    problem = make_problem(
+        rng.normal(size=(90, 5)), np.arange(0, 91, 3), factor=2.0, shift=np.arange(5.0) / 9
+    )
     assert len(problem.design.blocks) > 1
     problem.ridge = 0.0
     thetas = rng.normal(size=(n_parameters, 6))

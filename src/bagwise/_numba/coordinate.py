@@ -15,10 +15,10 @@ def descend(H, gradient, b, penalty, tol, max_sweeps):
     """Minimise gradient'd + d'Hd/2 + sum_k penalty_k |b_k| in place over b, d its distance from the start.
 
     `H` is (k, k), symmetric and positive definite; `gradient` and `penalty` are (k,); `b` is (k,), start and
-    answer. A coordinate goes beyond its own minimum by `OVER` where it keeps its sign, which halves the number
-    of sweeps and lowers the sum at every step all the same. Sweeps over all coordinates alternate with sweeps over those that are not zero until these rest;
-    done when no coordinate of a full sweep changes the gradient by more than `tol`. A sweep costs O(k^2) at
-    most, O(k) for each coordinate that moves.
+    answer. A coordinate goes beyond its own minimum by `OVER` where it keeps its sign: that halves the
+    number of sweeps, and lowers the sum at every step all the same. Sweeps over all coordinates alternate
+    with sweeps over those that are not zero until these rest; done when no coordinate of a full sweep changes
+    the gradient by more than `tol`. A sweep costs O(k^2) at most, O(k) for each coordinate that moves.
 
     Returns
     -------
@@ -94,11 +94,11 @@ def learn_curvature(H, y, found, expected, predicted):
 
 @kernel
 def gather_pairs(X, columns, above, below, root_above, root_below, sums, differences):
-    """Fill row a of `sums` and `differences` with u + v and u - v for columns[a] of `X`, the last with 1 for `X`.
+    """Fill row a of `sums` and `differences` with u + v and u - v, where u[i] = root_above[i] * x, v alike.
 
-    u[i] is root_above[i] * X[above[i], columns[a]], v[i] the same of `below`, and zero beyond its end. `X` is
-    (n_instances, n_features) in either order; `above`, `below` int64. `sums` and `differences` are (k + 1, m),
-    m the larger number, in the precision of the roots; they may be one array if nothing is `below`.
+    x is X[above[i], columns[a]], and 1 in the last row; beyond its end u or v is zero. `X` is (n_instances,
+    n_features) in either order; `above` and `below` are int64. `sums` and `differences` are (k + 1, m), m the
+    larger number, in the precision of the roots; they may be one array if nothing is `below`.
     """
     n_both = min(len(above), len(below))
     for a in range(len(columns)):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -31,21 +30,14 @@ class Block(NamedTuple):
 
 
 class WorkSpace:
-    """Memory that is kept, as fresh memory costs as much as what is done in it. What is never used is free."""
+    """Memory that is kept: fresh memory costs as much as what is done in it. What is never used is free."""
 
     def __init__(self, most: int):
         self._most = most
         self._kept = np.empty(0)
 
-    def single(self, *shape: int) -> np.ndarray:
-        """An array in single precision, with no particular contents."""
-        return self._get(shape, np.float32)
-
-    def double(self, *shape: int) -> np.ndarray:
-        """An array in double precision, with no particular contents."""
-        return self._get(shape, np.float64)
-
-    def _get(self, shape: tuple[int, ...], dtype) -> np.ndarray:
+    def get(self, dtype, *shape: int) -> np.ndarray:
+        """An array with no particular contents."""
         size = int(np.prod(shape))
         if self._kept.dtype != dtype or len(self._kept) < size:
             self._kept = np.empty(max(size, self._most), dtype=dtype)
@@ -211,11 +203,12 @@ class Design:
         cut = _NEGLIGIBLE * np.abs(diagonal).sum() / len(diagonal) if rough else 0.0
         moments = np.zeros((len(columns) + 1, len(columns) + 1))
         if rough and self.single is not None:
-            X, chosen, space = self.single.matrix.T, self.single.columns[columns], self._work_space
-            _add_diagonal(moments, X, chosen, diagonal, cut, space.single)
-            _add_outer(moments, X, chosen, factor, self.offsets, space.single)
+            space = partial(self._work_space.get, np.float32)
+            X, chosen = self.single.matrix.T, self.single.columns[columns]
+            _add_diagonal(moments, X, chosen, diagonal, cut, space)
+            _add_outer(moments, X, chosen, factor, self.offsets, space)
             return moments
-        space = self._work_space.single if rough and self.fits_single else self._work_space.double
+        space = partial(self._work_space.get, np.float32 if rough and self.fits_single else np.float64)
         for _, rows, X, offsets in self.blocks:
             _add_diagonal(moments, X, self._among_stored(columns), diagonal[rows], cut, space)
             _add_outer(moments, X, self._among_stored(columns), factor[rows], offsets, space)

@@ -156,7 +156,7 @@ def fit_path(
     """Compute the path for a model's parameters (but `tol`, if given) on data that has been read.
 
     Gives also what the way down has learned of the curvature at each alpha, which may be the `guides` of a
-    path on like data. If it need not be sharp, objectives and optimality may be off by a part of the tolerance.
+    path on like data. If it need not be sharp, objective and optimality may be off by part of the tolerance.
     """
     bags, y, weight = training
     if not model.l1_ratio > 0:
@@ -233,9 +233,7 @@ class _Walk:
         start = last if ridge == self.problem.ridge else last.x
         self.problem.ridge = ridge
         tol = max(self.tol, _ROUGHLY * l1) if roughly else self.tol
-        return minimize_l1(
-            self.problem, start, alpha=l1, tol=tol, max_iter=self.max_iter, guides=guides
-        )
+        return minimize_l1(self.problem, start, alpha=l1, tol=tol, max_iter=self.max_iter, guides=guides)
 
     def _parts(self, alpha: float) -> tuple[float, float]:
         """Strengths of the L1 norm and of the squared norm, per unit of weight."""
@@ -286,7 +284,7 @@ class _Walk:
         return better
 
     def certified(self, alphas, stops: list[_Stop]) -> list[_Stop]:
-        """Compute what was found in single precision to all digits; what is not optimal then goes on in double."""
+        """Compute to all digits what was found without; what then is not optimal goes on with all digits."""
         rough = [number for number, stop in enumerate(stops) if stop.drift]
         if not rough:
             return stops

@@ -61,7 +61,7 @@ class LinearBagProblem:
         self.total = float(weight.sum())
         self.weight = weight / self.total
         self.instance_weight = np.repeat(self.weight, np.diff(design.offsets))
-        self._weight_norm = norm(self.instance_weight)
+        self._weight_norm = float(norm(self.instance_weight))
         self._rounding = Rounding()
         self._last: Point | None = None
 
@@ -110,7 +110,7 @@ class LinearBagProblem:
         by_bag, by_instance = self.rule.gradient(log_odds, self.design.offsets, self.y)
         gradient, change = self._gradient_near(step, by_instance, near, single)
         # Rounding of both products; the curvature of a log-likelihood is about 1/4 at most.
-        moved = 0.25 * single.reach * self._weight_norm * norm(step) + change
+        moved = 0.25 * single.reach * self._weight_norm * float(norm(step)) + change
         drift = hypot(near.drift, self._rounding.of(single.reach * moved))
         return self._make_point(theta, log_odds, gradient, self.weight @ by_bag, by_instance, drift)
 
@@ -175,8 +175,8 @@ class LinearBagProblem:
         """What this problem knows at a point of a narrowed one: one product with the instances.
 
         From a point of this problem that is `near` the product is that of the difference, in single
-        precision, if then all derivatives but those of the `entries` surely are within +-`alpha`. A point with
-        more than the given `drift` is computed anew, to all digits.
+        precision, if then all derivatives but those of the `entries` surely are within +-`alpha`. A point
+        with more than the given `drift` is computed anew, to all digits.
         """
         theta = np.zeros(self.n_features + 1)
         theta[entries] = point.theta

@@ -16,8 +16,8 @@ _SMALLEST, _LARGEST = 1e-12, 1e12
 _FARTHEST, _CENTRE = 100.0, 0.5
 _EPS = float(np.finfo(np.float32).eps)
 # The error of a sum of products is taken for so many units in the last place of the norm of its terms, until
-# it is seen, and then for so many times what was seen, never less than a quarter of before. A run stops by it;
-# what it gives is computed again to all digits, and goes on if it was off by more.
+# it is seen, and then for so many times what was seen, never less than a quarter of before. A run stops by
+# it; what it gives is computed again to all digits, and goes on if it was off by more.
 _UNSEEN, _SEEN, _LESS = 4.0, 1.5, 0.25
 
 
@@ -72,7 +72,7 @@ class SingleCopy:
         return moved
 
     def pull_back(self, weight, now: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, float]:
-        """Turn a change of weighted derivatives in the log-odds into one in the parameters; give its norm too."""
+        """Turn a change of weighted derivatives in log-odds into one in parameters; give its norm, too."""
         from bagwise._numba.single import sum_products, weigh_change
 
         change, by_parameter = np.empty(len(now), dtype=np.float32), np.empty(len(self.columns) + 1)

@@ -110,9 +110,8 @@ def any_gradient(log_odds, offsets, y, *, sign: float, average: bool) -> tuple[n
     sign = 1, y = 1 means any. With sign = -1 the rule is that of the mirrored log-odds and label (the and
     rule). With `average`, s and its gradient are divided by m. Nothing cancels.
 
-    The former is -log1p(r), r = 1 / (exp(s) - 1): as exact where it is near 0 as where it is not. Exponentials
-    and logarithms are numpy's, which computes several at a time; only faint and large bags need some of their
-    own.
+    The first is -log1p(r), r = 1 / (exp(s) - 1): as exact where it is near 0 as elsewhere. Exponentials and
+    logarithms are numpy's, which computes several at a time; only faint and large bags need their own.
     """
     from bagwise._numba.or_ import or_slopes, softplus_parts
 

@@ -22,7 +22,7 @@ _ROUNDING = 4 * float(np.finfo(float).eps)
 _IN_SIGHT, _LIKELY = 0.4, 0.5
 # Looking at the curvature in k of p columns costs as much as _LEAST + k^2 / (p _PER_LOOK) new points.
 _LEAST, _PER_LOOK = 3, 8
-# Where the gradient is off by more than this part of the tolerance, it is better to look sharply than to step.
+# Where the gradient is off by more than this part of the tolerance, one looks sharply rather than steps.
 _BLURRED = 0.9
 # The minimum of a model is found to this part of the present violation.
 _MODEL_TOL = 1e-2
@@ -174,7 +174,7 @@ class _Lens:
             self.inside[columns] = True
         self.columns = np.flatnonzero(self.inside)
         self._entries = np.append(self.columns, n_columns)
-        self._last = None, None
+        self._last: tuple[Any, Any] = None, None
 
     @property
     def is_whole(self) -> bool:
