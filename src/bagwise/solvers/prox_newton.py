@@ -218,7 +218,7 @@ class _Run:
         self.tol = tol
         self.history = history
         self.n_iter = 0
-        self._is_rough = True  # steps may be in single precision
+        self._is_rough = True  # steps may lose digits
 
     def go(self, max_iter: int, on_iteration, stop) -> Status:
         """Step until the optimality conditions hold within the tolerance, or no step is left."""
@@ -319,6 +319,7 @@ class _Run:
         size = 1.0
         for _ in range(_MAX_HALVINGS):
             trial = self.problem.point(x + size * step, near=self.point if self._is_rough else None)
+            self._is_rough = trial.drift > 0
             trial_value = trial.value + penalty
             if trial_value <= value + _ARMIJO * size * slope and trial_value < value:
                 return trial, trial_value, size
