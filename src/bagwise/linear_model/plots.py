@@ -127,7 +127,7 @@ def plot_cv(model):
             color=_QUIET, alpha=0.3, linewidth=0, label="one standard error",
         )  # fmt: skip
     label = {"deviance": "mean deviance of a held-out bag", "bic": "BIC", "aic": "AIC"}[model.criterion]
-    axes.plot(model.alphas_, model.criterion_path_, color=_ACTIVE, marker="o", markersize=3.5, label=label)
+    axes.plot(model.alphas_, model.criterion_path_, color=_ACTIVE, marker="o", markersize=3.5)
     axes.axvline(
         model.alpha_, color=_CHOSEN, linewidth=1.0, linestyle="--", label=f"chosen: {model.alpha_:.3g}"
     )
@@ -135,7 +135,7 @@ def plot_cv(model):
     axes.invert_xaxis()
     axes.set_xlabel("penalty alpha (falling)")
     axes.set_ylabel(label)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0.0, 1.0))  # clear of the lines
     return figure
 
 
