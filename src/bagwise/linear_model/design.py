@@ -18,6 +18,8 @@ _BLOCK_BYTES = 8 * 2**20
 _COPY_BYTES = 64 * 2**20
 # Instances with less than this part of the mean weight do not count in a rough curvature.
 _NEGLIGIBLE = 0.1
+# So many positive and negative terms of a curvature are added at a time: what is gathered stays in the cache.
+_PAIRS = 1024
 
 
 class Block(NamedTuple):
@@ -78,8 +80,7 @@ class Design:
         self.fit_intercept = fit_intercept
         self._by_column: Any = X.tocsc() if self.is_sparse else None
         self.blocks = self._cut()
-        tallest = max((block.X.shape[0] for block in self.blocks), default=0)
-        self._work_space = WorkSpace((n_features + 1) * tallest)
+        self._work_space = WorkSpace(2 * _PAIRS * (n_features + 1))
 
     def _cut(self) -> list[Block]:
         """Cut the instances into blocks of whole bags; what is sparse, or by columns, stays in one piece."""
@@ -260,15 +261,16 @@ def _add_diagonal(moments, X, columns, weight, cut: float, space) -> None:
     from bagwise._numba.coordinate import gather_pairs
 
     above, below = np.flatnonzero(weight > cut), np.flatnonzero(weight < -cut)
-    n_pairs = max(len(above), len(below))
-    if not n_pairs:
-        return
-    both = space(2 if len(below) else 1, len(columns) + 1, n_pairs)
-    sums, differences = both[0], both[-1]
-    roots = [np.sqrt(np.abs(weight[rows])).astype(sums.dtype) for rows in (above, below)]
-    gather_pairs(X, columns, above, below, *roots, sums, differences)
-    product = sums @ differences.T
-    moments += 0.5 * (product + product.T)
+    total = np.zeros_like(moments)
+    for begin in range(0, max(len(above), len(below)), _PAIRS):
+        u, v = above[begin : begin + _PAIRS], below[begin : begin + _PAIRS]
+        # Without negative terms both factors are one array, whose product takes half the time.
+        both = space(2 if len(v) else 1, len(columns) + 1, max(len(u), len(v)))
+        sums, differences = both[0], both[-1]
+        roots = [np.sqrt(np.abs(weight[rows])).astype(sums.dtype) for rows in (u, v)]
+        gather_pairs(X, columns, u, v, *roots, sums, differences)
+        total += sums @ differences.T
+    moments += 0.5 * (total + total.T)
 
 
 def _add_outer(moments, X, columns, weight, offsets, space) -> None:
