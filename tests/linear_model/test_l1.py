@@ -120,8 +120,8 @@ def test_one_fit_is_as_good_as_a_hundred_random_starts():
         assert ours.value <= min(ends) * 1.002
 
 
-@pytest.mark.parametrize("after", [3, 60])
-def test_an_interrupt_keeps_the_best_parameters_at_the_penalty_asked_for(data, after, monkeypatch):
+def interrupt(monkeypatch, after):
+    """Press Ctrl-C at one of the next calls of the rule; gives the list of calls."""
     calls = []
     gradient = Or.gradient
 
@@ -132,6 +132,21 @@ def test_an_interrupt_keeps_the_best_parameters_at_the_penalty_asked_for(data, a
         return gradient(self, *arguments)
 
     monkeypatch.setattr(Or, "gradient", interrupted)
+    return calls
+
+
+@pytest.mark.parametrize("after", [1, 30])
+@pytest.mark.parametrize("fit", [milr_path, MILogisticRegressionCV(cv=3).fit])
+def test_an_interrupt_ends_a_path(data, after, fit, monkeypatch):
+    calls = interrupt(monkeypatch, after)
+    with pytest.raises(KeyboardInterrupt):
+        fit(data.bags, data.y)
+    assert len(calls) < after + 5
+
+
+@pytest.mark.parametrize("after", [3, 60])
+def test_an_interrupt_keeps_the_best_parameters_at_the_penalty_asked_for(data, after, monkeypatch):
+    interrupt(monkeypatch, after)
     model = MILogisticRegression(alpha=1.0, random_state=0)
     with pytest.warns(ConvergenceWarning, match="was interrupted; the best parameters so far are kept"):
         model.fit(data.bags, data.y)

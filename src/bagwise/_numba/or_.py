@@ -13,7 +13,7 @@ import numpy as np
 
 from bagwise._numba.bag import BLOCK, fill_bag, largest_size, sum_except
 from bagwise._numba.compiling import kernel
-from bagwise._numba.scalar import FAINT, FAINTEST, add_compensated, log1mexp, softplus
+from bagwise._numba.scalar import FAINT, FAINTEST, add_compensated, log1mexp, sigma, softplus
 
 
 @kernel
@@ -103,7 +103,7 @@ def or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio,
     """
     gradient = np.empty(log_odds.shape[0])
     for j in range(log_odds.shape[0]):  # of all bags in a row, as the processor's vector units like it
-        gradient[j] = (1.0 if sign * log_odds[j] > 0.0 else odds[j]) / (1.0 + odds[j])
+        gradient[j] = sigma(sign * log_odds[j], odds[j])
     size = largest_size(offsets)
     p, q = np.empty(size), np.empty(size)
     for i in range(y.shape[0]):
@@ -115,9 +115,9 @@ def or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio,
             gradient[start:stop] = 0.0
         elif stop - start == 1:  # whatever the rule, a logistic regression
             side = 1.0 if y[i] == 1 else -1.0
-            eta, o = side * log_odds[start], odds[start]
+            eta = side * log_odds[start]
             log_likelihood[i] = min(eta, 0.0) - log_rest[i]
-            gradient[start] = side * (o if eta > 0.0 else 1.0) / (1.0 + o)
+            gradient[start] = side * sigma(-eta, odds[start])
         elif total[i] < FAINTEST:
             _, shift, largest, others = fill_or_bag(log_odds, start, stop, sign, p, q)
             mean = (largest + others) / count

@@ -28,6 +28,12 @@ def softplus(eta):
 
 
 @kernel
+def sigma(eta, odds):
+    """sigma(eta) to the last digits, given `odds` = exp(-|eta|). O(1)."""
+    return (1.0 if eta > 0.0 else odds) / (1.0 + odds)
+
+
+@kernel
 def both_sigmas(eta):
     """sigma(eta) and sigma(-eta), each to the last digits, by one exponential. O(1)."""
     odds = math.exp(-abs(eta))

@@ -15,6 +15,7 @@ from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.search import largest_alpha, solve_null
 from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.prox_newton import Guide, L1Result, minimize_l1
+from bagwise.solvers.result import Status
 from bagwise.solvers.working_set import kkt_violation
 from bagwise.threads import blas_threads_for
 
@@ -216,7 +217,7 @@ class _Walk:
         self.tol = tol
         self.max_iter = max_iter
         # Tighter than the path, so that the largest alpha is exact.
-        self.null = solve_null(problem, tol=1e-3 * tol, max_iter=max_iter)
+        self.null = _finished(solve_null(problem, tol=1e-3 * tol, max_iter=max_iter))
         self.alpha_max = largest_alpha(self.null) * problem.total / l1_ratio
         self.guides: dict[float, Guide] = {}
 
@@ -233,7 +234,9 @@ class _Walk:
         start = last if ridge == self.problem.ridge else last.x
         self.problem.ridge = ridge
         tol = max(self.tol, _ROUGHLY * l1) if roughly else self.tol
-        return minimize_l1(self.problem, start, alpha=l1, tol=tol, max_iter=self.max_iter, guides=guides)
+        return _finished(
+            minimize_l1(self.problem, start, alpha=l1, tol=tol, max_iter=self.max_iter, guides=guides)
+        )
 
     def _parts(self, alpha: float) -> tuple[float, float]:
         """Strengths of the L1 norm and of the squared norm, per unit of weight."""
@@ -299,9 +302,16 @@ class _Walk:
             if kkt > self.tol and n_left > 0:
                 self.problem.ridge = ridge
                 exact = self.problem.in_double()
-                last = minimize_l1(exact, stop.x, alpha=l1, tol=self.tol, max_iter=n_left)
+                last = _finished(minimize_l1(exact, stop.x, alpha=l1, tol=self.tol, max_iter=n_left))
                 stops[number] = _stop(last)._replace(n_iter=stop.n_iter + last.n_iter)
         return stops
+
+
+def _finished(result: L1Result) -> L1Result:
+    """Pass an interrupt on: a path of which a part is missing is of no use."""
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
 
 
 def _stop(result: L1Result) -> _Stop:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit
 
 from bagwise.rules.base import Rule, RuleResult, normalise
 
@@ -98,9 +99,7 @@ class Or(Rule):
         negative = np.where(y == 1, -np.expm1(log_likelihood), 0.0)
         each = np.zeros(len(y))
         np.divide(1.0, np.sqrt(negative), out=each, where=negative > 0)
-        odds = np.exp(-np.abs(log_odds))
-        unlikely = np.where(log_odds > 0, odds, 1.0) / (1.0 + odds)  # much faster than scipy's expit
-        return -gradient * unlikely, gradient * np.repeat(each, np.diff(offsets))
+        return -gradient * expit(-log_odds), gradient * np.repeat(each, np.diff(offsets))
 
 
 def any_gradient(log_odds, offsets, y, *, sign: float, average: bool) -> tuple[np.ndarray, np.ndarray]:
