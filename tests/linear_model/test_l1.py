@@ -120,6 +120,14 @@ def test_one_fit_is_as_good_as_a_hundred_random_starts():
         assert ours.value <= min(ends) * 1.002
 
 
+@pytest.fixture
+def keyboard():
+    """The usual handler of interrupts; a process started in the background ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt(monkeypatch, after):
     """Press Ctrl-C at one of the next calls of the rule; gives the list of calls."""
     calls = []
@@ -135,6 +143,7 @@ def interrupt(monkeypatch, after):
     return calls
 
 
+@pytest.mark.usefixtures("keyboard")
 @pytest.mark.parametrize("after", [1, 30])
 @pytest.mark.parametrize("fit", [milr_path, MILogisticRegressionCV(cv=3).fit])
 def test_an_interrupt_ends_a_path(data, after, fit, monkeypatch):
@@ -144,6 +153,7 @@ def test_an_interrupt_ends_a_path(data, after, fit, monkeypatch):
     assert len(calls) < after + 5
 
 
+@pytest.mark.usefixtures("keyboard")
 @pytest.mark.parametrize("after", [3, 60])
 def test_an_interrupt_keeps_the_best_parameters_at_the_penalty_asked_for(data, after, monkeypatch):
     interrupt(monkeypatch, after)

@@ -23,9 +23,11 @@ DATA = {
 @pytest.mark.parametrize("fit", list(FITS))
 def test_sigint_ends_a_fit_with_a_fitted_model(fit):
     code = f"""
+        import signal
         import warnings
         from bagwise import MILogisticRegression, MIMixture, make_mixture_bags, make_noisy_or_bags
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if tests run in the background
         small = make_mixture_bags(100, separation=0.3, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
