@@ -1,0 +1,42 @@
+"""When a run ends and who hears of it: what every solver is given beside its problem."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bagwise.solvers.interrupt import stop_flag
+
+
+@dataclass(frozen=True)
+class Control:
+    """Tolerance, limit, report and stop flag of a run; `dataclasses.replace` changes one of them.
+
+    Attributes
+    ----------
+    tol : float
+        When a run has converged; each solver says of what this is the tolerance.
+    max_iter : int
+        The most iterations.
+    on_iteration : callable, optional
+        Called with the number of the iteration and the objective.
+    stop : threading.Event
+        Set by Ctrl-C (`solvers.interrupt`); a run that sees it ends after its present step with the status
+        INTERRUPTED and the best parameters so far.
+    """
+
+    tol: float
+    max_iter: int
+    on_iteration: Callable[[int, float], None] | None = None
+    stop: threading.Event = field(default_factory=stop_flag)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run should end now."""
+        return self.stop.is_set()
+
+    def report(self, number: int, value: float) -> None:
+        """Tell whoever listens of one iteration."""
+        if self.on_iteration is not None:
+            self.on_iteration(number, value)
