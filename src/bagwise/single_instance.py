@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
-from bagwise.base import RULE_CONSTRAINT, WaistClassifier, _has_posterior, validated_fit
+from bagwise.base import RULE_CONSTRAINT, WaistClassifier, has_posterior, validated_fit
 from bagwise.rules import make_rule
 
 
@@ -127,7 +127,7 @@ class SingleInstanceClassifier(WaistClassifier):
         WaistClassifier.decision_function_instances
     )
 
-    @available_if(lambda model: _gives_probabilities(model) and _has_posterior(model))
+    @available_if(lambda model: _gives_probabilities(model) and has_posterior(model))
     def posterior_instances(self, X, y):
         """Probability that an instance is positive, given the label of its bag: shape (n_instances,)."""
         return super().posterior_instances(X, y)

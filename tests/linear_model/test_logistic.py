@@ -264,7 +264,7 @@ def test_parameters_are_checked(data, parameters, message):
 
 def test_a_pickle_of_another_version_warns(data, monkeypatch):
     model = MILogisticRegression(random_state=0).fit(data.bags, data.y)
-    monkeypatch.setattr(bagwise.base, "__version__", "0.0.1")
+    monkeypatch.setattr(bagwise.base.estimators, "__version__", "0.0.1")
     old = pickle.dumps(model)
     monkeypatch.undo()
     with pytest.warns(VersionWarning, match=r"pickled by bagwise 0\.0\.1 and is read by"):

@@ -1,0 +1,96 @@
+"""Labels and weights of bags, as a fit learns from them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight
+
+from bagwise._bag_parts import as_python
+from bagwise.bags import Bags, describes_bags
+from bagwise.exceptions import PositiveClassWarning
+
+
+class Training(NamedTuple):
+    """What a classifier learns from: bags, labels 0 or 1, and a weight per bag, all positive."""
+
+    bags: Bags
+    y: np.ndarray
+    weight: np.ndarray
+
+
+def encode_labels(estimator, y, X, bags: Bags, *, binary: bool = True) -> np.ndarray:
+    """Check the labels of a fit, set ``classes_``, and give every label's place in it.
+
+    For the binary models that is int8 with 1 for ``classes_[1]``, the positive class.
+    """
+    name = type(estimator).__name__
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y", estimator_name=name)
+    check_classification_targets(y)
+    if len(y) != len(bags):
+        if describes_bags(X):
+            raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels; give one per bag.")
+        raise ValueError(
+            f"X has {len(bags)} rows but y has {len(y)} labels; did you mean Bags.from_groups(X, bag_ids)?"
+        )
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only, {as_python(classes[0])!r}; {name} needs bags of two classes, positive "
+            "and negative."
+        )
+    estimator.classes_ = classes
+    if not binary:
+        return codes
+    if len(classes) > 2:
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y "
+            f"has {len(classes)} classes. Wrap {name} in sklearn.multiclass.OneVsRestClassifier or "
+            "bagwise.multiclass.OneVsOneBagClassifier."
+        )
+    if classes.dtype.kind not in "biuf":
+        low, high = map(as_python, classes)
+        warnings.warn(
+            f"y has the labels {low!r} and {high!r}; {high!r} sorts last and is taken as the positive "
+            f"class. If you mean {low!r}, pass y == {low!r}.",
+            PositiveClassWarning,
+            stacklevel=5,  # the line that called fit
+        )
+    return codes.astype(np.int8)
+
+
+def bag_weights(bags: Bags, sample_weight=None) -> np.ndarray:
+    """Check the weights of bags; ones by default."""
+    if sample_weight is not None:
+        sample_weight = np.asarray(sample_weight)
+    if np.shape(sample_weight) == (bags.n_instances,) != (len(bags),):
+        raise ValueError(
+            f"sample_weight has {bags.n_instances} values, one per instance, but there are {len(bags)} "
+            "bags; weights are per bag."
+        )
+    return _check_sample_weight(sample_weight, bags, dtype=np.float64, copy=True, ensure_non_negative=True)
+
+
+def class_factors(class_weight, classes, y, weight) -> np.ndarray:
+    """Factor of each of two classes, for labels `y` in 0, 1 and bag weights.
+
+    "balanced" counts weighted bags, so that a weight of two still equals a bag that is there twice.
+    """
+    if class_weight is None:
+        return np.ones(2)
+    if isinstance(class_weight, str):
+        total = np.bincount(y, weights=weight, minlength=2)
+        return total.sum() / (2 * np.where(total > 0, total, 1.0))
+    unknown = [label for label in class_weight if label not in classes.tolist()]
+    if unknown:
+        raise ValueError(
+            f"class_weight names {unknown[0]!r}, which is not a class; the classes are {classes.tolist()}."
+        )
+    return np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
