@@ -1,7 +1,9 @@
+import threading
+
 import numpy as np
 import pytest
 
-from bagwise.solvers import Status, best_of, minimize_smooth
+from bagwise.solvers import Control, Status, best_of, minimize_smooth
 
 
 def rosenbrock(x):
@@ -19,7 +21,7 @@ def rosenbrock_hessian_product(x, v):
 @pytest.mark.parametrize("hessian_product", [None, rosenbrock_hessian_product])
 def test_both_methods_find_the_minimum_and_never_rise(hessian_product):
     result = minimize_smooth(
-        rosenbrock, np.array([-1.2, 1.0]), tol=1e-9, max_iter=500, hessian_product=hessian_product
+        rosenbrock, np.array([-1.2, 1.0]), Control(1e-9, 500), hessian_product=hessian_product
     )
     assert result.status is Status.CONVERGED
     np.testing.assert_allclose(result.x, 1.0, atol=1e-6)
@@ -34,50 +36,61 @@ def test_newton_leaves_a_saddle_by_negative_curvature():
     def curved(x, v):
         return np.array([2 * v[0], (-2 + 12 * x[1] ** 2) * v[1]])
 
-    result = minimize_smooth(saddle, np.array([1.0, 1e-3]), tol=1e-9, max_iter=100, hessian_product=curved)
+    result = minimize_smooth(saddle, np.array([1.0, 1e-3]), Control(1e-9, 100), hessian_product=curved)
     assert result.value == pytest.approx(-0.25)
 
 
 def test_max_iter_is_not_convergence():
-    result = minimize_smooth(rosenbrock, np.array([-1.2, 1.0]), tol=1e-9, max_iter=2)
+    result = minimize_smooth(rosenbrock, np.array([-1.2, 1.0]), Control(1e-9, 2))
     assert result.status is Status.MAX_ITER and not result.converged and result.n_iter == 2
 
 
 def test_a_start_that_is_not_finite_is_said_to_be_so():
-    result = minimize_smooth(lambda x: (np.nan, x), np.zeros(2), tol=1e-6, max_iter=5)
+    result = minimize_smooth(lambda x: (np.nan, x), np.zeros(2), Control(1e-6, 5))
     assert result.status is Status.NOT_FINITE
 
 
 def test_a_stationary_start_needs_no_iteration():
-    result = minimize_smooth(rosenbrock, np.ones(2), tol=1e-9, max_iter=5)
+    result = minimize_smooth(rosenbrock, np.ones(2), Control(1e-9, 5))
     assert result.status is Status.CONVERGED and result.n_iter == 0
 
 
-def test_an_interrupt_keeps_the_best_point_so_far():
-    calls = []
+@pytest.mark.parametrize("hessian_product", [None, rosenbrock_hessian_product])
+@pytest.mark.parametrize("n_calls", [1, 2, 12])
+def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_calls, hessian_product):
+    calls, stop = [], threading.Event()
 
-    def interrupted(x):
+    def stopping(x):
         calls.append(x)
-        if len(calls) == 12:
-            raise KeyboardInterrupt
+        if len(calls) == n_calls:
+            stop.set()
         return rosenbrock(x)
 
     start = np.array([-1.2, 1.0])
-    result = minimize_smooth(interrupted, start, tol=1e-9, max_iter=500)
-    assert result.status is Status.INTERRUPTED
-    assert result.value == min(rosenbrock(x)[0] for x in calls[:-1]) < rosenbrock(start)[0]
+    result = minimize_smooth(stopping, start, Control(1e-9, 500, stop=stop), hessian_product=hessian_product)
+    assert result.status is Status.INTERRUPTED and not result.converged
+    assert len(calls) == n_calls
+    assert result.value == rosenbrock(result.x)[0] == min(rosenbrock(x)[0] for x in calls)
+
+
+def test_a_second_interrupt_is_passed_on():
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        minimize_smooth(interrupted, np.zeros(2), Control(1e-9, 500))
 
 
 def test_kinks_end_the_run_where_gradients_do_not_vanish():
     def absolute(x):
         return np.abs(x - [1.0, 2.0]).sum() + 0.01 * (x @ x), np.sign(x - [1.0, 2.0]) + 0.02 * x
 
-    result = minimize_smooth(absolute, np.zeros(2), tol=1e-6, max_iter=500, has_kinks=True)
+    result = minimize_smooth(absolute, np.zeros(2), Control(1e-6, 500), has_kinks=True)
     assert result.status is Status.CONVERGED
     assert result.value == pytest.approx(0.05, abs=1e-3)
 
 
 def test_the_best_of_several_runs_is_finite_where_one_is():
-    runs = [minimize_smooth(lambda x: (np.nan, x), np.zeros(2), tol=1e-6, max_iter=5)]
-    runs.append(minimize_smooth(rosenbrock, np.zeros(2), tol=1e-9, max_iter=100))
+    runs = [minimize_smooth(lambda x: (np.nan, x), np.zeros(2), Control(1e-6, 5))]
+    runs.append(minimize_smooth(rosenbrock, np.zeros(2), Control(1e-9, 100)))
     assert best_of(runs) is runs[1]

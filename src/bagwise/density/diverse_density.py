@@ -14,6 +14,7 @@ from bagwise.density.problem import DensityProblem, distance, log_odds
 from bagwise.mixture.start import pick_instance
 from bagwise.reporting import Reporter
 from bagwise.rules import Rule, make_rule, start_fixed
+from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, record_result
 from bagwise.solvers.smooth import minimize_smooth
 
@@ -175,10 +176,8 @@ class DiverseDensity(WaistClassifier):
         result = minimize_smooth(
             problem.value_and_gradient,
             start,
-            tol=self.tol,
-            max_iter=self.max_iter,
+            Control(self.tol, self.max_iter, lambda i, value: on_iteration(i, value * problem.total)),
             has_kinks=not problem.rule.is_smooth,
-            on_iteration=lambda i, value: on_iteration(i, value * problem.total),
         )
         history = tuple(value * problem.total for value in result.history)
         return replace(result, value=result.value * problem.total, history=history)

@@ -9,6 +9,7 @@ import numpy as np
 from bagwise.density.diverse_density import DiverseDensity
 from bagwise.density.problem import DensityProblem, NearestProblem, distance, halves
 from bagwise.rules import Max, Rule
+from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 from bagwise.solvers.smooth import minimize_smooth
 
@@ -79,7 +80,7 @@ class EMDD(DiverseDensity):
         status = Status.MAX_ITER
         for turn in range(1, self.max_iter + 1):
             found = minimize_smooth(
-                _one_a_bag(problem, theta).value_and_gradient, theta, tol=self.tol, max_iter=self.max_iter
+                _one_a_bag(problem, theta).value_and_gradient, theta, Control(self.tol, self.max_iter)
             )
             new_value, _ = problem.value_and_gradient(found.x)
             gain = value - new_value

@@ -9,6 +9,7 @@ import numpy as np
 
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.rules import CountTable, Rule
+from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status, best_of
 from bagwise.solvers.smooth import minimize_smooth
 
@@ -120,9 +121,7 @@ class RuleLearner:
         result = minimize_smooth(
             joint.value_and_gradient,
             np.concatenate([start, rule.parameters()]),
-            tol=self.tol,
-            max_iter=_STEPS_PER_NEWTON * self.max_iter,
-            on_iteration=self.on_iteration,
+            Control(self.tol, _STEPS_PER_NEWTON * self.max_iter, self.on_iteration),
         )
         theta, vector = joint.split(result.x)
         rule = rule.with_parameters(vector)

@@ -26,6 +26,7 @@ from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.search import search_l1, solve_null
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
+from bagwise.solvers.control import Control
 from bagwise.solvers.interrupt import stopping
 from bagwise.solvers.prox_newton import L1Result, certified, minimize_l1
 from bagwise.solvers.result import SolverResult, Status, best_of, record_result
@@ -129,11 +130,9 @@ class LinearBagClassifier(WaistClassifier):
         return minimize_smooth(
             problem.value_and_gradient,
             start,
-            tol=self.tol,
-            max_iter=self.max_iter,
+            Control(self.tol, self.max_iter, reporter.iteration),
             hessian_product=problem.hessian_product if problem.rule.has_latent_labels else None,
             has_kinks=not problem.rule.is_smooth,
-            on_iteration=reporter.iteration,
         )
 
     def _certified(self, problem: LinearBagProblem, result: L1Result, l1: float) -> L1Result:

@@ -22,6 +22,7 @@ from bagwise.linear_model.logistic import as_totals, make_design
 from bagwise.multilabel import LabelMatrixClassifier
 from bagwise.reporting import Reporter
 from bagwise.rules import Or
+from bagwise.solvers.control import Control
 from bagwise.solvers.result import Status, record_result
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.threads import blas_threads_for
@@ -188,9 +189,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
                 result = minimize_smooth(
                     problem.value_and_gradient,
                     start.ravel(),
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    on_iteration=reporter.iteration,
+                    Control(self.tol, self.max_iter, reporter.iteration),
                 )
                 results.append(as_totals(result, problem.total))
                 reporter.start(len(results) - 1, self.n_init, result)

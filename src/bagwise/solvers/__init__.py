@@ -1,6 +1,7 @@
 """Solvers: they know problems (values, gradients, steps), not models, and return results."""
 
 from bagwise.solvers.cccp import minimize_cccp
+from bagwise.solvers.control import Control
 from bagwise.solvers.dual import DualResult, solve_dual
 from bagwise.solvers.em import EMModel, run_em
 from bagwise.solvers.result import SolverResult, Status, best_of
@@ -8,6 +9,7 @@ from bagwise.solvers.rows import DenseRows, RowCache
 from bagwise.solvers.smooth import minimize_smooth
 
 __all__ = [
+    "Control",
     "DenseRows",
     "DualResult",
     "EMModel",

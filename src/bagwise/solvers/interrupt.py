@@ -19,6 +19,8 @@ _current: threading.Event | None = None
 
 def stop_flag() -> threading.Event:
     """Give the flag that a run in any thread watches: that of the main thread's run, if there is one."""
+    if _current is None and _watched:
+        return _watched[-1]
     return threading.Event() if _current is None else _current
 
 
@@ -75,6 +77,8 @@ def stopping(stop: threading.Event | None = None) -> Iterator[threading.Event]:
     ends the block with the event set.
     """
     in_main = threading.current_thread() is threading.main_thread()
+    if stop is None and _current is not None:
+        stop = _current
     if in_main and _watched and stop is None:
         stop = _watched[-1]
     stop = threading.Event() if stop is None else stop
@@ -92,6 +96,8 @@ def stopping(stop: threading.Event | None = None) -> Iterator[threading.Event]:
     try:
         yield stop
     except KeyboardInterrupt:
+        if stop is _current:
+            raise
         stop.set()
     finally:
         if is_ours:
