@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
@@ -149,3 +150,11 @@ def test_instances_are_found_among_images_from_bag_labels_alone():
     test = data.bags[150:]
     truth = data.instance_y[data.bags.offsets[150] :]
     assert roc_auc_score(truth, model.predict_proba_instances(test)[:, 1]) > 0.9
+
+
+def test_names_of_statistics_are_asked_of_a_fit(data):
+    with pytest.raises(NotFittedError):
+        BagStatistics().get_feature_names_out()
+    model = BagStatistics(statistics=("min",)).fit(data.bags)
+    with pytest.raises(ValueError, match="input_features should have length"):
+        model.get_feature_names_out(["a"])

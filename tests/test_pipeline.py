@@ -6,6 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from bagwise import (
+    BagPipeline,
     Bags,
     BagStatistics,
     MILogisticRegression,
@@ -88,3 +89,13 @@ def test_a_pipeline_of_one_step_works(data):
 def test_labels_of_another_length_are_refused(data):
     with pytest.raises(ValueError, match="40 bags but y has 39 labels"):
         OnInstances(StandardScaler()).fit(data.bags, data.y[:-1])
+
+
+@pytest.mark.parametrize("steps", [[], [StandardScaler()], [("last", "passthrough")]])
+def test_a_pipeline_without_a_last_estimator_has_no_instance_methods(steps):
+    assert not hasattr(BagPipeline(steps), "predict_instances")
+
+
+def test_steps_of_one_class_are_numbered():
+    pipeline = make_bag_pipeline(OnInstances(PCA(2)), OnInstances(StandardScaler()), MILogisticRegression())
+    assert list(pipeline.named_steps) == ["oninstances-1", "oninstances-2", "milogisticregression"]

@@ -8,11 +8,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import column_or_1d
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bagwise._sklearn import HasMethods, votes_and_scores
 from bagwise.bags import Bags
 from bagwise.base import BagClassifier, bag_weights, encode_labels, validated_fit
 
@@ -148,7 +148,7 @@ def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = N
         scores = 0.5 * (scores[:, :n_pairs] - scores[:, n_pairs:])
     if n_classes == 2:
         return scores[:, 0]
-    return _ovr_decision_function(scores > 0 if votes is None else votes, scores, n_classes)
+    return votes_and_scores(scores > 0 if votes is None else votes, scores, n_classes)
 
 
 def _confidence(classifier, bags: Bags) -> np.ndarray:

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
+from bagwise._sklearn import HasMethods
 from bagwise.bags import Bags
 from bagwise.base import BagClassifier, Training, bag_weights, encode_labels, validated_fit
 from bagwise.multiclass import _estimator_has

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline, _name_estimators
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
@@ -110,7 +110,11 @@ def _last_step_has(method: str):
     """Make the test whether the last step of a pipeline has a method; the pipeline has it just then."""
 
     def check(pipeline):
-        getattr(pipeline._final_estimator, method)
+        try:
+            last = pipeline.steps[-1][1]
+        except (IndexError, TypeError):
+            last = None  # no steps, or not yet in pairs: a fit will say so
+        getattr(last, method)
         return True
 
     return check
@@ -168,4 +172,4 @@ def make_bag_pipeline(*steps, memory=None, verbose=False) -> BagPipeline:
     >>> list(make_bag_pipeline(OnInstances(PCA(5)), MILogisticRegression()).named_steps)
     ['oninstances', 'milogisticregression']
     """
-    return BagPipeline(_name_estimators(steps), memory=memory, verbose=verbose)
+    return BagPipeline(make_pipeline(*steps).steps, memory=memory, verbose=verbose)

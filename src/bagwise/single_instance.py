@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
+from bagwise._sklearn import HasMethods
 from bagwise.base import RULE_CONSTRAINT, WaistClassifier, has_posterior, validated_fit
 from bagwise.rules import make_rule
 

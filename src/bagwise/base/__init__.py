@@ -6,8 +6,9 @@ and weights, and `WaistClassifier` derives every prediction of a bag or an insta
 instance log-odds and a rule.
 """
 
+from bagwise._sklearn import validated_fit
 from bagwise.base.classifiers import RULE_CONSTRAINT, BagClassifier, WaistClassifier, has_posterior
-from bagwise.base.estimators import BagEstimator, BagTransformer, validated_fit
+from bagwise.base.estimators import BagEstimator, BagTransformer
 from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels
 from bagwise.base.reading import read_bags
 from bagwise.base.scaling import SCALE_CONSTRAINT, affine_map, fit_scaler

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from bagwise._bag_parts import as_python
+from bagwise._sklearn import StrOptions
 from bagwise.bags import Bags
 from bagwise.base.estimators import BagEstimator
 from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels

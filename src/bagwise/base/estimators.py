@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import warnings
 
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._version import __version__
 from bagwise.bags import Bags
 from bagwise.base.reading import read_bags
 from bagwise.exceptions import VersionWarning
-
-# Checks `_parameter_constraints` before a fit. scikit-learn keeps the decorator private; if it moves,
-# this is the one line to change.
-validated_fit = _fit_context(prefer_skip_nested_validation=True)
 
 
 class BagEstimator(BaseEstimator):

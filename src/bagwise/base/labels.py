@@ -6,9 +6,8 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight
 
 from bagwise._bag_parts import as_python
 from bagwise.bags import Bags, describes_bags
@@ -68,14 +67,27 @@ def encode_labels(estimator, y, X, bags: Bags, *, binary: bool = True) -> np.nda
 
 def bag_weights(bags: Bags, sample_weight=None) -> np.ndarray:
     """Check the weights of bags; ones by default."""
-    if sample_weight is not None:
-        sample_weight = np.asarray(sample_weight)
-    if np.shape(sample_weight) == (bags.n_instances,) != (len(bags),):
+    if sample_weight is None:
+        return np.ones(len(bags))
+    sample_weight = np.asarray(sample_weight)
+    if sample_weight.shape != (len(bags),):
+        if sample_weight.shape == (bags.n_instances,):
+            what = f"{bags.n_instances} values, one per instance"
+        else:
+            what = f"the shape {sample_weight.shape}"
+        raise ValueError(f"sample_weight has {what}, but there are {len(bags)} bags; weights are per bag.")
+    weight = check_array(
+        sample_weight, dtype=np.float64, copy=True, ensure_2d=False, input_name="sample_weight"
+    )
+    if (weight < 0).any():
+        where = int(np.argmax(weight < 0))
         raise ValueError(
-            f"sample_weight has {bags.n_instances} values, one per instance, but there are {len(bags)} "
-            "bags; weights are per bag."
+            f"sample_weight is {weight[where]:g} for bag {as_python(bags.ids[where])!r}; weights are zero "
+            "or positive."
         )
-    return _check_sample_weight(sample_weight, bags, dtype=np.float64, copy=True, ensure_non_negative=True)
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every bag; give those that are to count a weight above.")
+    return weight
 
 
 def class_factors(class_weight, classes, y, weight) -> np.ndarray:

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
+from bagwise._sklearn import HasMethods, StrOptions
 from bagwise.bags import Bags
 
 # What `scale` may be, for `_parameter_constraints`.

@@ -7,8 +7,8 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.base import RULE_CONSTRAINT, WaistClassifier, fit_scaler, validated_fit
 from bagwise.density.problem import DensityProblem, distance, log_odds
 from bagwise.mixture.start import pick_instance

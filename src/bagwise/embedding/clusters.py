@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._sklearn import HasMethods, Interval
 from bagwise.base import BagTransformer, validated_fit
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import OneToOneFeatureMixin
 
 from bagwise.bags import Bags
 from bagwise.base import BagTransformer, validated_fit
@@ -110,9 +111,8 @@ class BagStatistics(BagTransformer):
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names such as "min_x0" or "q0.25_x0", in the order of the columns."""
-        from sklearn.utils.validation import _check_feature_names_in
-
-        names = _check_feature_names_in(self, input_features)
+        # Checked against the fit, or made up, as for any transformer that keeps its features.
+        names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         prefixes = [*self.statistics, *(f"q{q:g}" for q in self.quantiles)]
         out = []
         for prefix in prefixes:

@@ -8,8 +8,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import Training, validated_fit
 from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.linear_model.path import fit_path

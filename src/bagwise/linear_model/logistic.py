@@ -8,9 +8,9 @@ from numbers import Integral, Real
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import (
     RULE_CONSTRAINT,
     SCALE_CONSTRAINT,

@@ -7,8 +7,8 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import expit, logsumexp
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
+from bagwise._sklearn import Interval
 from bagwise.bags import Bags
 from bagwise.base import SCALE_CONSTRAINT, Training, affine_map, fit_scaler, validated_fit
 from bagwise.linear_model.label_sets import (

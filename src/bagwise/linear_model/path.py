@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bagwise._sklearn import check_parameters
 from bagwise.base import affine_map, fit_scaler
 from bagwise.linear_model.logistic import MILogisticRegression, make_design
 from bagwise.linear_model.problem import LinearBagProblem
@@ -137,7 +138,7 @@ def milr_path(
         tol=tol,
         max_iter=max_iter,
     )
-    model._validate_params()
+    check_parameters(model)
     training = model._read_training(X, y, sample_weight)
     path, _ = fit_path(model, training, alphas=alphas, eps=eps, both_ways=both_ways)
     return path

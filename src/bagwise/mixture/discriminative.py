@@ -5,8 +5,8 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import RULE_CONSTRAINT, WaistClassifier, validated_fit
 from bagwise.families import make_family

@@ -7,8 +7,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
+from bagwise._sklearn import Interval
 from bagwise.bags import Bags
 from bagwise.base import BagClassifier, BagEstimator, Training, fit_scaler
 

@@ -6,9 +6,9 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
 from bagwise._pu_parts import check_pu_labels
+from bagwise._sklearn import Interval
 from bagwise.base import Training, validated_fit
 from bagwise.kernels import InstanceKernel, require_memory
 from bagwise.pu.instances import GRID_CONSTRAINTS, GridDifferenceClassifier, expand

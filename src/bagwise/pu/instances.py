@@ -6,8 +6,8 @@ from itertools import product
 from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import SCALE_CONSTRAINT, Training
 from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
 from bagwise.pu.base import PUClassifier, pu_splits

@@ -6,10 +6,10 @@ from numbers import Real
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from bagwise._pu_parts import LOSSES, check_pu_labels
+from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import Training, validated_fit
 from bagwise.pu.base import PRIOR_CONSTRAINT, PUClassifier
 from bagwise.pu.features import PUFeatures

@@ -6,8 +6,8 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import BagClassifier, Training, class_factors, fit_scaler
 from bagwise.kernels import InstanceKernel, blocks, resolve_gamma

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
-from sklearn.utils._param_validation import Interval
-
+from bagwise._sklearn import Interval
 from bagwise.bags import Bags
 from bagwise.base import validated_fit
 from bagwise.solvers.result import record_result

@@ -6,8 +6,8 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import bag_weights, encode_labels, fit_scaler, validated_fit
 from bagwise.kernels import InstanceKernel, require_memory

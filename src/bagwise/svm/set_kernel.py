@@ -5,9 +5,9 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import validated_fit
 from bagwise.kernels import bag_statistics, set_kernel, statistic_kernel
