@@ -88,6 +88,13 @@ def test_dependencies_point_one_way():
             assert used <= others, f"{path.name} imports {used - others}"
 
 
+def test_scores_stand_on_the_losses_of_pu_and_pu_on_no_score():
+    metrics = (ROOT / "src/bagwise/metrics.py").read_text()
+    assert set(re.findall(r"^from (bagwise[\w.]*)", metrics, flags=re.M)) == {"bagwise.pu.losses"}
+    for path in (ROOT / "src/bagwise/pu").glob("*.py"):
+        assert not re.search(r"^\s*from bagwise.metrics", path.read_text(), flags=re.M), path.name
+
+
 def test_the_readmes_python_runs():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
     assert blocks

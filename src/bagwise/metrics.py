@@ -11,9 +11,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from bagwise._pu_parts import LOSSES, check_pu_labels, zero_one
-
-_ALL_LOSSES = {"zero_one": zero_one, **LOSSES}
+from bagwise.pu.losses import ALL_LOSSES, check_pu_labels, risk_of_scores, split_scores
 
 
 def pu_risk(y, score, *, class_prior: float, loss: str = "zero_one", sample_weight=None) -> float:
@@ -57,14 +55,9 @@ def pu_risk(y, score, *, class_prior: float, loss: str = "zero_one", sample_weig
     >>> pu_risk(y, [-1.0] * 6, class_prior=0.25)  # all negative: wrong of the positive quarter
     0.25
     """
-    if loss not in _ALL_LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(map(repr, _ALL_LOSSES))}; got {loss!r}.")
-    positive, unlabeled, share_p, share_u = _parts(y, score, class_prior, sample_weight)
-    of = _ALL_LOSSES[loss]
-    # A score of zero counts as negative, so an unlabeled bag errs only above it.
-    wrong_if_negative = (lambda g: (g > 0).astype(float)) if loss == "zero_one" else (lambda g: of(-g))
-    gain = of(positive) - wrong_if_negative(positive)
-    return float(class_prior * (share_p @ gain) + share_u @ wrong_if_negative(unlabeled))
+    _check_loss(loss)
+    y, score, weight = _read(y, score, class_prior, sample_weight)
+    return risk_of_scores(y, score, weight, class_prior, loss)
 
 
 class PUScorer:
@@ -124,8 +117,7 @@ def make_pu_scorer(class_prior: float, *, loss: str = "zero_one") -> PUScorer:
     True
     """
     _check_prior(class_prior)
-    if loss not in _ALL_LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(map(repr, _ALL_LOSSES))}; got {loss!r}.")
+    _check_loss(loss)
     return PUScorer(class_prior, loss)
 
 
@@ -218,11 +210,7 @@ def _found_and_called(y, score, class_prior, sample_weight) -> tuple[float, floa
 
 def _parts(y, score, class_prior, sample_weight):
     """Scores of the positive and of the unlabeled bags, and weights that add up to one in each."""
-    y, score, weight = _read(y, score, class_prior, sample_weight)
-    positive, unlabeled = (weight[y == label] for label in (1, 0))
-    if not (positive.sum() > 0 and unlabeled.sum() > 0):
-        raise ValueError("sample_weight leaves no positive or no unlabeled bag; expected some of both.")
-    return score[y == 1], score[y == 0], positive / positive.sum(), unlabeled / unlabeled.sum()
+    return split_scores(*_read(y, score, class_prior, sample_weight))
 
 
 def _read(y, score, class_prior, sample_weight):
@@ -244,3 +232,8 @@ def _check_prior(class_prior) -> None:
             f"class_prior must be a number between 0 and 1, the share of positive bags among unlabeled ones; "
             f"got {class_prior!r}."
         )
+
+
+def _check_loss(loss) -> None:
+    if loss not in ALL_LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(map(repr, ALL_LOSSES))}; got {loss!r}.")

@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from bagwise._pu_parts import LOSSES
 from bagwise.pu.features import PUFeatures
+from bagwise.pu.losses import LOSSES
 from bagwise.pu.risk import minimize_risk
 
 PROBLEMS = [

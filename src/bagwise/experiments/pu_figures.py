@@ -40,10 +40,10 @@ def bound(n_positive: int, n_repeats: int, seed: int) -> dict[str, float]:
     The score is fitted on one half of the bags; samples of positive and unlabeled bags, and the risk itself,
     come from copies of the other half.
     """
-    from bagwise._pu_parts import double_hinge
     from bagwise.datasets import augment_bags, fetch_musk1, make_positive_unlabeled
     from bagwise.metrics import pu_risk
     from bagwise.pu import PUSetKernelClassifier, pu_risk_bound
+    from bagwise.pu.losses import double_hinge
 
     data = fetch_musk1()
     order = np.random.RandomState(seed).permutation(len(data.y))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise._pu_parts import check_pu_labels
 from bagwise.base import Training, validated_fit
-from bagwise.metrics import pu_risk
 from bagwise.pu.base import pu_splits
+from bagwise.pu.losses import check_pu_labels, risk_of_scores
 from bagwise.pu.prior import BASIS_CONSTRAINTS, estimate_prior, split_features
 from bagwise.pu.risk import minimize_risk
 from bagwise.pu.set_kernel import LOSS_CONSTRAINTS, SetKernelScore, inner_prior
@@ -182,12 +181,8 @@ class PUSetKernelClassifierCV(SetKernelScore):
                 features, self.loss, prior=self.class_prior_, alpha=alpha, tol=self.tol, start=start
             )
             start = found.x
+            scores = held @ start.coef + start.intercept
             risks.append(
-                pu_risk(
-                    training.y[test],
-                    held @ start.coef + start.intercept,
-                    class_prior=self.class_prior_,
-                    sample_weight=training.weight[test],
-                )
+                risk_of_scores(training.y[test], scores, training.weight[test], self.class_prior_, "zero_one")
             )
         return risks

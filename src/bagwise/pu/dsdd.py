@@ -7,11 +7,11 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bagwise._pu_parts import check_pu_labels
 from bagwise._sklearn import Interval
 from bagwise.base import Training, validated_fit
 from bagwise.kernels import InstanceKernel, require_memory
 from bagwise.pu.instances import GRID_CONSTRAINTS, GridDifferenceClassifier, expand
+from bagwise.pu.losses import check_pu_labels
 from bagwise.pu.ramp import RampProblem, ramp
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.result import record_result

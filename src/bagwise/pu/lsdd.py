@@ -8,11 +8,11 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
-from bagwise._pu_parts import check_pu_labels
 from bagwise._sklearn import Interval
 from bagwise.base import validated_fit
 from bagwise.kernels import InstanceKernel, blocks
 from bagwise.pu.instances import GRID_CONSTRAINTS, GridDifferenceClassifier, expand
+from bagwise.pu.losses import check_pu_labels
 
 
 class LSDDClassifier(GridDifferenceClassifier):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from bagwise.metrics import pu_recall, pu_risk
+from bagwise.pu.losses import risk_of_scores
 
 _RISK, _CALLED, _FOUND, _QUIET = "#c0392b", "#2c3e50", "#7f9bb3", "#b9b4a8"
 
@@ -36,8 +36,8 @@ def prior_sensitivity(model, X, y, *, class_priors=None, cv=5) -> dict[str, np.n
     for prior in priors:
         assumed = clone(model).set_params(class_prior=float(prior))
         score = cross_val_predict(assumed, X, y, cv=folds, method="decision_function")
-        risk = pu_risk(positive, score, class_prior=prior)
-        rows.append((prior, risk, float((score[~positive] > 0).mean()), pu_recall(positive, score)))
+        risk = risk_of_scores(positive, score, np.ones(len(score)), prior, "zero_one")
+        rows.append((prior, risk, (score[~positive] > 0).mean(), (score[positive] > 0).mean()))
     names = ("class_prior", "risk", "called", "found")
     return dict(zip(names, np.array(rows).T, strict=True))
 

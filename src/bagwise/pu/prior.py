@@ -7,12 +7,12 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bagwise._pu_parts import check_pu_labels
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import SCALE_CONSTRAINT, BagClassifier, Training, validated_fit
 from bagwise.pu.base import PUEstimator
 from bagwise.pu.features import BagBasis, PUFeatures, choose_centers
+from bagwise.pu.losses import check_pu_labels
 from bagwise.pu.ratio import DensityRatio, PriorPath, prior_at
 
 BASIS_CONSTRAINTS: dict = {

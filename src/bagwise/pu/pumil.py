@@ -8,12 +8,12 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bagwise._pu_parts import check_pu_labels
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import SCALE_CONSTRAINT, validated_fit
 from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
 from bagwise.pu.instances import InstanceScoreClassifier
+from bagwise.pu.losses import check_pu_labels
 from bagwise.solvers.dual import solve_dual
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
-from bagwise._pu_parts import LOSSES
 from bagwise.pu.features import PUFeatures
+from bagwise.pu.losses import LOSSES
 from bagwise.solvers.dual import solve_dual
 from bagwise.solvers.interior import solve_dual_interior
 from bagwise.solvers.result import SolverResult, Status

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
-from bagwise._pu_parts import LOSSES, check_pu_labels
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import Training, validated_fit
 from bagwise.pu.base import PRIOR_CONSTRAINT, PUClassifier
 from bagwise.pu.features import PUFeatures
+from bagwise.pu.losses import LOSSES, check_pu_labels
 from bagwise.pu.prior import (
     BASIS_CONSTRAINTS,
     DEGREE_CONSTRAINT,

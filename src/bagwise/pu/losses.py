@@ -1,4 +1,4 @@
-"""What scores and models of positive and unlabeled bags share: the meaning of labels, and losses.
+"""What scores and models of positive and unlabeled bags share: the meaning of labels, losses, and the risk.
 
 For a loss with ``l(z) - l(-z) = -z`` the risk of a score g, prior E_P[l(g)] + (1 - prior) E_N[l(-g)], equals
 ``-prior E_P[g] + E_U[l(-g)]``: no negative bag is in it, and it is convex in g where l is. The three losses
@@ -31,6 +31,25 @@ def zero_one(z: np.ndarray) -> np.ndarray:
 
 
 LOSSES = {"double_hinge": double_hinge, "squared": squared, "logistic": logistic}
+ALL_LOSSES = {"zero_one": zero_one, **LOSSES}
+
+
+def split_scores(y: np.ndarray, score: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Scores of positive bags (y is 1) and of unlabeled ones (0), and weights that add up to one in each."""
+    positive, unlabeled = (weight[y == label] for label in (1, 0))
+    if not (positive.sum() > 0 and unlabeled.sum() > 0):
+        raise ValueError("sample_weight leaves no positive or no unlabeled bag; expected some of both.")
+    return score[y == 1], score[y == 0], positive / positive.sum(), unlabeled / unlabeled.sum()
+
+
+def risk_of_scores(y: np.ndarray, score: np.ndarray, weight: np.ndarray, prior: float, loss: str) -> float:
+    """``prior mean_P[l(g) - l(-g)] + mean_U[l(-g)]``, for labels 1 and 0: see `bagwise.metrics.pu_risk`."""
+    positive, unlabeled, share_p, share_u = split_scores(y, score, weight)
+    of = ALL_LOSSES[loss]
+    # A score of zero counts as negative, so an unlabeled bag errs only above it.
+    wrong_if_negative = (lambda g: (g > 0).astype(float)) if loss == "zero_one" else (lambda g: of(-g))
+    gain = of(positive) - wrong_if_negative(positive)
+    return float(prior * (share_p @ gain) + share_u @ wrong_if_negative(unlabeled))
 
 
 def check_pu_labels(y, name: str) -> None:
