@@ -28,7 +28,7 @@ def test_in_many_dimensions_the_printed_matrix_rounds_to_nothing(n_features, wid
     K = InstanceKernel("rbf", gamma)(bags.instances, centers)
     positive = np.repeat(y, bags.sizes) == 1
     h = K[positive].mean(axis=0) - K[~positive].mean(axis=0)
-    np.testing.assert_allclose(model.coef_, np.linalg.solve(H + ridge * np.eye(len(H)), h), rtol=1e-12)
+    np.testing.assert_allclose(model.coef_[0], np.linalg.solve(H + ridge * np.eye(len(H)), h), rtol=1e-12)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -37,7 +37,8 @@ def test_the_penalty_of_coefficients_is_minimised(fit_intercept):
     bags, y = Bags.from_list(list(rng.normal(size=(30, 2, 2)))), np.repeat([1, 0], [10, 20])
     model = CoefficientDSDD(gamma=1.0, alpha=0.05, scale=None, tol=1e-10, fit_intercept=fit_intercept)
     model.fit(bags, y)
-    assert len(model.dual_coef_) == bags.n_instances
+    (coef,), (intercept,) = model.dual_coef_, model.intercept_
+    assert len(coef) == bags.n_instances
     K = InstanceKernel("rbf", 1.0)(bags.instances, model.support_vectors_)
     sign = 2.0 * np.repeat(y, bags.sizes) - 1.0
     share = np.where(sign > 0, 0.5 / (sign > 0).sum(), 0.5 / (sign < 0).sum())
@@ -45,8 +46,8 @@ def test_the_penalty_of_coefficients_is_minimised(fit_intercept):
     def objective(coef, intercept):
         return 0.025 * coef @ coef + share @ ramp(sign * (K @ coef + intercept))
 
-    least = objective(model.dual_coef_, model.intercept_)
+    least = objective(coef, intercept)
     assert least < objective(np.zeros(len(K)), 0.0) - 1e-3
     for step in 1e-4 * rng.normal(size=(200, len(K) + 1)):
-        moved = model.intercept_ + fit_intercept * step[-1]
-        assert objective(model.dual_coef_ + step[:-1], moved) >= least - 1e-9
+        moved = intercept + fit_intercept * step[-1]
+        assert objective(coef + step[:-1], moved) >= least - 1e-9

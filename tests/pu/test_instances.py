@@ -6,7 +6,15 @@ from scipy.integrate import quad
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC, LinearSVC
 
-from bagwise import Bags, DSDDClassifier, LSDDClassifier, PUMILClassifier, pu_risk_bound
+from bagwise import (
+    Bags,
+    DSDDClassifier,
+    LSDDClassifier,
+    PUMILClassifier,
+    PUSetKernelClassifier,
+    PUSetKernelClassifierCV,
+    pu_risk_bound,
+)
 from bagwise.kernels import InstanceKernel
 from bagwise.pu.lsdd import _signed_log
 from bagwise.pu.ramp import RampProblem, ramp
@@ -46,6 +54,18 @@ def test_bags_and_instances_are_told_apart(model):
     np.testing.assert_array_equal(model.predict_instances(bags) == 1, scores > 0)
 
 
+@pytest.mark.parametrize(
+    "cls",
+    [LSDDClassifier, DSDDClassifier, PUMILClassifier, PUSetKernelClassifier, PUSetKernelClassifierCV],
+)
+def test_coefficients_have_a_row_and_intercepts_are_arrays(cls):
+    bags, y, _, _ = pu_bags()
+    model = cls(random_state=0).fit(bags, y)
+    names = [name for name in ("coef_", "dual_coef_") if hasattr(model, name)]
+    assert len(names) == 1 and getattr(model, names[0]).shape[0] == 1 and getattr(model, names[0]).ndim == 2
+    assert cls is LSDDClassifier or model.intercept_.shape == (1,)
+
+
 # ---------------------------------------------------------------------- LSDD
 
 
@@ -67,8 +87,8 @@ def test_lsdd_solves_its_linear_system_whose_matrix_is_an_integral():
     K = InstanceKernel("rbf", 2.0)(bags.instances, centers)
     positive = np.repeat(y, bags.sizes) == 1
     h = K[positive].mean(axis=0) - K[~positive].mean(axis=0)
-    np.testing.assert_allclose(model.coef_, np.linalg.solve(H + 0.1 * np.eye(len(H)), h), rtol=1e-8)
-    np.testing.assert_allclose(model.decision_function_instances(bags), K @ model.coef_, rtol=1e-10)
+    np.testing.assert_allclose(model.coef_[0], np.linalg.solve(H + 0.1 * np.eye(len(H)), h), rtol=1e-8)
+    np.testing.assert_allclose(model.decision_function_instances(bags), K @ model.coef_[0], rtol=1e-10)
 
 
 def test_lsdd_compares_by_the_criterion_of_held_out_bags():
@@ -214,7 +234,7 @@ def test_the_key_of_a_bag_is_its_instance_of_least_negative_density():
         -model.gamma_ * ((Z.instances[:, None, :] - model.negatives_[None, :, :]) ** 2).sum(axis=2)
     ).sum(axis=1)
     expected = [
-        Z.instances[a:b][np.argmin(density[a:b])] @ model.coef_ + model.intercept_
+        Z.instances[a:b][np.argmin(density[a:b])] @ model.coef_[0] + model.intercept_[0]
         for a, b in zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
     ]
     np.testing.assert_allclose(model.decision_function(bags), expected, rtol=1e-9)
@@ -228,7 +248,7 @@ def test_the_machine_is_that_of_libsvm_on_keys_times_confidences():
     keys = Z.instances[model._keys(Z, model.negatives_)]
     points = np.vstack([keys[:30], model.confidence_[taken - 30, None] * keys[taken]])
     svc = SVC(C=3.0, kernel="linear", tol=1e-8).fit(points, np.repeat([1, -1], 30))
-    np.testing.assert_allclose(model.coef_, svc.coef_[0], rtol=0.05, atol=0.05)
+    np.testing.assert_allclose(model.coef_, svc.coef_, rtol=0.05, atol=0.05)
 
 
 def test_without_an_intercept_the_machine_is_that_of_a_plane_through_the_origin():

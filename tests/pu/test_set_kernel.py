@@ -126,7 +126,7 @@ def test_fewer_centers_do_nearly_as_well(centers):
     model = PUSetKernelClassifier(
         degree=2, centers=centers, n_centers=20, class_prior=0.3, random_state=0
     ).fit(bags[:180], y[:180])
-    assert model.coef_.shape == (20,)
+    assert model.coef_.shape == (1, 20)
     assert model.score(bags[180:], truth[180:]) > 0.9
 
 

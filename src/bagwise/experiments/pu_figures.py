@@ -57,7 +57,7 @@ def bound(n_positive: int, n_repeats: int, seed: int) -> dict[str, float]:
     features = model.basis_(model._scaled(pool.bags))
     # The paper's constants, with the intercept as one more coefficient.
     norms = np.sqrt((features**2).sum(axis=1) + 1.0)
-    largest = float(np.sqrt(model.coef_ @ model.coef_ + model.intercept_**2) * norms.max())
+    largest = float(np.linalg.norm(np.append(model.coef_, model.intercept_)) * norms.max())
     positive, negative = np.flatnonzero(pool.y == 1), np.flatnonzero(pool.y == 0)
     risk = PRIOR * double_hinge(score[positive]).mean() + (1 - PRIOR) * double_hinge(-score[negative]).mean()
     rng = np.random.RandomState(seed + n_positive)

@@ -58,8 +58,8 @@ class DSDDClassifier(GridDifferenceClassifier):
         The values used.
     criterion_ : array of shape (n_gammas, n_alphas) or None
         What was compared: the risk of held-out instances.
-    support_vectors_, dual_coef_, intercept_
-        The score: ``sum_t dual_coef_t k(x, support_vector_t) + intercept``.
+    support_vectors_, dual_coef_, intercept_ : arrays of shape (n, n_features), (1, n) and (1,)
+        The score: ``sum_t dual_coef_[0, t] k(x, support_vectors_[t]) + intercept_[0]``.
     objective_, objective_history_, n_iter_, converged_
         The objective above, convex steps, and whether `tol` was reached.
     scaler_, classes_, n_features_in_
@@ -159,8 +159,8 @@ class DSDDClassifier(GridDifferenceClassifier):
         best = record_result(self, [self._minimise(K, sign, weight, self.alpha_, self.tol)]).x
         used = np.flatnonzero(best.x)
         self.support_vectors_ = Z[used]
-        self.dual_coef_ = best.x[used]
-        self.intercept_ = best.intercept
+        self.dual_coef_ = best.x[None, used]
+        self.intercept_ = np.array([best.intercept])
         return self
 
     def _draw(self, training: Training) -> np.ndarray:
@@ -195,7 +195,7 @@ class DSDDClassifier(GridDifferenceClassifier):
         return risks
 
     def _instance_scores(self, Z) -> np.ndarray:
-        return expand(Z, self.support_vectors_, self.gamma_, self.dual_coef_) + self.intercept_
+        return expand(Z, self.support_vectors_, self.gamma_, self.dual_coef_[0]) + self.intercept_[0]
 
 
 def _halves(sign: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -51,7 +51,7 @@ class LSDDClassifier(GridDifferenceClassifier):
     criterion_ : array of shape (n_gammas, n_alphas) or None
         What was compared: the criterion of held-out bags, as the logarithm of its size with its sign turned
         (see Notes); the least is best.
-    centers_, coef_ : arrays of shape (n_centers, n_features) and (n_centers,)
+    centers_, coef_ : arrays of shape (n_centers, n_features) and (1, n_centers)
         The fit.
     scaler_, classes_, n_features_in_
         As in `PUSetKernelClassifier`.
@@ -147,7 +147,7 @@ class LSDDClassifier(GridDifferenceClassifier):
         self._choose(training, gammas, alphas, compare)
         values, axes = spectra[self.gamma_]
         h = difference(self.gamma_, np.ones(len(bags), dtype=bool))
-        self.coef_ = root * (axes @ ((h @ axes) / (values + self.alpha_)))
+        self.coef_ = root * (axes @ ((h @ axes) / (values + self.alpha_)))[None, :]
         return self
 
     def _sums(self, training, gamma: float) -> np.ndarray:
@@ -164,7 +164,7 @@ class LSDDClassifier(GridDifferenceClassifier):
         return np.maximum(values, 0.0), axes
 
     def _instance_scores(self, Z) -> np.ndarray:
-        return expand(Z, self.centers_, self.gamma_, self.coef_)
+        return expand(Z, self.centers_, self.gamma_, self.coef_[0])
 
 
 def _held_out(spectrum, alphas, train: np.ndarray, held: np.ndarray) -> list[float]:

@@ -68,7 +68,7 @@ class PUMILClassifier(InstanceScoreClassifier):
 
     Attributes
     ----------
-    coef_, intercept_ : array of shape (n_features,) and float
+    coef_, intercept_ : arrays of shape (1, n_features) and (1,)
         The machine.
     negatives_ : array
         Instances of the density estimate, multiplied by confidences.
@@ -179,7 +179,8 @@ class PUMILClassifier(InstanceScoreClassifier):
         best = max(range(self.n_candidates), key=lambda number: machines[number].f_measure)
         self.confidence_ = candidates[best].copy()
         self.negatives_ = machines[best].negatives
-        self.coef_, self.intercept_ = machines[best].coef, machines[best].intercept
+        self.coef_ = machines[best].coef[None, :]
+        self.intercept_ = np.array([machines[best].intercept])
         self.objective_, self.objectives_ = history[-1], np.array(history[-1:])
         self.objective_history_ = np.array(history)
         self.n_iter_ = len(history) - 1
@@ -244,7 +245,7 @@ class PUMILClassifier(InstanceScoreClassifier):
         return np.minimum.reduceat(place, first)
 
     def _instance_scores(self, Z) -> np.ndarray:
-        return Z @ self.coef_ + self.intercept_
+        return Z @ self.coef_[0] + self.intercept_[0]
 
     def decision_function(self, X) -> np.ndarray:
         """Score of every bag, that of its key instance: shape (n_bags,)."""

@@ -45,13 +45,13 @@ class SetKernelScore(SetKernelEstimator, PUClassifier):
     def _keep(self, basis, result: SolverResult) -> None:
         score = record_result(self, [result]).x
         self.basis_ = basis
-        self.coef_ = score.coef
-        self.intercept_ = score.intercept
+        self.coef_ = score.coef[None, :]
+        self.intercept_ = np.array([score.intercept])
 
     def decision_function(self, X) -> np.ndarray:
         """Score of every bag, positive for the positive class: shape (n_bags,)."""
         bags = self._scaled(self._read(X))
-        return self.basis_(bags) @ self.coef_ + self.intercept_
+        return self.basis_(bags) @ self.coef_[0] + self.intercept_[0]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X) -> np.ndarray:
@@ -113,9 +113,9 @@ class PUSetKernelClassifier(SetKernelScore):
         The prior given, or estimated.
     basis_ : BagBasis
         The kernel with its centers; ``basis_(bags)`` of scaled bags are the features.
-    coef_ : array of shape (n_centers,)
+    coef_ : array of shape (1, n_centers)
         Coefficients of the centers.
-    intercept_ : float
+    intercept_ : array of shape (1,)
         The intercept.
     scaler_, classes_, n_features_in_
         The scaler, the two labels, the number of features.
