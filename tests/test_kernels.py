@@ -42,6 +42,11 @@ def test_kernels_of_instances_are_those_of_scikit_learn(bags, name, as_sparse, b
     assert (filled == filled.T).all() and not filled[30:].any()
 
 
+def test_an_rbf_is_at_most_one_even_where_rounding_makes_distances_negative():
+    X = 1e3 + np.random.default_rng(0).normal(size=(50, 7))
+    assert InstanceKernel("rbf", 5.0)(X, X.copy()).max() <= 1.0
+
+
 def test_a_callable_kernel_is_asked_for_pairs_and_checked(bags):
     kernel = InstanceKernel(lambda X, Y: X @ Y.T)
     np.testing.assert_allclose(kernel.diagonal(bags.instances), (bags.instances**2).sum(axis=1))
@@ -81,6 +86,10 @@ def test_sparse_bags_give_what_dense_ones_give(bags):
     sparse = bags.with_instances(sp.csr_matrix(bags.instances))
     for function in (set_kernel, minimax_kernel, statistic_kernel):
         np.testing.assert_allclose(function(sparse), function(bags), atol=1e-12)
+    # Sums over bags and means of bags are products with a matrix of membership, which must come out dense.
+    for function, options in ((set_kernel, {}), (statistic_kernel, {"statistic": "mean"})):
+        found = function(sparse, kernel="linear", **options)
+        np.testing.assert_allclose(found, function(bags, kernel="linear", **options), atol=1e-12)
 
 
 def test_the_minimax_kernel_is_the_polynomial_of_minima_and_maxima(bags, block_bytes):

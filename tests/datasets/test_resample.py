@@ -35,6 +35,17 @@ def test_labelled_bags_come_first_and_are_positive(labelled):
     assert data.y_true[data.y == 1].all()
 
 
+def test_every_positive_bag_is_as_likely_to_be_labelled():
+    full = make_noisy_or_bags(60, random_state=0)
+    times = np.zeros(60)
+    for seed in range(400):
+        data = draw(full, n_positive=5, n_unlabeled=10, random_state=seed)
+        times[data.index[:5]] += 1
+    share = 5 / full.y.sum()
+    # Each positive bag is labelled Binomial(400, share) times.
+    assert (np.abs(times[full.y == 1] - 400 * share) < 4.5 * np.sqrt(400 * share * (1 - share))).all()
+
+
 @pytest.mark.parametrize(("class_prior", "n_hidden"), [(0, 0), (0.3, 23), (0.5, 38), (0.1, 8), (1, 75)])
 def test_the_class_prior_is_realised_to_the_nearest_count(labelled, class_prior, n_hidden):
     # 0.3, 0.5 and 0.1 of 75 are 22.5, 37.5 and 7.5: halves go upward.

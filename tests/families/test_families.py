@@ -100,6 +100,27 @@ def test_tied_covariances_maximise_together():
     assert family.count_parameters(best) == 2 * 3 + 6
 
 
+def test_tied_covariances_without_a_mean_prior_maximise_together():
+    family = GaussianTied()
+    X, weight = draw(family)
+    share = np.random.default_rng(2).random(len(X))
+    weights = [weight * share, weight * (1 - share)]
+    prior = family.start(X, weight, 2, FraleyRaftery(kappa=0.0))
+    sums = [family.statistics(X, w, None, prior) for w in weights]
+    best = family.mstep_all(sums, [w.sum() for w in weights], prior)
+    about = [X - p.mean for p in best]
+    spread = sum((w[:, None] * D).T @ D for w, D in zip(weights, about, strict=True))
+    expected = (prior.scale + spread) / (weight.sum() + prior.nu + 3 + 1)
+    np.testing.assert_allclose(best[0].covariance, expected, rtol=1e-10)
+
+    def value(scale):
+        params = [GaussianParams(p.mean, scale * p.covariance) for p in best]
+        data = sum(w @ family.log_density(X, p) for w, p in zip(weights, params, strict=True))
+        return -data - family.log_prior_all(params, prior)
+
+    assert value(1.0) < min(value(0.999), value(1.001))
+
+
 @pytest.mark.parametrize("cls", ALL, ids=lambda c: c.__name__)
 def test_sums_give_the_total_log_density_and_log_odds_are_differences(cls):
     family, X, weight, prior, sums, best = fitted(cls)

@@ -125,6 +125,22 @@ def test_missing_values_agree_with_enumeration_too(name):
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_a_class_that_has_died_out_takes_nothing_and_leaves_the_likelihood_finite(name):
+    rng = np.random.default_rng(0)
+    weight = rng.random(len(SIZES)) + 0.5
+    X = draw(name, SIZES.sum(), rng)
+    model = make_model(name, X, weight)
+    unknown = np.full(len(SIZES), -1, dtype=np.int8)
+    blocks = model.blocks(X, np.concatenate([[0], np.cumsum(SIZES)]), unknown, weight)
+    params = model.init(blocks, np.random.RandomState(1))._replace(log_rate=np.array([0.0, -np.inf]))
+    found = sum_up(model, blocks, params)
+    each = np.repeat(weight, SIZES)
+    expected = each @ model.family.log_density(X, params.components[1])
+    assert found.log_likelihood == pytest.approx(expected, rel=1e-10)
+    np.testing.assert_allclose(found.weights, [0.0, each.sum()], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_predictions_are_the_posteriors_of_the_enumeration(name):
     rng = np.random.default_rng(3)
     X = draw(name, 40, rng)

@@ -98,6 +98,13 @@ def test_labels_of_positive_bags_are_not_seen_without_supervision_by_bags():
     assert history[-1] < history[0]
 
 
+def test_negative_bags_alone_are_enough_to_find_the_positive_class():
+    data = make_mixture_bags(150, size=4, separation=4.0, positive_rate=0.4, random_state=0)
+    model = MIMixture(supervision="negatives", n_init=2, random_state=0).fit(data.bags, data.y)
+    assert model.positive_rate_ == pytest.approx(data.instance_y.mean(), abs=0.05)
+    np.testing.assert_allclose(model.positive_components_[0].mean, data.means[1], atol=0.4)
+
+
 def test_unlabelled_components_are_shared_out_even_if_the_classes_differ_in_number():
     rng = np.random.default_rng(0)
     centres = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 8.0]])  # the last one is positive
@@ -124,6 +131,12 @@ def test_any_rule_with_latent_labels_will_do_and_a_link_is_refused():
         MIMixture(rule=Max()).fit(data.bags, data.y)
 
 
+def test_a_threshold_well_above_one_is_found():
+    data = make_mixture_bags(150, size=8, separation=5.0, positive_rate=0.5, random_state=0)
+    y = data.instance_y.reshape(150, 8).sum(axis=1) >= 4
+    assert MIMixture(rule="threshold", n_init=1, random_state=0).fit(data.bags, y).rule_.k == 4
+
+
 # ---------------------------------------------------------------------- densities, samples, bounds
 
 
@@ -142,6 +155,29 @@ def test_score_samples_is_the_density_of_the_instances():
     np.testing.assert_allclose(
         model.score_samples(data.bags), np.add.reduceat(np.log(p), data.bags.offsets[:-1])
     )
+
+
+def test_information_criteria_count_parameters_and_instances():
+    data = make_mixture_bags(40, separation=3.0, random_state=0)
+    model = MIMixture("gaussian_diag", n_components=(1, 2), n_init=1, random_state=0).fit(data.bags, data.y)
+    # Means and variances of three components, the positive rate, a weight among the negative components.
+    n_parameters = 3 * 2 * data.bags.n_features + 1 + 1
+    deviance = -2 * model.score_samples(data.bags).sum()
+    expected = deviance + n_parameters * np.log(data.bags.n_instances)
+    assert model.bic(data.bags) == pytest.approx(expected, rel=1e-12)
+    assert model.aic(data.bags) == pytest.approx(deviance + 2 * n_parameters, rel=1e-12)
+
+
+def test_labels_of_samples_are_drawn_with_the_probability_that_the_rule_gives():
+    data = make_mixture_bags(100, size=4, separation=4.0, positive_rate=0.4, random_state=0)
+    share = data.instance_y.reshape(100, 4).mean(axis=1)
+    y = np.random.default_rng(0).random(100) < share
+    model = MIMixture(rule="mean", n_init=2, random_state=0).fit(data.bags, y)
+    drawn = model.sample(8000, 4, random_state=0)
+    count = drawn.instance_y.reshape(8000, 4).sum(axis=1)
+    for n in range(5):
+        # At least 100 bags of every count: 0.06 is more than three standard errors of the rarest.
+        assert drawn.y[count == n].mean() == pytest.approx(n / 4, abs=0.06)
 
 
 def test_samples_look_like_the_bags_they_were_learned_from():

@@ -26,6 +26,7 @@ def test_both_solvers_find_the_same_value(seed, rank):
     other = solve_dual(F @ F.T, **problem, tol=1e-10)
     assert ours.converged
     assert ours.value == pytest.approx(other.value, rel=1e-8)
+    assert ours.history[-1] == pytest.approx(ours.value, rel=1e-8), "what is reported is what is minimised"
     assert ours.x.sum() == pytest.approx(problem["total"], abs=1e-9)
     assert (ours.x >= lower).all() and (ours.x <= upper).all()
     assert ours.value - ours.gap <= other.value + 1e-9 * abs(other.value)

@@ -280,6 +280,14 @@ def test_many_classes_share_one_kernel_matrix_and_vote_as_one_against_one(data, 
     np.testing.assert_array_equal(without.predict(data.bags), model.predict(data.bags))
 
 
+def test_a_refit_to_many_classes_forgets_what_two_classes_had(data):
+    model = MissSVC().fit(data.bags, data.y)
+    of_two = {"witnesses_", "objective_", "objective_history_", "objectives_"}
+    assert of_two <= set(vars(model))
+    model.fit(data.bags, data.y + (np.arange(len(data.y)) % 3 == 0))
+    assert not of_two & set(vars(model))
+
+
 def test_class_weights_of_many_classes_go_by_label(data):
     y = np.array(["a", "b", "c"])[data.y + (np.arange(60) % 3 == 0)]
     weighted = MissSVC(C=0.01, class_weight={"a": 100.0}).fit(data.bags, y)
