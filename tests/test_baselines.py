@@ -132,14 +132,17 @@ def test_one_vs_one_is_that_of_scikit_learn_on_bags_of_one(data):
 def test_one_vs_one_takes_bags_weights_and_jobs():
     data = load_digit_bags(60, random_state=0)
     y = data.y + (np.arange(60) % 2)
-    weight = np.ones(60)
-    serial = OneVsOneBagClassifier(MILogisticRegression(random_state=0))
-    parallel = OneVsOneBagClassifier(MILogisticRegression(random_state=0), n_jobs=2)
-    serial.fit(data.bags, y, sample_weight=weight)
-    assert np.array_equal(
-        serial.decision_function(data.bags), parallel.fit(data.bags, y).decision_function(data.bags)
-    )
+    serial = OneVsOneBagClassifier(MILogisticRegression(tol=1e-9, random_state=0))
+    parallel = OneVsOneBagClassifier(MILogisticRegression(tol=1e-9, random_state=0), n_jobs=2)
+    unweighted = serial.fit(data.bags, y).decision_function(data.bags)
+    assert np.array_equal(parallel.fit(data.bags, y).decision_function(data.bags), unweighted)
     assert len(serial.estimators_) == 3
+    weight = np.random.default_rng(0).integers(1, 4, size=60)
+    weighted = serial.fit(data.bags, y, sample_weight=weight).decision_function(data.bags)
+    again = np.repeat(np.arange(60), weight)
+    repeated = parallel.fit(data.bags[again], y[again]).decision_function(data.bags)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-4)
+    assert np.abs(weighted - unweighted).max() > 0.1
     with pytest.raises(ValueError, match="one class has none"):
         serial.fit(data.bags, y, sample_weight=(y != 2).astype(float))
 

@@ -1,16 +1,27 @@
 """Every public estimator, found automatically: scikit-learn's checks and our bag checks."""
 
-import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+import pickle
 
-from bagwise.testing import all_estimators, bag_checks, example_of
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+
+from bagwise import BagStatistics
+from bagwise.testing import all_estimators, bag_checks, check_bag_estimator, example_of
 
 EXAMPLES = [example_of(cls) for cls in all_estimators()]
 
 
+def _known_failures(estimator):
+    return getattr(estimator, "_expected_failed_checks", {})
+
+
 def _expected_failures(estimator):
-    known = getattr(estimator, "_expected_failed_checks", {})
-    return {name: reason for name, reason in known.items() if name.startswith("check_")}
+    return {name: reason for name, reason in _known_failures(estimator).items() if name.startswith("check_")}
+
+
+def _marks(estimator, name):
+    known = _known_failures(estimator)
+    return pytest.mark.xfail(reason=known[name], strict=True) if name in known else ()
 
 
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.PositiveClassWarning")
@@ -22,10 +33,53 @@ def test_scikit_learn_check(estimator, check):
 @pytest.mark.parametrize(
     "check",
     [
-        pytest.param(check, id=f"{type(estimator).__name__}-{name}")
+        pytest.param(check, id=f"{type(estimator).__name__}-{name}", marks=_marks(estimator, name))
         for estimator in EXAMPLES
         for name, check in bag_checks(estimator)
     ],
 )
 def test_bag_check(check):
     check()
+
+
+@pytest.mark.parametrize("estimator", EXAMPLES, ids=lambda estimator: type(estimator).__name__)
+def test_expected_failures_are_checks_of_scikit_learn_that_exist(estimator):
+    known = {
+        getattr(check, "func", check).__name__
+        for _, check in estimator_checks_generator(estimator, legacy=True)
+    }
+    assert set(_expected_failures(estimator)) <= known
+
+
+def test_a_misspelt_expected_failure_is_refused():
+    class Misspelt(BagStatistics):
+        _expected_failed_checks = {"bag_order_is_irelevant": "a reason"}
+
+    with pytest.raises(
+        ValueError, match="of Misspelt has 'bag_order_is_irelevant'; expected names of bag checks"
+    ):
+        check_bag_estimator(Misspelt())
+
+
+def test_an_expected_failure_must_fail():
+    class Modest(BagStatistics):
+        _expected_failed_checks = {"bag_order_is_irrelevant": "it was so once"}
+
+    with pytest.raises(
+        AssertionError, match=r"passes the bag check 'bag_order_is_irrelevant'.*take the name out"
+    ):
+        check_bag_estimator(Modest())
+
+
+def test_an_expected_failure_is_forgiven():
+    class Local(BagStatistics):
+        """Cannot be pickled, for it is defined in a function."""
+
+    with pytest.raises((AttributeError, pickle.PicklingError)) as caught:
+        check_bag_estimator(Local())
+    assert caught.value.__notes__ == ["in the bag check 'pickle_keeps_predictions' of Local"]
+
+    class Known(BagStatistics):
+        _expected_failed_checks = {"pickle_keeps_predictions": "it is defined in a function"}
+
+    check_bag_estimator(Known())

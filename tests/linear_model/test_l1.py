@@ -99,6 +99,16 @@ def test_the_way_back_up_is_never_worse_and_sometimes_better():
     assert better > 0
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_random_starts_find_better_optima_than_the_path_down(seed):
+    coef = np.zeros(100)
+    coef[np.random.default_rng(seed).permutation(100)[:5]] = [-2, -1, 1, 2, 0.5]
+    data = make_noisy_or_bags(100, size=3, coef=coef, random_state=seed)
+    path = milr_path(data.bags, data.y, alphas=np.geomspace(50.0, 1.0, 8), both_ways=False)
+    model = MILogisticRegression(alpha=1.0, random_state=0).fit(data.bags, data.y)
+    assert model.objective_ < path.objectives[-1] * (1 - 5e-3)
+
+
 @pytest.mark.slow
 def test_one_fit_is_as_good_as_a_hundred_random_starts():
     seed = 0
@@ -364,6 +374,8 @@ def test_a_class_with_one_bag_cannot_be_cross_validated(data):
         ({"alphas": [1.0, -1.0]}, "alphas must be a number of penalties or positive penalties"),
         ({"alphas": 0}, "alphas must be at least 1"),
         ({"eps": 2.0}, "eps between 0 and 1"),
+        ({"eps": 1.0}, "eps between 0 and 1"),
+        ({"eps": 0.0}, "eps between 0 and 1"),
         ({"rule": "nor"}, "The 'rule' parameter"),
     ],
 )

@@ -80,7 +80,6 @@ class PUSetKernelClassifierCV(SetKernelScore):
         "check_sample_weight_equivalence_on_dense_data": "folds of weighted and of repeated bags differ",
         "check_sample_weight_equivalence_on_sparse_data": "folds of weighted and of repeated bags differ",
         "weight_is_repetition": "folds of weighted and of repeated bags differ",
-        "bag_order_is_irrelevant": "the folds follow the order of the bags",
     }
     _example_parameters = {"degrees": (1, 2), "alphas": (1.0, 1e-3), "cv": 3}
 
