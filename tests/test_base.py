@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import StandardScaler
 
-from bagwise import Bags
-from bagwise.base import bag_weights
+from bagwise import MISVC, Bags, DiverseDensity, LSDDClassifier, make_noisy_or_bags
+from bagwise.base import BagClassifier, InstanceScoreClassifier, ScoreClassifier, bag_weights, classifiers
+from bagwise.multilabel import LabelMatrixClassifier
+from bagwise.testing import all_estimators, example_of
 
 BAGS = Bags(np.arange(10.0)[:, None], [0, 2, 5, 10], ids=["a", "b", "c"])
 
@@ -33,3 +37,78 @@ def test_weights_are_ones_by_default_and_a_copy_otherwise():
 def test_bad_weights_are_refused_by_one_sentence(weight, message):
     with pytest.raises(ValueError, match=message):
         bag_weights(BAGS, weight)
+
+
+class Widest(InstanceScoreClassifier):
+    """Scores an instance by its first feature; the fit only looks at labels."""
+
+    def fit(self, X, y):
+        self._read_training(X, y)
+        return self
+
+    def _instance_scores(self, bags):
+        return bags.instances[:, 0]
+
+
+def test_a_bag_has_the_largest_score_of_its_instances_and_zero_is_not_positive():
+    X = [[[-1.0], [2.0]], [[-3.0]], [[-1.0], [0.0]]]
+    model = Widest().fit(X, [7, 5, 5])
+    assert model.decision_function(X).tolist() == [2.0, -3.0, 0.0]
+    assert model.predict(X).tolist() == [7, 5, 5]
+    assert model.decision_function_instances(X).tolist() == [-1.0, 2.0, -3.0, -1.0, 0.0]
+    assert model.predict_instances(X).tolist() == [5, 7, 5, 5, 5]
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_instances"])
+def test_predictions_before_a_fit_say_so(method):
+    with pytest.raises(NotFittedError, match="Widest instance is not fitted"):
+        getattr(Widest(), method)([[[1.0]]])
+
+
+class Counter(ScoreClassifier):
+    """Scores bags for three classes by their size."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self._read(X, reset=True)
+        return self
+
+    def _bag_scores(self, bags):
+        return -np.abs(bags.sizes[:, None] - [1, 2, 3])
+
+
+def test_of_several_scores_the_largest_wins():
+    X = [np.zeros((size, 1)) for size in (2, 1, 3)]
+    model = Counter().fit(X, ["a", "b", "c"])
+    assert model.decision_function(X).shape == (3, 3)
+    assert model.predict(X).tolist() == ["b", "a", "c"]
+
+
+SCORERS = [cls for cls in all_estimators() if issubclass(cls, ScoreClassifier)]
+
+
+@pytest.mark.parametrize("cls", SCORERS, ids=lambda cls: cls.__name__)
+def test_every_classifier_asks_one_function_whether_a_score_is_positive(cls, monkeypatch):
+    data = make_noisy_or_bags(30, size=(1, 4), random_state=0)
+    model = example_of(cls).fit(data.bags, data.y)
+    methods = [name for name in ("predict", "predict_instances") if hasattr(model, name)]
+    before = [getattr(model, name)(data.bags) for name in methods]
+    monkeypatch.setattr(classifiers, "is_positive", lambda scores: scores <= 0)
+    for name, labels in zip(methods, before, strict=True):
+        np.testing.assert_array_equal(getattr(model, name)(data.bags), 1 - labels)
+
+
+def test_all_classifiers_of_one_label_predict_from_scores():
+    of_one_label = {cls for cls in all_estimators() if issubclass(cls, BagClassifier)}
+    assert {cls for cls in of_one_label if not issubclass(cls, LabelMatrixClassifier)} == set(SCORERS)
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax", None, StandardScaler()])
+@pytest.mark.parametrize("cls", [MISVC, DiverseDensity, LSDDClassifier])
+def test_instances_are_scaled_as_the_fitted_scaler_says(cls, scale):
+    data = make_noisy_or_bags(30, size=(1, 4), random_state=0)
+    model = cls(scale=scale, random_state=0).fit(data.bags, data.y)
+    scaled = model._scaled(data.bags.with_instances(data.bags.instances.astype(np.float32)))
+    X = data.bags.instances if scale is None else model.scaler_.transform(data.bags.instances)
+    assert scaled.instances.dtype == np.float64
+    np.testing.assert_allclose(scaled.instances, X, rtol=1e-5, atol=1e-6)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from bagwise.base import is_positive
 from bagwise.pu.losses import ALL_LOSSES, check_pu_labels, risk_of_scores, split_scores
 
 
@@ -137,7 +138,7 @@ def pu_recall(y, score, *, sample_weight=None) -> float:
     0.5
     """
     positive, _, share, _ = _parts(y, score, None, sample_weight)
-    return float(share @ (positive > 0))
+    return float(share @ is_positive(positive))
 
 
 def pu_precision(y, score, *, class_prior: float, sample_weight=None) -> float:
@@ -205,7 +206,7 @@ def pu_auc(y, score, *, class_prior: float, sample_weight=None) -> float:
 def _found_and_called(y, score, class_prior, sample_weight) -> tuple[float, float]:
     """Shares of all bags that are positive and called so, and that are called positive."""
     positive, unlabeled, share_p, share_u = _parts(y, score, class_prior, sample_weight)
-    return class_prior * float(share_p @ (positive > 0)), float(share_u @ (unlabeled > 0))
+    return class_prior * float(share_p @ is_positive(positive)), float(share_u @ is_positive(unlabeled))
 
 
 def _parts(y, score, class_prior, sample_weight):

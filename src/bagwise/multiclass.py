@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagwise._sklearn import HasMethods, votes_and_scores
 from bagwise.bags import Bags
-from bagwise.base import BagClassifier, bag_weights, encode_labels, validated_fit
+from bagwise.base import ScoreClassifier, bag_weights, encode_labels, is_positive, validated_fit
 
 
-class OneVsOneBagClassifier(BagClassifier):
+class OneVsOneBagClassifier(ScoreClassifier):
     """Many classes by one binary classifier for each pair of classes, which then vote.
 
     A bag's score for a class is the number of duels it wins, plus the confidence of those duels squeezed
@@ -108,18 +108,18 @@ class OneVsOneBagClassifier(BagClassifier):
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_pair)(*p) for p in pairs)
         return self
 
-    def decision_function(self, X) -> np.ndarray:
-        """Votes for each class: shape (n_bags, n_classes); for two classes the score of the second."""
-        bags = self._read(X)
+    def _bag_scores(self, bags: Bags) -> np.ndarray:
         scores = np.column_stack([_confidence(e, bags) for e in self.estimators_])
         votes = None if self.both_ways else np.column_stack([e.predict(bags) for e in self.estimators_])
         return count_votes(scores, len(self.classes_), votes)
 
+    def decision_function(self, X) -> np.ndarray:
+        """Votes for each class: shape (n_bags, n_classes); for two classes the score of the second."""
+        return super().decision_function(X)
+
     def predict(self, X) -> np.ndarray:
         """Predict the class with the most votes: shape (n_bags,)."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
+        return super().predict(X)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -148,7 +148,7 @@ def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = N
         scores = 0.5 * (scores[:, :n_pairs] - scores[:, n_pairs:])
     if n_classes == 2:
         return scores[:, 0]
-    return votes_and_scores(scores > 0 if votes is None else votes, scores, n_classes)
+    return votes_and_scores(is_positive(scores) if votes is None else votes, scores, n_classes)
 
 
 def _confidence(classifier, bags: Bags) -> np.ndarray:

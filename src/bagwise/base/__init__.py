@@ -2,16 +2,17 @@
 
 An estimator of bags is a scikit-learn estimator whose ``X`` may be a `Bags`, a list of 2-D arrays, a 3-D
 array, or a plain 2-D array (bags of one instance). `BagEstimator` reads it, `BagClassifier` adds labels
-and weights, and `WaistClassifier` derives every prediction of a bag or an instance from two things:
-instance log-odds and a rule.
+and weights; predictions follow from scores of bags (`ScoreClassifier`), from scores of instances
+(`InstanceScoreClassifier`), or from instance log-odds and a rule (`WaistClassifier`).
 """
 
 from bagwise._sklearn import validated_fit
-from bagwise.base.classifiers import RULE_CONSTRAINT, BagClassifier, WaistClassifier, has_posterior
+from bagwise.base.classifiers import BagClassifier, InstanceScoreClassifier, ScoreClassifier
 from bagwise.base.estimators import BagEstimator, BagTransformer
-from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels
+from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels, is_positive
 from bagwise.base.reading import read_bags
-from bagwise.base.scaling import SCALE_CONSTRAINT, affine_map, fit_scaler
+from bagwise.base.scaling import SCALE_CONSTRAINT, Scaled, affine_map, fit_scaler
+from bagwise.base.waist import RULE_CONSTRAINT, WaistClassifier, has_posterior
 
 __all__ = [
     "RULE_CONSTRAINT",
@@ -19,6 +20,9 @@ __all__ = [
     "BagClassifier",
     "BagEstimator",
     "BagTransformer",
+    "InstanceScoreClassifier",
+    "Scaled",
+    "ScoreClassifier",
     "Training",
     "WaistClassifier",
     "affine_map",
@@ -27,6 +31,7 @@ __all__ = [
     "encode_labels",
     "fit_scaler",
     "has_posterior",
+    "is_positive",
     "read_bags",
     "validated_fit",
 ]

@@ -1,22 +1,15 @@
-"""Classifiers of bags, and the predictions that follow from instance log-odds and a rule."""
+"""Classifiers of bags: labels of a fit, and predictions from scores of bags or of instances."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils.metaestimators import available_if
 
 from bagwise._bag_parts import as_python
-from bagwise._sklearn import StrOptions
 from bagwise.bags import Bags
 from bagwise.base.estimators import BagEstimator
-from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels
-from bagwise.rules import RULES, Rule, make_rule
-
-# What `rule` may be, for `_parameter_constraints`.
-RULE_CONSTRAINT = [StrOptions(set(RULES)), Rule]
+from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels, is_positive
 
 
 class BagClassifier(ClassifierMixin, BagEstimator):
@@ -55,34 +48,32 @@ class BagClassifier(ClassifierMixin, BagEstimator):
             )
         return (y == self.classes_[1]).astype(np.int8)
 
+    def _labels_of(self, scores: np.ndarray) -> np.ndarray:
+        """Give the labels that scores stand for: one score a row, or a score for each class.
+
+        Whoever predicts a label asks here.
+        """
+        chosen = is_positive(scores).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[chosen]
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
 
-def has_posterior(estimator) -> bool:
-    """Whether the rule has latent instance labels; else the method is absent."""
-    rule = getattr(estimator, "rule_", None) or make_rule(estimator.rule)
-    return rule.has_latent_labels
+class ScoreClassifier(BagClassifier):
+    """A classifier made of a score for every bag: `decision_function` and `predict` follow from it.
 
-
-class WaistClassifier(BagClassifier):
-    """A classifier made of instance log-odds and a rule: every prediction follows from the two.
-
-    A subclass fits, sets ``rule_``, and gives `_log_odds`: the log-odds that an instance is positive.
+    A subclass fits, and gives `_bag_scores`.
     """
 
-    def _log_odds(self, bags: Bags) -> np.ndarray:
-        """Give the log-odds of every instance, shape (n_instances,)."""
+    def _bag_scores(self, bags: Bags) -> np.ndarray:
+        """Score every bag: shape (n_bags,), positive for ``classes_[1]``; or (n_bags, n_classes)."""
         raise NotImplementedError
 
-    def _bag_log_proba(self, X) -> np.ndarray:
-        bags = self._read(X)
-        return self.rule_.log_proba(self._log_odds(bags), bags.offsets)
-
-    def predict_log_proba(self, X) -> np.ndarray:
-        """Log probability of the negative and the positive class, for every bag.
+    def decision_function(self, X) -> np.ndarray:
+        """Score of every bag, positive for the positive class.
 
         Parameters
         ----------
@@ -91,55 +82,48 @@ class WaistClassifier(BagClassifier):
 
         Returns
         -------
-        array of shape (n_bags, 2)
+        array of shape (n_bags,)
+            With more than two classes, shape (n_bags, n_classes).
         """
-        return self._bag_log_proba(X)
-
-    def predict_proba(self, X) -> np.ndarray:
-        """Probability of the negative and the positive class, for every bag: shape (n_bags, 2)."""
-        return np.exp(self._bag_log_proba(X))
-
-    def decision_function(self, X) -> np.ndarray:
-        """Log-odds that a bag is positive: shape (n_bags,)."""
-        log_proba = self._bag_log_proba(X)
-        return log_proba[:, 1] - log_proba[:, 0]
+        return self._bag_scores(self._read(X))
 
     def predict(self, X) -> np.ndarray:
-        """Predict the more probable label of every bag: shape (n_bags,)."""
-        log_proba = self._bag_log_proba(X)
-        return self.classes_[(log_proba[:, 1] > log_proba[:, 0]).astype(int)]
-
-    def decision_function_instances(self, X) -> np.ndarray:
-        """Log-odds that an instance is positive: shape (n_instances,), in the order of the bags."""
-        return self._log_odds(self._read(X))
-
-    def predict_proba_instances(self, X) -> np.ndarray:
-        """Probability that an instance is negative, positive: shape (n_instances, 2)."""
-        log_odds = self._log_odds(self._read(X))
-        return np.column_stack([expit(-log_odds), expit(log_odds)])
-
-    def predict_instances(self, X) -> np.ndarray:
-        """Predict the more probable label of every instance: shape (n_instances,)."""
-        return self.classes_[(self._log_odds(self._read(X)) > 0).astype(int)]
-
-    @available_if(has_posterior)
-    def posterior_instances(self, X, y) -> np.ndarray:
-        """Probability that an instance is positive, given the label of its bag.
-
-        This answers who made a bag positive: under the or-rule the instances of a negative bag have 0,
-        and those of a positive bag share at least 1.
+        """Predict the label of every bag.
 
         Parameters
         ----------
         X : Bags, list of arrays, 3-D or 2-D array
             The bags.
-        y : array of shape (n_bags,)
-            Their labels, in terms of ``classes_``.
 
         Returns
         -------
-        array of shape (n_instances,)
+        array of shape (n_bags,)
         """
-        bags = self._read(X)
-        labels = self._encode_known(y, bags)
-        return self.rule_.estep(self._log_odds(bags), bags.offsets, labels).posterior
+        return self._labels_of(self._bag_scores(self._read(X)))
+
+
+class InstanceScoreClassifier(ScoreClassifier):
+    """A classifier with a score for every instance; that of a bag is the largest of its instances'.
+
+    A subclass fits, and gives `_instance_scores`. Several scores an instance, a column each, are compared
+    column by column, and then joined by `_joined`.
+    """
+
+    def _instance_scores(self, bags: Bags) -> np.ndarray:
+        """Score every instance: shape (n_instances,), or (n_instances, n_columns) for `_joined`."""
+        raise NotImplementedError
+
+    def _joined(self, scores: np.ndarray) -> np.ndarray:
+        """Make of the columns of `_instance_scores` one score, or one for each class."""
+        return scores
+
+    def _bag_scores(self, bags: Bags) -> np.ndarray:
+        return self._joined(np.maximum.reduceat(self._instance_scores(bags), bags.offsets[:-1], axis=0))
+
+    def decision_function_instances(self, X) -> np.ndarray:
+        """Score of every instance, as of a bag of its own: shape (n_instances,) or (.., n_classes)."""
+        return self._joined(self._instance_scores(self._read(X)))
+
+    def predict_instances(self, X) -> np.ndarray:
+        """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
+        return self._labels_of(self._joined(self._instance_scores(self._read(X))))

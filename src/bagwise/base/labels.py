@@ -65,6 +65,11 @@ def encode_labels(estimator, y, X, bags: Bags, *, binary: bool = True) -> np.nda
     return codes.astype(np.int8)
 
 
+def is_positive(scores: np.ndarray) -> np.ndarray:
+    """Whether scores speak for the positive class; the one place that says so of a score of zero."""
+    return scores > 0
+
+
 def bag_weights(bags: Bags, sample_weight=None) -> np.ndarray:
     """Check the weights of bags; ones by default."""
     if sample_weight is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -11,6 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from bagwise._sklearn import HasMethods, StrOptions
 from bagwise.bags import Bags
+from bagwise.base.labels import Training
 
 # What `scale` may be, for `_parameter_constraints`.
 SCALE_CONSTRAINT = [StrOptions({"standard", "minmax"}), HasMethods(["fit", "transform"]), None]
@@ -61,3 +64,20 @@ def affine_map(scaler) -> tuple[np.ndarray | float, np.ndarray | float] | None:
         case MaxAbsScaler():
             return 1.0 / scaler.scale_, 0.0
     return None
+
+
+class Scaled:
+    """Mixin of estimators with the parameter `scale` that work on instances as they come out of it."""
+
+    scale: Any
+    scaler_: Any
+
+    def _fit_scaler(self, training: Training) -> Training:
+        """Set ``scaler_``, fitted on the training instances; give the training bags, scaled."""
+        self.scaler_ = fit_scaler(self.scale, training.bags, training.weight)
+        return training._replace(bags=self._scaled(training.bags))
+
+    def _scaled(self, bags: Bags) -> Bags:
+        """Scale the instances; they are float64 afterwards."""
+        instances = bags.instances if self.scaler_ is None else self.scaler_.transform(bags.instances)
+        return bags.with_instances(instances.astype(np.float64, copy=False))

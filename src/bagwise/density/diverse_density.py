@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import HasMethods, Interval, StrOptions
-from bagwise.base import RULE_CONSTRAINT, WaistClassifier, fit_scaler, validated_fit
+from bagwise._sklearn import Interval
+from bagwise.base import RULE_CONSTRAINT, SCALE_CONSTRAINT, Scaled, WaistClassifier, validated_fit
 from bagwise.density.problem import DensityProblem, distance, log_odds
 from bagwise.mixture.start import pick_instance
 from bagwise.reporting import Reporter
 from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import SolverResult, record_result
+from bagwise.solvers.result import SolverResult, as_totals, record_result
 from bagwise.solvers.smooth import minimize_smooth
 
 
-class DiverseDensity(WaistClassifier):
+class DiverseDensity(Scaled, WaistClassifier):
     """An instance is the more positive the closer it is to a target point, by a metric that is learned.
 
     With a target t and a scale s_k for every feature, the fit minimises ::
@@ -90,7 +89,7 @@ class DiverseDensity(WaistClassifier):
 
     _parameter_constraints: dict = {
         "rule": RULE_CONSTRAINT,
-        "scale": [StrOptions({"standard", "minmax"}), HasMethods(["fit", "transform"]), None],
+        "scale": SCALE_CONSTRAINT,
         "n_init": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -138,10 +137,9 @@ class DiverseDensity(WaistClassifier):
         -------
         self
         """
-        bags, y, weight = self._read_training(X, y, sample_weight)
-        self.scaler_ = fit_scaler(self.scale, bags, weight)
+        bags, y, weight = self._fit_scaler(self._read_training(X, y, sample_weight))
         self.rule_ = start_fixed(self._make_rule(), bags.offsets, y)
-        problem = DensityProblem(self._scaled(bags), bags.offsets, y, weight, self.rule_)
+        problem = DensityProblem(bags.instances, bags.offsets, y, weight, self.rule_)
         starts = self._starts(problem, bags, weight)
         reporter = Reporter(type(self).__name__, self.verbose)
         results = []
@@ -156,10 +154,6 @@ class DiverseDensity(WaistClassifier):
 
     def _make_rule(self) -> Rule:
         return make_rule(self.rule)
-
-    def _scaled(self, bags) -> np.ndarray:
-        X = bags.instances if self.scaler_ is None else self.scaler_.transform(bags.instances)
-        return np.asarray(X, dtype=np.float64)
 
     def _starts(self, problem: DensityProblem, bags, weight) -> list[np.ndarray]:
         """Place targets on instances of positive bags."""
@@ -179,8 +173,7 @@ class DiverseDensity(WaistClassifier):
             Control(self.tol, self.max_iter, lambda i, value: on_iteration(i, value * problem.total)),
             has_kinks=not problem.rule.is_smooth,
         )
-        history = tuple(value * problem.total for value in result.history)
-        return replace(result, value=result.value * problem.total, history=history)
+        return as_totals(result, problem.total)
 
     def _log_odds(self, bags) -> np.ndarray:
-        return log_odds(distance(self._scaled(bags), self.target_, self.feature_scales_))
+        return log_odds(distance(self._scaled(bags).instances, self.target_, self.feature_scales_))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from bagwise.density.diverse_density import DiverseDensity
 from bagwise.density.problem import DensityProblem, NearestProblem, distance, halves
 from bagwise.rules import Max, Rule
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import SolverResult, Status
+from bagwise.solvers.result import SolverResult, Status, as_totals
 from bagwise.solvers.smooth import minimize_smooth
 
 
@@ -94,9 +92,8 @@ class EMDD(DiverseDensity):
             if gain <= self.tol * max(1.0, abs(value)):
                 status = Status.CONVERGED
                 break
-        total = problem.total
         run = SolverResult(theta, value, status, len(history) - 1, tuple(history))
-        return replace(run, value=value * total, history=tuple(v * total for v in history))
+        return as_totals(run, problem.total)
 
 
 def _one_a_bag(problem: DensityProblem, theta: np.ndarray) -> NearestProblem:

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
 from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, Training, affine_map, fit_scaler, validated_fit
+from bagwise.base import SCALE_CONSTRAINT, Training, affine_map, fit_scaler, is_positive, validated_fit
 from bagwise.linear_model.label_sets import (
     LabelSetProblem,
     as_lists,
@@ -18,12 +18,12 @@ from bagwise.linear_model.label_sets import (
     log_classes,
     refuse_impossible,
 )
-from bagwise.linear_model.logistic import as_totals, make_design
+from bagwise.linear_model.logistic import make_design
 from bagwise.multilabel import LabelMatrixClassifier
 from bagwise.reporting import Reporter
 from bagwise.rules import Or
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import Status, record_result
+from bagwise.solvers.result import Status, as_totals, record_result
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.threads import blas_threads_for
 
@@ -251,7 +251,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
 
     def predict(self, X) -> np.ndarray:
         """Predict the labels that are more probable than not: indicators of shape (n_bags, n_labels)."""
-        return self._as_labels(self._bag_log_odds(X) > 0)
+        return self._as_labels(is_positive(self._bag_log_odds(X)))
 
     def decision_function_instances(self, X) -> np.ndarray:
         """Log-odds of every label against all other classes: shape (n_instances, n_labels)."""

@@ -9,8 +9,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
-from bagwise.bags import Bags
-from bagwise.base import BagClassifier, BagEstimator, Training, fit_scaler
+from bagwise.base import Scaled, ScoreClassifier, Training
 
 PRIOR_CONSTRAINT = [Interval(Real, 0, 1, closed="neither"), None]
 
@@ -32,20 +31,7 @@ def pu_splits(cv, training: Training, random_state, remedy: str) -> list[tuple[n
     return list(check_cv(cv, training.y, classifier=True).split(training.bags, training.y))
 
 
-class PUEstimator(BagEstimator):
-    """An estimator that learns from positive and unlabeled bags."""
-
-    def _fit_scaler(self, training: Training) -> Training:
-        """Fit ``scale=`` on the instances; give the training bags, scaled."""
-        self.scaler_ = fit_scaler(self.scale, training.bags, training.weight)
-        return training._replace(bags=self._scaled(training.bags))
-
-    def _scaled(self, bags: Bags) -> Bags:
-        instances = bags.instances if self.scaler_ is None else self.scaler_.transform(bags.instances)
-        return bags.with_instances(instances.astype(np.float64, copy=False))
-
-
-class PUClassifier(PUEstimator, BagClassifier):
+class PUClassifier(Scaled, ScoreClassifier):
     """A classifier that learns from positive (``classes_[1]``) and unlabeled (``classes_[0]``) bags.
 
     What is learnt is to tell positive from *negative*: a prediction of ``classes_[0]`` means negative.
@@ -63,8 +49,7 @@ class PUClassifier(PUEstimator, BagClassifier):
         -------
         array of shape (n_bags,)
         """
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int)]
+        return super().predict(X)
 
     def score(self, X, y, sample_weight=None) -> float:
         """Accuracy against *true* labels, positive or negative, of bags that were labelled for a test.

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
+from bagwise.bags import Bags
 from bagwise.base import Training, validated_fit
 from bagwise.kernels import InstanceKernel, require_memory
 from bagwise.pu.instances import GRID_CONSTRAINTS, GridDifferenceClassifier, expand
@@ -194,7 +195,8 @@ class DSDDClassifier(GridDifferenceClassifier):
             risks.append(float(_halves(sign[held], weight[held]) @ loss))
         return risks
 
-    def _instance_scores(self, Z) -> np.ndarray:
+    def _instance_scores(self, bags: Bags) -> np.ndarray:
+        Z = self._scaled(bags).instances
         return expand(Z, self.support_vectors_, self.gamma_, self.dual_coef_[0]) + self.intercept_[0]
 
 

@@ -1,4 +1,4 @@
-"""What the instance-level methods for positive and unlabeled bags share: folds, grids, and scores of bags."""
+"""What the instance-level methods for positive and unlabeled bags share: folds and grids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 
 from bagwise._sklearn import Interval, StrOptions
-from bagwise.base import SCALE_CONSTRAINT, Training
+from bagwise.base import SCALE_CONSTRAINT, InstanceScoreClassifier, Training
 from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
 from bagwise.pu.base import PUClassifier, pu_splits
 
@@ -21,31 +21,7 @@ GRID_CONSTRAINTS: dict = {
 }
 
 
-class InstanceScoreClassifier(PUClassifier):
-    """A classifier with a score of every instance; that of a bag is the largest of its instances'.
-
-    A subclass fits, and gives `_instance_scores` of scaled instances.
-    """
-
-    def _instance_scores(self, Z) -> np.ndarray:
-        raise NotImplementedError
-
-    def decision_function_instances(self, X) -> np.ndarray:
-        """Score of every instance, positive for the positive class: shape (n_instances,)."""
-        return self._instance_scores(self._scaled(self._read(X)).instances)
-
-    def predict_instances(self, X) -> np.ndarray:
-        """Predict the label of every instance: shape (n_instances,)."""
-        scores = self.decision_function_instances(X)
-        return self.classes_[(scores > 0).astype(int)]
-
-    def decision_function(self, X) -> np.ndarray:
-        """Score of every bag, the largest of its instances': shape (n_bags,)."""
-        bags = self._scaled(self._read(X))
-        return np.maximum.reduceat(self._instance_scores(bags.instances), bags.offsets[:-1])
-
-
-class GridDifferenceClassifier(InstanceScoreClassifier):
+class GridDifferenceClassifier(PUClassifier, InstanceScoreClassifier):
     """A score of instances with a Gaussian kernel, whose `gamma` and `alpha` may be lists to choose from."""
 
     def _grid(self, instances, weight) -> tuple[list[float], list[float]]:

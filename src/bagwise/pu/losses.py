@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bagwise.base import is_positive
+
 
 def double_hinge(z: np.ndarray) -> np.ndarray:
     """``max(-z, (1 - z) / 2, 0)``, half the sum of two hinges with corners at -1 and 1."""
@@ -26,8 +28,8 @@ def logistic(z: np.ndarray) -> np.ndarray:
 
 
 def zero_one(z: np.ndarray) -> np.ndarray:
-    """1 where the sign is wrong, for z <= 0 (a score of zero counts as negative); not of that kind."""
-    return (z <= 0).astype(np.float64)
+    """1 where the score of a positive bag is not called positive (as zero is not); not of that kind."""
+    return 1.0 - is_positive(z)
 
 
 LOSSES = {"double_hinge": double_hinge, "squared": squared, "logistic": logistic}
@@ -47,7 +49,7 @@ def risk_of_scores(y: np.ndarray, score: np.ndarray, weight: np.ndarray, prior: 
     positive, unlabeled, share_p, share_u = split_scores(y, score, weight)
     of = ALL_LOSSES[loss]
     # A score of zero counts as negative, so an unlabeled bag errs only above it.
-    wrong_if_negative = (lambda g: (g > 0).astype(float)) if loss == "zero_one" else (lambda g: of(-g))
+    wrong_if_negative = (lambda g: 1.0 * is_positive(g)) if loss == "zero_one" else (lambda g: of(-g))
     gain = of(positive) - wrong_if_negative(positive)
     return float(prior * (share_p @ gain) + share_u @ wrong_if_negative(unlabeled))
 

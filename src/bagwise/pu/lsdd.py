@@ -9,6 +9,7 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
+from bagwise.bags import Bags
 from bagwise.base import validated_fit
 from bagwise.kernels import InstanceKernel, blocks
 from bagwise.pu.instances import GRID_CONSTRAINTS, GridDifferenceClassifier, expand
@@ -163,8 +164,8 @@ class LSDDClassifier(GridDifferenceClassifier):
         values, axes = eigh(root[:, None] * H * root, check_finite=False)
         return np.maximum(values, 0.0), axes
 
-    def _instance_scores(self, Z) -> np.ndarray:
-        return expand(Z, self.centers_, self.gamma_, self.coef_[0])
+    def _instance_scores(self, bags: Bags) -> np.ndarray:
+        return expand(self._scaled(bags).instances, self.centers_, self.gamma_, self.coef_[0])
 
 
 def _held_out(spectrum, alphas, train: np.ndarray, held: np.ndarray) -> list[float]:

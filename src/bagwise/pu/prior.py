@@ -9,8 +9,7 @@ from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, BagClassifier, Training, validated_fit
-from bagwise.pu.base import PUEstimator
+from bagwise.base import SCALE_CONSTRAINT, BagClassifier, BagEstimator, Scaled, Training, validated_fit
 from bagwise.pu.features import BagBasis, PUFeatures, choose_centers
 from bagwise.pu.losses import check_pu_labels
 from bagwise.pu.ratio import DensityRatio, PriorPath, prior_at
@@ -25,7 +24,7 @@ BASIS_CONSTRAINTS: dict = {
 DEGREE_CONSTRAINT = [Interval(Integral, 1, None, closed="left")]
 
 
-class SetKernelEstimator(PUEstimator):
+class SetKernelEstimator(Scaled, BagEstimator):
     """An estimator with basis functions of bags: `kernel`, `centers`, `n_centers`, `random_state`."""
 
     def _choose_centers(self, training: Training) -> np.ndarray | None:

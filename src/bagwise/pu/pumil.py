@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, validated_fit
+from bagwise.base import SCALE_CONSTRAINT, InstanceScoreClassifier, validated_fit
 from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
-from bagwise.pu.instances import InstanceScoreClassifier
+from bagwise.pu.base import PUClassifier
 from bagwise.pu.losses import check_pu_labels
 from bagwise.solvers.dual import solve_dual
 
@@ -27,7 +27,7 @@ class _Machine:
     f_measure: float
 
 
-class PUMILClassifier(InstanceScoreClassifier):
+class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     """A linear machine on the key instance of every bag, from positive and possibly negative bags.
 
     Every unlabeled bag b has a confidence v_b in [0, 1] that it is negative. Given the confidences, the
@@ -244,10 +244,13 @@ class PUMILClassifier(InstanceScoreClassifier):
         place = np.where(density == least, np.arange(bags.n_instances), bags.n_instances)
         return np.minimum.reduceat(place, first)
 
-    def _instance_scores(self, Z) -> np.ndarray:
+    def _linear_scores(self, Z: np.ndarray) -> np.ndarray:
         return Z @ self.coef_[0] + self.intercept_[0]
 
-    def decision_function(self, X) -> np.ndarray:
-        """Score of every bag, that of its key instance: shape (n_bags,)."""
-        bags = self._scaled(self._read(X))
-        return self._instance_scores(bags.instances[self._keys(bags, self.negatives_)])
+    def _instance_scores(self, bags: Bags) -> np.ndarray:
+        return self._linear_scores(self._scaled(bags).instances)
+
+    def _bag_scores(self, bags: Bags) -> np.ndarray:
+        """Score every bag by its key instance."""
+        scaled = self._scaled(bags)
+        return self._linear_scores(scaled.instances[self._keys(scaled, self.negatives_)])

@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise.bags import Bags
 from bagwise.base import Training, validated_fit
 from bagwise.pu.base import PRIOR_CONSTRAINT, PUClassifier
 from bagwise.pu.features import PUFeatures
@@ -48,10 +49,8 @@ class SetKernelScore(SetKernelEstimator, PUClassifier):
         self.coef_ = score.coef[None, :]
         self.intercept_ = np.array([score.intercept])
 
-    def decision_function(self, X) -> np.ndarray:
-        """Score of every bag, positive for the positive class: shape (n_bags,)."""
-        bags = self._scaled(self._read(X))
-        return self.basis_(bags) @ self.coef_[0] + self.intercept_[0]
+    def _bag_scores(self, bags: Bags) -> np.ndarray:
+        return self.basis_(self._scaled(bags)) @ self.coef_[0] + self.intercept_[0]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X) -> np.ndarray:

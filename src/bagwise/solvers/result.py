@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -67,6 +67,12 @@ def rounding_tol(value: float) -> float:
 def best_of(results: Sequence[Result]) -> Result:
     """Choose the run with the lowest objective, the first of equals; non-finite ones come last."""
     return min(results, key=lambda r: r.value if np.isfinite(r.value) else np.inf)
+
+
+def as_totals(result: Result, total: float) -> Result:
+    """Turn the values of a run per unit of weight into totals, as an estimator reports them."""
+    history = tuple(value * total for value in result.history)
+    return replace(result, value=result.value * total, history=history)
 
 
 def record_result(estimator, results: Sequence[SolverResult]) -> SolverResult:

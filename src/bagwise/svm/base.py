@@ -7,9 +7,16 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import HasMethods, Interval, StrOptions
+from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import BagClassifier, Training, class_factors, fit_scaler
+from bagwise.base import (
+    SCALE_CONSTRAINT,
+    InstanceScoreClassifier,
+    Scaled,
+    ScoreClassifier,
+    Training,
+    class_factors,
+)
 from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
 from bagwise.multiclass import count_votes
 from bagwise.reporting import Reporter
@@ -23,7 +30,7 @@ KERNEL_CONSTRAINTS: dict = {
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
     "degree": [Interval(Integral, 1, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
-    "scale": [StrOptions({"standard", "minmax"}), HasMethods(["fit", "transform"]), None],
+    "scale": SCALE_CONSTRAINT,
     "class_weight": [dict, StrOptions({"balanced"}), None],
     "tol": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -31,23 +38,17 @@ KERNEL_CONSTRAINTS: dict = {
 }
 
 
-class KernelClassifier(BagClassifier):
+class KernelClassifier(Scaled, ScoreClassifier):
     """A classifier of bags with a kernel of scaled instances."""
 
     def _prepare(self, training: Training) -> tuple[Training, np.ndarray]:
         """Fit the scaler; give the bags, scaled, labels and weights, and the factor of each bag's class."""
-        bags, y, weight = training
-        factor = class_factors(self.class_weight, self.classes_, y, weight)
+        factor = class_factors(self.class_weight, self.classes_, training.y, training.weight)
         if not (factor > 0).all():
             raise ValueError(
                 "class_weight must be positive for both classes; without one there is no margin."
             )
-        self.scaler_ = fit_scaler(self.scale, bags, weight)
-        return Training(self._scaled(bags), y, weight), factor[y]
-
-    def _scaled(self, bags: Bags) -> Bags:
-        instances = bags.instances if self.scaler_ is None else self.scaler_.transform(bags.instances)
-        return bags.with_instances(instances.astype(np.float64, copy=False))
+        return self._fit_scaler(training), factor[training.y]
 
     def _set_kernel(self, vectors, weight) -> None:
         """Fix the kernel's parameters from training vectors, each of which counts with its weight."""
@@ -55,7 +56,7 @@ class KernelClassifier(BagClassifier):
         self.kernel_ = InstanceKernel(self.kernel, self.gamma_, self.degree, self.coef0)
 
 
-class BagMachine(KernelClassifier):
+class BagMachine(KernelClassifier, InstanceScoreClassifier):
     """A machine with a score f for every instance; a bag is positive if the largest of its scores is.
 
     A subclass gives `_loss_weights` and says where to start.
@@ -124,8 +125,8 @@ class BagMachine(KernelClassifier):
         if self.kernel == "linear":
             self.coef_ = np.asarray(dual_coef @ support_vectors)
 
-    def _machine_scores(self, bags: Bags) -> np.ndarray:
-        """Score of every instance by every machine: shape (n_instances, n_machines)."""
+    def _instance_scores(self, bags: Bags) -> np.ndarray:
+        """Score every instance by every machine: shape (n_instances, n_machines)."""
         Z = self._scaled(bags).instances
         if self.kernel == "linear":
             return np.asarray(Z @ self.coef_.T) + self.intercept_
@@ -134,11 +135,8 @@ class BagMachine(KernelClassifier):
             scores[rows] = self.kernel_(Z[rows], self.support_vectors_) @ self.dual_coef_.T
         return scores + self.intercept_
 
-    def _combined(self, scores: np.ndarray) -> np.ndarray:
+    def _joined(self, scores: np.ndarray) -> np.ndarray:
         return count_votes(scores, len(self.classes_))
-
-    def _chosen(self, scores: np.ndarray) -> np.ndarray:
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def decision_function(self, X) -> np.ndarray:
         """Score of every bag, the largest of its instances': positive for the positive class.
@@ -153,17 +151,4 @@ class BagMachine(KernelClassifier):
         array of shape (n_bags,)
             With more than two classes, shape (n_bags, n_classes): the duels each class wins.
         """
-        bags = self._read(X)
-        return self._combined(np.maximum.reduceat(self._machine_scores(bags), bags.offsets[:-1], axis=0))
-
-    def predict(self, X) -> np.ndarray:
-        """Predict the label of every bag: shape (n_bags,)."""
-        return self._chosen(self.decision_function(X))
-
-    def decision_function_instances(self, X) -> np.ndarray:
-        """Score of every instance, as of a bag of its own: shape (n_instances,) or (.., n_classes)."""
-        return self._combined(self._machine_scores(self._read(X)))
-
-    def predict_instances(self, X) -> np.ndarray:
-        """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
-        return self._chosen(self.decision_function_instances(X))
+        return super().decision_function(X)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import bag_weights, encode_labels, fit_scaler, validated_fit
+from bagwise.base import Training, bag_weights, encode_labels, validated_fit
 from bagwise.kernels import InstanceKernel, require_memory
 from bagwise.multiclass import OneVsOneBagClassifier
 from bagwise.solvers.result import record_result
@@ -225,8 +225,7 @@ class MissSVC(BagMachine):
         if len(np.unique(codes[kept])) < len(self.classes_):
             raise ValueError("every class needs a bag of non-zero sample_weight; one class has none.")
         bags, codes, weight = bags[kept], codes[kept], weight[kept]
-        self.scaler_ = fit_scaler(self.scale, bags, weight)
-        instances = self._scaled(bags).instances
+        instances = self._fit_scaler(Training(bags, codes, weight)).bags.instances
         self._set_kernel(instances, np.repeat(weight, bags.sizes))
         shared = SharedKernel(self.kernel_, instances, max_bytes=1e6 * self.cache_size)
         # Instances go by their numbers, which the shared kernel looks up.

@@ -159,26 +159,16 @@ class SetKernelSVC(KernelClassifier):
             return set_kernel(bags, other, kernel=self.kernel_, normalize=self.normalize)
         return statistic_kernel(bags, other, statistic=self.bag_kernel, kernel=self.kernel_)
 
-    def _scores(self, bags: Bags) -> np.ndarray:
+    def _bag_scores(self, bags: Bags) -> np.ndarray:
         return self._matrix(self._scaled(bags), self.support_bags_) @ self.dual_coef_[0] + self.intercept_[0]
-
-    def decision_function(self, X) -> np.ndarray:
-        """Score of every bag, positive for the positive class: shape (n_bags,)."""
-        return self._scores(self._read(X))
-
-    def predict(self, X) -> np.ndarray:
-        """Predict the label of every bag: shape (n_bags,)."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int)]
 
     @available_if(_is_a_mean_of_instances)
     def decision_function_instances(self, X) -> np.ndarray:
         """Score of every instance, whose mean over a bag is the bag's: shape (n_instances,)."""
         bags = self._read(X)
-        return self._scores(Bags(bags.instances, np.arange(bags.n_instances + 1)))
+        return self._bag_scores(Bags(bags.instances, np.arange(bags.n_instances + 1)))
 
     @available_if(_is_a_mean_of_instances)
     def predict_instances(self, X) -> np.ndarray:
         """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
-        scores = self.decision_function_instances(X)
-        return self.classes_[(scores > 0).astype(int)]
+        return self._labels_of(self.decision_function_instances(X))

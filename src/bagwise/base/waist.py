@@ -1,0 +1,96 @@
+"""The waist: predictions of bags and instances from instance log-odds and a rule."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils.metaestimators import available_if
+
+from bagwise._sklearn import StrOptions
+from bagwise.bags import Bags
+from bagwise.base.classifiers import ScoreClassifier
+from bagwise.rules import RULES, Rule, make_rule
+
+# What `rule` may be, for `_parameter_constraints`.
+RULE_CONSTRAINT = [StrOptions(set(RULES)), Rule]
+
+
+def has_posterior(estimator) -> bool:
+    """Whether the rule has latent instance labels; else the method is absent."""
+    rule = getattr(estimator, "rule_", None) or make_rule(estimator.rule)
+    return rule.has_latent_labels
+
+
+class WaistClassifier(ScoreClassifier):
+    """A classifier made of instance log-odds and a rule: every prediction follows from the two.
+
+    A subclass fits, sets ``rule_``, and gives `_log_odds`: the log-odds that an instance is positive.
+    """
+
+    def _log_odds(self, bags: Bags) -> np.ndarray:
+        """Give the log-odds of every instance, shape (n_instances,)."""
+        raise NotImplementedError
+
+    def _bag_log_proba(self, bags: Bags) -> np.ndarray:
+        return self.rule_.log_proba(self._log_odds(bags), bags.offsets)
+
+    def _bag_scores(self, bags: Bags) -> np.ndarray:
+        log_proba = self._bag_log_proba(bags)
+        return log_proba[:, 1] - log_proba[:, 0]
+
+    def predict_log_proba(self, X) -> np.ndarray:
+        """Log probability of the negative and the positive class, for every bag.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+
+        Returns
+        -------
+        array of shape (n_bags, 2)
+        """
+        return self._bag_log_proba(self._read(X))
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Probability of the negative and the positive class, for every bag: shape (n_bags, 2)."""
+        return np.exp(self._bag_log_proba(self._read(X)))
+
+    def decision_function(self, X) -> np.ndarray:
+        """Log-odds that a bag is positive: shape (n_bags,)."""
+        return super().decision_function(X)
+
+    def decision_function_instances(self, X) -> np.ndarray:
+        """Log-odds that an instance is positive: shape (n_instances,), in the order of the bags."""
+        return self._log_odds(self._read(X))
+
+    def predict_proba_instances(self, X) -> np.ndarray:
+        """Probability that an instance is negative, positive: shape (n_instances, 2)."""
+        log_odds = self._log_odds(self._read(X))
+        return np.column_stack([expit(-log_odds), expit(log_odds)])
+
+    def predict_instances(self, X) -> np.ndarray:
+        """Predict the more probable label of every instance: shape (n_instances,)."""
+        return self._labels_of(self._log_odds(self._read(X)))
+
+    @available_if(has_posterior)
+    def posterior_instances(self, X, y) -> np.ndarray:
+        """Probability that an instance is positive, given the label of its bag.
+
+        This answers who made a bag positive: under the or-rule the instances of a negative bag have 0,
+        and those of a positive bag share at least 1.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+        y : array of shape (n_bags,)
+            Their labels, in terms of ``classes_``.
+
+        Returns
+        -------
+        array of shape (n_instances,)
+        """
+        bags = self._read(X)
+        labels = self._encode_known(y, bags)
+        return self.rule_.estep(self._log_odds(bags), bags.offsets, labels).posterior
