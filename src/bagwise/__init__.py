@@ -53,7 +53,6 @@ _ROOMS = {
     "linear_model": [
         "MILogisticRegression",
         "MILogisticRegressionCV",
-        "MIMLLogisticRegression",
         "SoftORLogisticRegression",
         "diagnose_rule",
         "forward_selection",
@@ -67,7 +66,7 @@ _ROOMS = {
     "metrics": ["make_pu_scorer", "pu_auc", "pu_f1", "pu_precision", "pu_recall", "pu_risk"],
     "mixture": ["DiscriminativeMixture", "MIMixture", "bayes_error_bound"],
     "multiclass": ["ByIndex", "OneVsOneBagClassifier"],
-    "multilabel": ["MultiLabelBagClassifier"],
+    "multilabel": ["MIMLLogisticRegression", "MultiLabelBagClassifier"],
     "plotting": ["plot_bags"],
     "pipeline": ["BagPipeline", "OnInstances", "make_bag_pipeline"],
     "pu": [

@@ -44,7 +44,6 @@ from bagwise.kernels import set_kernel as set_kernel
 from bagwise.kernels import statistic_kernel as statistic_kernel
 from bagwise.linear_model import MILogisticRegression as MILogisticRegression
 from bagwise.linear_model import MILogisticRegressionCV as MILogisticRegressionCV
-from bagwise.linear_model import MIMLLogisticRegression as MIMLLogisticRegression
 from bagwise.linear_model import SoftORLogisticRegression as SoftORLogisticRegression
 from bagwise.linear_model import diagnose_rule as diagnose_rule
 from bagwise.linear_model import forward_selection as forward_selection
@@ -65,6 +64,7 @@ from bagwise.mixture import MIMixture as MIMixture
 from bagwise.mixture import bayes_error_bound as bayes_error_bound
 from bagwise.multiclass import ByIndex as ByIndex
 from bagwise.multiclass import OneVsOneBagClassifier as OneVsOneBagClassifier
+from bagwise.multilabel import MIMLLogisticRegression as MIMLLogisticRegression
 from bagwise.multilabel import MultiLabelBagClassifier as MultiLabelBagClassifier
 from bagwise.pipeline import BagPipeline as BagPipeline
 from bagwise.pipeline import OnInstances as OnInstances

@@ -16,7 +16,8 @@ from sklearn.svm import SVC
 from bagwise.bags import Bags
 from bagwise.embedding import ClusterEmbedding
 from bagwise.exceptions import ConvergenceWarning
-from bagwise.linear_model import MILogisticRegression, MIMLLogisticRegression, SoftORLogisticRegression
+from bagwise.linear_model import MILogisticRegression, SoftORLogisticRegression
+from bagwise.multilabel import MIMLLogisticRegression
 from bagwise.rules import Threshold
 
 # Ridge penalties on standardised features and on Fourier features, whose squares sum to one: near maximum
@@ -80,7 +81,7 @@ def plain_or(split: Split, alpha: float) -> Predicted:
 
 def label_sets(split: Split, alpha: float) -> Predicted:
     """MIML-NC with one label; the negative instances are its background."""
-    model = MIMLLogisticRegression(alpha=alpha, scale=None, n_init=1, random_state=split.seed)
+    model = MIMLLogisticRegression(alpha=alpha, scale=None, n_init=1, max_iter=1000, random_state=split.seed)
     return _predicted(_fitted(model, split), split)
 
 

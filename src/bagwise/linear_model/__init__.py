@@ -5,7 +5,6 @@ from bagwise.linear_model.diagnose import RuleDiagnosis, diagnose_rule
 from bagwise.linear_model.inference import Inference, forward_selection, rate_change, refit_selected
 from bagwise.linear_model.labeler import Labeler
 from bagwise.linear_model.logistic import MILogisticRegression
-from bagwise.linear_model.miml import MIMLLogisticRegression
 from bagwise.linear_model.path import MILRPath, milr_path
 from bagwise.linear_model.plots import plot_cv, plot_labeler, plot_odds_ratios, plot_path
 from bagwise.linear_model.soft_or import SoftORLogisticRegression
@@ -14,7 +13,6 @@ __all__ = [
     "Inference",
     "Labeler",
     "MILRPath",
-    "MIMLLogisticRegression",
     "MILogisticRegression",
     "MILogisticRegressionCV",
     "RuleDiagnosis",

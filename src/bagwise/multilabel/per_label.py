@@ -1,91 +1,18 @@
-"""Bags with several labels each: labels as an indicator matrix, and one model per label."""
+"""One model of bags per label."""
 
 from __future__ import annotations
 
 import warnings
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array
 
 from bagwise._sklearn import HasMethods
-from bagwise.bags import Bags
-from bagwise.base import BagClassifier, Training, bag_weights, encode_labels, validated_fit
+from bagwise.base import validated_fit
 from bagwise.multiclass import _estimator_has
-
-
-class LabelMatrixClassifier(BagClassifier):
-    """A classifier of bags that takes one label per bag, or a matrix of several.
-
-    `fit` sets ``multilabel_``. With an indicator matrix, ``classes_`` numbers its columns and predictions
-    have a column per label. With a 1-D `y` of two classes everything has the shapes of a binary classifier.
-    """
-
-    def _read_label_matrix(self, X, y, sample_weight=None) -> Training:
-        """Read the arguments of `fit`; the labels are int8 of shape (n_bags, n_labels)."""
-        bags = self._read(X, reset=True)
-        self.multilabel_ = _is_matrix(y)
-        if self.multilabel_:
-            labels = _indicator(y, bags)
-            self.classes_ = np.arange(labels.shape[1])
-        else:
-            labels = encode_labels(self, y, X, bags)[:, None]
-        weight = bag_weights(bags, sample_weight)
-        kept = weight > 0
-        if not kept.all():
-            bags, labels, weight = bags[kept], labels[kept], weight[kept]
-            if not self.multilabel_ and len(np.unique(labels)) < 2:
-                raise ValueError(
-                    "the bags of non-zero sample_weight belong to one class only; "
-                    f"{type(self).__name__} needs positive and negative bags, that is, two classes."
-                )
-        return Training(bags, labels, weight)
-
-    def _encode_label_matrix(self, y, bags: Bags) -> np.ndarray:
-        """Encode labels given after the fit: int8 of shape (n_bags, n_labels)."""
-        if not self.multilabel_:
-            return self._encode_known(y, bags)[:, None]
-        if np.shape(y) != (len(bags), len(self.classes_)):
-            raise ValueError(
-                f"y has the shape {np.shape(y)}; expected a row for each of {len(bags)} bags and a column "
-                f"for each of {len(self.classes_)} labels."
-            )
-        return _indicator(y, bags)
-
-    def _as_labels(self, is_positive: np.ndarray) -> np.ndarray:
-        """Turn decisions of shape (n, n_labels) into an indicator matrix or, for one label, classes."""
-        if self.multilabel_:
-            return is_positive.astype(np.int64)
-        return self.classes_[is_positive[:, 0].astype(int)]
-
-    def _as_proba(self, positive: np.ndarray) -> np.ndarray:
-        """Lay out probabilities of shape (n, n_labels); for one label, of both classes."""
-        return positive if self.multilabel_ else np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
-
-def _is_matrix(y) -> bool:
-    shape = (y if sp.issparse(y) else np.asarray(y)).shape
-    return len(shape) == 2 and shape[1] != 1
-
-
-def _indicator(y, bags: Bags) -> np.ndarray:
-    y = check_array(y.toarray() if sp.issparse(y) else y, dtype=None, input_name="y", ensure_min_features=0)
-    if len(y) != len(bags):
-        raise ValueError(f"X has {len(bags)} bags but y has {len(y)} rows; give one per bag.")
-    if y.shape[1] == 0 or not np.isin(y, (0, 1)).all():
-        raise ValueError(
-            "y has two dimensions but is no indicator matrix; expected 1 where a bag (row) has a label "
-            "(column) and 0 elsewhere. sklearn.preprocessing.MultiLabelBinarizer makes one from lists."
-        )
-    return np.ascontiguousarray(y, dtype=np.int8)
+from bagwise.multilabel.label_matrix import LabelMatrixClassifier
 
 
 class MultiLabelBagClassifier(LabelMatrixClassifier):

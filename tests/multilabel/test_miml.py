@@ -11,7 +11,7 @@ from sklearn.model_selection import cross_val_score
 
 from bagwise import Bags, MILogisticRegression, MIMLLogisticRegression
 from bagwise.linear_model.design import Design
-from bagwise.linear_model.label_sets import LabelSetProblem, as_lists, label_estep, log_classes
+from bagwise.multilabel.label_sets import LabelSetProblem, as_lists, label_estep, log_classes
 
 
 def draw_bags(n_bags=120, n_labels=3, size=(4, 8), shift=3.0, random_state=0):
