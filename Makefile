@@ -9,7 +9,7 @@ help:
 	@echo "make demo    set up, and see multiple-instance learning at work on images"
 	@echo "make test    set up, and run the tests"
 	@echo "make check   lint, formatting and types"
-	@echo "make format  apply the formatting"
+	@echo "make format  apply the formatting, and write the stub of public names"
 	@echo "make bench   run the benchmarks and write benchmarks/RESULTS.md"
 
 demo: $(VENV)/.demo
@@ -25,6 +25,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 
 format: $(VENV)/.dev
+	$(BIN)/python tools/write_stub.py
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -29,6 +29,12 @@ def test_the_stub_names_what_the_package_exports():
     assert named == bagwise._WHERE
 
 
+def test_the_stub_is_what_make_format_writes():
+    command = [sys.executable, ROOT / "tools/write_stub.py", "--check"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
 @pytest.mark.parametrize("name", sorted(bagwise._WHERE))
 def test_every_public_name_is_documented_with_an_example(name):
     thing = getattr(bagwise, name)

@@ -7,7 +7,7 @@ loaded on first use, so ``import bagwise`` itself costs next to nothing.
 
 from bagwise._version import __version__
 
-# Public names by the module they live in. `__init__.pyi` says the same to type checkers.
+# Public names by the module they live in; `make format` writes them to `__init__.pyi` for type checkers.
 _ROOMS = {
     "bags": ["Bags"],
     "datasets": [

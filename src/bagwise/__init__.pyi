@@ -1,3 +1,5 @@
+# Written by `make format` (tools/write_stub.py) from the names in __init__.py.
+# ruff: noqa: I001
 from bagwise._version import __version__ as __version__
 from bagwise.bags import Bags as Bags
 from bagwise.datasets import augment_bags as augment_bags
@@ -15,8 +17,8 @@ from bagwise.datasets import make_count_bags as make_count_bags
 from bagwise.datasets import make_mixture_bags as make_mixture_bags
 from bagwise.datasets import make_noisy_or_bags as make_noisy_or_bags
 from bagwise.datasets import make_positive_unlabeled as make_positive_unlabeled
-from bagwise.density import EMDD as EMDD
 from bagwise.density import DiverseDensity as DiverseDensity
+from bagwise.density import EMDD as EMDD
 from bagwise.embedding import BagStatistics as BagStatistics
 from bagwise.embedding import ClusterEmbedding as ClusterEmbedding
 from bagwise.exceptions import PositiveClassWarning as PositiveClassWarning
@@ -66,10 +68,10 @@ from bagwise.multiclass import ByIndex as ByIndex
 from bagwise.multiclass import OneVsOneBagClassifier as OneVsOneBagClassifier
 from bagwise.multilabel import MIMLLogisticRegression as MIMLLogisticRegression
 from bagwise.multilabel import MultiLabelBagClassifier as MultiLabelBagClassifier
+from bagwise.plotting import plot_bags as plot_bags
 from bagwise.pipeline import BagPipeline as BagPipeline
 from bagwise.pipeline import OnInstances as OnInstances
 from bagwise.pipeline import make_bag_pipeline as make_bag_pipeline
-from bagwise.plotting import plot_bags as plot_bags
 from bagwise.pu import ClassPriorEstimator as ClassPriorEstimator
 from bagwise.pu import DSDDClassifier as DSDDClassifier
 from bagwise.pu import LSDDClassifier as LSDDClassifier
@@ -90,8 +92,8 @@ from bagwise.rules import SoftMax as SoftMax
 from bagwise.rules import Threshold as Threshold
 from bagwise.sequences import Sequences as Sequences
 from bagwise.single_instance import SingleInstanceClassifier as SingleInstanceClassifier
-from bagwise.svm import MISVC as MISVC
 from bagwise.svm import InstanceMISVC as InstanceMISVC
+from bagwise.svm import MISVC as MISVC
 from bagwise.svm import MissSVC as MissSVC
 from bagwise.svm import SetKernelSVC as SetKernelSVC
 

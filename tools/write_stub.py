@@ -1,0 +1,29 @@
+"""Write `bagwise/__init__.pyi`, which tells type checkers what the lazy `bagwise/__init__.py` exports."""
+
+import sys
+from pathlib import Path
+
+import bagwise
+
+HEAD = """\
+# Written by `make format` (tools/write_stub.py) from the names in __init__.py.
+# ruff: noqa: I001
+from bagwise._version import __version__ as __version__
+"""
+
+
+def stub() -> str:
+    """Return the text of the stub: an import for every public name, room by room."""
+    imports = [
+        f"from bagwise.{room} import {name} as {name}\n"
+        for room, names in bagwise._ROOMS.items()
+        for name in names
+    ]
+    return HEAD + "".join(imports) + "\n__all__: list[str]\n"
+
+
+if __name__ == "__main__":
+    path = Path(bagwise.__file__).with_suffix(".pyi")
+    if "--check" in sys.argv:
+        sys.exit(0 if path.read_text() == stub() else f"{path} is out of date; run `make format`.")
+    path.write_text(stub())
