@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._version import __version__
 from bagwise.bags import Bags
 from bagwise.base.reading import read_bags
-from bagwise.exceptions import VersionWarning
+from bagwise.exceptions import VersionWarning, warn_user
 
 
 class BagEstimator(BaseEstimator):
@@ -55,11 +53,10 @@ class BagEstimator(BaseEstimator):
         state = dict(state)
         written_by = state.pop("_bagwise_version", None)
         if written_by != __version__:
-            warnings.warn(
+            warn_user(
                 f"this {type(self).__name__} was pickled by bagwise {written_by} and is read by "
                 f"{__version__}; predictions may differ. Fit it again to be safe.",
                 VersionWarning,
-                stacklevel=2,
             )
         super().__setstate__(state)
 

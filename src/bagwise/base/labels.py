@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from bagwise._bag_parts import as_python
 from bagwise.bags import Bags, describes_bags
-from bagwise.exceptions import PositiveClassWarning
+from bagwise.exceptions import PositiveClassWarning, warn_user
 
 
 class Training(NamedTuple):
@@ -56,11 +55,10 @@ def encode_labels(estimator, y, X, bags: Bags, *, binary: bool = True) -> np.nda
         )
     if classes.dtype.kind not in "biuf":
         low, high = map(as_python, classes)
-        warnings.warn(
+        warn_user(
             f"y has the labels {low!r} and {high!r}; {high!r} sorts last and is taken as the positive "
             f"class. If you mean {low!r}, pass y == {low!r}.",
             PositiveClassWarning,
-            stacklevel=5,  # the line that called fit
         )
     return codes.astype(np.int8)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
@@ -11,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from bagwise._sklearn import HasMethods
 from bagwise.base import validated_fit
+from bagwise.exceptions import warn_user
 from bagwise.multiclass import _estimator_has
 from bagwise.multilabel.label_matrix import LabelMatrixClassifier
 
@@ -92,7 +91,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
 
         for label in np.flatnonzero((labels == labels[0]).all(axis=0)):
             who = "every" if labels[0, label] else "no"
-            warnings.warn(f"label {label} is that of {who} training bag; it has no model.", stacklevel=3)
+            warn_user(f"label {label} is that of {who} training bag; it has no model.")
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_label)(column) for column in labels.T)
         return self
 

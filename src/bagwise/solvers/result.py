@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bagwise.exceptions import ConvergenceWarning
+from bagwise.exceptions import ConvergenceWarning, warn_user
 
 
 class Status(Enum):
@@ -89,6 +88,5 @@ def record_result(estimator, results: Sequence[SolverResult]) -> SolverResult:
     estimator.objectives_ = np.asarray([r.value for r in results])
     if not best.converged:
         how = best.status.value.format(max_iter=getattr(estimator, "max_iter", None), tol=estimator.tol)
-        # Four levels up is the line that called fit.
-        warnings.warn(f"{type(estimator).__name__} {how}.", ConvergenceWarning, stacklevel=4)
+        warn_user(f"{type(estimator).__name__} {how}.", ConvergenceWarning)
     return best
