@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bagwise import MISVC, Bags, DiverseDensity, LSDDClassifier, make_noisy_or_bags
 from bagwise.base import BagClassifier, InstanceScoreClassifier, ScoreClassifier, bag_weights, classifiers
-from bagwise.multilabel import LabelMatrixClassifier
+from bagwise.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.testing import all_estimators, example_of
 
 BAGS = Bags(np.arange(10.0)[:, None], [0, 2, 5, 10], ids=["a", "b", "c"])
