@@ -3,12 +3,21 @@
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bagwise import MISVC, Bags, DiverseDensity, LSDDClassifier, make_noisy_or_bags
-from bagwise.base import BagClassifier, InstanceScoreClassifier, ScoreClassifier, bag_weights, classifiers
+from bagwise.base import (
+    BagClassifier,
+    BagRegressor,
+    InstanceScoreClassifier,
+    ScoreClassifier,
+    bag_weights,
+    classifiers,
+)
 from bagwise.multilabel.label_matrix import LabelMatrixClassifier
-from bagwise.testing import all_estimators, example_of
+from bagwise.testing import all_estimators, bag_checks, check_bag_estimator, example_of
 
 BAGS = Bags(np.arange(10.0)[:, None], [0, 2, 5, 10], ids=["a", "b", "c"])
 
@@ -112,3 +121,72 @@ def test_instances_are_scaled_as_the_fitted_scaler_says(cls, scale):
     X = data.bags.instances if scale is None else model.scaler_.transform(data.bags.instances)
     assert scaled.instances.dtype == np.float64
     np.testing.assert_allclose(scaled.instances, X, rtol=1e-5, atol=1e-6)
+
+
+class MeanRidge(BagRegressor):
+    """Ridge regression on the means of bags: the smallest regressor that does something."""
+
+    def __init__(self, alpha=1.0):
+        self.alpha = alpha
+
+    def fit(self, X, y, sample_weight=None):
+        bags, y, weight = self._read_training(X, y, sample_weight)
+        Z = self._means(bags)
+        center, self.intercept_ = weight @ Z / weight.sum(), weight @ y / weight.sum()
+        Z = Z - center
+        penalty = self.alpha * np.eye(Z.shape[1])
+        self.coef_ = np.linalg.solve((weight[:, None] * Z).T @ Z + penalty, Z.T @ (weight * y))
+        self.intercept_ -= center @ self.coef_
+        return self
+
+    def _means(self, bags):
+        sums = np.add.reduceat(bags.instances, bags.offsets[:-1], axis=0, dtype=np.float64)
+        return sums / bags.sizes[:, None]
+
+    def _bag_values(self, bags):
+        return self._means(bags) @ self.coef_ + self.intercept_
+
+    @property
+    def _accepts_sparse(self):
+        return False
+
+
+@parametrize_with_checks([MeanRidge()])
+def test_a_regressor_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_a_regressor_passes_the_bag_checks():
+    check_bag_estimator(MeanRidge())
+    assert "wrong_number_of_labels_is_refused" in dict(bag_checks(MeanRidge()))
+
+
+def test_a_regressor_predicts_numbers_of_bags_and_is_scored_by_r2():
+    data = make_noisy_or_bags(60, size=(1, 5), random_state=0)
+    y = np.add.reduceat(data.bags.instances[:, 0], data.bags.offsets[:-1]) / data.bags.sizes
+    assert cross_val_score(MeanRidge(alpha=1e-9), data.bags, y, cv=3).min() > 0.999
+    as_objects = MeanRidge().fit(data.bags, y.astype(object))
+    np.testing.assert_array_equal(as_objects.coef_, MeanRidge().fit(data.bags, y).coef_)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "MeanRidge requires y to be passed"),
+        ([1.0, 2.0], "X has 3 bags but y has 2 labels; give one per bag"),
+        (["1.0", "2.0", "3.0"], "y has the value '1.0'; MeanRidge needs a number for every bag"),
+        (np.array([1.0, "2.0", 3.0], dtype=object), "y has the value '2.0'; MeanRidge needs a number"),
+        (np.array(["2020-01-01"] * 3, dtype="M8[D]"), "MeanRidge needs a number for every bag"),
+        ([1.0, np.inf, 2.0], "y contains infinity"),
+        ([1.0, np.nan, 2.0], "y contains NaN"),
+    ],
+)
+def test_what_is_no_number_is_refused_by_a_regressor(y, message):
+    with pytest.raises(ValueError, match=message):
+        MeanRidge().fit(BAGS, y)
+
+
+def test_bags_of_weight_zero_are_left_out_of_a_regression():
+    y = np.array([1.0, 2.0, 100.0])
+    weighted = MeanRidge().fit(BAGS, y, sample_weight=[1, 2, 0])
+    np.testing.assert_allclose(weighted.coef_, MeanRidge().fit(BAGS[[0, 1, 1]], y[[0, 1, 1]]).coef_)

@@ -3,7 +3,8 @@
 An estimator of bags is a scikit-learn estimator whose ``X`` may be a `Bags`, a list of 2-D arrays, a 3-D
 array, or a plain 2-D array (bags of one instance). `BagEstimator` reads it, `BagClassifier` adds labels
 and weights; predictions follow from scores of bags (`ScoreClassifier`), from scores of instances
-(`InstanceScoreClassifier`), or from instance log-odds and a rule (`WaistClassifier`).
+(`InstanceScoreClassifier`), or from instance log-odds and a rule (`WaistClassifier`). `BagRegressor` learns
+numbers.
 """
 
 from bagwise._sklearn import validated_fit
@@ -11,6 +12,7 @@ from bagwise.base.classifiers import BagClassifier, InstanceScoreClassifier, Sco
 from bagwise.base.estimators import BagEstimator, BagTransformer
 from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels, is_positive
 from bagwise.base.reading import read_bags
+from bagwise.base.regressors import BagRegressor
 from bagwise.base.scaling import SCALE_CONSTRAINT, Scaled, affine_map, fit_scaler
 from bagwise.base.waist import RULE_CONSTRAINT, WaistClassifier, has_posterior
 
@@ -19,6 +21,7 @@ __all__ = [
     "SCALE_CONSTRAINT",
     "BagClassifier",
     "BagEstimator",
+    "BagRegressor",
     "BagTransformer",
     "InstanceScoreClassifier",
     "Scaled",

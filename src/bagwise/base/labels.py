@@ -1,7 +1,8 @@
-"""Labels and weights of bags, as a fit learns from them."""
+"""What a fit learns from beside the bags: labels or numbers, and weights."""
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +15,42 @@ from bagwise.exceptions import PositiveClassWarning, warn_user
 
 
 class Training(NamedTuple):
-    """What a classifier learns from: bags, labels 0 or 1, and a weight per bag, all positive."""
+    """What a fit learns from: bags, a label or number for each, and a weight per bag, all positive.
+
+    Labels are 0 or 1, where an estimator does not say otherwise.
+    """
 
     bags: Bags
     y: np.ndarray
     weight: np.ndarray
+
+
+def _one_per_bag(estimator, y, X, bags: Bags) -> np.ndarray:
+    name = type(estimator).__name__
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y", estimator_name=name)
+    if len(y) != len(bags):
+        if describes_bags(X):
+            raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels; give one per bag.")
+        raise ValueError(
+            f"X has {len(bags)} rows but y has {len(y)} labels; did you mean Bags.from_groups(X, bag_ids)?"
+        )
+    return y
+
+
+def read_numbers(estimator, y, X, bags: Bags) -> np.ndarray:
+    """Check the numbers that a regressor learns from: float64, finite, one per bag."""
+    y = _one_per_bag(estimator, y, X, bags)
+    if y.dtype == object:  # of Python's numbers, such as a column of a frame; text would be read as numbers
+        strange = [value for value in y if not isinstance(value, Real)]
+    else:
+        strange = [] if y.dtype.kind in "biuf" else y[:1].tolist()
+    if strange:
+        name = type(estimator).__name__
+        raise ValueError(f"y has the value {strange[0]!r}; {name} needs a number for every bag.")
+    return y.astype(np.float64)
 
 
 def encode_labels(estimator, y, X, bags: Bags, *, binary: bool = True) -> np.ndarray:
@@ -27,17 +59,8 @@ def encode_labels(estimator, y, X, bags: Bags, *, binary: bool = True) -> np.nda
     For the binary models that is int8 with 1 for ``classes_[1]``, the positive class.
     """
     name = type(estimator).__name__
-    if y is None:
-        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    y = column_or_1d(y, warn=True)
-    assert_all_finite(y, input_name="y", estimator_name=name)
+    y = _one_per_bag(estimator, y, X, bags)
     check_classification_targets(y)
-    if len(y) != len(bags):
-        if describes_bags(X):
-            raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels; give one per bag.")
-        raise ValueError(
-            f"X has {len(bags)} rows but y has {len(y)} labels; did you mean Bags.from_groups(X, bag_ids)?"
-        )
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
@@ -31,7 +31,7 @@ def bag_checks(estimator: BaseEstimator) -> Iterator[tuple[str, Callable[[], Non
     Parameters
     ----------
     estimator : estimator of bags
-        A classifier, or a transformer of bags into bags or vectors. It is cloned, never fitted.
+        A classifier, a regressor, or a transformer of bags into bags or vectors. It is cloned, never fitted.
 
     Yields
     ------
@@ -100,7 +100,10 @@ def _expected_failures(estimator) -> dict[str, str]:
 def _bind(check, estimator):
     def run():
         data = make_noisy_or_bags(48, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
-        check(clone(estimator), data.bags, data.y)
+        y = data.y
+        if is_regressor(estimator):
+            y = np.add.reduceat(data.bags.instances[:, 0], data.bags.offsets[:-1])
+        check(clone(estimator), data.bags, y)
 
     return run
 
@@ -127,9 +130,10 @@ def _applicable(estimator) -> list[Callable]:
         checks.remove(check_missing_values_are_refused_by_bag)
     if has_fit_parameter(estimator, "sample_weight"):
         checks += [check_weight_is_repetition, check_instance_weights_are_refused]
+    if is_classifier(estimator) or is_regressor(estimator):
+        checks.append(check_wrong_number_of_labels_is_refused)
     if is_classifier(estimator):
         checks += [
-            check_wrong_number_of_labels_is_refused,
             check_one_class_is_refused,
             check_instance_predictions_fit_the_bags,
         ]

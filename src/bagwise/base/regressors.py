@@ -1,0 +1,45 @@
+"""Regressors of bags: a number for every bag."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from bagwise.bags import Bags
+from bagwise.base.estimators import BagEstimator
+from bagwise.base.labels import Training, bag_weights, read_numbers
+
+
+class BagRegressor(RegressorMixin, BagEstimator):
+    """A regressor of bags: what is known and predicted of a bag is a number.
+
+    A subclass fits what `_read_training` gives it, and gives `_bag_values`.
+    """
+
+    def _read_training(self, X, y, sample_weight=None) -> Training:
+        """Read the arguments of `fit`: numbers are float64, bags of weight zero are left out."""
+        bags = self._read(X, reset=True)
+        y = read_numbers(self, y, X, bags)
+        weight = bag_weights(bags, sample_weight)
+        kept = weight > 0
+        if not kept.all():
+            bags, y, weight = bags[kept], y[kept], weight[kept]
+        return Training(bags, y, weight)
+
+    def _bag_values(self, bags: Bags) -> np.ndarray:
+        """Predict the number of every bag: shape (n_bags,)."""
+        raise NotImplementedError
+
+    def predict(self, X) -> np.ndarray:
+        """Predict the number of every bag.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+
+        Returns
+        -------
+        array of shape (n_bags,)
+        """
+        return self._bag_values(self._read(X))
