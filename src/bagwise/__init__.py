@@ -72,7 +72,9 @@ _ROOMS = {
     "pu": [
         "ClassPriorEstimator",
         "DSDDClassifier",
+        "DSDDClassifierCV",
         "LSDDClassifier",
+        "LSDDClassifierCV",
         "PUMILClassifier",
         "PUSetKernelClassifier",
         "PUSetKernelClassifierCV",

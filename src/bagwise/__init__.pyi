@@ -74,7 +74,9 @@ from bagwise.pipeline import OnInstances as OnInstances
 from bagwise.pipeline import make_bag_pipeline as make_bag_pipeline
 from bagwise.pu import ClassPriorEstimator as ClassPriorEstimator
 from bagwise.pu import DSDDClassifier as DSDDClassifier
+from bagwise.pu import DSDDClassifierCV as DSDDClassifierCV
 from bagwise.pu import LSDDClassifier as LSDDClassifier
+from bagwise.pu import LSDDClassifierCV as LSDDClassifierCV
 from bagwise.pu import PUMILClassifier as PUMILClassifier
 from bagwise.pu import PUSetKernelClassifier as PUSetKernelClassifier
 from bagwise.pu import PUSetKernelClassifierCV as PUSetKernelClassifierCV

@@ -37,3 +37,9 @@ class Reporter:
         """Report one iteration."""
         if self.verbose >= 2:
             _logger.info("%s: iteration %d: objective %.10g", self.name, number, value)
+
+    def fold(self, number: int, of: int, setting: str, values) -> None:
+        """Report what the held-out bags of one fold say of a setting, for every penalty compared."""
+        if self.verbose >= 1:
+            said = " ".join(f"{value:.4g}" for value in values)
+            _logger.info("%s: %s, fold %d of %d: %s", self.name, setting, number + 1, of, said)

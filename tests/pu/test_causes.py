@@ -21,7 +21,7 @@ def noisy_copies(n_features, seed=0):
 def test_in_many_dimensions_the_printed_matrix_rounds_to_nothing(n_features, width):
     bags, y = noisy_copies(n_features)
     gamma, ridge = 0.5 / width**2, 1e-3
-    model = RoundedLSDD(gamma=gamma, alpha=ridge, scale=None).fit(bags, y)
+    model = RoundedLSDD(gammas=[gamma], alphas=[ridge], scale=None).fit(bags, y)
     centers = model.centers_
     # The matrix, vector and system of LSDD with exp(-d^2 / (2 s^2)), none scaled to length one.
     H = (np.pi * width**2) ** (n_features / 2) * InstanceKernel("rbf", 0.5 * gamma)(centers, centers)
@@ -35,7 +35,9 @@ def test_in_many_dimensions_the_printed_matrix_rounds_to_nothing(n_features, wid
 def test_the_penalty_of_coefficients_is_minimised(fit_intercept):
     rng = np.random.default_rng(0)
     bags, y = Bags.from_list(list(rng.normal(size=(30, 2, 2)))), np.repeat([1, 0], [10, 20])
-    model = CoefficientDSDD(gamma=1.0, alpha=0.05, scale=None, tol=1e-10, fit_intercept=fit_intercept)
+    model = CoefficientDSDD(
+        gammas=[1.0], alphas=[0.05], scale=None, tol=1e-10, fit_intercept=fit_intercept, random_state=0
+    )
     model.fit(bags, y)
     (coef,), (intercept,) = model.dual_coef_, model.intercept_
     assert len(coef) == bags.n_instances

@@ -1,22 +1,27 @@
 """The instance-level methods: closed forms, oracles, objectives that fall, and what they find."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC, LinearSVC
 
+import bagwise
 from bagwise import (
     Bags,
     DSDDClassifier,
+    DSDDClassifierCV,
     LSDDClassifier,
+    LSDDClassifierCV,
     PUMILClassifier,
     PUSetKernelClassifier,
     PUSetKernelClassifierCV,
     pu_risk_bound,
 )
 from bagwise.kernels import InstanceKernel
-from bagwise.pu.lsdd import _signed_log
+from bagwise.pu.lsdd import LSDDScore, _signed_log
 from bagwise.pu.ramp import RampProblem, ramp
 from bagwise.solvers.cccp import minimize_cccp
 
@@ -39,8 +44,8 @@ def pu_bags(n_positive=30, n_unlabeled=60, prior=0.3, seed=0, n_features=2):
 @pytest.mark.parametrize(
     "model",
     [
-        LSDDClassifier(gamma=[1.0, 10.0], alpha=[1.0, 1e-2], random_state=0),
-        DSDDClassifier(gamma=[1.0, 10.0], alpha=[1e-1, 1e-2], random_state=0),
+        LSDDClassifierCV(gammas=[1.0, 10.0], alphas=[1.0, 1e-2], random_state=0),
+        DSDDClassifierCV(gammas=[1.0, 10.0], alphas=[1e-1, 1e-2], random_state=0),
         PUMILClassifier(C=10.0, random_state=0),
     ],
     ids=lambda model: type(model).__name__,
@@ -56,14 +61,22 @@ def test_bags_and_instances_are_told_apart(model):
 
 @pytest.mark.parametrize(
     "cls",
-    [LSDDClassifier, DSDDClassifier, PUMILClassifier, PUSetKernelClassifier, PUSetKernelClassifierCV],
+    [
+        LSDDClassifier,
+        LSDDClassifierCV,
+        DSDDClassifier,
+        DSDDClassifierCV,
+        PUMILClassifier,
+        PUSetKernelClassifier,
+        PUSetKernelClassifierCV,
+    ],
 )
 def test_coefficients_have_a_row_and_intercepts_are_arrays(cls):
     bags, y, _, _ = pu_bags()
     model = cls(random_state=0).fit(bags, y)
     names = [name for name in ("coef_", "dual_coef_") if hasattr(model, name)]
     assert len(names) == 1 and getattr(model, names[0]).shape[0] == 1 and getattr(model, names[0]).ndim == 2
-    assert cls is LSDDClassifier or model.intercept_.shape == (1,)
+    assert issubclass(cls, LSDDScore) or model.intercept_.shape == (1,)
 
 
 # ---------------------------------------------------------------------- LSDD
@@ -95,7 +108,8 @@ def test_lsdd_compares_by_the_criterion_of_held_out_bags():
     bags, y, _, _ = pu_bags(10, 20, n_features=1)
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(y, y))
     gammas, alphas = [0.5, 2.0], [1.0, 0.1]
-    model = LSDDClassifier(gamma=gammas, alpha=alphas, scale=None, n_centers=10_000, cv=splits).fit(bags, y)
+    model = LSDDClassifierCV(gammas=gammas, alphas=alphas, scale=None, n_centers=10_000, cv=splits)
+    model.fit(bags, y)
     expected = np.zeros((2, 2))
     for i, gamma in enumerate(gammas):
         H = InstanceKernel("rbf", gamma / 2)(model.centers_, model.centers_)
@@ -212,15 +226,65 @@ def test_dsdd_draws_instances_of_both_kinds_when_there_are_too_many():
     assert model.score(bags, truth) > 0.6
 
 
+# ---------------------------------------------------------------------- the choice of gamma and alpha
+
+
+def test_dsdd_compares_by_the_loss_of_held_out_instances():
+    bags, y, _, _ = pu_bags(10, 20)
+    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(y, y))
+    gammas, alphas = [0.5, 2.0], [0.1, 0.01]
+    model = DSDDClassifierCV(gammas=gammas, alphas=alphas, scale=None, tol=1e-2, cv=splits).fit(bags, y)
+    expected = np.zeros((2, 2))
+    for (i, gamma), (j, alpha) in product(enumerate(gammas), enumerate(alphas)):
+        for train, test in splits:
+            one = DSDDClassifier(gamma=gamma, alpha=alpha, scale=None, tol=1e-2).fit(bags[train], y[train])
+            score = one.decision_function_instances(bags[test])
+            positive = np.repeat(y[test], bags[test].sizes) == 1
+            expected[i, j] += (ramp(score[positive]).mean() + ramp(-score[~positive]).mean()) / 6
+    # Steps of two digits end elsewhere within them when the kernel matrix is rounded otherwise.
+    np.testing.assert_allclose(model.criterion_, expected, rtol=1e-4)
+    best = np.unravel_index(np.argmin(expected), expected.shape)
+    assert (model.gamma_, model.alpha_) == (gammas[best[0]], alphas[best[1]])
+
+
 @pytest.mark.parametrize("cls", [LSDDClassifier, DSDDClassifier])
+def test_the_chosen_model_is_the_plain_one_at_the_choice(cls):
+    bags, y, _, _ = pu_bags()
+    chosen = getattr(bagwise, f"{cls.__name__}CV")(alphas=[1e-3, 0.1], random_state=0).fit(bags, y)
+    plain = cls(gamma=chosen.gamma_, alpha=chosen.alpha_, random_state=0).fit(bags, y)
+    np.testing.assert_array_equal(
+        chosen.decision_function_instances(bags), plain.decision_function_instances(bags)
+    )
+    assert chosen.alphas_.tolist() == [0.1, 1e-3]
+    scale = cls(gamma="scale", random_state=0).fit(bags, y).gamma_
+    np.testing.assert_allclose(chosen.gammas_, scale * np.array([0.1, 1.0, 10.0]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("cls", [LSDDClassifier, DSDDClassifier])
+@pytest.mark.parametrize("parameter", ["gamma", "alpha"])
+def test_lists_are_refused_by_the_name_of_the_class_that_takes_them(cls, parameter):
+    bags, y, _, _ = pu_bags()
+    named = rf"{cls.__name__}CV\({parameter}s=\.\.\.\) chooses"
+    message = rf"{parameter} of {cls.__name__} must be one value, not .*; {named}"
+    with pytest.raises(ValueError, match=message):
+        cls(**{parameter: [1.0, 10.0]}).fit(bags, y)
+    with pytest.raises(TypeError, match="cv"):
+        cls(cv=3)
+
+
+@pytest.mark.parametrize("cls", [LSDDClassifierCV, DSDDClassifierCV])
 def test_impossible_grids_are_refused(cls):
     bags, y, _, _ = pu_bags()
-    with pytest.raises(ValueError, match="gamma and alpha must be positive numbers, or lists of them"):
-        cls(gamma=[1.0, -1.0]).fit(bags, y)
+    for wrong in ({"gammas": [1.0, -1.0]}, {"gammas": ["wide"]}, {"alphas": []}, {"alphas": [0.0]}):
+        with pytest.raises(
+            ValueError, match="gammas must be positive numbers, 'scale' or 'auto', and alphas"
+        ):
+            cls(**wrong).fit(bags, y)
     with pytest.raises(ValueError, match="all bags are positive"):
         cls().fit(bags, np.ones(len(y)))
-    with pytest.raises(ValueError, match=r"at least two positive .* Give one value of gamma"):
-        cls(gamma=[1.0, 2.0]).fit(bags[29:], y[29:])
+    plain = cls.__name__.removesuffix("CV")
+    with pytest.raises(ValueError, match=f"at least two positive .* Use {plain}, which needs no folds"):
+        cls(gammas=[1.0, 2.0]).fit(bags[29:], y[29:])
 
 
 # ---------------------------------------------------------------------- puMIL

@@ -138,11 +138,11 @@ def make_model(method: str, dataset: str, prior: float, seed: int, folds, quick:
         known = prior if method == "known" else None
         return pu.PUSetKernelClassifierCV(class_prior=known, cv=folds, random_state=seed)
     # The paper's widths, 1e-2 to 1e-6, are those of features as they are.
-    grid = {"gamma": [1e-2, 1e-4, 1e-6], "alpha": [1.0, 1e-3, 1e-6], "cv": folds, "scale": None}
+    grid = {"gammas": [1e-2, 1e-4, 1e-6], "alphas": [1.0, 1e-3, 1e-6], "cv": folds, "scale": None}
     if method == "lsdd":
-        return pu.LSDDClassifier(**grid, random_state=seed)
+        return pu.LSDDClassifierCV(**grid, random_state=seed)
     if method == "dsdd":
-        return pu.DSDDClassifier(**grid, tol=1e-3, max_instances=200 if quick else 1000, random_state=seed)
+        return pu.DSDDClassifierCV(**grid, tol=1e-3, max_instances=200 if quick else 1000, random_state=seed)
     return pu.PUMILClassifier(
         n_candidates=5,
         max_iter=10,

@@ -6,11 +6,11 @@ from numbers import Integral, Real
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import Training, validated_fit
+from bagwise.folds import Split, bag_folds
 from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.linear_model.path import fit_path
 from bagwise.solvers.result import record_result
@@ -20,6 +20,7 @@ from bagwise.threads import blas_threads_for
 _FOLD_TOL = 1e-4
 # Folds with fewer numbers than this are so short that threads would mostly wait for the interpreter's lock.
 _WORTH_THREADS = 3_000_000
+_WITHOUT_FOLDS = 'Use criterion="bic", which needs no folds.'
 
 
 class MILogisticRegressionCV(LinearBagClassifier):
@@ -87,13 +88,6 @@ class MILogisticRegressionCV(LinearBagClassifier):
     for _absent in ("alpha", "warm_start"):
         _parameter_constraints.pop(_absent)
 
-    # Folds of weighted bags are not those of repeated ones.
-    _expected_failed_checks = {
-        "check_sample_weight_equivalence_on_dense_data": "folds of weighted and of repeated bags differ",
-        "check_sample_weight_equivalence_on_sparse_data": "folds of weighted and of repeated bags differ",
-        "weight_is_repetition": "folds of weighted and of repeated bags differ",
-        "bag_order_is_irrelevant": "the folds follow the order of the bags",
-    }
     _example_parameters = {"alphas": 6, "cv": 3, "n_init": 1}
 
     def __init__(
@@ -158,7 +152,8 @@ class MILogisticRegressionCV(LinearBagClassifier):
         inside = self.path_.alphas <= max(self.path_.alpha_max * (1 + 1e-8), self.path_.alphas[-1])
         self.alphas_ = self.path_.alphas[inside] if isinstance(self.alphas, Integral) else self.path_.alphas
         if self.criterion == "deviance":
-            self.deviances_ = self._held_out_deviances(training, int(folds_seed), guides)
+            splits = bag_folds(self.cv, training, sample_weight, seed=int(folds_seed), remedy=_WITHOUT_FOLDS)
+            self.deviances_ = self._held_out_deviances(training, splits, guides)
             self.criterion_path_ = self.deviances_.mean(axis=1)
         else:
             each = np.log(len(training.bags)) if self.criterion == "bic" else 2.0
@@ -180,20 +175,9 @@ class MILogisticRegressionCV(LinearBagClassifier):
         error = self.deviances_[best].std(ddof=1) / np.sqrt(n_folds)
         return int(np.argmax(self.criterion_path_ <= self.criterion_path_[best] + error))
 
-    def _held_out_deviances(self, training: Training, seed: int, guides: dict) -> np.ndarray:
-        bags, y, _ = training
-        cv = self.cv
-        if isinstance(cv, Integral):
-            rarest = int(np.bincount(y, minlength=2).min())
-            if rarest < 2:
-                raise ValueError(
-                    "cross-validation needs at least two bags of each class; one class has a single bag. "
-                    'Use criterion="bic", which needs no folds.'
-                )
-            cv = StratifiedKFold(min(int(cv), rarest), shuffle=True, random_state=seed)
-        splits = check_cv(cv, y, classifier=True).split(bags, y)
+    def _held_out_deviances(self, training: Training, splits: list[Split], guides: dict) -> np.ndarray:
         # Folds at the same time share the cores between them; products inside each do not.
-        size = bags.n_instances * bags.n_features
+        size = training.bags.n_instances * training.bags.n_features
         n_jobs = self.n_jobs if size >= _WORTH_THREADS else None
         with blas_threads_for(size if n_jobs in (None, 1) else 0):
             columns = Parallel(n_jobs=n_jobs, prefer="threads")(

@@ -2,6 +2,7 @@
 
 from bagwise.pu.bound import pu_risk_bound
 from bagwise.pu.cv import PUSetKernelClassifierCV
+from bagwise.pu.difference_cv import DSDDClassifierCV, LSDDClassifierCV
 from bagwise.pu.dsdd import DSDDClassifier
 from bagwise.pu.lsdd import LSDDClassifier
 from bagwise.pu.plots import plot_prior_sensitivity
@@ -12,7 +13,9 @@ from bagwise.pu.set_kernel import PUSetKernelClassifier
 __all__ = [
     "ClassPriorEstimator",
     "DSDDClassifier",
+    "DSDDClassifierCV",
     "LSDDClassifier",
+    "LSDDClassifierCV",
     "PUMILClassifier",
     "PUSetKernelClassifier",
     "PUSetKernelClassifierCV",

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
 from bagwise.base import Scaled, ScoreClassifier, Training
+from bagwise.folds import Split, bag_folds
 
 PRIOR_CONSTRAINT = [Interval(Real, 0, 1, closed="neither"), None]
 
 
-def pu_splits(cv, training: Training, random_state, remedy: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Training and held-out bags of every fold, each with its share of positive and of unlabeled bags.
-
-    `cv` is a number of folds, a scikit-learn splitter, or a list of splits.
-    """
-    if isinstance(cv, Integral):
-        rarest = int(np.bincount(training.y, minlength=2).min())
-        if rarest < 2:
-            raise ValueError(
-                "cross-validation needs at least two positive and two unlabeled bags; one class has a single "
-                f"bag. {remedy}"
-            )
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        cv = StratifiedKFold(min(int(cv), rarest), shuffle=True, random_state=seed)
-    return list(check_cv(cv, training.y, classifier=True).split(training.bags, training.y))
+def pu_folds(cv, training: Training, sample_weight, random_state, plain: str) -> list[Split]:
+    """`bag_folds` for positive and unlabeled bags; `plain` is the class that needs no folds."""
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    kinds = ("unlabeled", "positive")
+    remedy = f"Use {plain}, which needs no folds."
+    folds = bag_folds(cv, training, sample_weight, seed=seed, kinds=kinds, remedy=remedy)
+    for number, (_, test) in enumerate(folds):
+        for label, kind in enumerate(kinds):
+            if not (training.y[test] == label).any():
+                raise ValueError(
+                    f"fold {number} of cv holds out no {kind} bag of non-zero weight; scores of positive and "
+                    "unlabeled bags need both."
+                )
+    return folds
 
 
 class PUClassifier(Scaled, ScoreClassifier):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bagwise.base import Training, validated_fit
-from bagwise.pu.base import pu_splits
+from bagwise.pu.base import pu_folds
 from bagwise.pu.losses import check_pu_labels, risk_of_scores
 from bagwise.pu.prior import BASIS_CONSTRAINTS, estimate_prior, split_features
 from bagwise.pu.risk import minimize_risk
@@ -76,11 +76,6 @@ class PUSetKernelClassifierCV(SetKernelScore):
         "alphas": ["array-like"],
         "cv": ["cv_object"],
     }
-    _expected_failed_checks = {
-        "check_sample_weight_equivalence_on_dense_data": "folds of weighted and of repeated bags differ",
-        "check_sample_weight_equivalence_on_sparse_data": "folds of weighted and of repeated bags differ",
-        "weight_is_repetition": "folds of weighted and of repeated bags differ",
-    }
     _example_parameters = {"degrees": (1, 2), "alphas": (1.0, 1e-3), "cv": 3}
 
     def __init__(
@@ -133,8 +128,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         chosen = self._choose_centers(training)
         bases = [self._make_basis(training, chosen, degree) for degree in degrees]
         matrices = [basis(training.bags) for basis in bases]
-        remedy = "Use PUSetKernelClassifier, which needs no folds."
-        splits = pu_splits(self.cv, training, self.random_state, remedy)
+        splits = pu_folds(self.cv, training, sample_weight, self.random_state, "PUSetKernelClassifier")
         features = [split_features(matrix, training) for matrix in matrices]
         self.class_prior_ = self.class_prior if self.class_prior is not None else self._estimate(features)
         self.risks_ = np.array(

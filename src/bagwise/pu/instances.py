@@ -1,57 +1,90 @@
-"""What the instance-level methods for positive and unlabeled bags share: folds and grids."""
+"""What the instance-level methods for positive and unlabeled bags share: one fit, and its settings."""
 
 from __future__ import annotations
 
-from itertools import product
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from bagwise._sklearn import Interval, StrOptions
-from bagwise.base import SCALE_CONSTRAINT, InstanceScoreClassifier, Training
+from bagwise.base import SCALE_CONSTRAINT, InstanceScoreClassifier, Training, validated_fit
 from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
-from bagwise.pu.base import PUClassifier, pu_splits
+from bagwise.pu.base import PUClassifier
+from bagwise.pu.losses import check_pu_labels
 
-GRID_CONSTRAINTS: dict = {
-    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
-    "alpha": [Interval(Real, 0, None, closed="neither"), "array-like"],
-    "cv": ["cv_object"],
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+
+DIFFERENCE_CONSTRAINTS: dict = {
+    # Lists are refused by a sentence that says where they belong.
+    "gamma": [StrOptions({"scale", "auto"}), _POSITIVE, "array-like"],
+    "alpha": [_POSITIVE, "array-like"],
     "scale": SCALE_CONSTRAINT,
     "random_state": ["random_state"],
 }
 
 
-class GridDifferenceClassifier(PUClassifier, InstanceScoreClassifier):
-    """A score of instances with a Gaussian kernel, whose `gamma` and `alpha` may be lists to choose from."""
+class DifferenceClassifier(PUClassifier, InstanceScoreClassifier):
+    """The sign of the difference of two densities of instances, through a Gaussian kernel.
 
-    def _grid(self, instances, weight) -> tuple[list[float], list[float]]:
-        """The widths, and the penalties from the strongest; each a number for every one that was given."""
-        given = [self.gamma] if isinstance(self.gamma, str) else np.atleast_1d(self.gamma).tolist()
-        gammas = [resolve_gamma(value, instances, weight) for value in given]
-        alphas = sorted(np.atleast_1d(np.asarray(self.alpha, dtype=np.float64)).tolist(), reverse=True)
-        if not gammas or not alphas or min(*gammas, *alphas, np.inf) <= 0:
-            raise ValueError(
-                f"gamma and alpha must be positive numbers, or lists of them; got gamma={self.gamma!r} and "
-                f"alpha={self.alpha!r}."
-            )
-        return gammas, alphas
+    A subclass gives three methods. What `_gather` returns, the other two receive as `parts`.
+    """
 
-    def _choose(self, training: Training, gammas, alphas, compare) -> None:
-        """Set `gamma_` and `alpha_`; of several, those of least criterion over folds of bags.
+    def _gather(self, training: Training) -> Any:
+        """Draw what is drawn, and compute what all widths and penalties share."""
+        raise NotImplementedError
 
-        ``compare(folds)`` gives the criterion of every gamma and alpha, shape (n_gammas, n_alphas); `folds`
-        says in which fold a bag is held out.
+    def _solve(self, parts) -> None:
+        """Set the fitted attributes of the score, for the width `gamma_` and the penalty `alpha_`."""
+        raise NotImplementedError
+
+    def _criterion(self, parts, gammas, alphas, folds) -> np.ndarray:
+        """What is least at the best width and penalty: shape (n_gammas, n_alphas).
+
+        A fold is two masks of the bags: those that learn, and those that are held out.
         """
-        self.criterion_: np.ndarray | None = None
-        best = (0, 0)
-        if len(gammas) * len(alphas) > 1:
-            splits = pu_splits(self.cv, training, self.random_state, "Give one value of gamma and of alpha.")
-            numbers = np.arange(len(training.y))
-            folds = [tuple(np.isin(numbers, part) for part in split) for split in splits]
-            criterion = np.asarray(compare(folds))
-            best = min(product(range(len(gammas)), range(len(alphas))), key=lambda at: criterion[at])
-            self.criterion_ = criterion
-        self.gamma_, self.alpha_ = float(gammas[best[0]]), float(alphas[best[1]])
+        raise NotImplementedError
+
+    @validated_fit
+    def fit(self, X, y, sample_weight=None):
+        """Learn from positive and unlabeled bags.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+            Positive and unlabeled bags.
+        y : array of shape (n_bags,)
+            1 or True marks positive bags; 0, -1 or False unlabeled ones.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags.
+
+        Returns
+        -------
+        self
+        """
+        check_pu_labels(y, type(self).__name__)
+        training = self._fit_scaler(self._read_training(X, y, sample_weight))
+        parts = self._gather(training)
+        self.gamma_, self.alpha_ = self._choose(training, sample_weight, parts)
+        self._solve(parts)
+        return self
+
+    def _choose(self, training: Training, sample_weight, parts) -> tuple[float, float]:
+        """The width and the penalty to be used."""
+        name = type(self).__name__
+        for parameter, value in (("gamma", self.gamma), ("alpha", self.alpha)):
+            if np.ndim(value):
+                raise ValueError(
+                    f"{parameter} of {name} must be one value, not {value!r}; "
+                    f"{name}CV({parameter}s=...) chooses the best of several."
+                )
+        return resolve_width(self.gamma, training), float(self.alpha)
+
+
+def resolve_width(gamma: float | str, training: Training) -> float:
+    """The number that a `gamma` means, for the instances of scaled bags."""
+    bags = training.bags
+    return resolve_gamma(gamma, bags.instances, np.repeat(training.weight, bags.sizes))
 
 
 def expand(Z, centers, gamma: float, coef: np.ndarray) -> np.ndarray:
