@@ -43,7 +43,8 @@ class MILogisticRegressionCV(LinearBagClassifier):
     eps : float, default=0.01
         The end of that grid.
     cv : int or splitter, default=10
-        Number of stratified folds of bags (fewer if a class has fewer bags), or any scikit-learn splitter.
+        Number of stratified folds of bags (fewer if a class has fewer bags), any scikit-learn splitter, or
+        a list of (train, test).
     criterion : {"deviance", "bic", "aic"}, default="deviance"
         What is least at the chosen penalty.
     one_se : bool, default=False
@@ -88,7 +89,8 @@ class MILogisticRegressionCV(LinearBagClassifier):
     for _absent in ("alpha", "warm_start"):
         _parameter_constraints.pop(_absent)
 
-    _example_parameters = {"alphas": 6, "cv": 3, "n_init": 1}
+    # Fits that are equivalent are compared to seven digits, which the default tolerance does not promise.
+    _example_parameters = {"alphas": 6, "cv": 3, "n_init": 1, "tol": 1e-11}
 
     def __init__(
         self,

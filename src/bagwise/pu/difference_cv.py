@@ -197,7 +197,8 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
     """
 
     _parameter_constraints: dict = {**GRID_CONSTRAINTS, **RAMP_CONSTRAINTS}
-    _example_parameters = {"alphas": (0.1, 1e-3), "cv": 3}
+    # Folds are solved to two digits: settings that are closer than that may be chosen either way.
+    _example_parameters = {"gammas": ("scale", 50.0), "alphas": (0.1, 1e-3), "cv": 3}
 
     def __init__(
         self,
