@@ -1,21 +1,83 @@
-"""Every experiment runs through, quickly."""
+"""Every experiment runs through, quickly, and its page says what its cells say."""
 
+import math
 import os
+import random
+from dataclasses import replace
 
 import pytest
 
 from bagwise.datasets._sources import SOURCES
 from bagwise.experiments import all_experiments
 from bagwise.experiments.framework import Settings
-from bagwise.experiments.runner import run_experiment
+from bagwise.experiments.runner import as_markdown, run_experiment
+
+QUICK = Settings(quick=True)
+# Scheme C has a penalty for every fold, and no single one.
+NO_NUMBER = {"milr-table2": ["alpha"]}
 
 
-@pytest.mark.parametrize("experiment", all_experiments().values(), ids=lambda experiment: experiment.name)
-def test_every_experiment_runs_quickly(experiment, tmp_path):
+def run_quickly(experiment, out):
+    """Give the page, the report on it, and the results of the cells that it was made of."""
     if experiment.needs_data and not os.environ.get("BAGWISE_DATA"):
         pytest.skip("BAGWISE_DATA is not set: the public data are not at hand")
-    page = run_experiment(experiment, Settings(quick=True), out=tmp_path)
-    assert page.read_text().startswith(f"# {experiment.name}: ")
+    cells, reports = {}, []
+
+    def report(results, settings):
+        cells.update(results)
+        reports.append(experiment.report(results, settings))
+        return reports[-1]
+
+    page = run_experiment(replace(experiment, report=report), QUICK, out=out)
+    return page.read_text(), reports[0], cells
+
+
+def numbers(value, name=""):
+    """All numbers inside a result, with the names they have there."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from numbers(part, key)
+    elif isinstance(value, list):
+        for part in value:
+            yield from numbers(part, name)
+    elif isinstance(value, float):
+        yield name, value
+
+
+def changed(value, rng):
+    """The same result with other numbers in it."""
+    if isinstance(value, dict):
+        return {key: changed(part, rng) for key, part in value.items()}
+    if isinstance(value, list):
+        return [changed(part, rng) for part in value]
+    return rng.uniform(0.7, 0.95) * value if isinstance(value, float) else value
+
+
+def written(report):
+    return [report.text.strip(), *(as_markdown(table.rows) for table in report.tables)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", all_experiments().values(), ids=lambda experiment: experiment.name)
+def test_every_experiment_runs_quickly_and_its_page_holds_the_numbers_of_its_cells(experiment, tmp_path):
+    page, report, cells = run_quickly(experiment, tmp_path)
+    assert page.startswith(f"# {experiment.name}: ")
+    assert report.tables and all(part in page for part in written(report))
+    assert not {"nan", "inf", "-inf"} & set(" ".join(written(report)).split())
+    strange = {name for name, x in numbers(list(cells.values())) if not math.isfinite(x)}
+    assert strange <= set(NO_NUMBER.get(experiment.name, []))
+    # Ten cells at most, for a report may draw figures: what any of them found is on the page.
+    for key in list(cells)[:: math.ceil(len(cells) / 10)]:
+        other = experiment.report({**cells, key: changed(cells[key], random.Random(0))}, QUICK)
+        assert written(other) != written(report), key
+
+
+def test_a_bit_is_lost_where_a_label_halves_the_possibilities(tmp_path):
+    page, _, cells = run_quickly(all_experiments()["mimm-fig2"], tmp_path)
+    for line in ("| 0.5 | 1.000 |", "| 0.25 | 2.000 |"):
+        assert line in page
+    curve = cells["curve"]
+    assert curve["measured"] == pytest.approx([-math.log2(p) for p in curve["positive"]], abs=1e-12)
 
 
 @pytest.mark.parametrize("experiment", all_experiments().values(), ids=lambda experiment: experiment.name)
