@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check format bench clean help
+.PHONY: demo test test-studies check format bench clean help
 
 help:
 	@echo "make demo    set up, and see multiple-instance learning at work on images"
 	@echo "make test    set up, and run the tests"
+	@echo "make test-studies  the tests that take minutes each"
 	@echo "make check   lint, formatting and types"
 	@echo "make format  apply the formatting, and write the stub of public names"
 	@echo "make bench   run the benchmarks and write benchmarks/RESULTS.md"
@@ -16,8 +17,12 @@ demo: $(VENV)/.demo
 	$(BIN)/bagwise demo
 
 # Two workers with one BLAS thread each, so that a laptop is used and not fought over; warnings are errors.
+# Other options for pytest come from outside: make test PYTEST="-k mixture", or PYTEST='-m ""' for studies as well.
 test: $(VENV)/.dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST)
+
+test-studies: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m study $(PYTEST)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,0 +1,42 @@
+"""The kernels once more, compiled so that they refuse to read or write outside of their arrays."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# Tests that call the kernels, directly or through few layers.
+FOLDERS = ("rules", "solvers", "families", "mixture", "density", "svm", "linear_model")
+
+
+def run_checked(cache, *arguments):
+    """Run Python with bounds checked; its machine code must not meet that without checks."""
+    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache)}
+    return subprocess.run(
+        [sys.executable, *arguments], env={**os.environ, **checked}, cwd=ROOT, capture_output=True, text=True
+    )
+
+
+@pytest.mark.slow
+def test_a_kernel_that_leaves_its_array_is_seen(tmp_path):
+    (tmp_path / "beyond.py").write_text(
+        "import sys\n"
+        "import numpy as np\n"
+        "from bagwise._numba.compiling import kernel\n"
+        "@kernel\n"
+        "def beyond(x):\n"
+        "    return x[len(x)]\n"
+        "beyond(np.ones(3))\n"
+    )
+    found = run_checked(tmp_path, tmp_path / "beyond.py")
+    assert found.returncode == 1 and "IndexError: index is out of bounds" in found.stderr
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_kernel_leaves_its_arrays(folder, tmp_path):
+    found = run_checked(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", f"tests/{folder}")
+    assert found.returncode == 0, found.stdout[-5000:]
