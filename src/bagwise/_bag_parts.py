@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise._numba.arrays import readonly
 from bagwise.sequences import Sequences
 
 
@@ -14,18 +15,16 @@ def as_python(value):
 
 
 def read_only(array):
-    """Give a read-only view (for CSR: a matrix over read-only views), without a copy."""
+    """Give a read-only view of an array (for CSR: a matrix over such views); `Sequences` are that already."""
     if isinstance(array, Sequences):
         return array
     if sp.issparse(array):
-        parts = tuple(map(read_only, (array.data, array.indices, array.indptr)))
+        parts = readonly(array.data, array.indices, array.indptr)
         view = type(array)(parts, shape=array.shape, copy=False)
         # Known from `as_matrix`; scipy would otherwise try to find out, or to sort in place.
         view.has_canonical_format = True
         return view
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    return readonly(array)[0]
 
 
 def as_matrix(X):

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from bagwise._numba.arrays import readonly
+
 
 class Sequences:
     """An immutable collection of sequences of symbols, of any lengths: instances that are no vectors.
@@ -58,8 +60,8 @@ class Sequences:
                 f"symbols must be from 0 to n_symbols - 1 = {n_symbols - 1}; they go from "
                 f"{symbols.min(initial=0)} to {largest}."
             )
-        self.symbols = _read_only(symbols.astype(np.int64))
-        self.offsets = _read_only(offsets.astype(np.int64))
+        # Copies: what the caller does to his arrays later does not reach these.
+        self.symbols, self.offsets = readonly(symbols.astype(np.int64), offsets.astype(np.int64))
         self.n_symbols = int(n_symbols)
 
     @classmethod
@@ -129,8 +131,3 @@ class Sequences:
 
 def _rebuild(symbols, offsets, n_symbols) -> Sequences:
     return Sequences(symbols, offsets, n_symbols=n_symbols)
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array

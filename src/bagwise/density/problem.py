@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise.families.base import frozen
+from bagwise._numba.arrays import readonly
 
 # An instance on the target itself is positive with probability 1 - exp(-FLOOR), not 1: else a negative
 # bag that holds one would be impossible, and the gradient of a positive one undefined.
@@ -33,7 +33,7 @@ class DensityProblem:
     """
 
     def __init__(self, X, offsets, y, weight, rule):
-        (self.X,) = frozen(X)
+        (self.X,) = readonly(X, dtype=np.float64)
         self.offsets = offsets
         self.y = y
         self.total = float(weight.sum())
@@ -51,7 +51,7 @@ class DensityProblem:
         log_likelihood, by_log_odds = self.rule.gradient(-q - np.log(negative), self.offsets, self.y)
         # d eta / dq = -1 / (1 - exp(-q)); its largest values meet the smallest of the rule's gradient.
         by_q = self.each * by_log_odds / negative
-        _, first, second = diagonal_moments(*frozen(self.X, by_q, target))
+        _, first, second = diagonal_moments(*readonly(self.X, by_q, target, dtype=np.float64))
         gradient = np.concatenate([-2 * scale**2 * first, 2 * scale * second])
         return float(-self.weight @ log_likelihood), gradient
 
@@ -66,14 +66,14 @@ class NearestProblem:
     """
 
     def __init__(self, X, y, weight):
-        self.X, self.weight = frozen(X, weight)
+        self.X, self.weight = readonly(X, weight, dtype=np.float64)
         self.y = y
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and its gradient."""
         from bagwise._numba.density import single_density
 
-        return single_density(self.X, self.y, self.weight, *frozen(*halves(theta)), FLOOR)
+        return single_density(self.X, self.y, self.weight, *readonly(*halves(theta), dtype=np.float64), FLOOR)
 
 
 def halves(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +86,9 @@ def distance(X, target, scale) -> np.ndarray:
     """Give q of every instance, never quite zero."""
     from bagwise._numba.mixture import diagonal_form
 
-    return diagonal_form(*frozen(X, target, np.zeros(len(scale)), np.square(scale)), FLOOR)
+    return diagonal_form(
+        *readonly(X, target, np.zeros(len(scale)), np.square(scale), dtype=np.float64), FLOOR
+    )
 
 
 def log_odds(q: np.ndarray) -> np.ndarray:

@@ -148,11 +148,3 @@ class Family(BaseEstimator):
             parts.append(vector[begin : begin + size].reshape(np.shape(part)))
             begin += size
         return type(params)(*parts) if hasattr(params, "_fields") else tuple(parts)
-
-
-def frozen(*arrays) -> list[np.ndarray]:
-    """Bring arrays into the one form that kernels are compiled for: float64, contiguous, read-only."""
-    views = [np.ascontiguousarray(array, dtype=np.float64).view() for array in arrays]
-    for view in views:
-        view.flags.writeable = False
-    return views

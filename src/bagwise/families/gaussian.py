@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bagwise.families.base import Family, frozen
+from bagwise._numba.arrays import readonly
+from bagwise.families.base import Family
 from bagwise.families.prior import GaussianPrior, matrix_prior
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -72,13 +73,15 @@ class Gaussian(Family):
         )
         shift = whiten @ (positive.mean - negative.mean)
         both = np.hstack([other.T, whiten.T])
-        return whitened_odds(*frozen(X, negative.mean, both, shift), other_half - half_log_det)
+        return whitened_odds(
+            *readonly(X, negative.mean, both, shift, dtype=np.float64), other_half - half_log_det
+        )
 
     def statistics(self, X, weight, params, prior) -> np.ndarray:
         """Sums of w u and of w u u', u = x - m, the former as the first row: (n_features + 1, n_features)."""
         from bagwise._numba.mixture import second_moments
 
-        sums = second_moments(*frozen(X, weight, prior.mean))
+        sums = second_moments(*readonly(X, weight, prior.mean, dtype=np.float64))
         if not np.isnan(sums).any():  # as they are if any instance has a NaN
             return sums
         sums, seen, origin = np.zeros_like(sums), ~np.isnan(X), np.zeros(X.shape[1])
@@ -89,7 +92,7 @@ class Gaussian(Family):
             U = np.where(seen[rows], X[rows] - params.mean, 0.0)
             expected = params.mean + _by_pattern(U, precision, which) @ params.covariance
             filled = np.where(seen[rows], X[rows], expected) - prior.mean
-            sums += second_moments(*frozen(filled, weight[rows], origin))
+            sums += second_moments(*readonly(filled, weight[rows], origin, dtype=np.float64))
             of_pattern = np.bincount(which, weight[rows], minlength=len(precision))
             total = np.tensordot(of_pattern, precision, axes=1)
             left = params.covariance @ total @ params.covariance

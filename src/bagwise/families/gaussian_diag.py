@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bagwise.families.base import Family, frozen
+from bagwise._numba.arrays import readonly
+from bagwise.families.base import Family
 from bagwise.families.prior import GaussianPrior, variance_prior
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -57,7 +58,9 @@ class GaussianDiag(Family):
         terms = -0.5 * (_LOG_2PI + np.log(variance))
         seen = ~np.isnan(X)
         if seen.all():
-            return diagonal_form(*frozen(X, mean, 0.0 * mean, -0.5 / variance), terms.sum())
+            return diagonal_form(
+                *readonly(X, mean, 0.0 * mean, -0.5 / variance, dtype=np.float64), terms.sum()
+            )
         return np.where(seen, terms - 0.5 * np.square(X - mean) / variance, 0.0).sum(axis=1)
 
     def log_odds(self, X, positive, negative) -> np.ndarray:
@@ -71,13 +74,13 @@ class GaussianDiag(Family):
         slope = shift / other_variance
         curve = 0.5 * (1.0 / variance - 1.0 / other_variance)
         constant = -0.5 * np.sum(shift * slope + np.log(other_variance) - np.log(variance))
-        return diagonal_form(*frozen(X, mean, slope, curve), constant)
+        return diagonal_form(*readonly(X, mean, slope, curve, dtype=np.float64), constant)
 
     def statistics(self, X, weight, params, prior) -> np.ndarray:
         """Sums of w, w u and w u^2 for every feature, with u = x - m: shape (3, n_features)."""
         from bagwise._numba.mixture import diagonal_moments
 
-        sums = diagonal_moments(*frozen(X, weight, prior.mean))
+        sums = diagonal_moments(*readonly(X, weight, prior.mean, dtype=np.float64))
         if not np.isnan(sums).any():  # as they are if any instance has a NaN
             return sums
         seen = ~np.isnan(X)

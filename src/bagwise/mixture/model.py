@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from bagwise._numba.arrays import readonly
 from bagwise.families import Family
-from bagwise.families.base import frozen
 from bagwise.mixture.start import Pool
 from bagwise.rules import Rule
 
@@ -167,7 +167,7 @@ class BagMixture:
                 if not self._sums_suffice(total, each.sum()):
                     total = None
             within = offsets[start : stop + 1] - offsets[start]
-            of_bags, of_instances = frozen(weight[start:stop], each)
+            of_bags, of_instances = readonly(weight[start:stop], each, dtype=np.float64)
             blocks.append(Block(part, within, y[start:stop], of_bags, of_instances, total))
             start = stop
         return blocks
@@ -255,7 +255,7 @@ class BagMixture:
         log_odds = self.family.log_odds(block.X, positive, negative)
         log_odds = log_odds + (params.log_rate[1] - params.log_rate[0])
         found = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
-        arrays = frozen(log_odds, block.weight, found.posterior, found.complement)
+        arrays = readonly(log_odds, block.weight, found.posterior, found.complement, dtype=np.float64)
         value, n_positive, n_negative = mixture_remainder(arrays[0], block.offsets, *arrays[1:])
         # The sums of the heavier class are what is left: subtraction loses nothing there.
         if n_positive <= n_negative:

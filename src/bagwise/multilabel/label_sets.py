@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import log_softmax
 
+from bagwise._numba.arrays import readonly
 from bagwise.bags import Bags
 from bagwise.linear_model.design import Design
 
@@ -80,10 +81,7 @@ def label_estep(log_p, offsets, starts, labels) -> tuple[np.ndarray, np.ndarray]
     """Log-likelihood per bag, and posterior probabilities of classes per instance."""
     from bagwise._numba.label_sets import label_set_estep
 
-    arrays = [np.ascontiguousarray(array).view() for array in (log_p, offsets, starts, labels)]
-    for array in arrays:  # numba compiles a second time for arrays that can be written to
-        array.flags.writeable = False
-    return label_set_estep(*arrays)
+    return label_set_estep(*readonly(log_p, offsets, starts, labels))
 
 
 def refuse_impossible(labels: np.ndarray, bags: Bags, *, background: bool) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
+from bagwise._numba.arrays import readonly
+
 
 @dataclass(frozen=True)
 class RuleResult:
@@ -227,9 +229,6 @@ class Link(Rule):
 def normalise(log_odds, offsets, y, *more):
     """Bring arguments into the one form that kernels are compiled for, and see that they fit.
 
-    numba compiles a function anew for every dtype, memory order and writability, and does not check
-    bounds: so all arrays become contiguous and read-only (without a copy where possible).
-
     Parameters
     ----------
     log_odds, offsets, y : array-like of shape (n_instances,), (n_bags + 1,), (n_bags,)
@@ -240,9 +239,8 @@ def normalise(log_odds, offsets, y, *more):
     arrays : list of ndarray
         `log_odds` float64, `offsets` int64, `y` int8, and `more` float64.
     """
-    log_odds = np.ascontiguousarray(log_odds, dtype=np.float64)
-    offsets = np.ascontiguousarray(offsets, dtype=np.int64)
-    others = [np.ascontiguousarray(array, dtype=np.float64) for array in more]
+    log_odds, *others = readonly(log_odds, *more, dtype=np.float64)
+    (offsets,) = readonly(offsets, dtype=np.int64)
     if (
         offsets.ndim != 1
         or not len(offsets)
@@ -265,7 +263,4 @@ def normalise(log_odds, offsets, y, *more):
     for array in others:
         if array.shape != log_odds.shape:
             raise ValueError(f"v must have the shape of log_odds, {log_odds.shape}; got {array.shape}.")
-    views = [array.view() for array in (log_odds, offsets, np.ascontiguousarray(y, dtype=np.int8), *others)]
-    for view in views:
-        view.flags.writeable = False
-    return views
+    return [log_odds, offsets, *readonly(y, dtype=np.int8), *others]

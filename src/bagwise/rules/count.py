@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from bagwise._numba.arrays import readonly
 from bagwise.rules.base import Rule, RuleResult, normalise
 from bagwise.rules.sharing import cut_blocks, share_out
 
@@ -44,7 +45,7 @@ class CountRule(Rule):
     O(m_i k) where phi does not change for n >= k. Bags of more than a thousand instances forget counts that
     have no probability, which changes nothing beyond the twentieth digit and costs O(m_i log m_i). Memory is
     O(m_i log m_i). Log-likelihoods of any size are exact: a bag whose probability is below 1e-250 is done in
-    numbers without underflow. The label of a bag may be impossible whatever the log-odds, as under a
+    the log domain. The label of a bag may be impossible whatever the log-odds, as under a
     threshold above its size: its log-likelihood is -inf, and its posterior is the prior.
 
     Examples
@@ -197,13 +198,9 @@ class CountRule(Rule):
         wanted; with `v` the last is the Hessian times v. P(n | y_i) is added, times each[i], to row row[i]
         of the counts.
         """
-        if labeler is None:
-            labeler = self._labeler(offsets)
-        # As in `normalise`: kernels are compiled once, for contiguous arrays that they do not write to.
-        row = np.full(len(y), -1) if row is None else np.array(row, dtype=np.int64)
-        each = np.ones(len(y)) if each is None else np.array(each, dtype=np.float64)
-        for array in (*labeler, row, each):
-            array.flags.writeable = False
+        labeler = Labeler(*readonly(*(self._labeler(offsets) if labeler is None else labeler)))
+        (row,) = readonly(np.full(len(y), -1) if row is None else row, dtype=np.int64)
+        (each,) = readonly(np.ones(len(y)) if each is None else each, dtype=np.float64)
         outputs = tuple(np.empty(0) for _ in range(3)) if outputs is None else outputs
         sizes = np.diff(offsets)
         blocks = cut_blocks(sizes * np.minimum(sizes, labeler.last.max(axis=1, initial=1) + 1))
@@ -246,7 +243,7 @@ class CountRule(Rule):
 
 
 def run_kernels(bags: tuple, rule: tuple, outputs: tuple) -> np.ndarray:
-    """Do one block of bags: small ones, then large ones, then those where plain floats underflow."""
+    """Do one block of bags: small ones, then large ones, then those too improbable for plain floats."""
     from bagwise._numba.count_leaf import ALIGN, BUDGET, small_bags
 
     log_odds, offsets, y, v = bags
@@ -265,10 +262,10 @@ def run_kernels(bags: tuple, rule: tuple, outputs: tuple) -> np.ndarray:
             large_bags(*bags, *rule, large, *outputs, *work, log_likelihood)
             left = left[np.isnan(log_likelihood[left])]
     if len(left):
-        from bagwise._numba.count_wide import wide_bags
+        from bagwise._numba.count_log import improbable_bags
 
-        v = np.empty(0) if v is None else v
-        wide_bags(log_odds, offsets, y, v, *rule, left, *outputs, log_likelihood)
+        (v,) = readonly(np.empty(0) if v is None else v)
+        improbable_bags(log_odds, offsets, y, v, *rule, left, *outputs, log_likelihood)
     return log_likelihood
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from bagwise._numba.arrays import readonly
 from bagwise.solvers.result import SolverResult, Status
-from bagwise.solvers.rows import DenseRows, RowCache, read_only
+from bagwise.solvers.rows import DenseRows, RowCache
 
 # A working set holds at least this many variables, so that small problems are solved in one piece, and at
 # most a third of a larger one: its part of the matrix is copied, which then takes a ninth of the memory.
@@ -154,7 +155,7 @@ def solve_dual(
             break
         members = _working_set(u, gradient, lower, upper, largest_set)
         moved, slopes = u[members], gradient[members]
-        bounds = read_only(lower[members], upper[members])
+        bounds = readonly(lower[members], upper[members])
         # A tenth of the violation: enough to be worth the next set, too little to polish a wrong one.
         end = min(max_iter, steps + max(1000, int(_POLISH * len(members) ** 2)))
         for rows, local, diagonal, budget in matrix.parts(points[members]):

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from bagwise._numba.arrays import readonly
+
 _ANY = np.iinfo(np.int64).max
 
 
@@ -29,7 +31,7 @@ class DenseRows:
         matrix = np.ascontiguousarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"kernel must be a square matrix; got shape {matrix.shape}.")
-        (self.matrix,) = read_only(matrix)
+        (self.matrix,) = readonly(matrix)
         self.diagonal = matrix.diagonal().copy()
         self.capacity = len(matrix)
 
@@ -39,27 +41,27 @@ class DenseRows:
         Yields rows, each variable's place in them, their diagonal, and how many steps this form is good for.
         """
         own, local = np.unique(points, return_inverse=True)
-        in_place = read_only(self.matrix, points, self.diagonal)
+        in_place = readonly(self.matrix, points, self.diagonal)
         if 2 * len(own) > len(self.matrix):  # a copy would hardly be smaller
             yield *in_place, _ANY
             return
         # A copy costs about as much as this many steps without one.
         yield *in_place, len(own) // 4
-        yield *read_only(self.square(own), local, self.diagonal[own]), _ANY
+        yield *readonly(self.square(own), local, self.diagonal[own]), _ANY
 
     def square(self, points: np.ndarray) -> np.ndarray:
         """Give a copy of ``K[points][:, points]``."""
         from bagwise._numba.dual import gather_square
 
         square = np.empty((len(points), len(points)))
-        gather_square(self.matrix, *read_only(points), square)
+        gather_square(self.matrix, *readonly(points), square)
         return square
 
     def add(self, points: np.ndarray, change: np.ndarray, product: np.ndarray) -> None:
         """Add ``K[:, points] @ change`` to `product`."""
         from bagwise._numba.dual import add_rows
 
-        add_rows(self.matrix, *read_only(points, change), product)
+        add_rows(self.matrix, *readonly(points, change), product)
 
 
 class RowCache:
@@ -121,7 +123,7 @@ class RowCache:
     def parts(self, points: np.ndarray) -> Iterator[tuple]:
         """As `DenseRows.parts`, in one form."""
         own, local = np.unique(points, return_inverse=True)
-        yield *read_only(self.square(own), local, self.diagonal[own]), _ANY
+        yield *readonly(self.square(own), local, self.diagonal[own]), _ANY
 
     def square(self, points: np.ndarray) -> np.ndarray:
         """As `DenseRows.square`."""
@@ -134,11 +136,3 @@ class RowCache:
         for begin in range(0, len(own), self.capacity):
             some = slice(begin, begin + self.capacity)
             product += by_point[some] @ self.rows(own[some])
-
-
-def read_only(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Views that numba has one type for, whether the arrays were writable or not."""
-    views = tuple(array.view() for array in arrays)
-    for view in views:
-        view.flags.writeable = False
-    return views

@@ -1,0 +1,212 @@
+"""Counts of positive instances in the log domain, for the few bags whose label is all but excluded.
+
+Log-odds are sorted, eta_1 >= eta_2 >= ..., so that the most probable way to have n positive instances among
+the first i is that the first n are. What is kept is by how much all ways together are more probable than
+this one: with e_n(i) the sum of exp(eta_j1 + ... + eta_jn) over all choices of n among the first i, ::
+
+    log_ratio[n] = log e_n(i) - (eta_1 + ... + eta_n),    from 0 to log C(i, n)
+    e_n(i + 1) = e_n(i) + exp(eta_i+1) e_n-1(i)
+
+Logarithms of probabilities are as large as the log-odds, and so are their rounding errors; these are no
+larger than the bag, and log-odds come in as differences only. Going back, plain probabilities do: given n
+positive instances among the first i + 1, the last of these is positive with log-odds theta[n], the
+difference of the two terms above, whatever the label of the bag. So the distribution of the count given the
+label is carried from the whole bag down to its first instance. All terms are positive: nothing cancels, and
+what underflows is too improbable to count.
+
+Where the labeler does not change from `top` on, entry `top` stands for all larger counts too (`absorbs`).
+A cell costs three exponentials and two logarithms. Rows are kept at every sqrt(m)-th instance and computed
+again in between: memory is O(sqrt(m) * top).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bagwise._numba.compiling import kernel
+from bagwise._numba.count_leaf import write_prior
+from bagwise._numba.scalar import both_sigmas, softplus
+
+
+@kernel
+def add_instance(eta, v, j, top, absorbs, beyond, row, theta):
+    """Carry a row over instance j, and write theta. O(top).
+
+    row[0] is log_ratio, row[1] the expected sum of v_j z_j given the count. An entry that absorbs is the
+    probability of `top` or more, relative to that of `top` among the first `top`.
+    """
+    theta[0] = -math.inf
+    absorbing = absorbs and j >= top
+    if absorbing:
+        row[1, top] += both_sigmas(eta[j])[0] * v[j]
+    for n in range(min(j + 1, top), 0, -1):
+        if n == j + 1:
+            row[0, n], row[1, n], theta[n] = 0.0, row[1, n - 1] + v[j], math.inf
+            continue
+        step = 0.0 if eta[j] == eta[n - 1] else eta[j] - eta[n - 1]  # of infinite log-odds too
+        if absorbing and n == top:
+            step -= beyond[j + 1]
+        theta[n] = step + row[0, n - 1] - row[0, n]
+        row[0, n] += softplus(theta[n])
+        share, rest = both_sigmas(theta[n])
+        row[1, n] = rest * row[1, n] + share * (row[1, n - 1] + v[j])
+
+
+@kernel
+def take_instance(eta, v, j, top, absorbs, theta, before, proba, after):
+    """Carry P(n | label) back over instance j; return what its two labels have of it. O(top).
+
+    Returns P(z_j = 1), P(z_j = 0), and with these as factors the expected sums of v over the other positive
+    instances. Those before j are in `before`, given the count; those after j in `after`, times `proba`.
+    """
+    p, q = both_sigmas(eta[j])
+    positive, negative, with_it, without_it = 0.0, 0.0, 0.0, 0.0
+    for n in range(min(j + 1, top) + 1):
+        share, rest = both_sigmas(theta[n])
+        one, none = share * proba[n], rest * proba[n]
+        after_one, after_none = share * after[n], rest * after[n]
+        proba[n], after[n] = none, after_none
+        if n > 0:
+            proba[n - 1] += one
+            after[n - 1] += after_one + one * v[j]
+            positive += one
+            with_it += after_one + one * before[n - 1]
+        if absorbs and n == top and j >= top:
+            after[n] += p * none * v[j]
+            positive, negative = positive + p * none, negative + q * none
+            with_it += p * (after_none + none * before[n])
+            without_it += q * (after_none + none * before[n])
+        elif n <= j:
+            negative += none
+            without_it += after_none + none * before[n]
+    return positive, negative, with_it, without_it
+
+
+@kernel
+def best_ways(eta, log_weight, top, absorbs, beyond):
+    """Log-probability of the label with the most probable way to n positive instances, n = 0..top. O(m).
+
+    Returns the largest, and all relative to it: neighbours differ by a log-odds and two weights, which keeps
+    the digits that a difference of two large logarithms would lose.
+    """
+    ways, done, rest = np.empty(top + 1), 0.0, beyond[-1]
+    for n in range(top, -1, -1):
+        ways[n] = log_weight[n] - (0.0 if absorbs and n == top else rest)
+        rest += softplus(eta[n - 1]) if n > 0 else 0.0
+    for n in range(top + 1):
+        ways[n] -= done
+        done += softplus(-eta[n]) if n < top else 0.0
+    best = np.argmax(ways)
+    largest, relative = ways[best], 0.0
+    for n in range(best + 1, top + 1):
+        relative += eta[n - 1] + (beyond[-1] if absorbs and n == top else 0.0)
+        ways[n] = relative + (log_weight[n] - log_weight[best])
+    relative = 0.0
+    for n in range(best - 1, -1, -1):
+        relative -= eta[n] + (beyond[-1] if absorbs and n + 1 == top else 0.0)
+        ways[n] = relative + (log_weight[n] - log_weight[best])
+    ways[best] = 0.0
+    return largest, ways
+
+
+@kernel
+def improbable_bag(eta, v, log_weight, top, absorbs, proba, of_instance):
+    """One bag of sorted log-odds; `log_weight` is log P(label | n). Returns log P(label). O(m * top).
+
+    Writes P(n | label) to `proba`, and of every instance posterior, complement and [Cov(z | label) v]_j.
+    """
+    m = len(eta)
+    beyond = np.zeros(m + 1)  # softplus of the log-odds from `top` on, added up
+    for j in range(top, m):
+        beyond[j + 1] = beyond[j] + softplus(eta[j])
+    largest, ways = best_ways(eta, log_weight, top, absorbs, beyond)
+    if largest == -math.inf:
+        return largest
+    block = math.ceil(math.sqrt(m))
+    kept = np.empty(((m + block - 1) // block, 2, top + 1))
+    row, theta, before = np.zeros((2, top + 1)), np.empty((block, top + 1)), np.empty((block, top + 1))
+    for j in range(m):
+        if j % block == 0:
+            kept[j // block] = row
+        add_instance(eta, v, j, top, absorbs, beyond, row, theta[0])
+    ways += row[0]
+    peak = ways.max()
+    proba[:] = np.exp(ways - peak)
+    total = proba.sum()
+    proba /= total
+    now, after = proba.copy(), np.zeros(top + 1)
+    for begin in range((m - 1) // block * block, -1, -block):
+        end = min(begin + block, m)
+        row[:] = kept[begin // block]
+        for j in range(begin, end):
+            before[j - begin] = row[1]
+            add_instance(eta, v, j, top, absorbs, beyond, row, theta[j - begin])
+        for j in range(end - 1, begin - 1, -1):
+            positive, negative, with_it, without_it = take_instance(
+                eta, v, j, top, absorbs, theta[j - begin], before[j - begin], now, after
+            )
+            posterior, complement = positive / (positive + negative), negative / (positive + negative)
+            apart = 0.0
+            if positive > 0.0 and negative > 0.0:
+                apart = v[j] + with_it / positive - without_it / negative
+            of_instance[0, j], of_instance[1, j] = posterior, complement
+            of_instance[2, j] = posterior * complement * apart
+    return largest + (peak + math.log(total))
+
+
+@kernel
+def improbable_bags(
+    log_odds,
+    offsets,
+    y,
+    v,
+    log_weight,
+    first,
+    last,
+    which,
+    posterior,
+    complement,
+    slope,
+    counts,
+    row,
+    each,
+    out,
+):
+    """Do the bags in `which` as `count_leaf.small_bags` does; writes log P(y_i) to `out`.
+
+    `slope` is the gradient if v has length 0, else the Hessian times v. An impossible label says nothing of
+    the instances: posterior sigma(eta), gradient 0. So does a bag with a NaN, but for its own NaN.
+    """
+    for i in which:
+        start, stop = offsets[i], offsets[i + 1]
+        m, cap, begin = stop - start, last[i, y[i]], first[i, y[i]]
+        absorbs = cap < m and log_weight[begin + cap] > -math.inf
+        top = m if cap >= m else (cap if absorbs else cap - 1)
+        order = np.argsort(-log_odds[start:stop])
+        eta = log_odds[start:stop][order]
+        direction = v[start:stop][order] if len(v) else np.zeros(m)
+        of_instance, proba = np.empty((3, m)), np.empty(top + 1)
+        is_nan = np.isnan(eta).any()
+        out[i] = math.nan if is_nan else -math.inf
+        if top >= 0 and not is_nan:
+            weight = log_weight[begin : begin + top + 1]
+            out[i] = min(0.0, improbable_bag(eta, direction, weight, top, absorbs, proba, of_instance))
+        if not out[i] > -math.inf:
+            write_prior(log_odds, start, stop, posterior, complement, slope)
+            if is_nan and len(slope):
+                slope[start:stop] = math.nan
+            continue
+        if row[i] >= 0:
+            for n in range(top + 1):
+                counts[row[i], min(n, counts.shape[1] - 1)] += each[i] * proba[n]
+        for k in range(m):
+            j = start + order[k]
+            p, q = both_sigmas(eta[k])
+            if len(posterior):
+                posterior[j], complement[j] = of_instance[0, k], of_instance[1, k]
+            if len(v):
+                slope[j] = of_instance[2, k] - p * q * v[j]
+            elif len(slope):
+                slope[j] = q * of_instance[0, k] - p * of_instance[1, k]

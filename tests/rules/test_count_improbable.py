@@ -1,0 +1,135 @@
+"""Bags whose label is all but excluded: P(label) from 1e-250 to 1e-40000, against 60-digit arithmetic."""
+
+from itertools import product
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from bagwise.rules import CountLogistic, CountTable, Threshold
+
+INF = np.inf
+
+
+def bimodal(m):
+    """Positive if none or all are, so that two opposite ways may be equally improbable."""
+    return CountTable([1.0, *np.zeros(m - 1), 1.0])
+
+
+def spread(m, centre, width, seed=0):
+    return centre + width * np.random.default_rng(seed).normal(size=m)
+
+
+CASES = {
+    "just below the plain floats": (spread(60, -15.0, 1.0), Threshold(42), 1),
+    "many of few": (spread(200, -15.0, 10.0), Threshold(100), 1),
+    "few of many": (spread(400, 25.0, 10.0), Threshold(5), 0),
+    "half of many": (spread(400, 25.0, 10.0), Threshold(200), 0),
+    "equal log-odds": (np.full(300, -30.0), Threshold(150), 1),
+    "no count excluded": (spread(150, 900.0, 3.0), CountLogistic(20.0, 5.0), 0),
+    "huge log-odds": (spread(250, -900.0, 3.0), Threshold(125), 1),
+    "two ways": (np.repeat([-600.0, 601.0, -0.5], [20, 20, 1]), bimodal(41), 1),
+    "more than a thousand": (spread(1100, -2.0, 0.5), Threshold(1000), 1),
+}
+
+
+def exact(log_odds, log_weight, chosen):
+    """Log P(label), posterior and complement of the chosen, and P(n | label), by the textbook recursion."""
+    odds = [mp.exp(mp.mpf(float(x))) for x in log_odds]
+    weight = [mp.exp(mp.mpf(float(x))) for x in log_weight]
+
+    def ways(left_out=None):
+        row = [mp.mpf(1)]
+        for j, o in enumerate(odds):
+            if j != left_out:
+                pairs = zip([*row, mp.mpf(0)], [mp.mpf(0), *row], strict=True)
+                row = [stay + o * up for stay, up in pairs]
+        return row
+
+    joint = [e * w for e, w in zip(ways(), weight, strict=True)]
+    total, both = mp.fsum(joint), []
+    for j in chosen:
+        others = ways(j)
+        up = odds[j] * mp.fsum(e * w for e, w in zip(others, weight[1:], strict=True))
+        stay = mp.fsum(e * w for e, w in zip(others, weight[:-1], strict=True))
+        both.append((up / (up + stay), stay / (up + stay)))
+    log_p = mp.log(total) - mp.fsum(mp.log(1 + o) for o in odds)
+    return log_p, [a for a, _ in both], [b for _, b in both], [x / total for x in joint]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_improbable_labels_lose_no_digits(name):
+    log_odds, rule, label = CASES[name]
+    m = len(log_odds)
+    chosen = [0, m // 2, m - 1] if m < 1000 else [0]
+    with mp.workdps(60):
+        log_weight = rule.log_labeler(np.arange(m + 1), m)[label]
+        log_p, *expected, by_count = exact(log_odds, log_weight, chosen)
+        assert log_p < np.log(1e-250)
+        log_p, by_count = float(log_p), np.array(by_count, dtype=float)
+        posterior, complement = (np.array(column, dtype=float) for column in expected)
+    result = rule.estep(log_odds, [0, m], [label])
+    np.testing.assert_allclose(result.log_likelihood, [log_p], rtol=1e-14)
+    np.testing.assert_allclose(result.posterior[chosen], posterior, rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(result.complement[chosen], complement, rtol=1e-12, atol=1e-300)
+    actual = rule.count_proba(log_odds, [0, m], [label])[0]
+    np.testing.assert_allclose(actual, by_count, rtol=1e-11, atol=1e-150)
+    value, gradient = rule.gradient(log_odds, [0, m], [label])
+    np.testing.assert_array_equal(value, result.log_likelihood)
+    tail = expit(-np.abs(log_odds))
+    slope = np.where(log_odds > 0, tail - result.complement, result.posterior - tail)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-12, atol=1e-15)
+
+
+BESIDE = np.repeat([330.0, 0.0], [2, 7])  # two that are all but certain, and others
+
+
+@pytest.mark.parametrize(
+    "rule, label, centre",
+    [
+        (Threshold(3), 1, -400.0),
+        (Threshold(3), 0, 400.0),
+        (Threshold(1), 0, 400.0),
+        (Threshold(9), 1, -400.0),
+        (CountTable([0.0, 1.0, 0.0]), 1, 300.0),
+        (bimodal(9), 1, np.repeat([-600.0, 600.0, 0.0], [4, 4, 1])),
+        # None, or two and more, which is as improbable, alone and beside each other.
+        (CountTable([1.0, 0.0, 1e-280]), 1, 2 * BESIDE),
+        (CountTable([1.0, 0.0, 1e-290]), 1, BESIDE),
+        (CountTable([1.0, 0.0, 1e-300]), 1, BESIDE),
+    ],
+)
+def test_posteriors_and_second_derivatives_are_sums_over_labelings(rule, label, centre):
+    rng = np.random.default_rng(1)
+    log_odds, v = centre + 2.0 * rng.normal(size=9), rng.normal(size=9)
+    weight = np.exp(rule.log_labeler(np.arange(10), 9)[label])
+    with mp.workdps(60):
+        eta = [mp.mpf(float(x)) for x in log_odds]
+        labelings = [z for z in product((0, 1), repeat=9) if weight[sum(z)] > 0]
+        joint = [mp.exp(mp.fdot(eta, z)) * mp.mpf(float(weight[sum(z)])) for z in labelings]
+        share = np.array([float(x / mp.fsum(joint)) for x in joint])
+    z = np.array(labelings)
+    assert rule.log_proba(log_odds, [0, 9])[0, label] < np.log(1e-250)
+    result = rule.estep(log_odds, [0, 9], [label])
+    np.testing.assert_allclose(result.posterior, share @ z, rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(result.complement, share @ (1 - z), rtol=1e-12, atol=1e-300)
+    covariance = (z - share @ z).T @ ((z - share @ z) * share[:, None])
+    expected = covariance @ v - expit(log_odds) * expit(-log_odds) * v
+    product_ = rule.hessian_product(log_odds, [0, 9], [label], v)
+    np.testing.assert_allclose(product_, expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_known_instances_beside_improbable_ones(label):
+    # Two are known to be positive and two not to be: of the others, it takes two more, or must not.
+    others = spread(20, 400.0 if label == 0 else -400.0, 2.0)
+    log_odds = np.concatenate([[INF, -INF], others, [INF, -INF]])
+    with_known = Threshold(4).estep(log_odds, [0, 24], [label])
+    alone = Threshold(2).estep(others, [0, 20], [label])
+    assert alone.log_likelihood[0] < np.log(1e-250)
+    np.testing.assert_allclose(with_known.log_likelihood, alone.log_likelihood, rtol=1e-14)
+    np.testing.assert_allclose(with_known.posterior[2:-2], alone.posterior, rtol=1e-12)
+    np.testing.assert_allclose(with_known.complement[2:-2], alone.complement, rtol=1e-12)
+    assert with_known.posterior[[0, 1, -2, -1]].tolist() == [1, 0, 1, 0]
+    assert with_known.complement[[0, 1, -2, -1]].tolist() == [0, 1, 0, 1]
