@@ -3,18 +3,12 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from bagwise import Bags, save_bags, save_npz
 from bagwise.cli import main
-from bagwise.cli.inspection import inspect_bags
-from bagwise.cli.inspection.data import DataSet
-from bagwise.cli.inspection.labels import size_auc
-from bagwise.cli.inspection.rows import row_codes
 from bagwise.cli.screen import RichScreen, Screen, make_screen
 
 CONTROL = {chr(i) for i in range(32)} - {"\n"}
@@ -26,276 +20,10 @@ def _plain_environment(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def clean(n_bags=40, seed=0):
+def clean():
     """Bags and labels in which there is nothing to find."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(2, 6, size=n_bags)
-    y = np.arange(n_bags) % 2
-    rng.shuffle(y)
-    bags = Bags(rng.normal(size=(sizes.sum(), 3)), np.concatenate([[0], np.cumsum(sizes)]))
-    return bags, y
-
-
-def look(bags, y=None):
-    return {finding.topic: finding for finding in inspect_bags(bags, y).findings}
-
-
-def changed(bags, **cells):
-    """Replace the instances by a copy on which `change` was called."""
-    X = bags.instances.copy()
-    cells["change"](X)
-    return bags.with_instances(X)
-
-
-# ---------------------------------------------------------------------- inspect_bags
-
-
-def test_clean_data_gives_nothing_but_ok():
-    findings = look(*clean())
-    assert {f.level for f in findings.values()} == {"ok"}
-    assert len(findings) == 10
-
-
-def test_sparse_instances_are_judged_as_dense_ones():
     rng = np.random.default_rng(0)
-    X = rng.poisson(0.7, size=(60, 5)) * rng.normal(size=(60, 5))
-    X[:, 3] = 0
-    X[7, 1] = np.nan
-    X[20] = X[30]
-    offsets, y = np.arange(0, 61, 3), np.arange(20) % 2
-    dense = inspect_bags(Bags(X, offsets), y)
-    sparse = inspect_bags(Bags(sp.csr_array(X), offsets), y)
-    assert sparse.findings == dense.findings
-    assert "sparse" in dict(sparse.facts)["values"]
-
-
-def test_missing_values_are_found_with_their_place():
-    bags, y = clean()
-    bags = Bags(bags.instances, bags.offsets, ids=[f"b{i}" for i in range(40)], feature_names=list("uvw"))
-    start = int(bags.offsets[5])
-
-    def spoil(X):
-        X[start + 1, 2] = np.nan
-
-    found = look(changed(bags, change=spoil), y)["values"]
-    assert found.level == "warning"
-    assert "1 NaN value, in bag 'b5', instance 1, feature 'w'" in found.text
-
-
-def test_infinite_values_are_found_beside_nan():
-    def spoil(X):
-        X[3, 0], X[4, 1] = np.inf, np.nan
-
-    found = look(changed(clean()[0], change=spoil))["values"]
-    assert found.level == "warning" and "1 NaN and 1 infinite values, the first in bag" in found.text
-
-
-def test_empty_bags_are_found_with_their_names():
-    bags = Bags(np.random.default_rng(0).normal(size=(4, 2)), [0, 2, 2, 4], ids=["a", "b", "c"])
-    found = look(bags, [0, 1, 0])["empty bags"]
-    assert found.level == "warning" and "1 bag without instances: 'b'" in found.text
-
-
-def test_constant_features_are_counted_and_named():
-    def spoil(X):
-        X[:, 1] = 7
-
-    found = look(changed(clean()[0], change=spoil))["constant features"]
-    assert found.level == "note" and "1 of 3 never change: 1." in found.text
-
-
-def test_features_on_very_different_scales_are_named():
-    def spoil(X):
-        X[:, 0] *= 1e-3
-        X[:, 2] *= 20
-
-    found = look(changed(clean()[0], change=spoil))["scales"]
-    assert found.level == "note" and "(feature 0)" in found.text and "(feature 2)" in found.text
-
-
-def test_the_spread_of_a_feature_is_exact_far_from_zero_and_over_many_blocks():
-    X = np.arange(300_000.0)[:, None] * np.linspace(1, 2, 8)
-    columns = DataSet(Bags(1e9 + X, [0, 300_000])).columns
-    np.testing.assert_allclose(columns.std, X.std(axis=0), rtol=1e-9)
-    np.testing.assert_array_equal(columns.low, 1e9)
-
-
-def test_rows_repeated_inside_a_bag_are_told_from_rows_in_several_bags():
-    bags, y = clean()
-    inside = int(bags.offsets[3])
-    found = look(changed(bags, change=lambda X: np.copyto(X[inside + 1], X[inside])), y)["repeated rows"]
-    assert found.level == "note"
-    assert "1 of " in found.text and "1 inside a bag (first in bag 3)" in found.text
-    assert "more than one bag" not in found.text
-
-
-def test_rows_shared_between_bags_of_different_labels_are_counted():
-    bags, y = clean()
-    a, b = (int(bags.offsets[i]) for i in (np.argmin(y), np.argmax(y)))
-    found = look(changed(bags, change=lambda X: np.copyto(X[a], X[b])), y)["repeated rows"]
-    assert "1 different row stands in more than one bag, 1 of them in bags of different labels" in found.text
-    assert "inside a bag" not in found.text
-    same = look(changed(bags, change=lambda X: np.copyto(X[a], X[b])), np.zeros(40))["repeated rows"]
-    assert "0 of them in bags of different labels" in same.text
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, np.uint8, bool])
-def test_row_codes_agree_with_numpy_unique(dtype):
-    X = np.random.default_rng(0).integers(0, 3, size=(500, 4)).astype(dtype)
-    expected = np.unique(X, axis=0, return_inverse=True)[1].ravel()
-    for matrix in (X, sp.csr_array(X)):
-        codes = row_codes(matrix)
-        pairs = np.unique(np.column_stack([codes, expected]), axis=0)
-        assert len(pairs) == codes.max() + 1 == expected.max() + 1
-
-
-def test_zero_and_minus_zero_are_equal_and_so_are_two_nan():
-    assert np.ptp(row_codes(np.array([[0.0, np.nan], [-0.0, np.nan]]))) == 0
-
-
-def two_equal_bags(label):
-    bags, y = clean()
-    first, second = bags[0], bags[0][::-1]
-    return Bags.from_list([first, second, *bags[2:]]), np.concatenate([[0, label], y[2:]])
-
-
-def test_a_bag_that_occurs_twice_is_found_whatever_the_order_of_its_rows():
-    found = look(*two_equal_bags(0))["repeated bags"]
-    assert found.level == "warning" and "1 bag has the content of another (bags 0, 1)" in found.text
-
-
-def test_equal_bags_of_different_labels_are_called_a_contradiction():
-    found = look(*two_equal_bags(1))["repeated bags"]
-    assert found.level == "warning" and "no model can get both right" in found.text
-
-
-def test_labels_in_order_of_the_bags_are_found_and_mixed_ones_not():
-    bags, y = clean()
-    assert look(bags, np.sort(y))["order"].level == "note"
-    assert look(bags, np.sort(y)[::-1])["order"].level == "note"
-    assert look(bags, np.arange(40) // 10)["order"].level == "note"
-    assert look(bags, y)["order"].level == "ok"
-
-
-def test_a_few_bags_in_order_are_no_finding_because_chance_does_that():
-    bags, _ = clean()
-    assert look(bags[:4], [0, 0, 1, 1])["order"].level == "ok"
-    assert look(bags, np.arange(40) == 39)["order"].level == "ok"
-
-
-def test_a_sorted_column_among_several_labels_is_found():
-    bags, y = clean()
-    found = look(bags, np.column_stack([y, np.sort(y), 1 - y]) == 1)["order"]
-    assert found.level == "note" and "labels 1." in found.text
-
-
-def sized(sizes):
-    X = np.random.default_rng(0).normal(size=(int(np.sum(sizes)), 2))
-    return Bags(X, np.concatenate([[0], np.cumsum(sizes)]))
-
-
-def test_a_bag_size_that_gives_the_label_away_is_a_warning():
-    bags, y = clean()
-    assert look(sized(3 + 4 * y), y)["size and label"].level == "warning"
-    assert "1 are larger (AUC 1.00" in look(sized(3 + 4 * y), y)["size and label"].text
-    assert "1 are smaller" in look(sized(9 - 4 * y), y)["size and label"].text
-    assert look(bags, y)["size and label"].level == "ok"
-    assert look(sized(np.full(40, 3)), y)["size and label"].text == "all bags have the same size."
-
-
-def test_the_size_is_compared_with_every_class_and_every_label():
-    classes = np.random.default_rng(0).permutation(np.arange(60) % 3)
-    found = look(sized(2 + 5 * (classes == 2)), classes)["size and label"]
-    assert found.level == "warning" and "labelled 2 are larger" in found.text
-    several = np.column_stack([classes == 0, classes == 2])
-    assert "labelled 1 are larger" in look(sized(2 + 5 * (classes == 2)), several)["size and label"].text
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_size_test_is_that_of_mann_and_whitney(seed):
-    from scipy.stats import mannwhitneyu
-
-    rng = np.random.default_rng(seed)
-    sizes, has = rng.integers(1, 9, size=50), rng.random(50) < 0.4
-    auc, p_value = size_auc(sizes, has)
-    expected = mannwhitneyu(sizes[has], sizes[~has], method="asymptotic")
-    assert auc == pytest.approx(expected.statistic / (has.sum() * (~has).sum()))
-    assert p_value == pytest.approx(expected.pvalue)
-
-
-@pytest.mark.parametrize(
-    ("y", "level", "text"),
-    [
-        (None, "note", "there are none"),
-        (np.ones(40), "warning", "one class only, 1.0"),
-        (np.repeat(np.arange(4), 10), "note", "4 classes"),
-        (np.repeat(["active", "inactive"], 20), "note", "'inactive' sorts last"),
-        (np.repeat([True, False], 20), "ok", "True is the positive one"),
-        (np.arange(40) < 3, "warning", "class True has 3 bags: too few"),
-        (np.where(np.arange(40) == 7, np.nan, 1), "warning", "1 bag without a label, the first is 7"),
-        (np.array([None, "a"] * 20, dtype=object), "warning", "20 bags without a label"),
-        (np.linspace(0, 1, 40), "note", "a measurement rather than classes"),
-        (np.eye(40)[:, :6], "note", "6 per bag"),
-        (np.zeros((40, 2)), "note", "2 columns with one value only: 0, 1"),
-        (np.zeros((40, 2, 2)), "note", "was not looked at"),
-        (np.full((40, 2), "a"), "note", "was not looked at"),
-    ],
-)  # fmt: skip
-def test_every_kind_of_labels_is_described(y, level, text):
-    found = look(clean()[0], y)["labels"]
-    assert found.level == level and text in found.text
-
-
-def test_kernels_that_do_not_fit_in_memory_are_noted():
-    many = Bags(np.random.default_rng(0).normal(size=(30_000, 1)), np.arange(0, 30_001, 2))
-    found = look(many)["kernel memory"]
-    assert found.level == "note" and "7.2 GB" in found.text and "set kernels" in found.text
-    single = Bags(many.instances, np.arange(30_001))
-    assert "sample of the bags" in look(single)["kernel memory"].text
-
-
-def test_text_in_place_of_numbers_is_a_warning_and_no_crash():
-    found = look(Bags(np.array([["a"], ["b"]]), [0, 1, 2]), [0, 1])
-    assert found["values"].level == "warning" and "models need numbers" in found["values"].text
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (0, 0), (4, 0)])
-def test_data_without_bags_instances_or_features_does_not_crash(shape):
-    bags = Bags(np.zeros(shape), [0] if shape[0] == 0 else [0, 2, 4])
-    assert inspect_bags(bags, np.zeros(len(bags))).count("warning") >= 1
-    assert inspect_bags(bags).facts
-
-
-def test_labels_of_the_wrong_length_are_refused():
-    with pytest.raises(ValueError, match=r"y has shape .* but there are 40 bags"):
-        inspect_bags(clean()[0], [0, 1])
-
-
-def test_facts_say_what_the_data_are():
-    facts = dict(inspect_bags(*clean()).facts)
-    assert facts["bags"] == "40" and facts["features"] == "3"
-    assert facts["labels"] == "0: 20 bags (50%), 1: 20 bags (50%)"
-    assert facts["bag sizes"].startswith("2 to 5, median")
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("musk2", {"repeated rows": "17 of 6,598", "order": "in order", "values": "all finite"}),
-        ("web1", {"repeated rows": "400 of 2,212", "scales": "feature"}),
-        ("hja_birdsong", {"labels": "13 per bag"}),
-        ("elephant", {"constant features": "120 of 230"}),
-    ],
-)
-def test_the_benchmark_sets_show_what_is_known_of_them(name, expected):
-    folder = os.environ.get("BAGWISE_DATA")
-    if not folder:
-        pytest.skip("BAGWISE_DATA does not name the folder of the benchmark sets")
-    from bagwise import load_npz
-
-    found = look(*load_npz(Path(folder) / f"{name}.npz"))
-    for topic, text in expected.items():
-        assert text in found[topic].text
+    return Bags.from_list(rng.normal(size=(40, 3, 3))), rng.permutation(40) % 2
 
 
 # ---------------------------------------------------------------------- bagwise check
@@ -424,21 +152,6 @@ def test_all_adds_the_variants_and_rich_shows_them(tmp_path, capsys, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_table_of_models_fits_a_screen_and_the_first_one_finds_the_instances():
-    from bagwise import load_digit_bags
-    from bagwise.cli.comparison import REPRESENTATIVES, VARIANTS, cross_validate, make_folds
-
-    assert len(REPRESENTATIVES) <= 8
-    assert len({model.name for model in REPRESENTATIVES + VARIANTS}) == len(REPRESENTATIVES + VARIANTS)
-    data = load_digit_bags(100, random_state=0)
-    steps = []
-    folds = make_folds(data.bags, data.y, 0)
-    score = cross_validate(REPRESENTATIVES[0], data, folds, 0, steps.append)
-    assert len(steps) == len(folds) + 1
-    assert score.bag_auc > 0.9 and score.instance_auc > 0.9 and score.warnings == ()
-    assert cross_validate(REPRESENTATIVES[-1], data, folds, 0, steps.append).instance_auc is None
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -466,7 +179,7 @@ def test_ctrl_c_ends_the_program_even_where_a_solver_would_go_on(monkeypatch, ca
         except KeyboardInterrupt:
             pytest.fail("a solver would have caught this")
 
-    monkeypatch.setattr("bagwise.cli.comparison.cross_validate", interrupted)
+    monkeypatch.setattr("bagwise._comparison.cross_validate", interrupted)
     before = signal.getsignal(signal.SIGINT)
     assert main(["demo", "--bags", "20"]) == 130
     assert capsys.readouterr().err == "bagwise: stopped by Ctrl-C.\n"

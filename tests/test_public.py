@@ -104,6 +104,12 @@ def test_scores_stand_on_the_losses_of_pu_and_pu_on_no_score():
         assert not re.search(r"^\s*from bagwise.metrics", path.read_text(), flags=re.M), path.name
 
 
+def test_the_library_does_not_know_its_program():
+    for path in (ROOT / "src/bagwise").rglob("*.py"):
+        if "cli" not in path.parts and path.name != "__main__.py":
+            assert not re.search(r"(?:from|import) bagwise\.cli", path.read_text()), path
+
+
 def test_the_readmes_python_runs():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
     assert blocks

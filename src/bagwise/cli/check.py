@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read the file, and show what was found."""
     bags, y = _read(arguments)
-    from bagwise.cli.inspection import inspect_bags
+    from bagwise._inspection import inspect_bags
 
     report = inspect_bags(bags, y)
     screen.title(str(arguments.file))

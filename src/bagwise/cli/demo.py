@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if not 0 <= arguments.seed < 2**32:
         raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
 
-    from bagwise.cli.comparison import REPRESENTATIVES, VARIANTS, make_folds
+    from bagwise._comparison import REPRESENTATIVES, VARIANTS, make_folds
     from bagwise.datasets import load_digit_bags
 
     try:
@@ -88,7 +88,7 @@ def _check_path(path: Path) -> None:
 
 
 def _compare(models, data, folds, seed: int, screen: Screen) -> None:
-    from bagwise.cli.comparison import cross_validate
+    from bagwise._comparison import cross_validate
 
     with screen.progress(len(models) * (len(folds) + 1)) as begin:
         scores = [cross_validate(model, data, folds, seed, begin) for model in models]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise._inspection import instances, labels, repeats
+from bagwise._inspection.data import DataSet
+from bagwise._inspection.report import Finding, Report, count, first_few, quoted, size_in_words
 from bagwise.bags import Bags
-from bagwise.cli.inspection import instances, labels, repeats
-from bagwise.cli.inspection.data import DataSet
-from bagwise.cli.inspection.report import Finding, Report, count, first_few, quoted, size_in_words
 
 # A check takes a `DataSet` and gives a `Finding`. These need instances that are numbers ...
 _OF_VALUES = (
@@ -52,7 +52,7 @@ def inspect_bags(bags: Bags, y=None) -> Report:
     --------
     >>> import numpy as np
     >>> from bagwise import Bags
-    >>> from bagwise.cli.inspection import inspect_bags
+    >>> from bagwise._inspection import inspect_bags
     >>> report = inspect_bags(Bags(np.array([[1.0], [2.0], [np.nan]]), [0, 2, 3]), [0, 1])
     >>> report.findings[0].level, report.findings[0].text
     ('warning', '1 NaN value, in bag 1, instance 0, feature 0. Remove or impute ...')

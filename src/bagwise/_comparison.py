@@ -61,9 +61,7 @@ def _mixture(seed: int):
 REPRESENTATIVES = (
     Model("logistic, or rule", "linear model", _logistic("or")),
     Model("logistic, mean rule", "linear model", _logistic("mean")),
-    Model(
-        "mixture, Gaussian", "mixture", lambda seed: MIMixture("gaussian_diag", n_init=3, random_state=seed)
-    ),
+    Model("mixture, Gaussian", "mixture", _mixture),
     Model("EM-DD", "diverse density", lambda seed: EMDD(n_init=3, random_state=seed)),
     Model("MI-SVM", "kernel machine", lambda seed: MISVC()),
     Model("copied labels, logistic", "single instance", _copied("mean")),

@@ -7,8 +7,8 @@ from math import sqrt
 import numpy as np
 from scipy.special import gammaln, ndtr
 
-from bagwise.cli.inspection.data import DataSet
-from bagwise.cli.inspection.report import Finding, count, first_few, quoted
+from bagwise._inspection.data import DataSet
+from bagwise._inspection.report import Finding, count, first_few, quoted
 
 _P_VALUE = 0.01
 _AUC_DISTANCE = 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.cli.inspection.data import row_blocks
+from bagwise._inspection.data import row_blocks
 
 
 def row_codes(X) -> np.ndarray:

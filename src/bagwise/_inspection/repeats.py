@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise.cli.inspection.data import DataSet
-from bagwise.cli.inspection.report import Finding, count, first_few, quoted
-from bagwise.cli.inspection.rows import mix
+from bagwise._inspection.data import DataSet
+from bagwise._inspection.report import Finding, count, first_few, quoted
+from bagwise._inspection.rows import mix
 
 
 def check_repeated_rows(data: DataSet) -> Finding:

@@ -116,7 +116,7 @@ class DataSet:
     @cached_property
     def row_codes(self) -> np.ndarray:
         """A number for every instance; equal numbers, equal rows."""
-        from bagwise.cli.inspection.rows import row_codes
+        from bagwise._inspection.rows import row_codes
 
         return row_codes(self.bags.instances)
 
