@@ -174,6 +174,15 @@ def test_pickle_keeps_everything_and_stays_read_only():
     assert not again.instances.flags.writeable
 
 
+def test_parts_are_pickled_by_name_whatever_their_order(monkeypatch):
+    bags = Bags(np.eye(3), [0, 1, 3], ids=["p", "q"], feature_names=list("uvw"), bag_columns={"n": [5, 6]})
+    monkeypatch.setattr(Bags, "__slots__", Bags.__slots__[::-1])
+    again = pickle.loads(pickle.dumps(bags))
+    assert again.ids.tolist() == ["p", "q"] and again.feature_names.tolist() == list("uvw")
+    assert again.offsets.tolist() == [0, 1, 3] and again.bag_columns["n"].tolist() == [5, 6]
+    np.testing.assert_array_equal(again.instances, np.eye(3))
+
+
 def test_clone_shares_the_data():
     bags = make([1, 2])
     assert clone(bags) is bags

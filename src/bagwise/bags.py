@@ -200,7 +200,7 @@ class Bags:
             X = X[source_rows]
             columns = {name: column[source_rows] for name, column in columns.items()}
         bags = cls(X, offsets, ids=ids, feature_names=feature_names, instance_columns=columns)
-        return bags._replace(_source_rows=source_rows, _n_source_rows=len(source_rows))
+        return bags._replace(source_rows=source_rows, n_source_rows=len(source_rows))
 
     @classmethod
     def from_frame(cls, frame, *, bag: str, features: Sequence[str] | None = None) -> Bags:
@@ -504,11 +504,15 @@ class Bags:
             feature_names = as_feature_names(feature_names, instances.shape[1])
         elif instances.shape[1] == self.n_features:
             feature_names = self._feature_names
-        return self._replace(_instances=instances, _feature_names=feature_names)
+        return self._replace(instances=instances, feature_names=feature_names)
 
     def _replace(self, **parts) -> Bags:
-        """Give the same bags with some slots replaced by checked parts."""
-        return _rebuild(*(parts.get(name, getattr(self, name)) for name in self.__slots__))
+        """Give the same bags with some parts, already checked, in place of their own."""
+        return _rebuild(self._parts() | parts)
+
+    def _parts(self) -> dict[str, Any]:
+        """All that these bags are made of, by the names that `_fill` knows."""
+        return {slot.removeprefix("_"): getattr(self, slot) for slot in self.__slots__}
 
     # ------------------------------------------------------------------ manners
 
@@ -529,7 +533,7 @@ class Bags:
         return self
 
     def __reduce__(self):
-        return _rebuild, tuple(getattr(self, name) for name in self.__slots__)
+        return _rebuild, (self._parts(),)
 
 
 def as_bags(X) -> Bags:
@@ -582,15 +586,5 @@ def _fill(
     return bags
 
 
-def _rebuild(bag_columns, feature_names, ids, instance_columns, instances, n_source, offsets, source):
-    return _fill(
-        object.__new__(Bags),
-        instances,
-        offsets,
-        ids=ids,
-        feature_names=feature_names,
-        instance_columns=instance_columns,
-        bag_columns=bag_columns,
-        source_rows=source,
-        n_source_rows=n_source,
-    )
+def _rebuild(parts: dict[str, Any]) -> Bags:
+    return _fill(object.__new__(Bags), **parts)

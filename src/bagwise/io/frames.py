@@ -68,7 +68,7 @@ def bags_from_frame(frame, *, bag: str, features=None) -> Bags:
         instance_columns=per_instance,
         bag_columns=per_bag,
     )
-    return bags._replace(_source_rows=rows.source_rows, _n_source_rows=len(table))
+    return bags._replace(source_rows=rows.source_rows, n_source_rows=len(table))
 
 
 def _describes_bags(values: np.ndarray, offsets: np.ndarray) -> bool:

@@ -63,7 +63,7 @@ def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layou
                 refuse_empty_bags(part)
             description = describe(part, labels, instances=None if layout == "long" else "instances")
             if part._ids is None:  # numbered through all parts
-                part = part._replace(_ids=np.arange(n_written, n_written + len(part)))
+                part = part._replace(ids=np.arange(n_written, n_written + len(part)))
             n_written += len(part)
             seen += part.ids.tolist()
             first = first or description
