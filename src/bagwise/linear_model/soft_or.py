@@ -46,8 +46,20 @@ class SoftORLogisticRegression(MILogisticRegression):
         random_state=None,
         verbose=0,
     ):
-        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        super().__init__(**given)
+        super().__init__(
+            rule,
+            alpha=alpha,
+            l1_ratio=l1_ratio,
+            fit_intercept=fit_intercept,
+            scale=scale,
+            class_weight=class_weight,
+            n_init=n_init,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            random_state=random_state,
+            verbose=verbose,
+        )
 
     def _keep(self, problem, best) -> None:
         super()._keep(problem, best)
