@@ -19,7 +19,7 @@ import pkgutil  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from benchmarks.compare import compare  # noqa: E402
-from benchmarks.harness import as_markdown, environment  # noqa: E402
+from benchmarks.harness import environment  # noqa: E402
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
@@ -42,7 +42,7 @@ def main() -> None:
         "names", nargs="*", metavar="NAME", help=f"some of {', '.join(known)}; all by default"
     )
     parser.add_argument("--compare", nargs="+", metavar=("BASE", "HEAD"), help="two commits, in turns")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there, and no RESULTS.md")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there, and no tables")
     arguments = parser.parse_args()
     names = arguments.names or known
     unknown = [name for name in names if name not in known]
@@ -53,14 +53,16 @@ def main() -> None:
             parser.error("--compare takes a base and a head; name benchmarks before it.")
         base, head = (*arguments.compare, None)[:2]
         print(f"{base} against {head or 'the working tree'}; {environment(THREADS)}\n", flush=True)
-        print(as_markdown(compare(HERE.parent, base, head, names)))
+        print(_table(compare(HERE.parent, base, head, names)))
         return
     sections, all_rows = [], []
     for name in names:
         problem = importlib.import_module(f"benchmarks.{name}")
         rows = problem.run()
-        all_rows += rows
-        section = f"## {problem.TITLE}\n\n{problem.NOTE}\n\n{as_markdown(rows)}\n"
+        if arguments.json:
+            all_rows += rows
+            continue
+        section = f"## {problem.TITLE}\n\n{problem.NOTE}\n\n{_table(rows)}\n"
         print(section, flush=True)
         sections.append(section)
     if arguments.json:
@@ -69,6 +71,13 @@ def main() -> None:
         about = f"# Benchmarks\n\n`make bench` writes this page. {environment(THREADS)}\n\n"
         RESULTS.write_text(about + "\n".join(sections))
         print(f"written: {RESULTS}")
+
+
+def _table(rows: list[dict]) -> str:
+    # Imported here: rows for --json come from the package of any commit, which may not have it.
+    from bagwise.experiments.framework import as_markdown
+
+    return as_markdown(rows)
 
 
 if __name__ == "__main__":

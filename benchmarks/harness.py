@@ -29,14 +29,6 @@ def race(repeats: int = 7, **contestants: Callable[[], object]) -> dict[str, flo
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
-def as_markdown(rows: list[dict]) -> str:
-    """Lay out rows as a Markdown table; a key that a row lacks is an empty cell."""
-    header = list(dict.fromkeys(key for row in rows for key in row))
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(str(row.get(key, "")) for key in header) + " |" for row in rows]
-    return "\n".join(lines)
-
-
 def environment(threads: str) -> str:
     """Describe versions, cores and threads in a sentence."""
     packages = ["bagwise", *(adapter.PACKAGE for adapter in adapters().values()), "numpy", "numba"]

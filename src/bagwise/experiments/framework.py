@@ -124,3 +124,11 @@ def with_error(values, digits: int = 1, factor: float = 100.0) -> str:
     if math.isnan(error):
         return f"{factor * mean:.{digits}f}"
     return f"{factor * mean:.{digits}f} ± {factor * error:.{digits}f}"
+
+
+def as_markdown(rows: list[dict[str, Any]]) -> str:
+    """Lay out rows as a Markdown table; a key that a row lacks is an empty cell."""
+    header = list(dict.fromkeys(key for row in rows for key in row))
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    lines += ["| " + " | ".join(str(row.get(key, "")) for key in header) + " |" for row in rows]
+    return "\n".join(lines)

@@ -17,7 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from bagwise._version import __version__
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
+from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, as_markdown
 from bagwise.io._atomic import replacing
 
 
@@ -170,14 +170,6 @@ def _provenance(experiment: Experiment, settings: Settings, took: str, jobs: int
         f"Command: `bagwise reproduce {experiment.name}{flags}`. bagwise {__version__}, Python "
         f"{platform.python_version()}, {packages}; {took}."
     )
-
-
-def as_markdown(rows: list[dict[str, Any]]) -> str:
-    """Lay out rows with the same keys as a Markdown table."""
-    header = list(rows[0])
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(str(row[key]) for key in header) + " |" for row in rows]
-    return "\n".join(lines)
 
 
 def _write_csv(path: Path, table: Table) -> None:
