@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 import time
+import typing
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,16 @@ def test_the_recipes_of_contributing_work_as_written(tmp_path):
     recipes.write_text("\n".join(blocks))
     run = subprocess.run([sys.executable, recipes], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("cls", all_estimators(), ids=lambda cls: cls.__name__)
+def test_the_type_of_a_fitted_estimator_is_known(cls):
+    """So that ``model = Model().fit(X, y)`` is a Model, and not anything, to a type checker."""
+    fit = inspect.unwrap(cls.fit)
+    if not fit.__module__.startswith("bagwise."):
+        return  # Pipeline's own
+    assert typing.get_type_hints(fit)["return"] is typing.Self
+    unknown = [
+        name for name in list(inspect.signature(fit).parameters)[1:] if name not in fit.__annotations__
+    ]
+    assert not unknown

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
@@ -14,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagwise._sklearn import HasMethods, votes_and_scores
 from bagwise.bags import Bags
-from bagwise.base import ScoreClassifier, bag_weights, encode_labels, is_positive, validated_fit
+from bagwise.base import BagsLike, ScoreClassifier, bag_weights, encode_labels, is_positive, validated_fit
 
 
 class OneVsOneBagClassifier(ScoreClassifier):
@@ -69,7 +71,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
         self.n_jobs = n_jobs
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a classifier for every pair of classes.
 
         Parameters
@@ -113,11 +115,11 @@ class OneVsOneBagClassifier(ScoreClassifier):
         votes = None if self.both_ways else np.column_stack([e.predict(bags) for e in self.estimators_])
         return count_votes(scores, len(self.classes_), votes)
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: BagsLike) -> np.ndarray:
         """Votes for each class: shape (n_bags, n_classes); for two classes the score of the second."""
         return super().decision_function(X)
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the class with the most votes: shape (n_bags,)."""
         return super().predict(X)
 
@@ -222,7 +224,7 @@ class ByIndex(ClassifierMixin, BaseEstimator):
         return self.bags[numbers[:, 0]]
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier on the bags with the numbers `X`, shape (n, 1)."""
         bags = self._look_up(X, reset=True)
         y = column_or_1d(y, warn=True)
@@ -232,16 +234,16 @@ class ByIndex(ClassifierMixin, BaseEstimator):
         self.classes_ = self.estimator_.classes_
         return self
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the labels of the bags with the numbers `X`."""
         return self.estimator_.predict(self._look_up(X))
 
     @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Class probabilities of the bags with the numbers `X`."""
         return self.estimator_.predict_proba(self._look_up(X))
 
     @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Scores of the bags with the numbers `X`."""
         return self.estimator_.decision_function(self._look_up(X))

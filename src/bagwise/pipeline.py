@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from bagwise.bags import describes_bags
-from bagwise.base import BagTransformer, validated_fit
+from bagwise.base import BagsLike, BagTransformer, validated_fit
 
 
 class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -54,7 +57,7 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
         return get_tags(self.transformer).input_tags.allow_nan
 
     @validated_fit
-    def fit(self, X, y=None):
+    def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
         """Fit the transformer on the instances.
 
         Parameters
@@ -77,7 +80,7 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
         self.transformer_ = clone(self.transformer).fit(bags.instances, y)
         return self
 
-    def transform(self, X):
+    def transform(self, X: BagsLike) -> Any:
         """Transform every instance.
 
         Returns
@@ -138,26 +141,26 @@ class BagPipeline(Pipeline):
     2
     """
 
-    def _before_last(self, X):
+    def _before_last(self, X: BagsLike) -> Any:
         return self[:-1].transform(X) if len(self.steps) > 1 else X
 
     @available_if(_last_step_has("predict_instances"))
-    def predict_instances(self, X):
+    def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Transform the bags, and predict the label of every instance by the last step."""
         return self.steps[-1][1].predict_instances(self._before_last(X))
 
     @available_if(_last_step_has("predict_proba_instances"))
-    def predict_proba_instances(self, X):
+    def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
         """Transform the bags, and predict class probabilities of every instance by the last step."""
         return self.steps[-1][1].predict_proba_instances(self._before_last(X))
 
     @available_if(_last_step_has("decision_function_instances"))
-    def decision_function_instances(self, X):
+    def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Transform the bags, and score every instance by the last step."""
         return self.steps[-1][1].decision_function_instances(self._before_last(X))
 
     @available_if(_last_step_has("posterior_instances"))
-    def posterior_instances(self, X, y):
+    def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Transform the bags, and give P(instance positive | its bag's label) by the last step."""
         return self.steps[-1][1].posterior_instances(self._before_last(X), y)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
@@ -10,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from bagwise._sklearn import HasMethods
-from bagwise.base import RULE_CONSTRAINT, WaistClassifier, has_posterior, validated_fit
+from bagwise.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, has_posterior, validated_fit
 from bagwise.rules import make_rule
 
 
@@ -79,7 +82,7 @@ class SingleInstanceClassifier(WaistClassifier):
         return get_tags(self._inside()).input_tags.allow_nan
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the classifier on all instances.
 
         Parameters
@@ -128,6 +131,6 @@ class SingleInstanceClassifier(WaistClassifier):
     )
 
     @available_if(lambda model: _gives_probabilities(model) and has_posterior(model))
-    def posterior_instances(self, X, y):
+    def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Probability that an instance is positive, given the label of its bag: shape (n_instances,)."""
         return super().posterior_instances(X, y)

@@ -11,7 +11,7 @@ from bagwise._sklearn import validated_fit
 from bagwise.base.classifiers import BagClassifier, InstanceScoreClassifier, ScoreClassifier
 from bagwise.base.estimators import BagEstimator, BagTransformer
 from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels, is_positive
-from bagwise.base.reading import read_bags
+from bagwise.base.reading import BagsLike, read_bags
 from bagwise.base.regressors import BagRegressor
 from bagwise.base.scaling import SCALE_CONSTRAINT, Scaled, affine_map, fit_scaler
 from bagwise.base.waist import RULE_CONSTRAINT, WaistClassifier, has_posterior
@@ -23,6 +23,7 @@ __all__ = [
     "BagEstimator",
     "BagRegressor",
     "BagTransformer",
+    "BagsLike",
     "InstanceScoreClassifier",
     "Scaled",
     "ScoreClassifier",

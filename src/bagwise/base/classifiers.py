@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 
@@ -10,12 +11,20 @@ from bagwise._bag_parts import as_python
 from bagwise.bags import Bags
 from bagwise.base.estimators import BagEstimator
 from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels, is_positive
+from bagwise.base.reading import BagsLike
 
 
 class BagClassifier(ClassifierMixin, BagEstimator):
     """A binary classifier of bags; ``classes_[1]`` is the positive class."""
 
-    def _read_training(self, X, y, sample_weight=None, *, with_class_weight: bool = True) -> Training:
+    def _read_training(
+        self,
+        X: BagsLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        with_class_weight: bool = True,
+    ) -> Training:
         """Read the arguments of `fit` and set ``classes_``; bags of weight zero are left out.
 
         Without class weights the weights say how often a bag is there, which some models must count.
@@ -35,18 +44,18 @@ class BagClassifier(ClassifierMixin, BagEstimator):
                 )
         return Training(bags, y, weight)
 
-    def _encode_known(self, y, bags: Bags) -> np.ndarray:
+    def _encode_known(self, y: ArrayLike, bags: Bags) -> np.ndarray:
         """Encode labels given after the fit: int8, 1 for the positive class."""
-        y = column_or_1d(y)
-        if len(y) != len(bags):
-            raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels.")
-        unknown = ~np.isin(y, self.classes_)
+        labels: np.ndarray = column_or_1d(y)
+        if len(labels) != len(bags):
+            raise ValueError(f"X has {len(bags)} bags but y has {len(labels)} labels.")
+        unknown = ~np.isin(labels, self.classes_)
         if unknown.any():
             raise ValueError(
-                f"y has the label {as_python(y[np.argmax(unknown)])!r}, which the fit did not see; the "
+                f"y has the label {as_python(labels[np.argmax(unknown)])!r}, which the fit did not see; the "
                 f"classes are {self.classes_.tolist()}."
             )
-        return (y == self.classes_[1]).astype(np.int8)
+        return (labels == self.classes_[1]).astype(np.int8)
 
     def _labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Give the labels that scores stand for: one score a row, or a score for each class.
@@ -72,7 +81,7 @@ class ScoreClassifier(BagClassifier):
         """Score every bag: shape (n_bags,), positive for ``classes_[1]``; or (n_bags, n_classes)."""
         raise NotImplementedError
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: BagsLike) -> np.ndarray:
         """Score of every bag, positive for the positive class.
 
         Parameters
@@ -87,7 +96,7 @@ class ScoreClassifier(BagClassifier):
         """
         return self._bag_scores(self._read(X))
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the label of every bag.
 
         Parameters
@@ -120,10 +129,10 @@ class InstanceScoreClassifier(ScoreClassifier):
     def _bag_scores(self, bags: Bags) -> np.ndarray:
         return self._joined(np.maximum.reduceat(self._instance_scores(bags), bags.offsets[:-1], axis=0))
 
-    def decision_function_instances(self, X) -> np.ndarray:
+    def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Score of every instance, as of a bag of its own: shape (n_instances,) or (.., n_classes)."""
         return self._joined(self._instance_scores(self._read(X)))
 
-    def predict_instances(self, X) -> np.ndarray:
+    def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
         return self._labels_of(self._joined(self._instance_scores(self._read(X))))

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise._version import __version__
 from bagwise.bags import Bags
-from bagwise.base.reading import read_bags
+from bagwise.base.reading import BagsLike, read_bags
 from bagwise.exceptions import VersionWarning, warn_user
 
 
@@ -27,7 +27,7 @@ class BagEstimator(BaseEstimator):
     def _accepts_sequences(self) -> bool:
         return False
 
-    def _read(self, X, *, reset: bool = False) -> Bags:
+    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
         if not reset:
             check_is_fitted(self)
         return read_bags(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from bagwise._bag_parts import as_python
 from bagwise.bags import Bags, describes_bags
+from bagwise.base.reading import BagsLike
 from bagwise.exceptions import PositiveClassWarning, warn_user
 
 
@@ -25,22 +27,23 @@ class Training(NamedTuple):
     weight: np.ndarray
 
 
-def _one_per_bag(estimator, y, X, bags: Bags) -> np.ndarray:
+def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -> np.ndarray:
     name = type(estimator).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    y = column_or_1d(y, warn=True)
-    assert_all_finite(y, input_name="y", estimator_name=name)
-    if len(y) != len(bags):
+    values: np.ndarray = column_or_1d(y, warn=True)
+    assert_all_finite(values, input_name="y", estimator_name=name)
+    n, given = len(bags), len(values)
+    if given != n:
         if describes_bags(X):
-            raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels; give one per bag.")
+            raise ValueError(f"X has {n} bags but y has {given} labels; give one per bag.")
         raise ValueError(
-            f"X has {len(bags)} rows but y has {len(y)} labels; did you mean Bags.from_groups(X, bag_ids)?"
+            f"X has {n} rows but y has {given} labels; did you mean Bags.from_groups(X, bag_ids)?"
         )
-    return y
+    return values
 
 
-def read_numbers(estimator, y, X, bags: Bags) -> np.ndarray:
+def read_numbers(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -> np.ndarray:
     """Check the numbers that a regressor learns from: float64, finite, one per bag."""
     y = _one_per_bag(estimator, y, X, bags)
     if y.dtype == object:  # of Python's numbers, such as a column of a frame; text would be read as numbers
@@ -53,7 +56,9 @@ def read_numbers(estimator, y, X, bags: Bags) -> np.ndarray:
     return y.astype(np.float64)
 
 
-def encode_labels(estimator, y, X, bags: Bags, *, binary: bool = True) -> np.ndarray:
+def encode_labels(
+    estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags, *, binary: bool = True
+) -> np.ndarray:
     """Check the labels of a fit, set ``classes_``, and give every label's place in it.
 
     For the binary models that is int8 with 1 for ``classes_[1]``, the positive class.
@@ -91,7 +96,7 @@ def is_positive(scores: np.ndarray) -> np.ndarray:
     return scores > 0
 
 
-def bag_weights(bags: Bags, sample_weight=None) -> np.ndarray:
+def bag_weights(bags: Bags, sample_weight: ArrayLike | None = None) -> np.ndarray:
     """Check the weights of bags; ones by default."""
     if sample_weight is None:
         return np.ones(len(bags))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
@@ -11,12 +14,15 @@ from bagwise._bag_parts import as_python
 from bagwise.bags import Bags, as_bags, describes_bags
 from bagwise.sequences import Sequences
 
+# What an estimator takes as `X`: a list of 2-D arrays and a 3-D array are array-like, and so is a frame.
+BagsLike: TypeAlias = Bags | ArrayLike | sp.sparray | sp.spmatrix
+
 _FLOATS = (np.float64, np.float32)
 
 
 def read_bags(
     estimator,
-    X,
+    X: BagsLike,
     *,
     reset: bool = False,
     accept_sparse: bool = True,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from bagwise.bags import Bags
 from bagwise.base.estimators import BagEstimator
 from bagwise.base.labels import Training, bag_weights, read_numbers
+from bagwise.base.reading import BagsLike
 
 
 class BagRegressor(RegressorMixin, BagEstimator):
@@ -16,7 +18,7 @@ class BagRegressor(RegressorMixin, BagEstimator):
     A subclass fits what `_read_training` gives it, and gives `_bag_values`.
     """
 
-    def _read_training(self, X, y, sample_weight=None) -> Training:
+    def _read_training(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Training:
         """Read the arguments of `fit`: numbers are float64, bags of weight zero are left out."""
         bags = self._read(X, reset=True)
         y = read_numbers(self, y, X, bags)
@@ -30,7 +32,7 @@ class BagRegressor(RegressorMixin, BagEstimator):
         """Predict the number of every bag: shape (n_bags,)."""
         raise NotImplementedError
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the number of every bag.
 
         Parameters

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
 from bagwise._sklearn import StrOptions
 from bagwise.bags import Bags
 from bagwise.base.classifiers import ScoreClassifier
+from bagwise.base.reading import BagsLike
 from bagwise.rules import RULES, Rule, make_rule
 
 # What `rule` may be, for `_parameter_constraints`.
@@ -38,7 +40,7 @@ class WaistClassifier(ScoreClassifier):
         log_proba = self._bag_log_proba(bags)
         return log_proba[:, 1] - log_proba[:, 0]
 
-    def predict_log_proba(self, X) -> np.ndarray:
+    def predict_log_proba(self, X: BagsLike) -> np.ndarray:
         """Log probability of the negative and the positive class, for every bag.
 
         Parameters
@@ -52,29 +54,29 @@ class WaistClassifier(ScoreClassifier):
         """
         return self._bag_log_proba(self._read(X))
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: BagsLike) -> np.ndarray:
         """Probability of the negative and the positive class, for every bag: shape (n_bags, 2)."""
         return np.exp(self._bag_log_proba(self._read(X)))
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: BagsLike) -> np.ndarray:
         """Log-odds that a bag is positive: shape (n_bags,)."""
         return super().decision_function(X)
 
-    def decision_function_instances(self, X) -> np.ndarray:
+    def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Log-odds that an instance is positive: shape (n_instances,), in the order of the bags."""
         return self._log_odds(self._read(X))
 
-    def predict_proba_instances(self, X) -> np.ndarray:
+    def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
         """Probability that an instance is negative, positive: shape (n_instances, 2)."""
         log_odds = self._log_odds(self._read(X))
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
-    def predict_instances(self, X) -> np.ndarray:
+    def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the more probable label of every instance: shape (n_instances,)."""
         return self._labels_of(self._log_odds(self._read(X)))
 
     @available_if(has_posterior)
-    def posterior_instances(self, X, y) -> np.ndarray:
+    def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Probability that an instance is positive, given the label of its bag.
 
         This answers who made a bag positive: under the or-rule the instances of a negative bag have 0,

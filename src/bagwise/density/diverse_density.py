@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
-from bagwise.base import RULE_CONSTRAINT, SCALE_CONSTRAINT, Scaled, WaistClassifier, validated_fit
+from bagwise.base import RULE_CONSTRAINT, SCALE_CONSTRAINT, BagsLike, Scaled, WaistClassifier, validated_fit
 from bagwise.density.problem import DensityProblem, distance, log_odds
 from bagwise.mixture.start import pick_instance
 from bagwise.reporting import Reporter
@@ -121,7 +123,7 @@ class DiverseDensity(Scaled, WaistClassifier):
         return False
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from bags and their labels.
 
         Parameters

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import HasMethods, Interval
-from bagwise.base import BagTransformer, validated_fit
+from bagwise.base import BagsLike, BagTransformer, validated_fit
 
 
 class ClusterEmbedding(BagTransformer):
@@ -103,7 +105,7 @@ class ClusterEmbedding(BagTransformer):
         return self.clusterer is None or get_tags(self.clusterer).input_tags.sparse
 
     @validated_fit
-    def fit(self, X, y=None):
+    def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
         """Cluster the instances of all bags.
 
         Parameters
@@ -129,7 +131,7 @@ class ClusterEmbedding(BagTransformer):
         self.n_clusters_ = 1 + int(self.clusterer_.predict(instances).max())
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: BagsLike) -> np.ndarray:
         """Describe every bag: shape (n_bags, n_clusters_)."""
         bags = self._read(X)
         cluster = self.clusterer_.predict(_writable(bags.instances))

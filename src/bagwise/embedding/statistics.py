@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin
 
 from bagwise.bags import Bags
-from bagwise.base import BagTransformer, validated_fit
+from bagwise.base import BagsLike, BagTransformer, validated_fit
 
 _KNOWN = ("min", "max", "mean", "std", "median", "size")
 _BLOCK_BYTES = 64 * 2**20
@@ -59,7 +61,7 @@ class BagStatistics(BagTransformer):
         self.quantiles = quantiles
 
     @validated_fit
-    def fit(self, X, y=None):
+    def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
         """Check the parameters and remember the features.
 
         Parameters
@@ -83,7 +85,7 @@ class BagStatistics(BagTransformer):
         self._read(X, reset=True)
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: BagsLike) -> np.ndarray:
         """Describe every bag: shape (n_bags, n_features_out)."""
         bags = self._read(X)
         return np.concatenate([self._describe(block) for block in _dense_blocks(bags)])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
-from bagwise.base import Training, validated_fit
+from bagwise.base import BagsLike, Training, validated_fit
 from bagwise.folds import Split, bag_folds
 from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.linear_model.path import fit_path
@@ -130,7 +132,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         self.verbose = verbose
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the penalty and fit on all bags.
 
         Parameters

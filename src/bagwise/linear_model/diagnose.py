@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from bagwise.base import read_bags
+from bagwise.base import BagsLike, read_bags
 from bagwise.linear_model.labeler import Labeler
 from bagwise.linear_model.soft_or import SoftORLogisticRegression
 from bagwise.rules import CountTable, Threshold
@@ -108,7 +109,7 @@ class RuleDiagnosis:
         return plot_diagnosis(self)
 
 
-def diagnose_rule(X, y, *, estimator=None, cv=5, random_state=None) -> RuleDiagnosis:
+def diagnose_rule(X: BagsLike, y: ArrayLike, *, estimator=None, cv=5, random_state=None) -> RuleDiagnosis:
     """Find out how the number of positive instances makes the label of a bag.
 
     Fits `SoftORLogisticRegression` with the rules or, threshold, logistic and (rising) table, and compares

@@ -6,11 +6,12 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import chdtrc, ndtr, ndtri
 from sklearn.base import clone
 
 from bagwise.bags import as_bags
-from bagwise.base import Training, fit_scaler
+from bagwise.base import BagsLike, Training, fit_scaler
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.linear_model.design import Design
 from bagwise.linear_model.logistic import MILogisticRegression, make_design
@@ -220,7 +221,9 @@ def _why_not(model, information: np.ndarray) -> str | None:
     )
 
 
-def refit_selected(model, X, y, sample_weight=None) -> MILogisticRegression:
+def refit_selected(
+    model, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> MILogisticRegression:
     """Fit by maximum likelihood on the features that a LASSO model has selected.
 
     Parameters
@@ -278,13 +281,13 @@ def _fit_on(model: MILogisticRegression, selected: np.ndarray, X, y, sample_weig
 
 
 def forward_selection(
-    X,
-    y,
+    X: BagsLike,
+    y: ArrayLike,
     *,
     rule="or",
     level: float = 0.05,
     max_features: int | None = None,
-    sample_weight=None,
+    sample_weight: ArrayLike | None = None,
 ) -> MILogisticRegression:
     """Add one feature after the other, as long as the Wald test of the new one is significant.
 
@@ -352,7 +355,7 @@ def _wald_p(model, features: list[int], X, y, sample_weight) -> float:
     return float(found.p_value[1 + int(selected[: features[-1]].sum())])
 
 
-def rate_change(model, X, feature: int | str, change: float) -> np.ndarray:
+def rate_change(model, X: BagsLike, feature: int | str, change: float) -> np.ndarray:
     """Predict by how much the probability of each bag changes when a feature changes in all its instances.
 
     Parameters

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +16,7 @@ from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import (
     RULE_CONSTRAINT,
     SCALE_CONSTRAINT,
+    BagsLike,
     Training,
     WaistClassifier,
     affine_map,
@@ -311,7 +314,7 @@ class MILogisticRegression(LinearBagClassifier):
         self.verbose = verbose
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from bags and their labels.
 
         Parameters
@@ -336,7 +339,7 @@ class MILogisticRegression(LinearBagClassifier):
         self._keep(problem, record_result(self, results))
         return self
 
-    def inference(self, X, y, sample_weight=None):
+    def inference(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None):
         """Standard errors, Wald and likelihood-ratio tests of a maximum likelihood fit.
 
         The covariance is the inverse of the observed information, in closed form (for rules whose Hessian

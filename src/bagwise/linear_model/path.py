@@ -8,9 +8,10 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise._sklearn import check_parameters
-from bagwise.base import affine_map, fit_scaler
+from bagwise.base import BagsLike, affine_map, fit_scaler
 from bagwise.linear_model.logistic import MILogisticRegression, make_design
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.search import largest_alpha, solve_null
@@ -82,8 +83,8 @@ class MILRPath:
 
 
 def milr_path(
-    X,
-    y,
+    X: BagsLike,
+    y: ArrayLike,
     *,
     rule="or",
     alphas=20,
@@ -92,7 +93,7 @@ def milr_path(
     fit_intercept: bool = True,
     scale="standard",
     class_weight=None,
-    sample_weight=None,
+    sample_weight: ArrayLike | None = None,
     both_ways: bool = True,
     tol: float = 1e-6,
     max_iter: int = 200,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bagwise.base import BagsLike
 from bagwise.linear_model.labeler import describe_labeler
 from bagwise.linear_model.logistic import MILogisticRegression
 from bagwise.rules import CountTable
@@ -65,7 +66,7 @@ class SoftORLogisticRegression(MILogisticRegression):
         super()._keep(problem, best)
         self.labeler_ = describe_labeler(problem, best)
 
-    def predict_count(self, X) -> np.ndarray:
+    def predict_count(self, X: BagsLike) -> np.ndarray:
         """Distribution of the number of positive instances in every bag: shape (n_bags, largest size + 1)."""
         bags = self._read(X)
         # The distribution before a label is seen is the same for every rule of counts.

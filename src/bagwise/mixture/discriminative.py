@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import RULE_CONSTRAINT, WaistClassifier, validated_fit
+from bagwise.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, validated_fit
 from bagwise.families import make_family
 from bagwise.families.make import FAMILIES
 from bagwise.linear_model import MILogisticRegression
@@ -124,7 +126,7 @@ class DiscriminativeMixture(WaistClassifier):
         return make_family(self.family).takes_sequences
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from bags and their labels.
 
         Parameters

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
 
 from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import RULE_CONSTRAINT, WaistClassifier, validated_fit
+from bagwise.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, validated_fit
 from bagwise.families import make_family
 from bagwise.families.make import FAMILIES
 from bagwise.mixture.bound import bayes_error_bound
@@ -179,7 +181,7 @@ class MIMixture(WaistClassifier):
     def _accepts_sequences(self) -> bool:
         return make_family(self.family).takes_sequences
 
-    def _read(self, X, *, reset: bool = False) -> Bags:
+    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
         bags = super()._read(X, reset=reset)
         if isinstance(bags.instances, np.ndarray):
             bags = bags.with_instances(bags.instances.astype(np.float64, copy=False))
@@ -188,7 +190,7 @@ class MIMixture(WaistClassifier):
         return bags
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from bags and their labels.
 
         Parameters
@@ -268,7 +270,7 @@ class MIMixture(WaistClassifier):
     def _log_odds(self, bags: Bags) -> np.ndarray:
         return log_odds_of(self._class_log_joint(bags))
 
-    def score_samples(self, X) -> np.ndarray:
+    def score_samples(self, X: BagsLike) -> np.ndarray:
         """Log density of the instances of every bag, whatever their labels and the bag's.
 
         Parameters
@@ -284,7 +286,7 @@ class MIMixture(WaistClassifier):
         by_instance = np.logaddexp(*self._class_log_joint(bags))
         return np.add.reduceat(by_instance, bags.offsets[:-1])  # no bag is empty
 
-    def information_cost(self, X) -> np.ndarray:
+    def information_cost(self, X: BagsLike) -> np.ndarray:
         """Bits that are lost if the label of a positive bag is ignored: -log2 P(+ | instances).
 
         A positive label says most about a bag that looks negative, and next to nothing about a large bag
@@ -364,7 +366,7 @@ class MIMixture(WaistClassifier):
         rates = 1 + len(self.params_.components) - 2
         return rates + self.family_.count_parameters(self.params_.components)
 
-    def bic(self, X) -> float:
+    def bic(self, X: BagsLike) -> float:
         """Bayesian information criterion of the instances' density, lower is better.
 
         Parameters
@@ -381,7 +383,7 @@ class MIMixture(WaistClassifier):
         penalty = np.log(bags.n_instances) * self._count_parameters()
         return float(penalty - 2 * self.score_samples(bags).sum())
 
-    def aic(self, X) -> float:
+    def aic(self, X: BagsLike) -> float:
         """Akaike's information criterion of the instances' density, lower is better: see `bic`."""
         return float(2 * self._count_parameters() - 2 * self.score_samples(X).sum())
 

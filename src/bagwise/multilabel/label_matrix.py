@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
 from bagwise.bags import Bags
-from bagwise.base import BagClassifier, Training, bag_weights, encode_labels
+from bagwise.base import BagClassifier, BagsLike, Training, bag_weights, encode_labels
 
 
 class LabelMatrixClassifier(BagClassifier):
@@ -17,7 +18,9 @@ class LabelMatrixClassifier(BagClassifier):
     have a column per label. With a 1-D `y` of two classes everything has the shapes of a binary classifier.
     """
 
-    def _read_label_matrix(self, X, y, sample_weight=None) -> Training:
+    def _read_label_matrix(
+        self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Training:
         """Read the arguments of `fit`; the labels are int8 of shape (n_bags, n_labels)."""
         bags = self._read(X, reset=True)
         self.multilabel_ = _is_matrix(y)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
 from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, Training, affine_map, fit_scaler, is_positive, validated_fit
+from bagwise.base import (
+    SCALE_CONSTRAINT,
+    BagsLike,
+    Training,
+    affine_map,
+    fit_scaler,
+    is_positive,
+    validated_fit,
+)
 from bagwise.linear_model.logistic import make_design
 from bagwise.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.multilabel.label_sets import (
@@ -158,7 +168,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         self.verbose = verbose
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from bags and their labels.
 
         Parameters
@@ -235,38 +245,38 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         others = [logsumexp(np.delete(log_p, c, axis=1), axis=1) for c in range(1, log_p.shape[1])]
         return log_p[:, 1:] - np.column_stack(others)
 
-    def _bag_log_odds(self, X) -> np.ndarray:
+    def _bag_log_odds(self, X: BagsLike) -> np.ndarray:
         """Log-odds that some instance has a label: the or-rule, label by label."""
         bags = self._read(X)
         log_proba = [Or().log_proba(column, bags.offsets) for column in self._log_odds(bags).T]
         return np.column_stack([found[:, 1] - found[:, 0] for found in log_proba])
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: BagsLike) -> np.ndarray:
         """Log-odds of every label, for every bag: shape (n_bags, n_labels)."""
         log_odds = self._bag_log_odds(X)
         return log_odds if self.multilabel_ else log_odds[:, 0]
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: BagsLike) -> np.ndarray:
         """Probability that a bag shows a label: shape (n_bags, n_labels)."""
         return self._as_proba(expit(self._bag_log_odds(X)))
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the labels that are more probable than not: indicators of shape (n_bags, n_labels)."""
         return self._as_labels(is_positive(self._bag_log_odds(X)))
 
-    def decision_function_instances(self, X) -> np.ndarray:
+    def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Log-odds of every label against all other classes: shape (n_instances, n_labels)."""
         log_odds = self._log_odds(self._read(X))
         return log_odds if self.multilabel_ else log_odds[:, 0]
 
-    def predict_proba_instances(self, X) -> np.ndarray:
+    def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
         """Probability of every label, for every instance: shape (n_instances, n_labels).
 
         What a row lacks to 1 is the probability of the background.
         """
         return self._as_proba(np.exp(self._log_classes(self._read(X))[:, 1:]))
 
-    def predict_instances(self, X) -> np.ndarray:
+    def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the most probable class: indicators of shape (n_instances, n_labels).
 
         The row of an instance of the background is zero.
@@ -274,7 +284,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         best = self._log_classes(self._read(X)).argmax(axis=1)
         return self._as_labels(best[:, None] == np.arange(1, self.coef_.shape[0] + 1))
 
-    def posterior_instances(self, X, y) -> np.ndarray:
+    def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Probability of every label, for every instance, given the labels of its bag.
 
         Parameters

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from bagwise._sklearn import HasMethods
-from bagwise.base import validated_fit
+from bagwise.base import BagsLike, validated_fit
 from bagwise.exceptions import warn_user
 from bagwise.multiclass import _estimator_has
 from bagwise.multilabel.label_matrix import LabelMatrixClassifier
@@ -65,7 +68,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         self.n_jobs = n_jobs
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a model for every label.
 
         Parameters
@@ -107,37 +110,37 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         )
         return np.column_stack([answer[:, 1] if answer.ndim == 2 else answer for answer in answers])
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the labels of every bag: indicators of shape (n_bags, n_labels)."""
         return self._as_labels(self._columns("predict", X))
 
     @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: BagsLike) -> np.ndarray:
         """Probability of every label, for every bag: shape (n_bags, n_labels)."""
         return self._as_proba(self._columns("predict_proba", X))
 
     @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: BagsLike) -> np.ndarray:
         """Score of every label, for every bag: shape (n_bags, n_labels)."""
         return self._scores("decision_function", X)
 
     @available_if(_estimator_has("predict_instances"))
-    def predict_instances(self, X) -> np.ndarray:
+    def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the labels of every instance: indicators of shape (n_instances, n_labels)."""
         return self._as_labels(self._columns("predict_instances", X))
 
     @available_if(_estimator_has("predict_proba_instances"))
-    def predict_proba_instances(self, X) -> np.ndarray:
+    def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
         """Probability of every label, for every instance: shape (n_instances, n_labels)."""
         return self._as_proba(self._columns("predict_proba_instances", X))
 
     @available_if(_estimator_has("decision_function_instances"))
-    def decision_function_instances(self, X) -> np.ndarray:
+    def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Score of every label, for every instance: shape (n_instances, n_labels)."""
         return self._scores("decision_function_instances", X)
 
     @available_if(_estimator_has("posterior_instances"))
-    def posterior_instances(self, X, y) -> np.ndarray:
+    def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Probability of every label, for every instance, given the labels `y` of the bags."""
         bags = self._read(X)
         posterior = self._columns("posterior_instances", bags, self._encode_label_matrix(y, bags))

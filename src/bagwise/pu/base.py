@@ -5,10 +5,11 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
-from bagwise.base import Scaled, ScoreClassifier, Training
+from bagwise.base import BagsLike, Scaled, ScoreClassifier, Training
 from bagwise.folds import Split, bag_folds
 
 PRIOR_CONSTRAINT = [Interval(Real, 0, 1, closed="neither"), None]
@@ -36,7 +37,7 @@ class PUClassifier(Scaled, ScoreClassifier):
     What is learnt is to tell positive from *negative*: a prediction of ``classes_[0]`` means negative.
     """
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: BagsLike) -> np.ndarray:
         """Predict whether a bag is positive (``classes_[1]``) or *negative* (``classes_[0]``).
 
         Parameters
@@ -50,7 +51,7 @@ class PUClassifier(Scaled, ScoreClassifier):
         """
         return super().predict(X)
 
-    def score(self, X, y, sample_weight=None) -> float:
+    def score(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy against *true* labels, positive or negative, of bags that were labelled for a test.
 
         Labels that mark positive and unlabeled bags are not true labels: accuracy against them rewards

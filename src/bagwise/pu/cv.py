@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Self
 
-from bagwise.base import Training, validated_fit
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bagwise.base import BagsLike, Training, validated_fit
 from bagwise.pu.base import pu_folds
 from bagwise.pu.losses import check_pu_labels, risk_of_scores
 from bagwise.pu.prior import BASIS_CONSTRAINTS, estimate_prior, split_features
@@ -106,7 +109,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         self.random_state = random_state
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose degree and penalty, and fit on all bags.
 
         Parameters

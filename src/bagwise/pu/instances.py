@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise._sklearn import Interval, StrOptions
-from bagwise.base import SCALE_CONSTRAINT, InstanceScoreClassifier, Training, validated_fit
+from bagwise.base import SCALE_CONSTRAINT, BagsLike, InstanceScoreClassifier, Training, validated_fit
 from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
 from bagwise.pu.base import PUClassifier
 from bagwise.pu.losses import check_pu_labels
@@ -46,7 +47,7 @@ class DifferenceClassifier(PUClassifier, InstanceScoreClassifier):
         raise NotImplementedError
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from positive and unlabeled bags.
 
         Parameters

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, BagClassifier, BagEstimator, Scaled, Training, validated_fit
+from bagwise.base import (
+    SCALE_CONSTRAINT,
+    BagClassifier,
+    BagEstimator,
+    BagsLike,
+    Scaled,
+    Training,
+    validated_fit,
+)
 from bagwise.pu.features import BagBasis, PUFeatures, choose_centers
 from bagwise.pu.losses import check_pu_labels
 from bagwise.pu.ratio import DensityRatio, PriorPath, prior_at
@@ -159,7 +169,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         self.random_state = random_state
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the class prior.
 
         Parameters
@@ -188,7 +198,9 @@ class ClassPriorEstimator(SetKernelEstimator):
             self.class_prior_ = prior_at(features, self.ridge_)
         return self
 
-    def interval(self, X, y, *, level=0.95, n_bootstrap=200, random_state=None) -> tuple[float, float]:
+    def interval(
+        self, X: BagsLike, y: ArrayLike, *, level=0.95, n_bootstrap=200, random_state=None
+    ) -> tuple[float, float]:
         """Bootstrap interval of the estimate, by drawing positive and unlabeled bags again.
 
         Basis functions and ridge are those of the fit. A sample that holds bags twice is fitted too closely,

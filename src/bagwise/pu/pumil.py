@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, InstanceScoreClassifier, validated_fit
+from bagwise.base import SCALE_CONSTRAINT, BagsLike, InstanceScoreClassifier, validated_fit
 from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
 from bagwise.pu.base import PUClassifier
 from bagwise.pu.losses import check_pu_labels
@@ -147,7 +149,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         return False
 
     @validated_fit
-    def fit(self, X, y):
+    def fit(self, X: BagsLike, y: ArrayLike) -> Self:
         """Learn from positive and unlabeled bags.
 
         Parameters

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import Training, validated_fit
+from bagwise.base import BagsLike, Training, validated_fit
 from bagwise.pu.base import PRIOR_CONSTRAINT, PUClassifier
 from bagwise.pu.features import PUFeatures
 from bagwise.pu.losses import LOSSES, check_pu_labels
@@ -53,7 +55,7 @@ class SetKernelScore(SetKernelEstimator, PUClassifier):
         return self.basis_(self._scaled(bags)) @ self.coef_[0] + self.intercept_[0]
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: BagsLike) -> np.ndarray:
         """Probability that a bag is negative, positive: shape (n_bags, 2). Only with the logistic loss.
 
         The probabilities are those of a population with the class prior `class_prior_`.
@@ -182,7 +184,7 @@ class PUSetKernelClassifier(SetKernelScore):
         self.random_state = random_state
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from positive and unlabeled bags.
 
         Parameters

@@ -11,6 +11,7 @@ from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import (
     SCALE_CONSTRAINT,
+    BagsLike,
     InstanceScoreClassifier,
     Scaled,
     ScoreClassifier,
@@ -138,7 +139,7 @@ class BagMachine(KernelClassifier, InstanceScoreClassifier):
     def _joined(self, scores: np.ndarray) -> np.ndarray:
         return count_votes(scores, len(self.classes_))
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: BagsLike) -> np.ndarray:
         """Score of every bag, the largest of its instances': positive for the positive class.
 
         Parameters

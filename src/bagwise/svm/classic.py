@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
+
+from numpy.typing import ArrayLike
 
 from bagwise._sklearn import Interval
 from bagwise.bags import Bags
-from bagwise.base import validated_fit
+from bagwise.base import BagsLike, validated_fit
 from bagwise.solvers.result import record_result
 from bagwise.svm.base import KERNEL_CONSTRAINTS, BagMachine
 
@@ -54,7 +57,7 @@ class _TwoClassMachine(BagMachine):
         self.verbose = verbose
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from bags and their labels.
 
         Parameters

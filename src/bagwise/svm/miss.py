@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import Training, bag_weights, encode_labels, validated_fit
+from bagwise.base import BagsLike, Training, bag_weights, encode_labels, validated_fit
 from bagwise.kernels import InstanceKernel, require_memory
 from bagwise.multiclass import OneVsOneBagClassifier
 from bagwise.solvers.result import record_result
@@ -180,7 +182,7 @@ class MissSVC(BagMachine):
         self.verbose = verbose
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from bags and their labels.
 
         Parameters

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import validated_fit
+from bagwise.base import BagsLike, validated_fit
 from bagwise.kernels import bag_statistics, set_kernel, statistic_kernel
 from bagwise.solvers.dual import solve_dual
 from bagwise.solvers.result import SolverResult, record_result
@@ -111,7 +113,7 @@ class SetKernelSVC(KernelClassifier):
         self.tol = tol
 
     @validated_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from bags and their labels.
 
         Parameters
@@ -163,12 +165,12 @@ class SetKernelSVC(KernelClassifier):
         return self._matrix(self._scaled(bags), self.support_bags_) @ self.dual_coef_[0] + self.intercept_[0]
 
     @available_if(_is_a_mean_of_instances)
-    def decision_function_instances(self, X) -> np.ndarray:
+    def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Score of every instance, whose mean over a bag is the bag's: shape (n_instances,)."""
         bags = self._read(X)
         return self._bag_scores(Bags(bags.instances, np.arange(bags.n_instances + 1)))
 
     @available_if(_is_a_mean_of_instances)
-    def predict_instances(self, X) -> np.ndarray:
+    def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
         return self._labels_of(self.decision_function_instances(X))
