@@ -20,8 +20,10 @@ from bagwise import (
     PUSetKernelClassifierCV,
     pu_risk_bound,
 )
+from bagwise.base import Training
 from bagwise.kernels import InstanceKernel
 from bagwise.pu.lsdd import LSDDScore, _signed_log
+from bagwise.pu.pumil import distinct_bags
 from bagwise.pu.ramp import RampProblem, ramp
 from bagwise.solvers.cccp import minimize_cccp
 
@@ -309,7 +311,7 @@ def test_the_machine_is_that_of_libsvm_on_keys_times_confidences():
     model = PUMILClassifier(C=3.0, random_state=0).fit(bags, y)
     Z = model._scaled(bags)
     taken = 30 + np.argsort(-model.confidence_, kind="stable")[:30]
-    keys = Z.instances[model._keys(Z, model.negatives_)]
+    keys = Z.instances[model._keys(Z, model.negatives_, model.negative_weights_)]
     points = np.vstack([keys[:30], model.confidence_[taken - 30, None] * keys[taken]])
     svc = SVC(C=3.0, kernel="linear", tol=1e-8).fit(points, np.repeat([1, -1], 30))
     np.testing.assert_allclose(model.coef_, svc.coef_, rtol=0.05, atol=0.05)
@@ -318,7 +320,7 @@ def test_the_machine_is_that_of_libsvm_on_keys_times_confidences():
 def test_without_an_intercept_the_machine_is_that_of_a_plane_through_the_origin():
     rng = np.random.default_rng(0)
     X, sign = rng.normal(size=(30, 3)) + 0.5, np.repeat([1.0, -1.0], 15)
-    coef, intercept = PUMILClassifier(C=2.0, fit_intercept=False)._fit_machine(X, sign)
+    coef, intercept = PUMILClassifier(C=2.0, fit_intercept=False)._fit_machine(X, sign, np.ones(30))
     theirs = LinearSVC(loss="hinge", C=2.0, fit_intercept=False, tol=1e-10, max_iter=10**6).fit(X, sign)
 
     def objective(w):
@@ -344,6 +346,62 @@ def test_many_negative_instances_are_drawn():
 def test_fewer_unlabeled_than_positive_bags_are_all_taken_as_negative():
     bags, y, _, _ = pu_bags(20, 5)
     assert np.isfinite(PUMILClassifier(random_state=0).fit(bags, y).decision_function(bags)).all()
+
+
+@pytest.mark.parametrize("C", [0.01, 2.0])
+def test_a_weight_of_two_is_a_bag_that_is_there_twice_in_every_step_of_a_candidate(C):
+    """Copies with one confidence, not joined, against weights; the last bag taken is taken in part."""
+    bags, y, _, _ = pu_bags(12, 20)
+    rng = np.random.default_rng(3)
+    weight, confidence = rng.integers(1, 4, len(y)), rng.random(20)
+    copies = np.repeat(np.arange(len(y)), weight)
+    model = PUMILClassifier(C=C, max_negatives=10_000)
+    model.gamma_ = 0.3
+    weighted = model._build(Training(bags, y, weight.astype(float)), confidence, np.zeros(bags.n_instances))
+    repeated = model._build(
+        Training(bags[copies], y[copies], np.ones(len(copies))),
+        np.repeat(confidence, weight[y == 0]),
+        np.zeros(bags[copies].n_instances),
+    )
+    assert weighted.f_measure == repeated.f_measure
+    assert weighted.negative_weights.max() > 1.0
+    taken = np.cumsum(weight[12:][np.argsort(-confidence)])
+    assert weight[:12].sum() not in taken  # some bag is taken in part
+    everywhere = Bags(rng.normal(size=(200, 2)), np.arange(0, 201, 4))
+    keys = [model._keys(everywhere, one.negatives, one.negative_weights) for one in (weighted, repeated)]
+    np.testing.assert_array_equal(*keys)
+    np.testing.assert_allclose(weighted.coef, repeated.coef, rtol=1e-2)
+    assert weighted.intercept == pytest.approx(repeated.intercept, rel=1e-2)
+
+
+def test_weights_and_copies_give_the_same_fit_in_any_order():
+    bags, y, _, _ = pu_bags(15, 30)
+    rng = np.random.default_rng(1)
+    weight = rng.integers(0, 4, len(y))
+    copies = rng.permutation(np.repeat(np.arange(len(y)), weight))
+    weighted = PUMILClassifier(max_negatives=40, random_state=0).fit(bags, y, sample_weight=weight)
+    repeated = PUMILClassifier(max_negatives=40, random_state=0).fit(bags[copies], y[copies])
+    np.testing.assert_array_equal(weighted.decision_function(bags), repeated.decision_function(bags))
+    confidence = dict(zip(np.flatnonzero((y == 0) & (weight > 0)), weighted.confidence_, strict=True))
+    assert [confidence[k] for k in copies if y[k] == 0] == repeated.confidence_.tolist()
+
+
+def test_equal_bags_of_one_kind_are_one_bag_of_all_their_weight():
+    first, other = np.array([[1.0, 2.0], [0.0, 5.0]]), np.array([[3.0, 3.0]])
+    given = Training(
+        Bags.from_list([other, first, [[-0.0, 5.0], [1.0, 2.0]], first, other, first + 1.0]),
+        np.array([0, 0, 0, 1, 0, 0]),
+        np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+    )
+    distinct, place = distinct_bags(given)
+    assert place[0] == place[4] and place[1] == place[2] and len(set(place.tolist())) == 4
+    assert distinct.weight[place].tolist() == [6.0, 5.0, 5.0, 4.0, 6.0, 6.0]
+    assert distinct.y[place].tolist() == given.y.tolist()
+    for number, bag in enumerate(given.bags):
+        found = np.sort(distinct.bags[int(place[number])], axis=0)
+        np.testing.assert_array_equal(found, np.sort(bag, axis=0))
+    shuffled, _ = distinct_bags(Training(given.bags[::-1], given.y[::-1], given.weight[::-1]))
+    np.testing.assert_array_equal(shuffled.bags.instances, distinct.bags.instances)
 
 
 # ---------------------------------------------------------------------- Theorem 1

@@ -12,11 +12,20 @@ from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, BagsLike, InstanceScoreClassifier, validated_fit
+from bagwise.base import (
+    SCALE_CONSTRAINT,
+    BagsLike,
+    InstanceScoreClassifier,
+    Training,
+    is_positive,
+    validated_fit,
+)
 from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
 from bagwise.pu.base import PUClassifier
 from bagwise.pu.losses import check_pu_labels
+from bagwise.reporting import Reporter
 from bagwise.solvers.dual import solve_dual
+from bagwise.solvers.result import SolverResult, Status
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,7 @@ class _Machine:
     """A linear machine of key instances, with the negative instances whose density names the keys."""
 
     negatives: np.ndarray
+    negative_weights: np.ndarray
     coef: np.ndarray
     intercept: float
     f_measure: float
@@ -37,7 +47,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     multiplied by its bag's confidence, says how negative an instance looks; the least negative instance of
     every bag is its key; and a machine ``f(x) = w'x + b`` minimises ::
 
-        |w|^2 / 2 + C sum_b max(0, 1 - y_b (v_b w'key_b + b))
+        |w|^2 / 2 + C sum_b weight_b max(0, 1 - y_b (v_b w'key_b + b))
 
     over the positive bags (v = 1, y = 1) and the possibly negative ones (y = -1). Confidences are judged by
     the F measure of this machine, for which the unlabeled bags that were not taken as negative count as
@@ -67,15 +77,17 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         How features are scaled.
     random_state : int, RandomState instance or None, default=None
         Draws confidences and changes.
+    verbose : int, default=0
+        1 reports the end of the search, 2 every generation.
 
     Attributes
     ----------
     coef_, intercept_ : arrays of shape (1, n_features) and (1,)
         The machine.
-    negatives_ : array
-        Instances of the density estimate, multiplied by confidences.
+    negatives_, negative_weights_ : arrays of shape (n_negatives, n_features) and (n_negatives,)
+        Instances of the density estimate, multiplied by confidences, and their weights.
     confidence_ : array of shape (n_unlabeled,)
-        The best confidences.
+        The best confidences of the unlabeled bags (of those with non-zero weight).
     objective_, objective_history_ : float, array
         One minus the F measure: of the best candidate at the beginning and after every generation.
     n_iter_, converged_
@@ -88,6 +100,11 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     A candidate costs O(n_instances * min(max_negatives, instances of the negative bags)) and a machine of 2
     n_positive points. What the method leaves open is settled as the paper's footnotes do: the F measure
     above, and confidence 1 for new bags. A change (B.3) that leaves [0, 1] is cut off.
+
+    A bag of weight two is one that is there twice: in the number of bags taken as negative (a bag may be
+    taken with a part of its weight, and then the rest of it counts as positive), in the density, the machine
+    and the F measure. Equal bags share their confidence, and confidences are drawn in an order of the bags
+    that depends on nothing but the bags: neither copies nor the order of the training bags change the fit.
 
     References
     ----------
@@ -116,9 +133,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         "max_negatives": [Interval(Integral, 1, None, closed="left")],
         "scale": SCALE_CONSTRAINT,
         "random_state": ["random_state"],
-    }
-    _expected_failed_checks = {
-        "bag_order_is_irrelevant": "the first confidences are drawn for bags in their order"
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -133,6 +148,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         max_negatives=500,
         scale="minmax",
         random_state=None,
+        verbose=0,
     ):
         self.C = C
         self.fit_intercept = fit_intercept
@@ -143,13 +159,14 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         self.max_negatives = max_negatives
         self.scale = scale
         self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def _accepts_sparse(self) -> bool:
         return False
 
     @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike) -> Self:
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from positive and unlabeled bags.
 
         Parameters
@@ -158,34 +175,45 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
             Positive and unlabeled bags.
         y : array of shape (n_bags,)
             1 or True marks positive bags; 0, -1 or False unlabeled ones.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags.
 
         Returns
         -------
         self
         """
         check_pu_labels(y, type(self).__name__)
-        training = self._fit_scaler(self._read_training(X, y))
-        bags, y = training.bags, training.y
-        self.gamma_ = resolve_gamma(self.gamma, bags.instances)
+        given = self._read_training(X, y, sample_weight)
+        distinct, place = distinct_bags(given)
+        training = self._fit_scaler(distinct)
+        bags = training.bags
+        self.gamma_ = resolve_gamma(self.gamma, bags.instances, np.repeat(training.weight, bags.sizes))
         rng = check_random_state(self.random_state)
-        candidates = rng.random_sample((self.n_candidates, int((y == 0).sum())))
+        reporter = Reporter(type(self).__name__, self.verbose)
+        candidates = rng.random_sample((self.n_candidates, int((training.y == 0).sum())))
         # One draw of instances for all candidates, so that they differ by their confidences alone.
         priority = rng.random_sample(bags.n_instances)
-        machines = [self._build(bags, y, v, priority) for v in candidates]
+        machines = [self._build(training, v, priority) for v in candidates]
         history = [1.0 - max(m.f_measure for m in machines)]
         self.converged_ = False
         while len(history) <= self.max_iter and not self.converged_:
-            self._evolve(candidates, machines, rng, lambda v: self._build(bags, y, v, priority))
+            self._evolve(candidates, machines, rng, lambda v: self._build(training, v, priority))
             history.append(1.0 - max(m.f_measure for m in machines))
             self.converged_ = history[-1] == history[-2]
+            reporter.iteration(len(history) - 1, history[-1])
         best = max(range(self.n_candidates), key=lambda number: machines[number].f_measure)
-        self.confidence_ = candidates[best].copy()
+        confidence = np.ones(len(bags))
+        confidence[training.y == 0] = candidates[best]
+        self.confidence_ = confidence[place[given.y == 0]]
         self.negatives_ = machines[best].negatives
+        self.negative_weights_ = machines[best].negative_weights
         self.coef_ = machines[best].coef[None, :]
         self.intercept_ = np.array([machines[best].intercept])
         self.objective_, self.objectives_ = history[-1], np.array(history[-1:])
         self.objective_history_ = np.array(history)
         self.n_iter_ = len(history) - 1
+        status = Status.CONVERGED if self.converged_ else Status.MAX_ITER
+        reporter.start(0, 1, SolverResult(None, history[-1], status, self.n_iter_, tuple(history)))
         return self
 
     def _evolve(self, candidates, machines, rng, build) -> None:
@@ -203,30 +231,35 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
             if machine.f_measure > machines[number].f_measure:
                 candidates[number], machines[number] = changed, machine
 
-    def _build(self, bags: Bags, y: np.ndarray, confidence: np.ndarray, priority: np.ndarray) -> _Machine:
+    def _build(self, training: Training, confidence: np.ndarray, priority: np.ndarray) -> _Machine:
         """Steps 2 to 4 of the paper: negative bags, key instances, machine, F measure."""
-        unlabeled = np.flatnonzero(y == 0)
-        n_negative = min(int((y == 1).sum()), len(unlabeled))
-        taken = np.argsort(-confidence, kind="stable")[:n_negative]
-        weight = np.ones(len(bags))
-        weight[unlabeled] = confidence
-        label = np.ones(len(bags))
-        label[unlabeled[taken]] = -1.0
-        inside = np.flatnonzero(label[bags.bag_index] < 0)
+        bags, y, weight = training
+        trust = np.ones(len(bags))
+        trust[y == 0] = confidence
+        negative = _taken_as_negative(training, confidence)
+        inside = np.flatnonzero(negative[bags.bag_index] > 0)
         if len(inside) > self.max_negatives:
             inside = np.sort(inside[np.argsort(priority[inside], kind="stable")[: self.max_negatives]])
-        negatives = bags.instances[inside] * weight[bags.bag_index[inside], None]
-        keys = bags.instances[self._keys(bags, negatives)]
-        members = np.concatenate([np.flatnonzero(y == 1), unlabeled[taken]])
-        coef, intercept = self._fit_machine(weight[members, None] * keys[members], label[members])
-        called = keys @ coef + intercept > 0
-        right = float((called & (label > 0)).sum())
-        f_measure = 2 * right / (called.sum() + (label > 0).sum())
-        return _Machine(negatives, coef, intercept, float(f_measure))
+        bag_of = bags.bag_index[inside]
+        negatives = bags.instances[inside] * trust[bag_of, None]
+        keys = bags.instances[self._keys(bags, negatives, negative[bag_of])]
+        members = np.flatnonzero((y == 1) | (negative > 0))
+        coef, intercept = self._fit_machine(
+            trust[members, None] * keys[members],
+            np.where(y[members] == 1, 1.0, -1.0),
+            np.where(y[members] == 1, weight[members], negative[members]),
+        )
+        called = is_positive(keys @ coef + intercept)
+        # What was not taken as negative counts as positive.
+        positive = weight - negative
+        f_measure = 2.0 * positive[called].sum() / (weight[called].sum() + positive.sum())
+        return _Machine(negatives, negative[bag_of], coef, intercept, float(f_measure))
 
-    def _fit_machine(self, points: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, float]:
+    def _fit_machine(
+        self, points: np.ndarray, sign: np.ndarray, weight: np.ndarray
+    ) -> tuple[np.ndarray, float]:
         """A linear support vector machine."""
-        bound = self.C * np.abs(sign)
+        bound = self.C * weight
         lower, upper = np.where(sign > 0, 0.0, -bound), np.where(sign > 0, bound, 0.0)
         if not self.fit_intercept:
             # A point at the origin that takes up any sum: its gradient, the intercept, is zero.
@@ -235,12 +268,12 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         found = solve_dual(points @ points.T, -sign, lower=lower, upper=upper, tol=1e-4)
         return found.x @ points, -found.multiplier if self.fit_intercept else 0.0
 
-    def _keys(self, bags: Bags, negatives: np.ndarray) -> np.ndarray:
+    def _keys(self, bags: Bags, negatives: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Number of the instance of least negative density in every bag."""
         kernel = InstanceKernel("rbf", self.gamma_)
         density = np.empty(bags.n_instances)
         for rows in blocks(bags.n_instances, len(negatives)):
-            density[rows] = kernel(bags.instances[rows], negatives).sum(axis=1)
+            density[rows] = kernel(bags.instances[rows], negatives) @ weight
         first = bags.offsets[:-1]
         least = np.repeat(np.minimum.reduceat(density, first), bags.sizes)
         place = np.where(density == least, np.arange(bags.n_instances), bags.n_instances)
@@ -255,4 +288,32 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     def _bag_scores(self, bags: Bags) -> np.ndarray:
         """Score every bag by its key instance."""
         scaled = self._scaled(bags)
-        return self._linear_scores(scaled.instances[self._keys(scaled, self.negatives_)])
+        return self._linear_scores(
+            scaled.instances[self._keys(scaled, self.negatives_, self.negative_weights_)]
+        )
+
+
+def distinct_bags(training: Training) -> tuple[Training, np.ndarray]:
+    """Join equal bags of one kind to one with all their weight; and give the number of every bag's.
+
+    Bags, and the instances in them, come in an order that depends on their values alone.
+    """
+    bags, y, weight = training
+    X = bags.instances.astype(np.float64) + 0.0  # minus zero is zero
+    X = X[np.lexsort((*X.T, bags.bag_index))]
+    ends = zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
+    names = [(label, X[begin:end].tobytes()) for label, (begin, end) in zip(y.tolist(), ends, strict=True)]
+    number = {name: k for k, name in enumerate(sorted(set(names)))}
+    place = np.array([number[name] for name in names])
+    _, first = np.unique(place, return_index=True)
+    return Training(bags.with_instances(X)[first], y[first], np.bincount(place, weight)), place
+
+
+def _taken_as_negative(training: Training, confidence: np.ndarray) -> np.ndarray:
+    """Weight with which every bag is taken as negative: the most confident, as many as there are positive."""
+    _, y, weight = training
+    order = np.flatnonzero(y == 0)[np.argsort(-confidence, kind="stable")]
+    before = np.cumsum(weight[order]) - weight[order]
+    taken = np.zeros(len(y))
+    taken[order] = np.clip(weight[y == 1].sum() - before, 0.0, weight[order])
+    return taken
