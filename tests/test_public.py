@@ -105,6 +105,11 @@ def test_scores_stand_on_the_losses_of_pu_and_pu_on_no_score():
         assert not re.search(r"^\s*from bagwise.metrics", path.read_text(), flags=re.M), path.name
 
 
+def test_the_package_needs_no_tools_of_tests():
+    for path in (ROOT / "src/bagwise").rglob("*.py"):
+        assert not re.search(r"(?:from|import) (?:unittest|pytest)\b", path.read_text()), path
+
+
 def test_the_library_does_not_know_its_program():
     for path in (ROOT / "src/bagwise").rglob("*.py"):
         if "cli" not in path.parts and path.name != "__main__.py":

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
 from bagwise.experiments.framework import Cell, Settings, Table, with_error
-from bagwise.experiments.mimm import SUPERVISION, AnyLabels
+from bagwise.experiments.mimm import SUPERVISION
 from bagwise.experiments.mimm_data import Fold, family_of, folds
+from bagwise.mixture import MIMixture
+from bagwise.mixture.labelled import fit_labelled
 from bagwise.mixture.model import BagMixture, MixtureParams, PureBlock
 
 # A change of the features, the start, the prior, the end, or the use that is made of the fit; for columns
@@ -56,7 +57,7 @@ MILR_CAUSES: dict[str, dict[str, Any]] = {
 
 
 def start_from_shares(share):
-    """Make the `init` of a model that starts from shares of the unlabelled instances in the positive class.
+    """Make a start from shares of the unlabelled instances in the positive class.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def start_from_shares(share):
         ``(n, rng) -> (n,)``.
     """
 
-    def init(model: BagMixture, blocks, rng) -> MixtureParams:
+    def start(model: BagMixture, blocks, rng) -> MixtureParams:
         sums: list[Any] = [0.0, 0.0]
         weights = np.zeros(2)
         for block in blocks:
@@ -80,11 +81,11 @@ def start_from_shares(share):
         log_rate = np.log(weights[::-1] / weights.sum())
         return MixtureParams(log_rate, np.zeros(2), components, 1, model.rule)
 
-    return init
+    return start
 
 
 STARTS = {
-    "instances": BagMixture.init,
+    "instances": BagMixture.draw_either_way_round,
     "shares": start_from_shares(lambda n, rng: rng.random_sample(n)),
     "labels": start_from_shares(lambda n, rng: np.ones(n)),
 }
@@ -113,7 +114,7 @@ def changed_accuracy(
     right, total = 0, 0
     for fold in folds(dataset, features, repeat, n_folds, seed):
         bags, y, train, test = fold
-        model = AnyLabels(
+        model = MIMixture(
             family_of(features),
             prior=FraleyRaftery(kappa=0.0) if prior == "free_mean" else prior,
             n_init=n_init,
@@ -127,9 +128,9 @@ def changed_accuracy(
             known = np.where(y == 1, -1, 0) if method == "MM" else y
             labels, used = np.where(np.isin(np.arange(len(y)), test), -1, known), np.arange(len(y))
             model.set_params(supervision="bags")
-        with warnings.catch_warnings(), mock.patch.object(BagMixture, "init", STARTS[start]):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # 200 iterations, as in the paper
-            model.fit(bags[used], labels[used])
+            fit_labelled(model, bags[used], labels[used], STARTS[start])
         threshold = _best_threshold(model.decision_function(bags[train]), y[train]) if tuned else 0.0
         right += int(((model.decision_function(bags[test]) > threshold) == (y[test] == 1)).sum())
         total += len(test)

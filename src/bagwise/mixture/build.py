@@ -9,7 +9,7 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.families import Family
-from bagwise.mixture.model import BagMixture
+from bagwise.mixture.model import BagMixture, Start
 from bagwise.mixture.start import Pool
 from bagwise.rules import Rule
 
@@ -32,12 +32,13 @@ def build_model(
     bags: Bags,
     y: np.ndarray,
     weight: np.ndarray,
+    start: Start | None = None,
 ) -> BagMixture:
     """Resolve the prior, find out what need not be computed again, and gather the starts' instances.
 
     Parameters
     ----------
-    family, prior, rule, n_components
+    family, prior, rule, n_components, start
         As in `BagMixture`; the prior as the user gave it.
     bags, y, weight : Bags, arrays of shape (n_bags,)
         The training bags, the labels that may be used (1, 0, or -1 for unknown), and weights.
@@ -66,4 +67,5 @@ def build_model(
         pools,
         sums_need_params=family.statistics_need_params or (family.missing == "expect" and not is_complete),
         is_complete=is_complete,
+        start=start,
     )

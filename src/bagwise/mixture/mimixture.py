@@ -11,13 +11,13 @@ from sklearn.utils import Bunch, check_random_state
 
 from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, validated_fit
+from bagwise.base import RULE_CONSTRAINT, BagsLike, Training, WaistClassifier, validated_fit
 from bagwise.families import make_family
 from bagwise.families.make import FAMILIES
 from bagwise.mixture.bound import bayes_error_bound
 from bagwise.mixture.build import build_model, read_n_components
 from bagwise.mixture.draw import draw_instances
-from bagwise.mixture.model import MixtureParams, class_log_joint, component_log_joint, log_odds_of
+from bagwise.mixture.model import MixtureParams, Start, class_log_joint, component_log_joint, log_odds_of
 from bagwise.mixture.naming import name_components
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
@@ -206,7 +206,11 @@ class MIMixture(WaistClassifier):
         -------
         self
         """
-        bags, y, weight = self._read_training(X, y, sample_weight)
+        return self._fit(self._read_training(X, y, sample_weight))
+
+    def _fit(self, training: Training, start: Start | None = None) -> Self:
+        """Fit bags that are read; labels may be -1, unknown, and `start` says where EM begins."""
+        bags, y, weight = training
         rule = make_rule(self.rule)
         if not rule.has_latent_labels:
             raise ValueError(
@@ -223,7 +227,7 @@ class MIMixture(WaistClassifier):
         rng = check_random_state(self.random_state)
         tried: list = []
         for chosen in rule.alternatives(bags.offsets, y):
-            model = build_model(family, self.prior, chosen, n_components, bags, used, weight)
+            model = build_model(family, self.prior, chosen, n_components, bags, used, weight, start)
             results = run_em(
                 model,
                 model.blocks(bags.instances, bags.offsets, used, weight),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +19,10 @@ from bagwise.rules import Rule
 # and while one thread is between two calls the other cannot be.
 BLOCK_VALUES = 2**20
 BLOCK_INSTANCES = 2**16
+
+
+# Gives the parameters of a start: (model, blocks, rng) -> params.
+Start = Callable[["BagMixture", Sequence["Block | PureBlock"], np.random.RandomState], "MixtureParams"]
 
 
 class MixtureParams(NamedTuple):
@@ -116,6 +121,9 @@ class BagMixture:
         Whether statistics must be computed anew for every parameter.
     is_complete : bool
         Whether no instance has a missing value.
+    start : callable, optional
+        ``(model, blocks, rng) -> MixtureParams``, the parameters of a start; by default
+        `draw_either_way_round`.
     """
 
     def __init__(
@@ -128,6 +136,7 @@ class BagMixture:
         *,
         sums_need_params: bool,
         is_complete: bool,
+        start: Start | None = None,
     ):
         self.family = family
         self.prior = prior
@@ -136,6 +145,7 @@ class BagMixture:
         self.pools = pools
         self.sums_need_params = sums_need_params
         self.is_complete = is_complete
+        self.start: Start = BagMixture.draw_either_way_round if start is None else start
 
     # ------------------------------------------------------------------ the data in blocks
 
@@ -194,6 +204,14 @@ class BagMixture:
     # ------------------------------------------------------------------ the steps
 
     def init(self, blocks, rng) -> MixtureParams:
+        """Give the parameters of a start."""
+        return self.start(self, blocks, rng)
+
+    def draw_either_way_round(self, blocks, rng) -> MixtureParams:
+        """Draw components around random instances, and exchange the classes if that is likelier."""
+        return self._swap_classes_if_likelier(self.draw_around_instances(blocks, rng), blocks)
+
+    def draw_around_instances(self, blocks, rng) -> MixtureParams:
         """Draw components around random instances; the classes are equally frequent."""
         n_positive, n_negative = self.n_components
         sums, weights = [], []
@@ -205,10 +223,9 @@ class BagMixture:
         components = self.family.mstep_all(
             [s * w for s, w in zip(sums, weights, strict=True)], np.array(weights), self.prior
         )
-        params = MixtureParams(np.log([0.5, 0.5]), log_weights, components, n_positive, self.rule)
-        return self._the_better_way_round(params, blocks)
+        return MixtureParams(np.log([0.5, 0.5]), log_weights, components, n_positive, self.rule)
 
-    def _the_better_way_round(self, params: MixtureParams, blocks) -> MixtureParams:
+    def _swap_classes_if_likelier(self, params: MixtureParams, blocks) -> MixtureParams:
         """Exchange the classes of a start if they were drawn alike and the labels of bags say so.
 
         EM cannot do it later: where all bags are positive, a positive class that is rare to begin with is

@@ -1,0 +1,56 @@
+"""Fits to labels of one class or of none, and from other starts."""
+
+import numpy as np
+import pytest
+
+from bagwise import MIMixture, make_mixture_bags
+from bagwise.mixture.labelled import fit_labelled
+from bagwise.mixture.model import BagMixture
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_mixture_bags(40, size=4, separation=3.0, random_state=0)
+
+
+def mixture(**parameters):
+    return MIMixture("gaussian_diag", n_init=2, random_state=0, **parameters)
+
+
+def test_two_classes_are_fitted_as_fit_does(data):
+    ours, known = fit_labelled(mixture(), data.bags, data.y), mixture().fit(data.bags, data.y)
+    assert ours.objectives_.tolist() == known.objectives_.tolist()
+    np.testing.assert_array_equal(ours.predict_proba(data.bags), known.predict_proba(data.bags))
+
+
+def test_bags_of_unknown_label_are_what_supervision_leaves_out(data):
+    known = mixture(supervision="negatives").fit(data.bags, data.y)
+    ours = fit_labelled(mixture(), data.bags, np.where(data.y == 1, -1, 0))
+    np.testing.assert_array_equal(ours.predict_proba(data.bags), known.predict_proba(data.bags))
+
+
+def test_one_class_is_enough_for_the_likelihood(data):
+    positive = data.bags[data.y == 1]
+    with pytest.raises(ValueError, match="one class"):
+        mixture().fit(positive, np.ones(len(positive)))
+    model = fit_labelled(mixture(), positive, np.ones(len(positive)))
+    assert np.isfinite(model.objective_) and model.predict(data.bags).shape == (40,)
+
+
+def test_em_begins_where_a_start_says(data):
+    starts = []
+
+    def start(model, blocks, rng):
+        starts.append(model.draw_around_instances(blocks, rng))
+        return starts[-1]
+
+    ours = fit_labelled(mixture(), data.bags, data.y, start)
+    assert len(starts) == 2
+    # Negative bags tell the classes apart, so that there is nothing to exchange.
+    known = fit_labelled(mixture(), data.bags, data.y, BagMixture.draw_either_way_round)
+    assert ours.objectives_.tolist() == known.objectives_.tolist()
+
+
+def test_parameters_are_checked(data):
+    with pytest.raises(ValueError, match="'max_iter' parameter of MIMixture must be"):
+        fit_labelled(mixture(max_iter=0), data.bags, data.y)
