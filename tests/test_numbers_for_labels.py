@@ -1,0 +1,82 @@
+"""What y may be is decided by rules and estimators: all that lies between takes a rule of numbers too."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from scipy.optimize import check_grad
+from scipy.special import expit, logsumexp
+
+from bagwise import Or, Rule, make_noisy_or_bags
+from bagwise.density.problem import DensityProblem
+from bagwise.families import make_family
+from bagwise.linear_model.design import Design
+from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.mixture.build import build_model
+from bagwise.rules.base import RuleResult
+from bagwise.solvers.control import Control
+from bagwise.solvers.em import run_em
+from bagwise.solvers.smooth import minimize_smooth
+
+
+class NoisyCount(Rule):
+    """y is the number of positive instances plus standard normal noise; all labelings are summed up."""
+
+    def estep(self, log_odds, offsets, y, weight=None):
+        log_likelihood, posterior, complement = (np.empty(n) for n in (len(y), len(log_odds), len(log_odds)))
+        for i, (a, b) in enumerate(pairwise(offsets)):
+            z = np.array(list(product([0, 1], repeat=b - a)))
+            log_p = np.where(z, -np.logaddexp(0, -log_odds[a:b]), -np.logaddexp(0, log_odds[a:b])).sum(axis=1)
+            joint = log_p - 0.5 * (y[i] - z.sum(axis=1)) ** 2
+            log_likelihood[i] = logsumexp(joint)
+            share = np.exp(joint - log_likelihood[i])
+            posterior[a:b], complement[a:b] = share @ z, share @ (1 - z)
+        return RuleResult(log_likelihood, posterior, complement, np.empty(0))
+
+    def gradient(self, log_odds, offsets, y):
+        found = self.estep(log_odds, offsets, y)
+        return found.log_likelihood, found.posterior - expit(log_odds)
+
+
+def gradient_error(problem, at) -> float:
+    return check_grad(*(lambda t, i=i: problem.value_and_gradient(t)[i] for i in (0, 1)), at)
+
+
+@pytest.fixture(scope="module")
+def data():
+    data = make_noisy_or_bags(40, size=(1, 3), coef=[3.0, -3.0], intercept=0.0, random_state=0)
+    noise = np.random.default_rng(0).normal(size=40)
+    data.number = np.add.reduceat(data.instance_y, data.bags.offsets[:-1]) + noise
+    assert data.number.min() < -1 and data.number.max() > 2
+    return data
+
+
+def test_a_rule_of_labels_refuses_numbers(data):
+    with pytest.raises(ValueError, match="y"):
+        Or().gradient(np.zeros(data.bags.n_instances), data.bags.offsets, data.number)
+
+
+def test_linear_problems_take_numbers(data):
+    problem = LinearBagProblem(
+        Design(data.bags.instances, data.bags.offsets), data.number, np.ones(40), NoisyCount(), ridge=0.01
+    )
+    theta = np.array([0.5, -0.5, 0.2])
+    assert gradient_error(problem, theta) < 1e-5
+    found = minimize_smooth(problem.value_and_gradient, theta, Control(1e-6, 200))
+    assert found.converged and found.x[0] > 0 > found.x[1]
+
+
+def test_densities_take_numbers(data):
+    problem = DensityProblem(data.bags.instances, data.bags.offsets, data.number, np.ones(40), NoisyCount())
+    start = np.array([0.5, -0.5, 0.7, 0.7])
+    assert gradient_error(problem, start) < 1e-5
+    assert minimize_smooth(problem.value_and_gradient, start, Control(1e-5, 200)).converged
+
+
+def test_mixtures_take_numbers(data):
+    bags, weight = data.bags, np.ones(40)
+    model = build_model(make_family("gaussian"), "default", NoisyCount(), (1, 1), bags, data.number, weight)
+    blocks = model.blocks(bags.instances, bags.offsets, data.number, weight)
+    (found,) = run_em(model, blocks, n_init=1, max_iter=100, tol=1e-6, rng=np.random.RandomState(0))
+    assert found.converged
+    assert (np.diff(found.history) < 1e-9).all()
