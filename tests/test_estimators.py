@@ -1,11 +1,13 @@
 """Every public estimator, found automatically: scikit-learn's checks and our bag checks."""
 
+import logging
 import pickle
 
 import pytest
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from bagwise import BagStatistics
+from bagwise import BagStatistics, make_noisy_or_bags
 from bagwise.testing import all_estimators, bag_checks, check_bag_estimator, example_of
 
 EXAMPLES = [example_of(cls) for cls in all_estimators()]
@@ -49,6 +51,22 @@ def test_expected_failures_are_checks_of_scikit_learn_that_exist(estimator):
         for _, check in estimator_checks_generator(estimator, legacy=True)
     }
     assert set(_expected_failures(estimator)) <= known
+
+
+@pytest.mark.parametrize("estimator", EXAMPLES, ids=lambda estimator: type(estimator).__name__)
+def test_what_iterates_reports_when_it_is_asked_to(estimator, caplog):
+    data = make_noisy_or_bags(40, random_state=0)
+    with caplog.at_level(logging.INFO, logger="bagwise"):
+        fitted = clone(estimator).fit(data.bags, data.y)
+        assert not caplog.records
+        if hasattr(fitted, "n_iter_"):
+            clone(estimator).set_params(verbose=1).fit(data.bags, data.y)
+            ends = [r.getMessage() for r in caplog.records if ": start 1 of" in r.getMessage()]
+            assert ends and not any(": iteration " in r.getMessage() for r in caplog.records)
+            caplog.clear()
+            clone(estimator).set_params(verbose=2).fit(data.bags, data.y)
+            lines = [r.getMessage() for r in caplog.records]
+            assert set(ends) <= set(lines) and any(": iteration " in line for line in lines)
 
 
 def test_a_misspelt_expected_failure_is_refused():

@@ -191,3 +191,23 @@ def test_features_far_from_zero_keep_their_precision():
     near = minimize_risk(PUFeatures(P, U, wp, wu), "double_hinge", prior=0.4, alpha=1e-3)
     far = minimize_risk(PUFeatures(P + 1e5, U + 1e5, wp, wu), "double_hinge", prior=0.4, alpha=1e-3)
     assert far.value == pytest.approx(near.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["double_hinge", "logistic"])
+def test_what_is_reported_ends_at_the_objective(loss):
+    reported = []
+    features = PUFeatures(*_problem(10, 40, 50, 1.0, 3, weighted=True))
+    found = minimize_risk(
+        features,
+        loss,
+        prior=0.4,
+        alpha=1e-2,
+        on_iteration=lambda number, value: reported.append((number, value)),
+    )
+    numbers, values = np.array(reported).T
+    assert (np.diff(numbers) > 0).all()
+    assert values[-1] == pytest.approx(found.value, rel=1e-6)
+    if loss == "double_hinge":  # the dual's bound, from below
+        assert (values <= found.value + 1e-9).all()
+    else:
+        assert (np.diff(values) <= 0).all()

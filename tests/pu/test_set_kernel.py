@@ -1,5 +1,8 @@
 """PUSetKernelClassifier and its cross-validated form: odd input, centers, the choice of parameters."""
 
+import logging
+import re
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -7,6 +10,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from bagwise import (
     Bags,
+    DSDDClassifierCV,
     PUSetKernelClassifier,
     PUSetKernelClassifierCV,
     make_pu_scorer,
@@ -186,6 +190,23 @@ def test_the_cross_validated_risks_are_those_of_a_grid_search():
         degree=model.degree_, alpha=model.alpha_, class_prior=0.3, scale=None
     ).fit(bags, y)
     np.testing.assert_allclose(model.decision_function(bags), refitted.decision_function(bags), rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("model", "first"),
+    [
+        (PUSetKernelClassifierCV(degrees=(1, 2), alphas=(1.0, 0.1), class_prior=0.3, cv=3), "degree 1"),
+        (DSDDClassifierCV(gammas=(0.5, 2.0), alphas=(1.0, 0.1), cv=3), "gamma 0.5"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_verbose_reports_what_every_fold_says(model, first, caplog):
+    bags, y, _ = pu_bags(12, 24)
+    with caplog.at_level(logging.INFO, logger="bagwise"):
+        model.set_params(verbose=1).fit(bags, y)
+    folds = [record.getMessage() for record in caplog.records if " fold " in record.getMessage()]
+    assert len(folds) == 6
+    assert re.fullmatch(rf"{type(model).__name__}: {first}, fold 1 of 3: -?\d\S* -?\d\S*", folds[0])
 
 
 def test_accuracy_against_the_labels_chooses_a_model_that_finds_nothing():

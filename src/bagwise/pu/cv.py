@@ -13,6 +13,7 @@ from bagwise.pu.losses import check_pu_labels, risk_of_scores
 from bagwise.pu.prior import BASIS_CONSTRAINTS, estimate_prior, split_features
 from bagwise.pu.risk import minimize_risk
 from bagwise.pu.set_kernel import LOSS_CONSTRAINTS, SetKernelScore, inner_prior
+from bagwise.reporting import Reporter
 
 
 class PUSetKernelClassifierCV(SetKernelScore):
@@ -40,6 +41,8 @@ class PUSetKernelClassifierCV(SetKernelScore):
         splits. Copies of a bag must lie in one fold, or the choice is made on what was learnt by heart.
     random_state : int, RandomState instance or None, default=None
         Draws folds and centers.
+    verbose : int, default=0
+        1 reports every fold and the end of the fit on all bags, 2 also the steps of that fit.
 
     Attributes
     ----------
@@ -95,6 +98,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         scale="minmax",
         tol=1e-8,
         random_state=None,
+        verbose=0,
     ):
         self.kernel = kernel
         self.degrees = degrees
@@ -107,6 +111,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         self.scale = scale
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -134,19 +139,17 @@ class PUSetKernelClassifierCV(SetKernelScore):
         splits = pu_folds(self.cv, training, sample_weight, self.random_state, "PUSetKernelClassifier")
         features = [split_features(matrix, training) for matrix in matrices]
         self.class_prior_ = self.class_prior if self.class_prior is not None else self._estimate(features)
-        self.risks_ = np.array(
-            [
-                np.transpose([self._fold(matrix, training, chosen, alphas, *split) for split in splits])
-                for matrix in matrices
-            ]
-        )
+        self.risks_ = np.empty((len(degrees), len(alphas), len(splits)))
+        reporter = Reporter(type(self).__name__, self.verbose)
+        for row, (degree, matrix) in enumerate(zip(degrees, matrices, strict=True)):
+            for number, split in enumerate(splits):
+                risks = self._fold(matrix, training, chosen, alphas, *split)
+                self.risks_[row, :, number] = risks
+                reporter.fold(number, len(splits), f"degree {degree}", risks)
         # Ties go to the first: degrees rise and penalties fall.
         best = np.unravel_index(np.argmin(self.risks_.mean(axis=2).round(12)), self.risks_.shape[:2])
         self.degree_, self.alpha_ = int(degrees[best[0]]), float(alphas[best[1]])
-        result = minimize_risk(
-            features[best[0]], self.loss, prior=self.class_prior_, alpha=self.alpha_, tol=self.tol
-        )
-        self._keep(bases[best[0]], result)
+        self._minimise(bases[best[0]], features[best[0]], self.alpha_)
         return self
 
     def _grid(self) -> tuple[list[int], np.ndarray]:

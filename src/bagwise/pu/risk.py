@@ -9,6 +9,7 @@ where means are weighted by shares of bags, and the intercept is free.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,10 @@ class Score:
     dual: np.ndarray | None = None
 
 
+def _tell_nobody(number: int, value: float) -> None:
+    pass
+
+
 def minimize_risk(
     features: PUFeatures,
     loss: str,
@@ -45,6 +50,7 @@ def minimize_risk(
     alpha: float,
     tol: float = 1e-8,
     start: Score | None = None,
+    on_iteration: Callable[[int, float], None] = _tell_nobody,
 ) -> SolverResult:
     """Minimise the penalised risk; the `x` of the result is a `Score`.
 
@@ -63,6 +69,9 @@ def minimize_risk(
         "logistic": Newton's decrement relative to them.
     start : Score, optional
         The end of a similar problem on the same bags.
+    on_iteration : callable, optional
+        Called with the number of steps so far and the objective; for "double_hinge" with the dual's bound of
+        the objective, which rises to it.
 
     Notes
     -----
@@ -70,7 +79,7 @@ def minimize_risk(
     of n_centers unknowns, "logistic" a few of them.
     """
     solve = {"double_hinge": _double_hinge, "squared": _squared, "logistic": _logistic}[loss]
-    score, status, n_iter = solve(features, prior, alpha, tol, start)
+    score, status, n_iter = solve(features, prior, alpha, tol, start, on_iteration)
     value = sum(_terms(features, loss, prior, alpha, score.coef, score.intercept))
     # Without features the best intercept is that of a constant score.
     constant = _constant_risk(loss, prior)
@@ -97,7 +106,7 @@ def _constant_risk(loss: str, prior: float) -> float:
     return float(-prior * best + LOSSES[loss](np.array(-best)))
 
 
-def _squared(features, prior, alpha, tol, start):
+def _squared(features, prior, alpha, tol, start, report):
     """Closed form: (C / 2 + alpha I) coef = pi (mean_P - mean_U), intercept 2 pi - 1."""
     matrix = 0.5 * features.covariance
     matrix.flat[:: len(matrix) + 1] += alpha
@@ -108,7 +117,7 @@ def _squared(features, prior, alpha, tol, start):
 # ---------------------------------------------------------------------- double hinge
 
 
-def _double_hinge(features, prior, alpha, tol, start):
+def _double_hinge(features, prior, alpha, tol, start, report):
     """By the dual, a box and one equality in two variables for each unlabeled bag.
 
     The loss is half the sum of two hinges, with multipliers u and v in [0, share / 2] and w = u + v. With
@@ -135,13 +144,18 @@ def _double_hinge(features, prior, alpha, tol, start):
         "product": None,
     }
     by_pairs, n_iter, relative = True, 0, tol
+
+    def report_bound(steps, value):
+        report(n_iter + steps, -(value + 0.5 * float(target @ target)) / alpha)
+
     for _ in range(5):
         if by_pairs:
-            found = solve_dual(features.gram, **problem, **pairs, tol=relative)
+            found = solve_dual(features.gram, **problem, **pairs, tol=relative, on_iteration=report_bound)
             by_pairs = found.status is not Status.MAX_ITER
             pairs |= {"start": found.x, "product": found.product}
         else:
             found = solve_dual_interior(U, **problem, tol=relative)
+            report_bound(found.n_iter, found.value)
         n_iter += found.n_iter
         dual = found.x
         coef = (target - (dual[:n] + dual[n:]) @ U) / alpha
@@ -179,7 +193,7 @@ def best_intercept(scores: np.ndarray, share: np.ndarray, prior: float) -> float
 # ---------------------------------------------------------------------- logistic
 
 
-def _logistic(features, prior, alpha, tol, start):
+def _logistic(features, prior, alpha, tol, start, report):
     """Newton's method with halved steps, from the solution of the double hinge, which large scores share.
 
     The Hessian is ``U' diag(share p (1 - p)) U + alpha I`` and a row for the intercept, factorised each time.
@@ -187,7 +201,7 @@ def _logistic(features, prior, alpha, tol, start):
     U, share = features.unlabeled, features.unlabeled_share
     pull = np.append(prior * features.shift, prior)
     if start is None:
-        start = _double_hinge(features, prior, alpha, 1e-3, None)[0]
+        start = _double_hinge(features, prior, alpha, 1e-3, None, _tell_nobody)[0]
         x = np.append(start.coef, start.intercept)
     else:
         x = np.append(start.coef, start.intercept + features.mean @ start.coef)
@@ -224,4 +238,5 @@ def _logistic(features, prior, alpha, tol, start):
             status = Status.STALLED
             break
         x, g, value = x + length * direction, g + length * along, trial
+        report(n_iter, value)
     return Score(x[:-1], float(x[-1])), status, n_iter

@@ -24,12 +24,14 @@ from bagwise.pu.prior import (
     split_features,
 )
 from bagwise.pu.risk import minimize_risk
-from bagwise.solvers.result import SolverResult, record_result
+from bagwise.reporting import Reporter
+from bagwise.solvers.result import record_result
 
 LOSS_CONSTRAINTS: dict = {
     "loss": [StrOptions(set(LOSSES))],
     "class_prior": PRIOR_CONSTRAINT,
     "tol": [Interval(Real, 0, None, closed="neither")],
+    "verbose": ["verbose"],
 }
 
 
@@ -43,9 +45,20 @@ def inner_prior(estimate: float, features: PUFeatures) -> float:
 
 
 class SetKernelScore(SetKernelEstimator, PUClassifier):
-    """Predictions from a linear score of basis functions: `basis_`, `coef_`, `intercept_`."""
+    """A linear score of basis functions, `basis_`, `coef_` and `intercept_`, at `class_prior_`."""
 
-    def _keep(self, basis, result: SolverResult) -> None:
+    def _minimise(self, basis, features: PUFeatures, alpha: float) -> None:
+        """Fit the score and keep it."""
+        reporter = Reporter(type(self).__name__, self.verbose)
+        result = minimize_risk(
+            features,
+            self.loss,
+            prior=self.class_prior_,
+            alpha=alpha,
+            tol=self.tol,
+            on_iteration=reporter.iteration,
+        )
+        reporter.start(0, 1, result)
         score = record_result(self, [result]).x
         self.basis_ = basis
         self.coef_ = score.coef[None, :]
@@ -107,6 +120,9 @@ class PUSetKernelClassifier(SetKernelScore):
         Tolerance of the solver: the relative duality gap, or the gradient of the logistic loss.
     random_state : int, RandomState instance or None, default=None
         Draws centers.
+    verbose : int, default=0
+        1 reports the end of the fit, 2 also the steps of the solver: for the double hinge the dual's bound of
+        the objective, which rises to it.
 
     Attributes
     ----------
@@ -171,6 +187,7 @@ class PUSetKernelClassifier(SetKernelScore):
         scale="minmax",
         tol=1e-8,
         random_state=None,
+        verbose=0,
     ):
         self.kernel = kernel
         self.degree = degree
@@ -182,6 +199,7 @@ class PUSetKernelClassifier(SetKernelScore):
         self.scale = scale
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -207,6 +225,5 @@ class PUSetKernelClassifier(SetKernelScore):
         self.class_prior_ = self.class_prior
         if self.class_prior is None:
             self.class_prior_ = inner_prior(estimate_prior(features, type(self).__name__)[1], features)
-        result = minimize_risk(features, self.loss, prior=self.class_prior_, alpha=self.alpha, tol=self.tol)
-        self._keep(basis, result)
+        self._minimise(basis, features, self.alpha)
         return self

@@ -13,6 +13,7 @@ from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, validated_fit
 from bagwise.kernels import bag_statistics, set_kernel, statistic_kernel
+from bagwise.reporting import Reporter
 from bagwise.solvers.dual import solve_dual
 from bagwise.solvers.result import SolverResult, record_result
 from bagwise.svm.base import KERNEL_CONSTRAINTS, KernelClassifier
@@ -49,6 +50,9 @@ class SetKernelSVC(KernelClassifier):
         of f of its instances, and instances have scores.
     tol : float, default=1e-6
         Relative duality gap.
+    verbose : int, default=0
+        1 reports the end of the fit, 2 also the working sets of the dual, whose bound of the objective rises
+        to it.
 
     Attributes
     ----------
@@ -81,7 +85,7 @@ class SetKernelSVC(KernelClassifier):
     """
 
     _parameter_constraints: dict = {
-        **{name: rule for name, rule in KERNEL_CONSTRAINTS.items() if name not in ("max_iter", "verbose")},
+        **{name: rule for name, rule in KERNEL_CONSTRAINTS.items() if name != "max_iter"},
         "C": [Interval(Real, 0, None, closed="neither")],
         "bag_kernel": [StrOptions({"set", "minimax", "mean"}), callable],
         "normalize": [StrOptions({"average", "feature"}), None],
@@ -100,6 +104,7 @@ class SetKernelSVC(KernelClassifier):
         scale="minmax",
         class_weight=None,
         tol=1e-6,
+        verbose=0,
     ):
         self.C = C
         self.bag_kernel = bag_kernel
@@ -111,6 +116,7 @@ class SetKernelSVC(KernelClassifier):
         self.scale = scale
         self.class_weight = class_weight
         self.tol = tol
+        self.verbose = verbose
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -135,6 +141,7 @@ class SetKernelSVC(KernelClassifier):
             self._set_kernel(bag_statistics(bags, self.bag_kernel), weight)
         else:
             self._set_kernel(bags.instances, np.repeat(weight, bags.sizes))
+        reporter = Reporter(type(self).__name__, self.verbose)
         sign = 2.0 * y - 1.0
         bound = self.C * weight * factor
         found = solve_dual(
@@ -143,11 +150,14 @@ class SetKernelSVC(KernelClassifier):
             lower=np.where(y == 1, 0.0, -bound),
             upper=np.where(y == 1, bound, 0.0),
             tol=self.tol,
+            on_iteration=lambda steps, value: reporter.iteration(steps, -value),
         )
         loss = bound @ np.maximum(0.0, 1.0 - sign * (found.product - found.multiplier))
         value = float(0.5 * found.x @ found.product + loss)
         history = (float(bound.sum()), value)
-        record_result(self, [SolverResult(found.x, value, found.status, found.n_iter, history)])
+        result = SolverResult(found.x, value, found.status, found.n_iter, history)
+        reporter.start(0, 1, result)
+        record_result(self, [result])
         self.support_ = np.flatnonzero(found.x)
         self.support_bags_ = bags[self.support_]
         self.dual_coef_ = found.x[None, self.support_]
