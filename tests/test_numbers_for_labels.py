@@ -77,6 +77,6 @@ def test_mixtures_take_numbers(data):
     bags, weight = data.bags, np.ones(40)
     model = build_model(make_family("gaussian"), "default", NoisyCount(), (1, 1), bags, data.number, weight)
     blocks = model.blocks(bags.instances, bags.offsets, data.number, weight)
-    (found,) = run_em(model, blocks, n_init=1, max_iter=100, tol=1e-6, rng=np.random.RandomState(0))
+    (found,) = run_em(model, blocks, Control(1e-6, 100), n_init=1, rng=np.random.RandomState(0))
     assert found.converged
     assert (np.diff(found.history) < 1e-9).all()

@@ -20,12 +20,19 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 # scikit-learn. No public replacement.
 from sklearn.utils.multiclass import _ovr_decision_function as votes_and_scores
 
-__all__ = ["HasMethods", "Interval", "StrOptions", "check_parameters", "validated_fit", "votes_and_scores"]
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "check_parameters",
+    "validated",
+    "votes_and_scores",
+]
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
 
-def validated_fit(fit: _Fit) -> _Fit:
+def validated(fit: _Fit) -> _Fit:
     """Decorate `fit` so that it checks `_parameter_constraints` first, once for nested estimators.
 
     No public replacement.

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 __all__ = ["ConvergenceWarning", "PositiveClassWarning", "VersionWarning", "warn_user"]
 
 # Who stands between a user's line and ours: this package, and what hands a fit or a pickle on to it.
-_BETWEEN = {"bagwise", "joblib", "pickle", "sklearn"}
+_BETWEEN = {"bagwise", "contextlib", "joblib", "pickle", "sklearn"}
 
 
 class PositiveClassWarning(UserWarning):
@@ -26,8 +26,9 @@ class VersionWarning(UserWarning):
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn, and give as the place the user's line: the first on the stack that is outside of bagwise.
 
-    Lines of scikit-learn, joblib and pickle are passed over too, so that a fit in a pipeline, a search or
-    another fit is reported where it was asked for. A worker's stack has no such line and gives its outermost.
+    Lines of scikit-learn, joblib, pickle and contextlib are passed over too, so that a fit in a pipeline, a
+    search or another fit is reported where it was asked for. A worker's stack has no such line and gives its
+    outermost.
     """
     level, frame = 2, sys._getframe(1)  # as `stacklevel` counts: 2 is the line that called this function
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:

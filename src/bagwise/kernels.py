@@ -354,7 +354,7 @@ def _sums(k: InstanceKernel, rows: Bags, columns: Bags, *, mirrored: bool) -> np
         return _bag_sums(rows) @ _bag_sums(columns).T
     K = np.zeros((len(rows), len(columns)))
     # Blocks of whole bags, by their number of instances.
-    of_block = np.arange(rows.n_instances) // max(1, _BLOCK_BYTES // (8 * columns.n_instances))
+    of_block = np.arange(rows.n_instances) // max(1, _BLOCK_BYTES // (8 * max(1, columns.n_instances)))
     borders = np.flatnonzero(np.diff(of_block[rows.offsets[:-1]], prepend=-1))
     for begin, end in zip(borders, [*borders[1:], len(rows)], strict=True):
         some = rows[begin:end]

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bagwise._sklearn import HasMethods, votes_and_scores
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, ScoreClassifier, bag_weights, encode_labels, is_positive, validated_fit
+from bagwise.solvers.interrupt import interruptible
 
 
 class OneVsOneBagClassifier(ScoreClassifier):
@@ -107,7 +108,8 @@ class OneVsOneBagClassifier(ScoreClassifier):
         pairs = list(combinations(range(len(self.classes_)), 2))
         if self.both_ways:
             pairs += [(high, low) for low, high in pairs]
-        self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_pair)(*p) for p in pairs)
+        with interruptible(at_once=True):
+            self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_pair)(*p) for p in pairs)
         return self
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
@@ -230,7 +232,8 @@ class ByIndex(ClassifierMixin, BaseEstimator):
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.estimator_ = clone(self.estimator).fit(bags, y, **weights)
+        with interruptible(at_once=True):
+            self.estimator_ = clone(self.estimator).fit(bags, y, **weights)
         self.classes_ = self.estimator_.classes_
         return self
 

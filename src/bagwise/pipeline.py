@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from bagwise.bags import describes_bags
 from bagwise.base import BagsLike, BagTransformer, validated_fit
+from bagwise.solvers.interrupt import interruptible
 
 
 class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -77,7 +78,8 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
             if len(y) != len(bags):
                 raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels.")
             y = np.repeat(y, bags.sizes, axis=0)
-        self.transformer_ = clone(self.transformer).fit(bags.instances, y)
+        with interruptible(at_once=True):
+            self.transformer_ = clone(self.transformer).fit(bags.instances, y)
         return self
 
     def transform(self, X: BagsLike) -> Any:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from bagwise._sklearn import HasMethods
 from bagwise.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, has_posterior, validated_fit
 from bagwise.rules import make_rule
+from bagwise.solvers.interrupt import interruptible
 
 
 def _gives_probabilities(model) -> bool:
@@ -108,7 +109,8 @@ class SingleInstanceClassifier(WaistClassifier):
             raise ValueError(
                 f"sample_weight cannot be used, because {type(inside).__name__} does not take weights."
             )
-        self.estimator_ = inside.fit(bags.instances, np.repeat(y, bags.sizes), **weights)
+        with interruptible(at_once=True):
+            self.estimator_ = inside.fit(bags.instances, np.repeat(y, bags.sizes), **weights)
         return self
 
     def _log_odds(self, bags) -> np.ndarray:

@@ -17,7 +17,6 @@ from bagwise import (
     make_noisy_or_bags,
     milr_path,
 )
-from bagwise.exceptions import ConvergenceWarning
 from bagwise.linear_model import cv
 from bagwise.linear_model.design import Design
 from bagwise.linear_model.logistic import make_design
@@ -168,9 +167,10 @@ def test_an_interrupt_ends_a_path(data, after, fit, monkeypatch):
 def test_an_interrupt_keeps_the_best_parameters_at_the_penalty_asked_for(data, after, monkeypatch):
     interrupt(monkeypatch, after)
     model = MILogisticRegression(alpha=1.0, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="was interrupted; the best parameters so far are kept"):
+    with pytest.raises(KeyboardInterrupt):
         model.fit(data.bags, data.y)
     monkeypatch.undo()
+    assert not model.converged_
     scaled = np.abs(model.coef_[0] * StandardScaler().fit(data.bags.instances).scale_).sum()
     assert model.objective_ == pytest.approx(scaled - model.log_likelihood_, rel=1e-9)
 

@@ -26,6 +26,7 @@ from bagwise.pu.lsdd import LSDDScore, _signed_log
 from bagwise.pu.pumil import distinct_bags
 from bagwise.pu.ramp import RampProblem, ramp
 from bagwise.solvers.cccp import minimize_cccp
+from bagwise.solvers.control import Control
 
 
 def pu_bags(n_positive=30, n_unlabeled=60, prior=0.3, seed=0, n_features=2):
@@ -154,7 +155,7 @@ def ramp_problem(n=40, seed=0, alpha=0.02):
 def test_the_first_convex_step_is_a_support_vector_machine():
     K, sign, weight, alpha = ramp_problem()
     problem = RampProblem(K, sign, weight, alpha)
-    first = problem.solve(problem.linearize(problem.zero()), problem.zero(), 1e-10)
+    first = problem.solve(problem.linearize(problem.zero()), problem.zero(), Control(1e-10, 100))
     svc = SVC(C=0.5 * weight[0] / alpha, kernel="precomputed", tol=1e-8).fit(K, sign)
     expected = svc.decision_function(K)
     np.testing.assert_allclose(first.product + first.intercept, expected, atol=1e-4)
@@ -163,7 +164,7 @@ def test_the_first_convex_step_is_a_support_vector_machine():
 def test_without_an_intercept_it_is_one_through_the_origin():
     K, sign, weight, alpha = ramp_problem()
     problem = RampProblem(K, sign, weight, alpha, fit_intercept=False)
-    first = problem.solve(problem.linearize(problem.zero()), problem.zero(), 1e-10)
+    first = problem.solve(problem.linearize(problem.zero()), problem.zero(), Control(1e-10, 100))
     root = np.linalg.cholesky(K + 1e-12 * np.eye(len(K)))
     svc = LinearSVC(
         C=0.5 * weight[0] / alpha, loss="hinge", fit_intercept=False, tol=1e-9, max_iter=1_000_000
@@ -177,7 +178,7 @@ def test_the_ramp_objective_falls_and_no_small_change_lowers_it(fit_intercept):
     K, sign, weight, alpha = ramp_problem()
     problem = RampProblem(K, sign, weight, alpha, fit_intercept)
     start = problem.zero()
-    found = minimize_cccp(problem, problem.linearize(start), start, tol=1e-9, max_iter=100)
+    found = minimize_cccp(problem, problem.linearize(start), start, Control(1e-9, 100))
     assert found.converged
     assert (np.diff(found.history) <= 1e-12).all()
     x, intercept = found.x.x, found.x.intercept
@@ -199,7 +200,7 @@ def test_the_coefficients_meet_the_conditions_of_the_ramp():
     K, sign, weight, alpha = ramp_problem(alpha=1e-3)
     problem = RampProblem(K, sign, weight, alpha)
     start = problem.zero()
-    found = minimize_cccp(problem, problem.linearize(start), start, tol=1e-10, max_iter=100).x
+    found = minimize_cccp(problem, problem.linearize(start), start, Control(1e-10, 100)).x
     z, pull = sign * (found.product + found.intercept), sign * found.x / problem.bound
     assert (z < -1.01).any()
     np.testing.assert_allclose(pull[np.abs(z) > 1.001], 0.0, atol=1e-9)
@@ -214,8 +215,8 @@ def test_a_gross_outlier_moves_a_hinge_and_not_a_ramp():
     K = np.outer(X, X)
     problem = RampProblem(K, sign, np.full(43, 1 / 43), 1e-3)
     start = problem.zero()
-    hinge = problem.solve(problem.linearize(start), start, 1e-9)
-    found = minimize_cccp(problem, problem.linearize(start), start, tol=1e-9, max_iter=100)
+    hinge = problem.solve(problem.linearize(start), start, Control(1e-9, 100))
+    found = minimize_cccp(problem, problem.linearize(start), start, Control(1e-9, 100))
     errors = [(sign[:40] * (p.product + p.intercept)[:40] <= 0).mean() for p in (hinge, found.x)]
     assert found.value < hinge.value
     assert errors[1] <= errors[0] and errors[1] == 0.0

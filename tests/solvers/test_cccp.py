@@ -1,8 +1,10 @@
+import threading
 from dataclasses import dataclass
 
 import pytest
 
 from bagwise.solvers.cccp import minimize_cccp
+from bagwise.solvers.control import Control
 from bagwise.solvers.result import Status
 
 
@@ -27,8 +29,8 @@ class TwoWells:
     def linearize(self, point):
         return min((0, 1), key=lambda i: abs(point.x - self.wells[i][0]) + self.wells[i][1])
 
-    def solve(self, piece, near, tol):
-        self.gaps.append(tol)
+    def solve(self, piece, start, control):
+        self.gaps.append(control.tol)
         return self.at(self.wells[piece][0] + (self.error if len(self.gaps) > 1 else 0.0))
 
 
@@ -36,7 +38,7 @@ def test_it_ends_in_the_well_it_starts_from():
     for start, end in ((0.5, 1.0), (-3.0, -2.0)):
         problem = TwoWells()
         point = problem.at(start)
-        found = minimize_cccp(problem, problem.linearize(point), point, tol=1e-6, max_iter=10)
+        found = minimize_cccp(problem, problem.linearize(point), point, Control(1e-6, 10))
         assert found.converged and found.x.x == end
         assert found.history[0] == point.value and found.value == found.history[-1]
         assert list(found.history) == sorted(found.history, reverse=True)
@@ -45,25 +47,48 @@ def test_it_ends_in_the_well_it_starts_from():
 def test_only_the_first_step_is_rough_and_the_end_is_never_decided_on_it():
     problem = TwoWells()
     point = problem.at(0.5)
-    minimize_cccp(problem, 0, point, tol=1e-6, max_iter=10)
+    minimize_cccp(problem, 0, point, Control(1e-6, 10))
     assert problem.gaps == [1e-2, 1e-6]
 
 
 def test_a_step_that_would_let_the_objective_rise_is_not_taken():
     problem = TwoWells(error=0.05)
-    found = minimize_cccp(problem, 0, problem.at(0.5), tol=1e-6, max_iter=10)
+    found = minimize_cccp(problem, 0, problem.at(0.5), Control(1e-6, 10))
     assert found.converged
     assert found.x.x == 1.0
     assert len(found.history) == 2
 
 
-def test_the_limit_and_an_interrupt_are_statuses():
+def test_the_limit_is_a_status():
     problem = TwoWells()
-    assert minimize_cccp(problem, 0, problem.at(0.5), tol=1e-6, max_iter=1).status is Status.MAX_ITER
+    assert minimize_cccp(problem, 0, problem.at(0.5), Control(1e-6, 1)).status is Status.MAX_ITER
 
-    def interrupt(number, value):
-        raise KeyboardInterrupt
 
-    found = minimize_cccp(problem, 0, problem.at(0.5), tol=1e-6, max_iter=9, on_iteration=interrupt)
-    assert found.status is Status.INTERRUPTED
-    assert found.value == pytest.approx(1 / 20)
+@pytest.mark.parametrize("n_steps", [0, 1])
+def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_steps):
+    problem, stop = TwoWells(), threading.Event()
+    if n_steps == 0:
+        stop.set()
+    control = Control(1e-6, 9, lambda number, value: stop.set(), stop)
+    result = minimize_cccp(problem, 0, problem.at(0.5), control)
+    assert result.status is Status.INTERRUPTED and result.n_iter == n_steps
+    assert result.value == pytest.approx(1 / 20 if n_steps else problem.at(0.5).value)
+
+
+def test_a_step_that_was_stopped_on_its_way_is_taken_if_it_helps():
+    stop = threading.Event()
+
+    class Stopped(TwoWells):
+        def __init__(self, reached):
+            super().__init__()
+            self.reached = reached
+
+        def solve(self, piece, start, control):
+            stop.set()
+            assert control.is_stopped, "a step watches the flag of the run"
+            return self.at(self.reached)
+
+    for reached, end in ((0.8, 0.8), (0.2, 0.5)):
+        stop.clear()
+        result = minimize_cccp(Stopped(reached), 0, TwoWells().at(0.5), Control(1e-6, 9, stop=stop))
+        assert result.status is Status.INTERRUPTED and result.x.x == end

@@ -1,3 +1,5 @@
+import threading
+
 import clarabel
 import numpy as np
 import pytest
@@ -5,9 +7,12 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from bagwise.solvers.dual import solve_dual
+from bagwise.solvers.control import Control
+from bagwise.solvers.dual import enough_steps, solve_dual
 from bagwise.solvers.result import Status
 from bagwise.solvers.rows import DenseRows, RowCache
+
+STEPS = enough_steps(1000)
 
 
 def oracle(Q, q, lower, upper, total):
@@ -48,7 +53,7 @@ def value(problem, u):
 @pytest.mark.parametrize("seed", range(12))
 def test_random_problems_reach_the_value_of_a_generic_solver(seed):
     problem = random_problem(seed, n_points=25 if seed % 2 else 40)
-    found = solve_dual(**problem, tol=1e-9)
+    found = solve_dual(**problem, control=Control(1e-9, STEPS))
     assert found.status is Status.CONVERGED
     Q = problem["kernel"][np.ix_(problem["points"], problem["points"])]
     best = oracle(Q, problem["q"], problem["lower"], problem["upper"], problem["total"])
@@ -61,9 +66,9 @@ def test_random_problems_reach_the_value_of_a_generic_solver(seed):
 
 def test_the_gap_bounds_the_distance_to_the_optimum_at_every_accuracy():
     problem = random_problem(3, n=60)
-    best = solve_dual(**problem, tol=1e-12).value
+    best = solve_dual(**problem, control=Control(1e-12, STEPS)).value
     for tol in (1e-1, 1e-2, 1e-3, 1e-5):
-        found = solve_dual(**problem, tol=tol)
+        found = solve_dual(**problem, control=Control(tol, STEPS))
         assert best - 1e-9 <= found.value <= best + found.gap + 1e-9
         assert (np.diff(found.history) <= 1e-10).all()
 
@@ -71,7 +76,7 @@ def test_the_gap_bounds_the_distance_to_the_optimum_at_every_accuracy():
 @pytest.mark.parametrize("seed", range(3))
 def test_multiplier_and_product_satisfy_the_optimality_conditions(seed):
     problem = random_problem(seed)
-    found = solve_dual(**problem, tol=1e-12)
+    found = solve_dual(**problem, control=Control(1e-12, STEPS))
     gathered = np.bincount(problem["points"], weights=found.x, minlength=40)
     np.testing.assert_allclose(found.product, problem["kernel"] @ gathered, atol=1e-8)
     reduced = found.product[problem["points"]] + problem["q"] - found.multiplier
@@ -93,8 +98,8 @@ def test_rows_on_demand_give_what_the_whole_matrix_gives(max_rows):
         return K[points]
 
     cache = RowCache(compute, K.diagonal(), max_bytes=8 * 40 * max_rows)
-    found = solve_dual(**{**problem, "kernel": cache}, tol=1e-9)
-    assert found.value == pytest.approx(solve_dual(**problem, tol=1e-9).value, rel=1e-7)
+    found = solve_dual(**{**problem, "kernel": cache}, control=Control(1e-9, STEPS))
+    assert found.value == pytest.approx(solve_dual(**problem, control=Control(1e-9, STEPS)).value, rel=1e-7)
     assert cache.kept.shape == (max_rows, 40)
     assert max(asked) <= max_rows
     if max_rows == 40:
@@ -131,7 +136,7 @@ def svm(n, seed=0, C=10.0):
 
 def test_a_weighted_machine_is_that_of_libsvm():
     K, y, bound, limits = svm(300)
-    found = solve_dual(K, -y, **limits, tol=1e-10)
+    found = solve_dual(K, -y, **limits, control=Control(1e-10, STEPS))
     theirs = SVC(C=1.0, kernel="precomputed", tol=1e-8).fit(K, y, sample_weight=bound)
     np.testing.assert_allclose(found.product - found.multiplier, theirs.decision_function(K), atol=1e-5)
 
@@ -139,8 +144,8 @@ def test_a_weighted_machine_is_that_of_libsvm():
 def test_a_large_problem_is_cut_into_working_sets_and_reaches_the_gap(monkeypatch):
     monkeypatch.setattr("bagwise.solvers.dual._SMALL", 50)
     K, y, _, limits = svm(400)
-    found = solve_dual(K, -y, **limits, tol=1e-8)
-    whole = solve_dual(DenseRows(K), -y, **limits, tol=1e-12)
+    found = solve_dual(K, -y, **limits, control=Control(1e-8, STEPS))
+    whole = solve_dual(DenseRows(K), -y, **limits, control=Control(1e-12, STEPS))
     assert found.converged
     assert whole.value <= found.value + 1e-9
     assert found.value == pytest.approx(whole.value, rel=1e-7)
@@ -148,15 +153,15 @@ def test_a_large_problem_is_cut_into_working_sets_and_reaches_the_gap(monkeypatc
 
 def test_a_warm_start_saves_steps_and_its_sum_is_repaired():
     K, y, _, limits = svm(300)
-    cold = solve_dual(K, -y, **limits, tol=1e-6)
+    cold = solve_dual(K, -y, **limits, control=Control(1e-6, STEPS))
     near = {**limits, "upper": 0.98 * limits["upper"]}
-    again = solve_dual(K, -y, **near, tol=1e-6)
-    warm = solve_dual(K, -y, **near, tol=1e-6, start=cold.x, product=cold.product)
+    again = solve_dual(K, -y, **near, control=Control(1e-6, STEPS))
+    warm = solve_dual(K, -y, **near, control=Control(1e-6, STEPS), start=cold.x, product=cold.product)
     assert warm.value == pytest.approx(again.value, rel=1e-5)
     assert warm.n_iter < 0.5 * again.n_iter
     assert warm.x.sum() == pytest.approx(0.0, abs=1e-9)
     # a product that is not said is computed
-    unsaid = solve_dual(K, -y, **near, tol=1e-6, start=cold.x)
+    unsaid = solve_dual(K, -y, **near, control=Control(1e-6, STEPS), start=cold.x)
     np.testing.assert_allclose(unsaid.x, warm.x, atol=1e-6)
 
 
@@ -166,7 +171,9 @@ def test_the_positive_unlabelled_form_with_a_total_and_two_variables_a_point():
     K = rbf_kernel(rng.normal(size=(20, 3)))
     q = np.repeat([-1.0, 1.0], 20) + np.tile(-K.mean(axis=1), 2)
     bounds = {"lower": np.zeros(40), "upper": np.full(40, 1 / 40)}
-    found = solve_dual(K, q, **bounds, total=0.3, points=np.tile(np.arange(20), 2), tol=1e-9)
+    found = solve_dual(
+        K, q, **bounds, total=0.3, points=np.tile(np.arange(20), 2), control=Control(1e-9, STEPS)
+    )
     best = oracle(np.tile(K, (2, 2)), q, bounds["lower"], bounds["upper"], 0.3)
     assert found.value == pytest.approx(best, abs=1e-8)
     u, v = found.x[:20], found.x[20:]
@@ -175,17 +182,39 @@ def test_the_positive_unlabelled_form_with_a_total_and_two_variables_a_point():
 
 def test_fixed_variables_and_boxes_without_room_are_fine():
     K = np.eye(3)
-    found = solve_dual(K, np.zeros(3), lower=np.array([0.5, -1, -1]), upper=np.array([0.5, 1, 1]))
+    found = solve_dual(
+        K, np.zeros(3), Control(1e-6, STEPS), lower=np.array([0.5, -1, -1]), upper=np.array([0.5, 1, 1])
+    )
     np.testing.assert_allclose(found.x, [0.5, -0.25, -0.25])
-    stuck = solve_dual(K, np.ones(3), lower=np.zeros(3), upper=np.zeros(3))
+    stuck = solve_dual(K, np.ones(3), Control(1e-6, STEPS), lower=np.zeros(3), upper=np.zeros(3))
     assert stuck.converged and stuck.value == 0.0 and stuck.gap == 0.0
 
 
 def test_the_limit_of_steps_is_a_status():
     K, y, _, limits = svm(200)
-    found = solve_dual(K, -y, **limits, tol=1e-12, max_iter=10)
+    found = solve_dual(K, -y, **limits, control=Control(1e-12, 10))
     assert found.status is Status.MAX_ITER and found.n_iter == 10
     assert np.isfinite(found.gap)
+
+
+@pytest.mark.parametrize("n_sets", [0, 1, 3])
+def test_a_run_that_is_stopped_keeps_a_feasible_point(n_sets, monkeypatch):
+    monkeypatch.setattr("bagwise.solvers.dual._SMALL", 20)
+    K, y, _, limits = svm(200)
+    stop, values = threading.Event(), []
+    if n_sets == 0:
+        stop.set()
+
+    def after_a_set(steps, value):
+        values.append(value)
+        if len(values) == n_sets:
+            stop.set()
+
+    result = solve_dual(K, -y, Control(1e-12, STEPS, after_a_set, stop), **limits)
+    assert result.status is Status.INTERRUPTED and len(values) == n_sets
+    assert result.value == pytest.approx(0.5 * result.x @ K @ result.x - y @ result.x, abs=1e-9)
+    assert result.x.sum() == pytest.approx(0.0, abs=1e-9)
+    assert (result.x >= limits["lower"]).all() and (result.x <= limits["upper"]).all()
 
 
 @pytest.mark.parametrize(
@@ -201,14 +230,14 @@ def test_the_limit_of_steps_is_a_status():
 def test_what_does_not_fit_is_refused(change, message):
     problem = {"kernel": np.eye(3), "q": np.zeros(3), "lower": np.zeros(3), "upper": np.ones(3)}
     with pytest.raises(ValueError, match=message):
-        solve_dual(**{**problem, **change})
+        solve_dual(control=Control(1e-6, STEPS), **{**problem, **change})
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_tolerance_beyond_rounding_ends_in_a_stall_and_not_in_a_loop(seed):
     problem = random_problem(seed)
-    reached = solve_dual(**problem, tol=1e-10)
-    found = solve_dual(**problem, tol=1e-300)
+    reached = solve_dual(**problem, control=Control(1e-10, STEPS))
+    found = solve_dual(**problem, control=Control(1e-300, STEPS))
     assert found.status in (Status.CONVERGED, Status.STALLED)
     assert found.value <= reached.value + 1e-12 * abs(reached.value)
     assert len(found.history) < 200

@@ -1,7 +1,9 @@
+import threading
+
 import numpy as np
 import pytest
 
-from bagwise.solvers import Status, best_of, run_em
+from bagwise.solvers import Control, Status, best_of, run_em
 
 
 class CoinModel:
@@ -38,9 +40,16 @@ class CoinModel:
 BLOCKS = [np.array([5, 9, 8]), np.array([4, 7, 9, 2])]
 
 
-def fit(model=None, **options):
-    settings = {"n_init": 5, "max_iter": 500, "tol": 1e-12, "rng": np.random.RandomState(0)}
-    return run_em(model or CoinModel(), BLOCKS, **(settings | options))
+def fit(model=None, *, n_init=5, n_jobs=None, on_start=None, **control):
+    return run_em(
+        model or CoinModel(),
+        BLOCKS,
+        Control(**{"tol": 1e-12, "max_iter": 500, **control}),
+        n_init=n_init,
+        rng=np.random.RandomState(0),
+        n_jobs=n_jobs,
+        on_start=on_start,
+    )
 
 
 def test_the_loop_finds_the_maximum_and_never_rises():
@@ -119,27 +128,43 @@ def test_progress_is_told_of_every_iteration_and_start():
     assert iterations[: results[0].n_iter] == list(enumerate(results[0].history))[1:]
 
 
-class Interrupted(CoinModel):
-    def __init__(self, at):
-        super().__init__()
-        self.esteps_left = at
-
-    def estep(self, block, params):
-        self.esteps_left -= 1
-        if self.esteps_left == 0:
-            raise KeyboardInterrupt
-        return super().estep(block, params)
-
-
-def test_an_interrupt_keeps_the_best_parameters_so_far():
-    result = fit(Interrupted(at=14), n_init=4)
+@pytest.mark.parametrize("n_iter", [0, 1, 5])
+def test_a_run_that_is_stopped_keeps_the_best_parameters_so_far(n_iter):
+    stop = threading.Event()
+    if n_iter == 0:
+        stop.set()
+    results = fit(n_init=4, stop=stop, on_iteration=lambda i, _: stop.set() if i == n_iter else None)
     whole = fit(n_init=1)[0]
-    assert len(result) == 1, "starts that had not begun are left out"
-    assert result[0].status is Status.INTERRUPTED
-    assert result[0].history == whole.history[: len(result[0].history)]
-    assert best_value(result[0].x) == result[0].value
+    assert len(results) == 1, "starts that had not begun are left out"
+    assert results[0].status is Status.INTERRUPTED and results[0].n_iter == n_iter
+    assert results[0].history == whole.history[: n_iter + 1]
+    assert best_value(results[0].x) == results[0].value
 
 
-def test_an_interrupt_before_the_first_value_is_passed_on():
+def test_a_flag_ends_all_threads():
+    stop, begun = threading.Event(), threading.Barrier(2, timeout=60)
+
+    class Endless(CoinModel):
+        def init(self, blocks, rng):
+            begun.wait()
+            return super().init(blocks, rng)
+
+    results = fit(
+        Endless(),
+        n_init=8,
+        n_jobs=2,
+        stop=stop,
+        tol=-1.0,
+        max_iter=10**9,
+        on_iteration=lambda i, _: stop.set() if i >= 50 else None,
+    )
+    assert [result.status for result in results] == [Status.INTERRUPTED] * 2
+
+
+def test_a_second_interrupt_is_passed_on():
+    class Interrupted(CoinModel):
+        def estep(self, block, params):
+            raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
-        fit(Interrupted(at=1))
+        fit(Interrupted())

@@ -1,10 +1,11 @@
 """The interior-point form of the dual against the solver by pairs."""
 
+import threading
+
 import numpy as np
 import pytest
 
-from bagwise.solvers.dual import solve_dual
-from bagwise.solvers.interior import solve_dual_interior
+from bagwise.solvers import Control, Status, enough_steps, solve_dual, solve_dual_interior
 
 
 @pytest.mark.parametrize("rank", [2, 10, 60])
@@ -22,8 +23,8 @@ def test_both_solvers_find_the_same_value(seed, rank):
         "total": share * lower.sum() + (1 - share) * upper.sum(),
         "points": rng.integers(n_points, size=n),
     }
-    ours = solve_dual_interior(F, **problem, tol=1e-10)
-    other = solve_dual(F @ F.T, **problem, tol=1e-10)
+    ours = solve_dual_interior(F, **problem, control=Control(1e-10, 100))
+    other = solve_dual(F @ F.T, **problem, control=Control(1e-10, enough_steps(n)))
     assert ours.converged
     assert ours.value == pytest.approx(other.value, rel=1e-8)
     assert ours.history[-1] == pytest.approx(ours.value, rel=1e-8), "what is reported is what is minimised"
@@ -39,7 +40,19 @@ def test_many_free_variables_of_low_rank_take_few_steps():
     n = 400
     F = rng.normal(size=(n, 5))
     q = -F @ rng.normal(size=5) * 0.01
-    found = solve_dual_interior(
-        F, q, lower=np.zeros(n), upper=np.full(n, 1.0 / n), total=0.1, points=np.arange(n), tol=1e-10
-    )
-    assert found.converged and found.n_iter < 40
+    box = {"lower": np.zeros(n), "upper": np.full(n, 1.0 / n), "total": 0.1, "points": np.arange(n)}
+    result = solve_dual_interior(F, q, Control(1e-10, 100), **box)
+    assert result.converged and result.n_iter < 40
+
+
+@pytest.mark.parametrize("n_steps", [0, 1, 6])
+def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_steps):
+    rng = np.random.default_rng(0)
+    n, stop = 40, threading.Event()
+    if n_steps == 0:
+        stop.set()
+    problem = {"lower": np.zeros(n), "upper": np.ones(n), "total": 5.0, "points": np.arange(n)}
+    control = Control(1e-14, 100, lambda step, value: stop.set() if step == n_steps else None, stop)
+    result = solve_dual_interior(rng.normal(size=(n, 5)), rng.normal(size=n), control, **problem)
+    assert result.status is Status.INTERRUPTED and result.n_iter == n_steps
+    assert (result.x >= 0).all() and (result.x <= 1).all()

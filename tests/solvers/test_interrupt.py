@@ -1,54 +1,164 @@
-"""A keyboard interrupt ends a fit in another process with a fitted model."""
+"""Ctrl-C as a flag inside a block, and as an exception at its end."""
 
 import signal
-import subprocess
-import sys
-import textwrap
+import threading
 
 import pytest
 
-FITS = {
-    "EM, one thread": "MIMixture(n_init=4, max_iter=10**6, tol=0.0, random_state=0, n_jobs=1)",
-    "EM, two threads": "MIMixture(n_init=4, max_iter=10**6, tol=0.0, random_state=0, n_jobs=2)",
-    "prox-Newton": "MILogisticRegression(alpha=1.0, tol=1e-9, random_state=0)",
-    "Newton": "MILogisticRegression(alpha=0, n_init=10**6, tol=1e-9, random_state=0)",
-}
-DATA = {
-    "EM": "make_mixture_bags(60_000, separation=0.3, random_state=0)",
-    "prox-Newton": "make_noisy_or_bags(60_000, size=4, n_features=60, random_state=0)",
-}
+from bagwise.solvers.interrupt import interruptible, raise_if_stopped, stop_flag
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fit", list(FITS))
-def test_sigint_ends_a_fit_with_a_fitted_model(fit):
-    code = f"""
-        import signal
-        import warnings
-        from bagwise import MILogisticRegression, MIMixture, make_mixture_bags, make_noisy_or_bags
+@pytest.fixture(autouse=True)
+def keyboard():
+    """The usual handler of interrupts, before and after; a process started in the background has another."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    after = signal.signal(signal.SIGINT, before)
+    assert after is signal.default_int_handler
+    assert not stop_flag().is_set()
 
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if tests run in the background
-        small = make_mixture_bags(100, separation=0.3, random_state=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            {FITS[fit]}.set_params(n_init=1, max_iter=2, tol=1.0).fit(small.bags, small.y)  # compiles
-        data = {DATA.get(fit, DATA["EM"])}
-        model = {FITS[fit]}
-        print("ready", flush=True)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model.fit(data.bags, data.y)
-        print(model.predict(data.bags).shape, [str(w.message) for w in caught], flush=True)
-    """
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "ready\n"
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(1.5)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert "(60000,)" in output
-    if fit.startswith("EM"):  # else one of many starts was interrupted, and another may be the best
-        assert "was interrupted; the best parameters so far are kept" in output
+
+def press():
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_the_first_interrupt_sets_a_flag_and_is_raised_at_the_end():
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        with interruptible() as stop:
+            assert stop is stop_flag() and not stop.is_set()
+            raise_if_stopped()
+            press()
+            assert stop.is_set()
+            done.append("the rest of the block")
+        done.append("not what follows")
+    assert done == ["the rest of the block"]
+
+
+def test_without_an_interrupt_nothing_happens():
+    with interruptible() as stop:
+        pass
+    assert not stop.is_set()
+
+
+def test_the_second_interrupt_ends_the_block_at_once():
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        press()
+        press()
+        pytest.fail("the second interrupt waited")
+
+
+def test_it_is_a_decorator_whose_function_runs_again():
+    @interruptible()
+    def run(times):
+        for _ in range(times):
+            press()
+        return times
+
+    for _ in range(2):
+        assert run(0) == 0
+        with pytest.raises(KeyboardInterrupt):
+            run(1)
+
+
+def test_blocks_inside_another_share_its_flag_and_raise_too():
+    with pytest.raises(KeyboardInterrupt), interruptible() as outer:
+        with pytest.raises(KeyboardInterrupt), interruptible() as inner:
+            assert inner is outer
+            press()
+        with pytest.raises(KeyboardInterrupt):
+            raise_if_stopped()
+        with pytest.raises(KeyboardInterrupt), interruptible():
+            press()
+            pytest.fail("the second interrupt waited")
+
+
+@pytest.mark.parametrize(
+    "error", [SystemError("a kernel returned a result with an exception set"), ValueError()]
+)
+def test_what_goes_wrong_after_an_interrupt_is_the_interrupt(error):
+    """A search of scikit-learn goes on after any other error."""
+    with pytest.raises(KeyboardInterrupt) as caught, interruptible():
+        press()
+        raise error
+    assert caught.value.__cause__ is error
+    with pytest.raises(type(error)), interruptible():
+        raise error
+
+
+def test_code_of_others_ends_at_once_and_a_fit_inside_it_after_its_step():
+    with pytest.raises(KeyboardInterrupt), interruptible(), interruptible(at_once=True):
+        press()
+        pytest.fail("the first interrupt waited")
+    steps = []
+    with pytest.raises(KeyboardInterrupt), interruptible(at_once=True), interruptible():
+        press()
+        steps.append("waits")
+    assert steps
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        with interruptible(at_once=True):
+            pass
+        press()
+        steps.append("waits again")
+    assert steps == ["waits", "waits again"]
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda number, frame: None])
+def test_a_program_that_has_its_own_handler_keeps_it(handler):
+    signal.signal(signal.SIGINT, handler)
+    with interruptible() as stop:
+        assert signal.getsignal(signal.SIGINT) is handler
+        press()
+        assert not stop.is_set()
+    assert signal.signal(signal.SIGINT, signal.default_int_handler) is handler
+
+
+def in_a_thread(function):
+    """Run a function in a thread that has begun its work, and give the thread and what it raised."""
+    raised, begun = [], threading.Event()
+
+    def run():
+        try:
+            function(begun)
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begun.wait(60)
+    return thread, raised
+
+
+def wait_for_the_flag(begun):
+    with interruptible() as stop:
+        begun.set()
+        assert stop.wait(60)
+
+
+def test_a_block_in_a_worker_thread_watches_the_flag_of_the_main_threads_block_and_raises():
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        thread, raised = in_a_thread(wait_for_the_flag)
+        assert thread.is_alive()
+        press()
+        thread.join(60)
+    assert not thread.is_alive() and [type(error) for error in raised] == [KeyboardInterrupt]
+
+
+def test_a_worker_thread_is_stopped_although_the_main_thread_does_not_wait():
+    with pytest.raises(KeyboardInterrupt), interruptible(at_once=True):
+        thread, raised = in_a_thread(wait_for_the_flag)
+        press()
+    thread.join(60)
+    assert [type(error) for error in raised] == [KeyboardInterrupt]
+
+
+def test_a_block_in_a_worker_thread_alone_leaves_signals_alone():
+    def look(begun):
+        with interruptible() as stop:
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            assert not stop.is_set()
+        begun.set()
+
+    thread, raised = in_a_thread(look)
+    thread.join(60)
+    assert not raised

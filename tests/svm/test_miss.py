@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 from bagwise import Bags, MissSVC, OneVsOneBagClassifier, make_noisy_or_bags
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.kernels import InstanceKernel
+from bagwise.solvers import Control
 from bagwise.svm.gram import Gram
 from bagwise.svm.problem import BagMarginProblem, Labelling
 
@@ -93,7 +94,7 @@ def test_a_step_agrees_with_a_generic_solver_ties_and_virtual_examples_included(
     near = problem.zero()
     for again in range(3):  # each from the end of the last, which is another problem's
         piece = random_labelling(problem, 10 * seed + again)
-        near = problem.solve(piece, near, 1e-9)
+        near = problem.solve(piece, near, Control(1e-9, 100))
         Z, label, weight = examples(problem, piece)
         f = Z @ near.scores
         value = 0.5 * near.x @ K @ near.x + weight @ np.maximum(0.0, 1.0 - label * f)
@@ -111,11 +112,11 @@ def test_a_labelling_touches_the_objective_and_lies_above_it_elsewhere(seed, one
         loss = weight @ np.maximum(0.0, 1.0 - label * (Z @ machine.scores))
         return 0.5 * machine.x @ K @ machine.x + loss
 
-    machine = problem.solve(problem.start("ties"), problem.zero(), 1e-9)
+    machine = problem.solve(problem.start("ties"), problem.zero(), Control(1e-9, 100))
     piece = problem.linearize(machine)
     assert above(piece, machine) == pytest.approx(machine.value, rel=1e-9)
     for other in range(3):
-        elsewhere = problem.solve(random_labelling(problem, other), machine, 1e-9)
+        elsewhere = problem.solve(random_labelling(problem, other), machine, Control(1e-9, 100))
         assert above(piece, elsewhere) >= elsewhere.value - 1e-9
 
 

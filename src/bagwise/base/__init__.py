@@ -7,9 +7,9 @@ and weights; predictions follow from scores of bags (`ScoreClassifier`), from sc
 numbers.
 """
 
-from bagwise._sklearn import validated_fit
 from bagwise.base.classifiers import BagClassifier, InstanceScoreClassifier, ScoreClassifier
 from bagwise.base.estimators import BagEstimator, BagTransformer
+from bagwise.base.fitting import validated_fit
 from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels, is_positive
 from bagwise.base.reading import BagsLike, read_bags
 from bagwise.base.regressors import BagRegressor

@@ -12,6 +12,7 @@ from bagwise.bags import Bags
 from bagwise.base.classifiers import ScoreClassifier
 from bagwise.base.reading import BagsLike
 from bagwise.rules import RULES, Rule, make_rule
+from bagwise.solvers.interrupt import interruptible
 
 # What `rule` may be, for `_parameter_constraints`.
 RULE_CONSTRAINT = [StrOptions(set(RULES)), Rule]
@@ -33,6 +34,8 @@ class WaistClassifier(ScoreClassifier):
         """Give the log-odds of every instance, shape (n_instances,)."""
         raise NotImplementedError
 
+    # A Ctrl-C that came out of a kernel as a SystemError would not end a search around the prediction.
+    @interruptible(at_once=True)
     def _bag_log_proba(self, bags: Bags) -> np.ndarray:
         return self.rule_.log_proba(self._log_odds(bags), bags.offsets)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from bagwise.cli.command import CommandError
 from bagwise.cli.parser import make_parser
@@ -40,12 +38,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     screen = make_screen()
     try:
-        with _ctrl_c_ends_the_program():
+        from bagwise.solvers.interrupt import interruptible
+
+        # A fit ends after its present step, anything else at once, and a fit too at the second Ctrl-C.
+        with interruptible(at_once=True):
             return arguments.command.run(arguments, screen)
     except CommandError as error:
         screen.error(str(error))
         return 2
-    except (_Interrupted, KeyboardInterrupt):
+    except KeyboardInterrupt:
         screen.error("stopped by Ctrl-C.")
         return 130
     except BrokenPipeError:
@@ -53,23 +54,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         # stream at exit, so what is left goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-
-
-class _Interrupted(BaseException):
-    """Ctrl-C. Not a KeyboardInterrupt: a solver catches that, to keep the best parameters so far."""
-
-
-@contextmanager
-def _ctrl_c_ends_the_program() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
-        yield
-        return
-
-    def stop(number, frame):
-        raise _Interrupted
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

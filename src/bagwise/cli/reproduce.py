@@ -95,13 +95,12 @@ def _run_one(
                 on_cell=on_cell,
                 on_report=reports.append,
             )
-    except BaseException as stop:
-        if not isinstance(stop, Exception):  # Ctrl-C, in whatever guise
-            n_stored = len(list(stored.glob("*.json")))
-            screen.error(
-                f"{n_stored} of {n_cells} cells are finished and kept in {str(stored)!r}; the same command "
-                f"{'without --fresh ' if arguments.fresh else ''}goes on from there."
-            )
+    except KeyboardInterrupt:
+        n_stored = len(list(stored.glob("*.json")))
+        screen.error(
+            f"{n_stored} of {n_cells} cells are finished and kept in {str(stored)!r}; the same command "
+            f"{'without --fresh ' if arguments.fresh else ''}goes on from there."
+        )
         raise
     for table in reports[0].tables:
         header = list(table.rows[0])

@@ -144,10 +144,15 @@ class DiverseDensity(Scaled, WaistClassifier):
         problem = DensityProblem(bags.instances, bags.offsets, y, weight, self.rule_)
         starts = self._starts(problem, bags, weight)
         reporter = Reporter(type(self).__name__, self.verbose)
-        results = []
+        control = Control(
+            self.tol, self.max_iter, lambda i, value: reporter.iteration(i, value * problem.total)
+        )
+        results: list[SolverResult] = []
         for number, start in enumerate(starts):
-            results.append(self._solve(problem, start, reporter.iteration))
+            results.append(as_totals(self._solve(problem, start, control), problem.total))
             reporter.start(number, len(starts), results[-1])
+            if control.is_stopped:
+                break
         best = record_result(self, results)
         self.log_likelihood_ = -best.value
         self.target_, scales = np.split(best.x, 2)
@@ -167,15 +172,11 @@ class DiverseDensity(Scaled, WaistClassifier):
         scales = np.full(candidates.shape[1], candidates.shape[1] ** -0.5)
         return [np.concatenate([target, scales]) for target in candidates]
 
-    def _solve(self, problem: DensityProblem, start, on_iteration) -> SolverResult:
-        """Minimise from one start; values of the result are totals, not per unit of weight."""
-        result = minimize_smooth(
-            problem.value_and_gradient,
-            start,
-            Control(self.tol, self.max_iter, lambda i, value: on_iteration(i, value * problem.total)),
-            has_kinks=not problem.rule.is_smooth,
+    def _solve(self, problem: DensityProblem, start: np.ndarray, control: Control) -> SolverResult:
+        """Minimise from one start."""
+        return minimize_smooth(
+            problem.value_and_gradient, start, control, has_kinks=not problem.rule.is_smooth
         )
-        return as_totals(result, problem.total)
 
     def _log_odds(self, bags) -> np.ndarray:
         return log_odds(distance(self._scaled(bags).instances, self.target_, self.feature_scales_))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bagwise.density.diverse_density import DiverseDensity
 from bagwise.density.problem import DensityProblem, NearestProblem, distance, halves
 from bagwise.rules import Max, Rule
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import SolverResult, Status, as_totals
+from bagwise.solvers.result import SolverResult, Status
 from bagwise.solvers.smooth import minimize_smooth
 
 
@@ -71,29 +73,27 @@ class EMDD(DiverseDensity):
     def _make_rule(self) -> Rule:
         return Max()
 
-    def _solve(self, problem: DensityProblem, start, on_iteration) -> SolverResult:
+    def _solve(self, problem: DensityProblem, start: np.ndarray, control: Control) -> SolverResult:
         theta = start
         value, _ = problem.value_and_gradient(theta)
         history = [value]
         status = Status.MAX_ITER
-        for turn in range(1, self.max_iter + 1):
-            found = minimize_smooth(
-                _one_a_bag(problem, theta).value_and_gradient, theta, Control(self.tol, self.max_iter)
-            )
-            new_value, _ = problem.value_and_gradient(found.x)
-            gain = value - new_value
-            if gain > 0:
-                theta, value = found.x, new_value
-            history.append(value)
-            on_iteration(turn, value * problem.total)
-            if found.status is Status.INTERRUPTED:
+        for turn in range(1, control.max_iter + 1):
+            if control.is_stopped:
                 status = Status.INTERRUPTED
                 break
-            if gain <= self.tol * max(1.0, abs(value)):
+            nearest = _one_a_bag(problem, theta)
+            turned = minimize_smooth(nearest.value_and_gradient, theta, replace(control, on_iteration=None)).x
+            new_value, _ = problem.value_and_gradient(turned)
+            gain = value - new_value
+            if gain > 0:
+                theta, value = turned, new_value
+            history.append(value)
+            control.report(turn, value)
+            if gain <= control.tol * max(1.0, abs(value)) and not control.is_stopped:
                 status = Status.CONVERGED
                 break
-        run = SolverResult(theta, value, status, len(history) - 1, tuple(history))
-        return as_totals(run, problem.total)
+        return SolverResult(theta, value, status, len(history) - 1, tuple(history))
 
 
 def _one_a_bag(problem: DensityProblem, theta: np.ndarray) -> NearestProblem:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import HasMethods, Interval
 from bagwise.base import BagsLike, BagTransformer, validated_fit
+from bagwise.solvers.interrupt import interruptible
 
 
 class ClusterEmbedding(BagTransformer):
@@ -127,7 +128,8 @@ class ClusterEmbedding(BagTransformer):
             clusterer = KMeans(min(self.n_clusters, different), n_init=3, random_state=self.random_state)
         else:
             clusterer = clone(self.clusterer)
-        self.clusterer_ = clusterer.fit(instances)
+        with interruptible(at_once=True):
+            self.clusterer_ = clusterer.fit(instances)
         self.n_clusters_ = 1 + int(self.clusterer_.predict(instances).max())
         return self
 

@@ -18,10 +18,10 @@ from bagwise.pu import DSDDClassifier, DSDDClassifierCV, LSDDClassifierCV
 class CoefficientDSDD(DSDDClassifierCV):
     """DSDD with the penalty alpha / 2 |coef|^2 in place of the norm of f in the kernel's space."""
 
-    def _minimise(self, kernel, sign, weight, alpha, tol, on_iteration=None):
+    def _minimise(self, kernel, sign, weight, alpha, control):
         # A linear machine on the rows of K.
-        found = super()._minimise(kernel @ kernel.T, sign, weight, alpha, tol, on_iteration)
-        return replace(found, x=replace(found.x, x=kernel.T @ found.x.x))
+        result = super()._minimise(kernel @ kernel.T, sign, weight, alpha, control)
+        return replace(result, x=replace(result.x, x=kernel.T @ result.x.x))
 
 
 class RoundedLSDD(LSDDClassifierCV):

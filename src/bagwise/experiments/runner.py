@@ -19,8 +19,10 @@ from joblib import Parallel, delayed
 from bagwise._version import __version__
 from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, as_markdown
 from bagwise.io._atomic import replacing
+from bagwise.solvers.interrupt import interruptible
 
 
+@interruptible(at_once=True)
 def run_experiment(
     experiment: Experiment,
     settings: Settings,

@@ -10,6 +10,7 @@ import numpy as np
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.rules import CountTable, Rule
 from bagwise.solvers.control import Control
+from bagwise.solvers.interrupt import stop_flag
 from bagwise.solvers.result import SolverResult, Status, best_of
 from bagwise.solvers.smooth import minimize_smooth
 
@@ -159,6 +160,7 @@ class RuleLearner:
     def _best_rule(self, problem: LinearBagProblem, rules: Sequence[Rule], given) -> list[LearnedResult]:
         """Look at rules 1, 2, 4, 8, ... of the list, then around the best, and there from all starts."""
         best: dict[int, LearnedResult] = {}
+        stop = stop_flag()
 
         def look(number: int, results: Sequence[SolverResult]) -> None:
             known = [best[number]] if number in best else []
@@ -173,7 +175,7 @@ class RuleLearner:
         first = with_rule(problem, rules[0])
         look(0, [self.solve(first, start) for start in given or self.starts(first)[:1]])
         number = 0
-        while number < len(rules) - 1 and number <= 4 * leader() + 3:
+        while number < len(rules) - 1 and number <= 4 * leader() + 3 and not stop.is_set():
             last, number = number, min(2 * number + 1, len(rules) - 1)
             solve(number, best[last].x)
         searched: set[int] = set()
@@ -186,10 +188,10 @@ class RuleLearner:
                 for n in around
                 if best.get(n, best[centre]).value - best[centre].value < _CLOSE / problem.total
             ]
-            if unseen:
+            if unseen and not stop.is_set():
                 for number in unseen:
                     solve(number, best[centre].x)
-            elif not given and not searched.issuperset(rivals):
+            elif not given and not searched.issuperset(rivals) and not stop.is_set():
                 for number in set(rivals) - searched:
                     look(number, self.search(with_rule(problem, rules[number])))
                 searched.update(rivals)

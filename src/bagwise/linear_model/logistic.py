@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Self
 
@@ -32,7 +31,7 @@ from bagwise.rules import make_rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.interrupt import stopping
 from bagwise.solvers.prox_newton import L1Result, certified, minimize_l1
-from bagwise.solvers.result import SolverResult, Status, best_of, record_result
+from bagwise.solvers.result import SolverResult, Status, as_totals, best_of, record_result
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.threads import blas_threads_for
 
@@ -391,9 +390,3 @@ def make_design(bags, scaler, *, fit_intercept: bool = True) -> Design:
         is_scaled=is_scaled,
         fit_intercept=fit_intercept,
     )
-
-
-def as_totals(result: SolverResult, total: float) -> SolverResult:
-    """Turn values per unit of weight into sums over the bags."""
-    history = tuple(value * total for value in result.history)
-    return replace(result, value=result.value * total, history=history)

@@ -16,6 +16,7 @@ from bagwise.linear_model.logistic import MILogisticRegression, make_design
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.search import largest_alpha, solve_null
 from bagwise.rules import Rule, make_rule, start_fixed
+from bagwise.solvers.interrupt import interruptible
 from bagwise.solvers.prox_newton import Guide, L1Result, minimize_l1
 from bagwise.solvers.result import Status
 from bagwise.solvers.working_set import kkt_violation
@@ -82,6 +83,7 @@ class MILRPath:
         return instances @ self.coefs.T + self.intercepts
 
 
+@interruptible()
 def milr_path(
     X: BagsLike,
     y: ArrayLike,

@@ -153,11 +153,18 @@ class DiscriminativeMixture(WaistClassifier):
             max_iter=self.max_iter,
             random_state=self.random_state,
             verbose=self.verbose,
-        ).fit(self._statistics(bags), y, sample_weight=weight)
+        )
+        try:
+            self.model_.fit(self._statistics(bags), y, sample_weight=weight)
+        finally:
+            if hasattr(self.model_, "coef_"):  # also after Ctrl-C
+                self._keep()
+        return self
+
+    def _keep(self) -> None:
         self.rule_ = self.model_.rule_
         for name in ("objective", "objective_history", "objectives", "log_likelihood", "n_iter", "converged"):
             setattr(self, f"{name}_", getattr(self.model_, f"{name}_"))
-        return self
 
     def _statistics(self, bags: Bags) -> Bags:
         """Put sufficient statistics in the place of instances."""

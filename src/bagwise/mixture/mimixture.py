@@ -21,6 +21,7 @@ from bagwise.mixture.model import MixtureParams, Start, class_log_joint, compone
 from bagwise.mixture.naming import name_components
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
+from bagwise.solvers.control import Control
 from bagwise.solvers.em import run_em
 from bagwise.solvers.result import best_of, record_result
 
@@ -224,6 +225,7 @@ class MIMixture(WaistClassifier):
         family = make_family(self.family)
         n_components = read_n_components(self.n_components)
         reporter = Reporter(type(self).__name__, self.verbose)
+        control = Control(self.tol, self.max_iter, reporter.iteration)
         rng = check_random_state(self.random_state)
         tried: list = []
         for chosen in rule.alternatives(bags.offsets, y):
@@ -231,15 +233,15 @@ class MIMixture(WaistClassifier):
             results = run_em(
                 model,
                 model.blocks(bags.instances, bags.offsets, used, weight),
+                control,
                 n_init=self.n_init,
-                max_iter=self.max_iter,
-                tol=self.tol,
                 rng=rng,
                 n_jobs=self.n_jobs,
-                on_iteration=reporter.iteration,
                 on_start=reporter.start,
             )
             tried.append(results)
+            if control.is_stopped:
+                break
             # Rules are in order, such as thresholds: when some have been worse than the best, so are the
             # rest.
             if _place_of_best(tried) < len(tried) - _PATIENCE:

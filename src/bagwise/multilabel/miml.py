@@ -33,7 +33,7 @@ from bagwise.multilabel.label_sets import (
 from bagwise.reporting import Reporter
 from bagwise.rules import Or
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import Status, as_totals, record_result
+from bagwise.solvers.result import SolverResult, as_totals, record_result
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.threads import blas_threads_for
 
@@ -194,17 +194,14 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
             design, labels, weight, background=self._with_background, ridge=self.alpha / weight.sum()
         )
         reporter = Reporter(type(self).__name__, self.verbose)
-        results = []
+        control = Control(self.tol, self.max_iter, reporter.iteration)
+        results: list[SolverResult] = []
         with blas_threads_for(bags.n_instances * bags.n_features):
             for start in self._starts(training):
-                result = minimize_smooth(
-                    problem.value_and_gradient,
-                    start.ravel(),
-                    Control(self.tol, self.max_iter, reporter.iteration),
-                )
+                result = minimize_smooth(problem.value_and_gradient, start.ravel(), control)
                 results.append(as_totals(result, problem.total))
                 reporter.start(len(results) - 1, self.n_init, result)
-                if result.status is Status.INTERRUPTED:
+                if control.is_stopped:
                     break
         best = record_result(self, results)
         theta = best.x.reshape(labels.shape[1], -1)

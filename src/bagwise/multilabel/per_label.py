@@ -15,6 +15,7 @@ from bagwise.base import BagsLike, validated_fit
 from bagwise.exceptions import warn_user
 from bagwise.multiclass import _estimator_has
 from bagwise.multilabel.label_matrix import LabelMatrixClassifier
+from bagwise.solvers.interrupt import interruptible
 
 
 class MultiLabelBagClassifier(LabelMatrixClassifier):
@@ -95,7 +96,8 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         for label in np.flatnonzero((labels == labels[0]).all(axis=0)):
             who = "every" if labels[0, label] else "no"
             warn_user(f"label {label} is that of {who} training bag; it has no model.")
-        self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_label)(column) for column in labels.T)
+        with interruptible(at_once=True):
+            self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_label)(column) for column in labels.T)
         return self
 
     def _columns(self, method: str, X, *of_label) -> np.ndarray:

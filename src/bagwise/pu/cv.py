@@ -14,6 +14,7 @@ from bagwise.pu.prior import BASIS_CONSTRAINTS, estimate_prior, split_features
 from bagwise.pu.risk import minimize_risk
 from bagwise.pu.set_kernel import LOSS_CONSTRAINTS, SetKernelScore, inner_prior
 from bagwise.reporting import Reporter
+from bagwise.solvers.interrupt import raise_if_stopped
 
 
 class PUSetKernelClassifierCV(SetKernelScore):
@@ -179,6 +180,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
             found = minimize_risk(
                 features, self.loss, prior=self.class_prior_, alpha=alpha, tol=self.tol, start=start
             )
+            raise_if_stopped()
             start = found.x
             scores = held @ start.coef + start.intercept
             risks.append(

@@ -16,6 +16,8 @@ from bagwise.pu.instances import DIFFERENCE_CONSTRAINTS, DifferenceClassifier, e
 from bagwise.pu.ramp import RampProblem, ramp
 from bagwise.reporting import Reporter
 from bagwise.solvers.cccp import minimize_cccp
+from bagwise.solvers.control import Control
+from bagwise.solvers.interrupt import raise_if_stopped
 from bagwise.solvers.result import SolverResult, record_result
 
 RAMP_CONSTRAINTS: dict = {
@@ -67,17 +69,10 @@ class DSDDScore(DifferenceClassifier):
             parts.append(rng.permutation(kind)[:size])
         return np.sort(np.concatenate(parts))
 
-    def _minimise(self, kernel, sign, weight, alpha: float, tol: float, on_iteration=None) -> SolverResult:
+    def _minimise(self, kernel, sign, weight, alpha: float, control: Control) -> SolverResult:
         problem = RampProblem(kernel, sign, _halves(sign, weight), alpha, self.fit_intercept)
         start = problem.zero()
-        return minimize_cccp(
-            problem,
-            problem.linearize(start),
-            start,
-            tol=tol,
-            max_iter=self.max_iter,
-            on_iteration=on_iteration,
-        )
+        return minimize_cccp(problem, problem.linearize(start), start, control)
 
     def _criterion(self, parts: _Parts, gammas, alphas, folds) -> np.ndarray:
         reporter = Reporter(type(self).__name__, self.verbose)
@@ -96,18 +91,21 @@ class DSDDScore(DifferenceClassifier):
         sign, weight = parts.sign, parts.weight
         square = K[np.ix_(kept, kept)]
         rectangle = K[np.ix_(held, kept)]
+        # A choice among a few values is not helped by more digits.
+        control = Control(max(self.tol, 1e-2), self.max_iter)
         risks = []
         for alpha in alphas:
-            # A choice among a few values is not helped by more digits.
-            found = self._minimise(square, sign[kept], weight[kept], alpha, max(self.tol, 1e-2)).x
-            loss = ramp(sign[held] * (rectangle @ found.x + found.intercept))
+            best = self._minimise(square, sign[kept], weight[kept], alpha, control).x
+            raise_if_stopped()
+            loss = ramp(sign[held] * (rectangle @ best.x + best.intercept))
             risks.append(float(_halves(sign[held], weight[held]) @ loss))
         return risks
 
     def _solve(self, parts: _Parts) -> None:
         reporter = Reporter(type(self).__name__, self.verbose)
         K = parts.kernel(self.gamma_)
-        result = self._minimise(K, parts.sign, parts.weight, self.alpha_, self.tol, reporter.iteration)
+        control = Control(self.tol, self.max_iter, reporter.iteration)
+        result = self._minimise(K, parts.sign, parts.weight, self.alpha_, control)
         reporter.start(0, 1, result)
         best = record_result(self, [result]).x
         used = np.flatnonzero(best.x)

@@ -14,6 +14,7 @@ from bagwise.bags import Bags
 from bagwise.base import Training
 from bagwise.kernels import InstanceKernel, blocks
 from bagwise.pu.instances import DIFFERENCE_CONSTRAINTS, DifferenceClassifier, expand
+from bagwise.solvers.interrupt import raise_if_stopped
 
 CENTER_CONSTRAINTS: dict = {"n_centers": [Interval(Integral, 1, None, closed="left")]}
 
@@ -81,6 +82,7 @@ class LSDDScore(DifferenceClassifier):
     def _criterion(self, parts: _Parts, gammas, alphas, folds) -> np.ndarray:
         rows = []
         for gamma in gammas:
+            raise_if_stopped()
             width = self._width(parts, gamma)
             of_folds = [
                 _held_out(width, alphas, *(parts.difference(width, part) for part in fold)) for fold in folds

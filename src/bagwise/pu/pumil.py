@@ -24,7 +24,8 @@ from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
 from bagwise.pu.base import PUClassifier
 from bagwise.pu.losses import check_pu_labels
 from bagwise.reporting import Reporter
-from bagwise.solvers.dual import solve_dual
+from bagwise.solvers.control import Control
+from bagwise.solvers.dual import enough_steps, solve_dual
 from bagwise.solvers.result import SolverResult, Status
 
 
@@ -193,15 +194,23 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         candidates = rng.random_sample((self.n_candidates, int((training.y == 0).sum())))
         # One draw of instances for all candidates, so that they differ by their confidences alone.
         priority = rng.random_sample(bags.n_instances)
-        machines = [self._build(training, v, priority) for v in candidates]
+        control = Control(0.0, self.max_iter, reporter.iteration)
+        machines: list[_Machine] = []
+        for candidate in candidates:
+            machines.append(self._build(training, candidate, priority))
+            if control.is_stopped:
+                break
         history = [1.0 - max(m.f_measure for m in machines)]
-        self.converged_ = False
-        while len(history) <= self.max_iter and not self.converged_:
-            self._evolve(candidates, machines, rng, lambda v: self._build(training, v, priority))
+        status = Status.MAX_ITER
+        while status is Status.MAX_ITER and len(history) <= control.max_iter and not control.is_stopped:
+            self._evolve(candidates, machines, rng, lambda v: self._build(training, v, priority), control)
             history.append(1.0 - max(m.f_measure for m in machines))
-            self.converged_ = history[-1] == history[-2]
-            reporter.iteration(len(history) - 1, history[-1])
-        best = max(range(self.n_candidates), key=lambda number: machines[number].f_measure)
+            control.report(len(history) - 1, history[-1])
+            if history[-2] - history[-1] <= control.tol:
+                status = Status.CONVERGED
+        if control.is_stopped:
+            status = Status.INTERRUPTED
+        best = max(range(len(machines)), key=lambda number: machines[number].f_measure)
         confidence = np.ones(len(bags))
         confidence[training.y == 0] = candidates[best]
         self.confidence_ = confidence[place[given.y == 0]]
@@ -211,18 +220,19 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         self.intercept_ = np.array([machines[best].intercept])
         self.objective_, self.objectives_ = history[-1], np.array(history[-1:])
         self.objective_history_ = np.array(history)
-        self.n_iter_ = len(history) - 1
-        status = Status.CONVERGED if self.converged_ else Status.MAX_ITER
+        self.n_iter_, self.converged_ = len(history) - 1, status is Status.CONVERGED
         reporter.start(0, 1, SolverResult(None, history[-1], status, self.n_iter_, tuple(history)))
         return self
 
-    def _evolve(self, candidates, machines, rng, build) -> None:
+    def _evolve(self, candidates, machines, rng, build, control: Control) -> None:
         """One generation: clones of the best take the place of the worst, the others move along (B.3)."""
         order = np.argsort([-machine.f_measure for machine in machines], kind="stable")
         best = order[0]
         for number in order[len(order) - int(self.clone_rate * len(order)) :]:
             candidates[number], machines[number] = candidates[best], machines[best]
         for number in order[1:]:
+            if control.is_stopped:
+                break
             step = rng.standard_normal() * (1.0 - machines[number].f_measure)
             changed = np.clip(candidates[number] + step * (candidates[best] - candidates[number]), 0.0, 1.0)
             if np.array_equal(changed, candidates[number]):
@@ -265,8 +275,9 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
             # A point at the origin that takes up any sum: its gradient, the intercept, is zero.
             points, sign = np.vstack([points, np.zeros(points.shape[1])]), np.append(sign, 0.0)
             lower, upper = np.append(lower, -bound.sum()), np.append(upper, bound.sum())
-        found = solve_dual(points @ points.T, -sign, lower=lower, upper=upper, tol=1e-4)
-        return found.x @ points, -found.multiplier if self.fit_intercept else 0.0
+        control = Control(1e-4, enough_steps(len(sign)))
+        dual = solve_dual(points @ points.T, -sign, control, lower=lower, upper=upper)
+        return dual.x @ points, -dual.multiplier if self.fit_intercept else 0.0
 
     def _keys(self, bags: Bags, negatives: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Number of the instance of least negative density in every bag."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bagwise.solvers.dual import solve_dual
+from bagwise.solvers.control import Control
+from bagwise.solvers.dual import enough_steps, solve_dual
 from bagwise.solvers.rows import DenseRows
 
 
@@ -76,20 +77,21 @@ class RampProblem:
         """Points whose ramp is flat."""
         return _Flipped(self.sign * (point.product + point.intercept) < -1.0)
 
-    def solve(self, piece: _Flipped, near: RampScore, tol: float) -> RampScore:
+    def solve(self, piece: _Flipped, start: RampScore, control: Control) -> RampScore:
         """Minimise with the tangent of a piece."""
         moved = np.where(piece.flags, self.bound, 0.0)
         low, high = -moved, self.bound - moved
         positive = self.sign > 0
-        linear, start, product = -self.sign, near.x, near.product
+        linear, u, product = -self.sign, start.x, start.product
         lower, upper = np.where(positive, low, -high), np.where(positive, high, -low)
         if not self.fit_intercept:
             linear, product = np.append(linear, 0.0), np.append(product, 0.0)
-            start = np.append(start, -start.sum())
+            u = np.append(u, -u.sum())
             lower, upper = np.append(lower, -self.bound.sum()), np.append(upper, self.bound.sum())
-        found = solve_dual(self.rows, linear, lower=lower, upper=upper, start=start, product=product, tol=tol)
+        control = replace(control, max_iter=enough_steps(len(u)))
+        dual = solve_dual(self.rows, linear, control, lower=lower, upper=upper, start=u, product=product)
         n = len(self.sign)
-        x, product = found.x[:n], found.product[:n]
-        intercept = -found.multiplier if self.fit_intercept else 0.0
+        x, product = dual.x[:n], dual.product[:n]
+        intercept = -dual.multiplier if self.fit_intercept else 0.0
         loss = self.weight @ ramp(self.sign * (product + intercept))
         return RampScore(x, product, intercept, 0.5 * self.alpha * float(x @ product) + float(loss))

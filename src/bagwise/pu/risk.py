@@ -10,7 +10,7 @@ where means are weighted by shares of bags, and the intercept is free.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy.special import expit
 
 from bagwise.pu.features import PUFeatures
 from bagwise.pu.losses import LOSSES
+from bagwise.solvers.control import Control
 from bagwise.solvers.dual import solve_dual
 from bagwise.solvers.interior import solve_dual_interior
 from bagwise.solvers.result import SolverResult, Status
@@ -27,6 +28,7 @@ _NEWTON_STEPS = 200
 
 # Steps of pairs for each unlabeled bag before the interior-point method takes over.
 _PAIR_STEPS = 100
+_INTERIOR_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,6 @@ class Score:
     dual: np.ndarray | None = None
 
 
-def _tell_nobody(number: int, value: float) -> None:
-    pass
-
-
 def minimize_risk(
     features: PUFeatures,
     loss: str,
@@ -50,7 +48,7 @@ def minimize_risk(
     alpha: float,
     tol: float = 1e-8,
     start: Score | None = None,
-    on_iteration: Callable[[int, float], None] = _tell_nobody,
+    on_iteration: Callable[[int, float], None] | None = None,
 ) -> SolverResult:
     """Minimise the penalised risk; the `x` of the result is a `Score`.
 
@@ -79,7 +77,8 @@ def minimize_risk(
     of n_centers unknowns, "logistic" a few of them.
     """
     solve = {"double_hinge": _double_hinge, "squared": _squared, "logistic": _logistic}[loss]
-    score, status, n_iter = solve(features, prior, alpha, tol, start, on_iteration)
+    control = Control(tol, _NEWTON_STEPS, on_iteration)
+    score, status, n_iter = solve(features, prior, alpha, control, start)
     value = sum(_terms(features, loss, prior, alpha, score.coef, score.intercept))
     # Without features the best intercept is that of a constant score.
     constant = _constant_risk(loss, prior)
@@ -106,7 +105,7 @@ def _constant_risk(loss: str, prior: float) -> float:
     return float(-prior * best + LOSSES[loss](np.array(-best)))
 
 
-def _squared(features, prior, alpha, tol, start, report):
+def _squared(features, prior, alpha, control, start):
     """Closed form: (C / 2 + alpha I) coef = pi (mean_P - mean_U), intercept 2 pi - 1."""
     matrix = 0.5 * features.covariance
     matrix.flat[:: len(matrix) + 1] += alpha
@@ -117,7 +116,7 @@ def _squared(features, prior, alpha, tol, start, report):
 # ---------------------------------------------------------------------- double hinge
 
 
-def _double_hinge(features, prior, alpha, tol, start, report):
+def _double_hinge(features, prior, alpha, control, start):
     """By the dual, a box and one equality in two variables for each unlabeled bag.
 
     The loss is half the sum of two hinges, with multipliers u and v in [0, share / 2] and w = u + v. With
@@ -138,40 +137,43 @@ def _double_hinge(features, prior, alpha, tol, start, report):
         "points": np.tile(np.arange(n), 2),
     }
     # Pairs are quick, but not where the rank is low and many variables are free: these are given up soon.
-    pairs: dict[str, Any] = {
-        "max_iter": _PAIR_STEPS * n,
-        "start": None if start is None else start.dual,
-        "product": None,
-    }
-    by_pairs, n_iter, relative = True, 0, tol
+    pairs: dict[str, Any] = {"start": None if start is None else start.dual, "product": None}
+    by_pairs, n_iter, relative = True, 0, control.tol
 
     def report_bound(steps, value):
-        report(n_iter + steps, -(value + 0.5 * float(target @ target)) / alpha)
+        control.report(n_iter + steps, -(value + 0.5 * float(target @ target)) / alpha)
 
     for _ in range(5):
         if by_pairs:
-            found = solve_dual(features.gram, **problem, **pairs, tol=relative, on_iteration=report_bound)
-            by_pairs = found.status is not Status.MAX_ITER
-            pairs |= {"start": found.x, "product": found.product}
+            limited = replace(control, tol=relative, max_iter=_PAIR_STEPS * n, on_iteration=report_bound)
+            result = solve_dual(features.gram, control=limited, **problem, **pairs)
+            by_pairs = result.status is not Status.MAX_ITER
+            pairs |= {"start": result.x, "product": result.product}
         else:
-            found = solve_dual_interior(U, **problem, tol=relative)
-            report_bound(found.n_iter, found.value)
-        n_iter += found.n_iter
-        dual = found.x
+            limited = replace(control, tol=relative, max_iter=_INTERIOR_STEPS, on_iteration=None)
+            result = solve_dual_interior(U, control=limited, **problem)
+            if result.status is Status.INTERRUPTED:  # far from the end, it is worse than what pairs found
+                break
+            report_bound(result.n_iter, result.value)
+        n_iter += result.n_iter
+        dual = result.x
         coef = (target - (dual[:n] + dual[n:]) @ U) / alpha
         intercept = best_intercept(U @ coef, features.unlabeled_share, prior)
         terms = _terms(features, "double_hinge", prior, alpha, coef, intercept)
         gap = sum(terms) - float(dual[:n].sum() - dual[n:].sum() - terms[2])
-        allowed = tol * sum(map(abs, terms))
+        allowed = control.tol * sum(map(abs, terms))
         if gap <= allowed:
             return Score(coef, intercept, dual), Status.CONVERGED, n_iter
-        if found.status is Status.STALLED:
+        if result.status in (Status.STALLED, Status.INTERRUPTED):
             break
         # The dual solver's yardstick leaves out |c|^2 / 2, beside which the objective may be small.
-        if found.converged:
+        if result.converged:
             relative = min(0.1 * relative, 0.5 * relative * allowed / gap)
     # Where rounding is in the way of tol, a millionth is still far below what data can tell apart.
-    status = Status.CONVERGED if gap <= 1e-6 * sum(map(abs, terms)) else Status.STALLED
+    if result.status is Status.INTERRUPTED:
+        status = Status.INTERRUPTED
+    else:
+        status = Status.CONVERGED if gap <= 1e-6 * sum(map(abs, terms)) else Status.STALLED
     return Score(coef, intercept, dual), status, n_iter
 
 
@@ -193,7 +195,7 @@ def best_intercept(scores: np.ndarray, share: np.ndarray, prior: float) -> float
 # ---------------------------------------------------------------------- logistic
 
 
-def _logistic(features, prior, alpha, tol, start, report):
+def _logistic(features, prior, alpha, control, start):
     """Newton's method with halved steps, from the solution of the double hinge, which large scores share.
 
     The Hessian is ``U' diag(share p (1 - p)) U + alpha I`` and a row for the intercept, factorised each time.
@@ -201,7 +203,7 @@ def _logistic(features, prior, alpha, tol, start, report):
     U, share = features.unlabeled, features.unlabeled_share
     pull = np.append(prior * features.shift, prior)
     if start is None:
-        start = _double_hinge(features, prior, alpha, 1e-3, None, _tell_nobody)[0]
+        start = _double_hinge(features, prior, alpha, replace(control, tol=1e-3, on_iteration=None), None)[0]
         x = np.append(start.coef, start.intercept)
     else:
         x = np.append(start.coef, start.intercept + features.mean @ start.coef)
@@ -214,7 +216,10 @@ def _logistic(features, prior, alpha, tol, start, report):
     g = design @ x
     value, status = value_at(x, g), Status.MAX_ITER
     n_iter = 0
-    while n_iter < _NEWTON_STEPS:
+    while n_iter < control.max_iter:
+        if control.is_stopped:
+            status = Status.INTERRUPTED
+            break
         n_iter += 1
         p = expit(g)
         gradient = (share * p) @ design - pull + ridge * x
@@ -225,7 +230,7 @@ def _logistic(features, prior, alpha, tol, start, report):
         direction = cho_solve(cho_factor(hessian, overwrite_a=True, check_finite=False), -gradient)
         decrement = -float(gradient @ direction)
         # Half the decrement is how far the value is above the optimum, near it.
-        if decrement <= min(tol, 1e-8) * 1e-2 * (abs(value) + abs(float(pull @ x))):
+        if decrement <= min(control.tol, 1e-8) * 1e-2 * (abs(value) + abs(float(pull @ x))):
             status = Status.CONVERGED
             break
         along, length = design @ direction, 1.0
@@ -238,5 +243,5 @@ def _logistic(features, prior, alpha, tol, start, report):
             status = Status.STALLED
             break
         x, g, value = x + length * direction, g + length * along, trial
-        report(n_iter, value)
+        control.report(n_iter, value)
     return Score(x[:-1], float(x[-1])), status, n_iter

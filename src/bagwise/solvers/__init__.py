@@ -1,14 +1,17 @@
 """Solvers: they know problems (values, gradients, steps), not models, and return results."""
 
-from bagwise.solvers.cccp import minimize_cccp
+from bagwise.solvers.cccp import ConcaveConvexProblem, minimize_cccp
 from bagwise.solvers.control import Control
-from bagwise.solvers.dual import DualResult, solve_dual
+from bagwise.solvers.dual import DualResult, enough_steps, solve_dual
 from bagwise.solvers.em import EMModel, run_em
+from bagwise.solvers.interior import solve_dual_interior
+from bagwise.solvers.interrupt import interruptible
 from bagwise.solvers.result import SolverResult, Status, best_of
 from bagwise.solvers.rows import DenseRows, RowCache
 from bagwise.solvers.smooth import minimize_smooth
 
 __all__ = [
+    "ConcaveConvexProblem",
     "Control",
     "DenseRows",
     "DualResult",
@@ -17,8 +20,11 @@ __all__ = [
     "SolverResult",
     "Status",
     "best_of",
+    "enough_steps",
+    "interruptible",
     "minimize_cccp",
     "minimize_smooth",
     "run_em",
     "solve_dual",
+    "solve_dual_interior",
 ]

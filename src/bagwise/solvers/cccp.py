@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
+from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 
 
@@ -28,8 +29,11 @@ class ConcaveConvexProblem(Protocol[Point]):
     def linearize(self, point: Point) -> Any:
         """Give the piece that touches the objective at a point."""
 
-    def solve(self, piece: Any, near: Point, tol: float) -> Point:
-        """Minimise the convex function of a piece to a relative gap, from a point near its minimum."""
+    def solve(self, piece: Any, start: Point, control: Control) -> Point:
+        """Minimise the convex function of a piece to the relative gap `control.tol`, from a point.
+
+        Whoever is stopped on the way gives the point that was reached. The limit of `control` is not meant.
+        """
 
 
 # Relative gap of the first step. What it has to get right is the next piece, not its own minimum.
@@ -40,10 +44,7 @@ def minimize_cccp(
     problem: ConcaveConvexProblem[Point],
     piece: Any,
     start: Point,
-    *,
-    tol: float,
-    max_iter: int,
-    on_iteration: Callable[[int, float], None] | None = None,
+    control: Control,
 ) -> SolverResult:
     """Solve the convex problem of a piece, take the piece that touches there, and so on.
 
@@ -59,37 +60,34 @@ def minimize_cccp(
         The piece to begin with; it must touch the objective at `start`.
     start : Iterate
         The first point.
-    tol : float
-        Relative gap of all steps but the first. Converged when one of them leaves the piece as it was, or
-        lowers the objective by no more than this share of it.
-    max_iter : int
-        The most steps.
-    on_iteration : callable, optional
-        Called with the number of the step and the objective.
+    control : Control
+        Its tolerance is the relative gap of all steps but the first. Converged when one of them leaves the
+        piece as it was, or lowers the objective by no more than this share of it.
 
     Returns
     -------
     SolverResult
         `x` is the last `Iterate` itself.
     """
+    tol = control.tol
     point, history = start, [start.value]
     status, n_iter, gap = Status.MAX_ITER, 0, max(tol, _ROUGH)
-    try:
-        while n_iter < max_iter:
-            candidate = problem.solve(piece, point, gap)
-            n_iter += 1
-            gain = point.value - candidate.value
-            if gain >= 0.0:
-                point = candidate
-                history.append(point.value)
-                if on_iteration is not None:
-                    on_iteration(n_iter, point.value)
-            following = problem.linearize(point)
-            done = following == piece or gain <= tol * abs(point.value)
-            if done and gap <= tol:
-                status = Status.CONVERGED
-                break
-            gap, piece = tol, following
-    except KeyboardInterrupt:
+    while n_iter < control.max_iter and not control.is_stopped:
+        candidate = problem.solve(piece, point, replace(control, tol=gap, on_iteration=None))
+        n_iter += 1
+        gain = point.value - candidate.value
+        if gain >= 0.0:
+            point = candidate
+            history.append(point.value)
+            control.report(n_iter, point.value)
+        if control.is_stopped:
+            break
+        following = problem.linearize(point)
+        done = following == piece or gain <= tol * abs(point.value)
+        if done and gap <= tol:
+            status = Status.CONVERGED
+            break
+        gap, piece = tol, following
+    if control.is_stopped:
         status = Status.INTERRUPTED
     return SolverResult(point, point.value, status, n_iter, tuple(history))

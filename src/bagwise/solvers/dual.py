@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from bagwise._numba.arrays import readonly
+from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 from bagwise.solvers.rows import DenseRows, RowCache
 
@@ -48,9 +48,15 @@ class DualResult(SolverResult):
     violation: float
 
 
+def enough_steps(n_variables: int) -> int:
+    """More steps of pairs than a problem takes that converges at all, as a limit for `solve_dual`."""
+    return max(10_000_000, 1000 * n_variables)
+
+
 def solve_dual(
-    kernel,
+    kernel: np.ndarray | DenseRows | RowCache,
     q: np.ndarray,
+    control: Control,
     *,
     lower: np.ndarray,
     upper: np.ndarray,
@@ -58,9 +64,6 @@ def solve_dual(
     points: np.ndarray | None = None,
     start: np.ndarray | None = None,
     product: np.ndarray | None = None,
-    tol: float = 1e-6,
-    max_iter: int | None = None,
-    on_iteration: Callable[[int, float], None] | None = None,
 ) -> DualResult:
     """Minimise a convex quadratic function in a box, given the sum of the variables.
 
@@ -78,6 +81,9 @@ def solve_dual(
         The symmetric matrix K, or its rows on demand.
     q, lower, upper : arrays of shape (n,)
         Linear term and bounds. A variable with equal bounds is fixed.
+    control : Control
+        Converged when the duality gap is at most the share `control.tol` of ``|u'Qu| / 2 + |q'u|``. The limit
+        is on steps of pairs (`enough_steps`); a report comes for every working set.
     total : float
         The sum of the variables.
     points : array of int, shape (n,), optional
@@ -87,12 +93,6 @@ def solve_dual(
         repaired where that costs least.
     product : array of shape (n_points,), optional
         K times `start` gathered by point, if known.
-    tol : float
-        Converged when the duality gap is at most this share of ``|u'Qu| / 2 + |q'u|``.
-    max_iter : int, optional
-        The most steps of pairs.
-    on_iteration : callable, optional
-        Called with the number of steps so far and the objective, for every working set.
 
     Returns
     -------
@@ -110,10 +110,11 @@ def solve_dual(
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise.solvers.dual import solve_dual
+    >>> from bagwise.solvers import Control, enough_steps, solve_dual
     >>> y = np.array([1.0, 1.0, -1.0, -1.0])
     >>> x = np.array([2.0, 1.0, -1.0, -3.0])
-    >>> machine = solve_dual(np.outer(x, x), -y, lower=np.minimum(y, 0), upper=np.maximum(y, 0))
+    >>> control = Control(1e-6, enough_steps(len(y)))
+    >>> machine = solve_dual(np.outer(x, x), -y, control, lower=np.minimum(y, 0), upper=np.maximum(y, 0))
     >>> float(machine.x @ x), abs(machine.multiplier)  # the largest margin: f(x) = x
     (1.0, 0.0)
     """
@@ -127,8 +128,6 @@ def solve_dual(
     u = np.zeros(len(q)) if start is None else np.array(start, dtype=np.float64)
     product = None if product is None else np.array(product, dtype=np.float64)
     u, product = _feasible(matrix, q, lower, upper, total, points, u, product)
-    if max_iter is None:
-        max_iter = max(10_000_000, 1000 * len(q))
     largest_set = min(matrix.capacity, max(_SMALL, len(q) // _SHARE))
 
     steps, polished, history = 0, 0, []
@@ -136,12 +135,12 @@ def solve_dual(
         gradient = product[points] + q
         value = 0.5 * float(u @ (gradient + q))
         history.append(value)
-        if on_iteration is not None and steps:
-            on_iteration(steps, value)
+        if steps:
+            control.report(steps, value)
         multiplier, gap, violation = _optimality(u, gradient, lower, upper)
         linear = float(q @ u)
         size = abs(value - linear) + abs(linear)
-        if gap <= tol * size:
+        if gap <= control.tol * size:
             status = Status.CONVERGED
             break
         if len(history) > _PATIENCE and history[-1 - _PATIENCE] - value <= 1e-16 * size:
@@ -150,19 +149,22 @@ def solve_dual(
         if not np.isfinite(value):
             status = Status.NOT_FINITE
             break
-        if steps >= max_iter:
+        if control.is_stopped:
+            status = Status.INTERRUPTED
+            break
+        if steps >= control.max_iter:
             status = Status.MAX_ITER
             break
         members = _working_set(u, gradient, lower, upper, largest_set)
         moved, slopes = u[members], gradient[members]
         bounds = readonly(lower[members], upper[members])
         # A tenth of the violation: enough to be worth the next set, too little to polish a wrong one.
-        end = min(max_iter, steps + max(1000, int(_POLISH * len(members) ** 2)))
+        end = min(control.max_iter, steps + max(1000, int(_POLISH * len(members) ** 2)))
         for rows, local, diagonal, budget in matrix.parts(points[members]):
             budget = min(budget, end - steps)
             taken = pair_steps(rows, local, diagonal, *bounds, moved, slopes, 0.1 * violation, budget)
             steps += taken
-            if taken < budget:
+            if taken < budget or control.is_stopped:
                 break
         change = moved - u[members]
         changed = np.flatnonzero(change)

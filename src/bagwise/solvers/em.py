@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import functools
 import operator
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import Parallel, delayed
 
-from bagwise.solvers.interrupt import stopping
+from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 
 # A rise of the objective by less than this share of it is rounding.
@@ -45,13 +43,11 @@ class EMModel(Protocol):
 def run_em(
     model: EMModel,
     blocks: Sequence,
+    control: Control,
     *,
     n_init: int,
-    max_iter: int,
-    tol: float,
     rng: np.random.RandomState,
     n_jobs: int | None = None,
-    on_iteration: Callable[[int, float], None] | None = None,
     on_start: Callable[[int, int, SolverResult], None] | None = None,
 ) -> list[SolverResult]:
     """Run EM from several starts and give the result of each.
@@ -70,81 +66,63 @@ def run_em(
         The steps.
     blocks : sequence
         The data in pieces, in whatever form the model reads.
-    n_init, max_iter : int
-        Number of starts, and the most iterations of each.
-    tol : float
-        Converged when an iteration lowers the objective by less than this share of it.
+    control : Control
+        Converged when an iteration lowers the objective by less than the share `control.tol` of it; the
+        limit is that of every start.
+    n_init : int
+        Number of starts.
     rng : RandomState
         Source of the starts; a seed for each is drawn before the first begins.
     n_jobs : int, optional
         Threads that share the starts, as in joblib. The result does not depend on it.
-    on_iteration, on_start : callable, optional
-        Called with (iteration, value) and (start, of how many, result).
+    on_start : callable, optional
+        Called with (start, of how many, result).
 
     Returns
     -------
     list of SolverResult
-        In the order of the starts; ``x`` holds the parameters as the model knows them. An interrupt by
-        the keyboard ends all starts after their present iteration, with the status INTERRUPTED; starts
-        that had not begun are left out. An interrupt before any start has a value is passed on.
+        In the order of the starts; ``x`` holds the parameters as the model knows them. When the run is
+        stopped, starts that had not begun are left out, but for the first: there is always a result.
     """
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_init)
-    stop = threading.Event()
 
     def run(number: int) -> SolverResult | None:
-        if stop.is_set():
+        if number and control.is_stopped:
             return None
         start = model.init(blocks, np.random.RandomState(seeds[number]))
-        result = _run_start(model, blocks, start, max_iter, tol, stop, on_iteration)
+        result = _run_start(model, blocks, start, control)
         if on_start is not None:
             on_start(number, n_init, result)
         return result
 
-    jobs = min(effective_n_jobs(n_jobs), n_init)
-    found: list[SolverResult | None] = []
-    with stopping(stop):
-        if jobs == 1:
-            found.extend(map(run, range(n_init)))
-        else:
-            # Not joblib's own loop: on an interrupt it waits for its threads before anybody can stop them.
-            with ThreadPoolExecutor(jobs) as pool:
-                found.extend(pool.map(run, range(n_init)))
-    results = [result for result in found if result is not None]
-    if not results:
-        raise KeyboardInterrupt
-    return results
+    results = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(run)(number) for number in range(n_init))
+    return [result for result in results if result is not None]
 
 
-def _run_start(model, blocks, params, max_iter, tol, stop, on_iteration) -> SolverResult:
+def _run_start(model: EMModel, blocks: Sequence, params: Any, control: Control) -> SolverResult:
     statistics = _sum_of_esteps(model, blocks, params)
     value = float(model.objective(statistics, params))
-    course = [(params, value)]
+    history = [value]
     status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
-    try:
-        while status is Status.MAX_ITER and len(course) <= max_iter:
-            if stop.is_set():
-                status = Status.INTERRUPTED
-                break
-            params, value = course[-1]
-            moved = _step(model, blocks, params, statistics, value)
-            if moved is None:
-                status = Status.STALLED
-                break
-            new_params, statistics, new_value = moved
-            # Parameters and value arrive together, whenever an interrupt comes; older ones are dropped.
-            course[-1:] = [(None, value), (new_params, new_value)]
-            if on_iteration is not None:
-                on_iteration(len(course) - 1, new_value)
-            if value - new_value <= tol * max(1.0, abs(new_value)):
-                status = Status.CONVERGED
-    except KeyboardInterrupt:
-        stop.set()
-        status = Status.INTERRUPTED
-    params, value = course[-1]
-    return SolverResult(params, value, status, len(course) - 1, tuple(v for _, v in course))
+    while status is Status.MAX_ITER and len(history) <= control.max_iter:
+        if control.is_stopped:
+            status = Status.INTERRUPTED
+            break
+        moved = _step(model, blocks, params, statistics, value)
+        if moved is None:
+            status = Status.STALLED
+            break
+        params, statistics, value = moved
+        history.append(value)
+        control.report(len(history) - 1, value)
+        if history[-2] - value <= control.tol * max(1.0, abs(value)):
+            status = Status.CONVERGED
+    return SolverResult(params, value, status, len(history) - 1, tuple(history))
 
 
-def _step(model, blocks, params, statistics, value):
+def _step(
+    model: EMModel, blocks: Sequence, params: Any, statistics: Any, value: float
+) -> tuple[Any, Any, float] | None:
     """Do an iteration that does not let the objective rise; None if there is none."""
     new = model.mstep(statistics, params)
     for halving in range(_MOST_HALVINGS):
@@ -158,5 +136,5 @@ def _step(model, blocks, params, statistics, value):
     return None
 
 
-def _sum_of_esteps(model, blocks, params):
+def _sum_of_esteps(model: EMModel, blocks: Sequence, params: Any) -> Any:
     return functools.reduce(operator.add, (model.estep(block, params) for block in blocks))

@@ -5,21 +5,20 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from bagwise.solvers.control import Control
 from bagwise.solvers.dual import DualResult
 from bagwise.solvers.result import Status
-
-_MOST_STEPS = 100
 
 
 def solve_dual_interior(
     factor: np.ndarray,
     q: np.ndarray,
+    control: Control,
     *,
     lower: np.ndarray,
     upper: np.ndarray,
     total: float,
     points: np.ndarray,
-    tol: float = 1e-9,
 ) -> DualResult:
     """Minimise ``u'Qu / 2 + q'u`` with ``lower < u < upper`` and ``sum(u) = total``, Q of low rank or small.
 
@@ -33,8 +32,8 @@ def solve_dual_interior(
         The matrix F.
     q, lower, upper, total, points
         As in `bagwise.solvers.dual.solve_dual`; every upper bound exceeds its lower one.
-    tol : float
-        Converged when the duality gap is at most this share of ``|u'Qu| / 2 + |q'u|``.
+    control : Control
+        Converged when the duality gap is at most the share `control.tol` of ``|u'Qu| / 2 + |q'u|``.
 
     Returns
     -------
@@ -49,16 +48,17 @@ def solve_dual_interior(
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise.solvers.interior import solve_dual_interior
-    >>> found = solve_dual_interior(
+    >>> from bagwise.solvers import Control, solve_dual_interior
+    >>> result = solve_dual_interior(
     ...     np.eye(3),
     ...     np.array([-1.0, 0.0, 0.0]),
+    ...     Control(1e-9, 100),
     ...     lower=np.zeros(3),
     ...     upper=np.ones(3),
     ...     total=1.0,
     ...     points=np.arange(3),
     ... )
-    >>> found.x.round(3)
+    >>> result.x.round(3)
     array([1., 0., 0.])
     """
     matrix = _Factored(factor, points)
@@ -70,7 +70,7 @@ def solve_dual_interior(
     scale = max(float(np.abs(gradient - y).mean()), 1e-300)
     z, w = np.maximum(gradient - y, 0.0) + scale, np.maximum(y - gradient, 0.0) + scale
     history, status, best = [], Status.MAX_ITER, None
-    for step in range(_MOST_STEPS + 1):
+    for step in range(control.max_iter + 1):
         s, t = u - lower, upper - u
         gradient = matrix.times(u) + q
         quadratic = 0.5 * float(u @ (gradient - q))
@@ -81,11 +81,16 @@ def solve_dual_interior(
         reduced = gradient - y
         gap = float(np.maximum(reduced * s, -reduced * t).sum())
         history.append(quadratic + linear)
+        if step:
+            control.report(step, history[-1])
         size = abs(quadratic) + abs(linear)
         if abs(missing) <= 1e-12 * float(np.abs(u).sum()) and (best is None or gap < best[1]):
             best = u, gap, y, step
-        if best is not None and best[1] <= tol * size:
+        if best is not None and best[1] <= control.tol * size:
             status = Status.CONVERGED
+            break
+        if control.is_stopped:
+            status = Status.INTERRUPTED
             break
         if best is not None and step - best[3] > 10:
             status = Status.STALLED

@@ -11,95 +11,107 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from types import FrameType
 
-# The flag of the outermost run of the main thread, which alone meets interrupts; None outside of runs.
-_current: threading.Event | None = None
+
+class _Run:
+    """The outermost block of the main thread, which alone meets signals.
+
+    `waits` says whether Ctrl-C leaves the end to whoever looks at the flag.
+    """
+
+    def __init__(self) -> None:
+        self.stop = threading.Event()
+        self.waits = True
+        self.n_interrupts = 0
+
+    def begin(self) -> None:
+        global _current
+        _current = self
+        signal.signal(signal.SIGINT, self._handle)
+
+    def end(self) -> None:
+        global _current
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _current = None
+
+    @contextmanager
+    def waiting(self, waits: bool) -> Iterator[None]:
+        before, self.waits = self.waits, waits
+        try:
+            yield
+        finally:
+            self.waits = before
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.n_interrupts += 1
+        if self.n_interrupts == 1:
+            self.stop.set()
+            if self.waits:
+                return
+        else:
+            # The exception may strike while the block ends and keep it from restoring the usual handler.
+            self.end()
+        signal.default_int_handler(number, frame)
+
+
+# The run of the main thread; None outside of runs.
+_current: _Run | None = None
 
 
 def stop_flag() -> threading.Event:
     """Give the flag that a run in any thread watches: that of the main thread's run, if there is one."""
-    if _current is None and _watched:
-        return _watched[-1]
-    return threading.Event() if _current is None else _current
+    return threading.Event() if _current is None else _current.stop
+
+
+def raise_if_stopped() -> None:
+    """End a loop of which a part is of no use, such as the folds of a cross-validation."""
+    if stop_flag().is_set():
+        raise KeyboardInterrupt
 
 
 @contextmanager
-def interruptible() -> Iterator[threading.Event]:
+def interruptible(*, at_once: bool = False) -> Iterator[threading.Event]:
     """Turn Ctrl-C into a flag inside the block, and into KeyboardInterrupt at its end; also a decorator.
 
     An exception that strikes inside a compiled function comes out as a SystemError: this is why the handler
     sets a flag. A second Ctrl-C ends the block at once by the usual exception. Blocks inside another one, and
-    blocks in other threads, watch the flag of the outermost block of the main thread. A program that has its
-    own handler of SIGINT keeps it.
+    blocks in other threads, watch the flag of the outermost block of the main thread. Whatever else goes
+    wrong once the flag is set is a consequence of it. A program that has its own handler of SIGINT keeps it.
+
+    Parameters
+    ----------
+    at_once : bool
+        Whether the first Ctrl-C raises the exception too: around code of others, which watches no flag. A
+        block inside this one that waits still ends after its present step, and so do those of other threads.
+
+    Yields
+    ------
+    threading.Event
+        The flag.
     """
-    global _current
-    usual = signal.default_int_handler
-    is_outermost = (
-        _current is None
-        and threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is usual
-    )
+    run = None
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main and _current is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        run = _Run()
+        run.begin()
     stop = stop_flag()
-
-    def stop_first(number, frame):
-        if stop.is_set():
-            usual(number, frame)
-        stop.set()
-
-    if is_outermost:
-        signal.signal(signal.SIGINT, stop_first)
-        _current = stop
     try:
-        yield stop
-    except SystemError as error:
+        with _current.waiting(not at_once) if in_main and _current is not None else nullcontext():
+            yield stop
+    except Exception as error:
         if not stop.is_set():
             raise
         raise KeyboardInterrupt from error
     finally:
-        if is_outermost:
-            _current = None
-            signal.signal(signal.SIGINT, usual)
+        if run is not None:
+            run.end()
     if stop.is_set():
         raise KeyboardInterrupt
 
 
-# The event of the outermost run of the main thread, which alone meets interrupts.
-_watched: list[threading.Event] = []
-
-
 @contextmanager
 def stopping(stop: threading.Event | None = None) -> Iterator[threading.Event]:
-    """Turn an interrupt by the keyboard into an event that a run, and all runs inside it, watch.
-
-    An exception that strikes inside a compiled function comes out as a SystemError; so the handler that
-    would raise it is replaced for the time of the run, and a second interrupt is the usual exception, which
-    ends the block with the event set.
-    """
-    in_main = threading.current_thread() is threading.main_thread()
-    if stop is None and _current is not None:
-        stop = _current
-    if in_main and _watched and stop is None:
-        stop = _watched[-1]
-    stop = threading.Event() if stop is None else stop
-    usual = signal.default_int_handler
-    is_ours = in_main and signal.getsignal(signal.SIGINT) is usual
-
-    def stop_first(number, frame):
-        if stop.is_set():
-            usual(number, frame)
-        stop.set()
-
-    if is_ours:
-        signal.signal(signal.SIGINT, stop_first)
-        _watched.append(stop)
-    try:
-        yield stop
-    except KeyboardInterrupt:
-        if stop is _current:
-            raise
-        stop.set()
-    finally:
-        if is_ours:
-            _watched.pop()
-            signal.signal(signal.SIGINT, usual)
+    """Give the flag of the present run; what is left of an older convention."""
+    yield stop_flag() if stop is None else stop

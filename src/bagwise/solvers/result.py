@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bagwise.exceptions import ConvergenceWarning, warn_user
+from bagwise.solvers.interrupt import stop_flag
 
 
 class Status(Enum):
@@ -74,19 +75,21 @@ def as_totals(result: Result, total: float) -> Result:
     return replace(result, value=result.value * total, history=history)
 
 
-def record_result(estimator, results: Sequence[SolverResult]) -> SolverResult:
+def record_result(estimator: Any, results: Sequence[SolverResult]) -> SolverResult:
     """Set the fitted attributes that all iterative models share, and warn if the best run did not end well.
 
     Sets ``n_iter_``, ``converged_``, ``objective_``, ``objective_history_`` (of the best run) and
-    ``objectives_`` (of every start), and gives the best run.
+    ``objectives_`` (of every start), and gives the best run. A fit that was stopped has not converged,
+    although one of its starts may have; the KeyboardInterrupt at its end says so, without a warning.
     """
     best = best_of(results)
+    stopped = stop_flag().is_set() or any(result.status is Status.INTERRUPTED for result in results)
     estimator.n_iter_ = max(1, best.n_iter)
-    estimator.converged_ = best.converged
+    estimator.converged_ = best.converged and not stopped
     estimator.objective_ = best.value
     estimator.objective_history_ = np.asarray(best.history)
     estimator.objectives_ = np.asarray([r.value for r in results])
-    if not best.converged:
+    if not best.converged and not stopped:
         how = best.status.value.format(max_iter=getattr(estimator, "max_iter", None), tol=estimator.tol)
         warn_user(f"{type(estimator).__name__} {how}.", ConvergenceWarning)
     return best

@@ -22,6 +22,7 @@ from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
 from bagwise.multiclass import count_votes
 from bagwise.reporting import Reporter
 from bagwise.solvers.cccp import minimize_cccp
+from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult
 from bagwise.svm.gram import Gram
 from bagwise.svm.problem import BagMarginProblem, Machine
@@ -92,19 +93,13 @@ class BagMachine(KernelClassifier, InstanceScoreClassifier):
         pieces = [problem.start(self._first_start(), rng)]
         pieces += [problem.start("random", rng) for _ in range(self.n_init - 1)]
         reporter = Reporter(type(self).__name__, self.verbose)
-        results = []
+        control = Control(self.tol, self.max_iter, reporter.iteration)
+        results: list[SolverResult] = []
         for number, piece in enumerate(pieces):
-            results.append(
-                minimize_cccp(
-                    problem,
-                    piece,
-                    problem.zero(),
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    on_iteration=reporter.iteration,
-                )
-            )
+            results.append(minimize_cccp(problem, piece, problem.zero(), control))
             reporter.start(number, len(pieces), results[-1])
+            if control.is_stopped:
+                break
         return Training(bags, y, weight), results
 
     def _keep(self, training: Training, machine: Machine) -> None:

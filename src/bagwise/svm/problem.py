@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from bagwise.solvers.dual import solve_dual
+from bagwise.solvers.control import Control
+from bagwise.solvers.dual import enough_steps, solve_dual
 from bagwise.svm.gram import Gram
 
 # Pair steps after which a convex step may end at a rougher gap.
@@ -189,8 +190,8 @@ class BagMarginProblem:
             each = np.where(highest, _hinge(inside), each)
         return float(0.5 * norm + loss + self.of_unlabelled @ each)
 
-    def solve(self, piece: Labelling, near: Machine, tol: float) -> Machine:
-        """Minimise the convex function of a labelling, from the multipliers of a machine near by.
+    def solve(self, piece: Labelling, start: Machine, control: Control) -> Machine:
+        """Minimise the convex function of a labelling, from the multipliers of another machine.
 
         A gap above the problem's own counts only when that one is not reached in a few thousand steps:
         small problems are solved exactly in every step, and do not depend on the order of the bags.
@@ -205,23 +206,25 @@ class BagMarginProblem:
 
         # Of the last multipliers an instance keeps what its new labels allow; at a tie, the two are as
         # large as their sum lets them be, which costs least.
-        start = near.multipliers.copy()
-        both = start[positive] + start[negative]
-        start[positive] = np.clip(both - lower[negative], 0.0, upper[positive])
-        start[negative] = np.clip(both - start[positive], lower[negative], 0.0)
-        alpha = self._coefficients(start, piece)
-        product = self.gram.extend(near.scores - near.intercept)
-        moved = np.flatnonzero(alpha != near.x)
-        self.gram.rows.add(moved, (alpha - near.x)[moved], product)
-        step = partial(solve_dual, self.gram.rows, self.q, lower=lower, upper=upper, points=points)
-        found = step(start=start, product=product, tol=self.tol, max_iter=_PATIENCE)
-        if not found.converged:
-            found = step(start=found.x, product=found.product, tol=tol)
-        alpha = self._coefficients(found.x, piece)
-        plain, intercept = found.product[: len(alpha)], -found.multiplier
+        multipliers = start.multipliers.copy()
+        both = multipliers[positive] + multipliers[negative]
+        multipliers[positive] = np.clip(both - lower[negative], 0.0, upper[positive])
+        multipliers[negative] = np.clip(both - multipliers[positive], lower[negative], 0.0)
+        alpha = self._coefficients(multipliers, piece)
+        product = self.gram.extend(start.scores - start.intercept)
+        moved = np.flatnonzero(alpha != start.x)
+        self.gram.rows.add(moved, (alpha - start.x)[moved], product)
+        solve = partial(solve_dual, self.gram.rows, self.q, lower=lower, upper=upper, points=points)
+        exact = replace(control, tol=self.tol, max_iter=_PATIENCE)
+        dual = solve(control=exact, start=multipliers, product=product)
+        if not dual.converged:
+            enough = replace(control, max_iter=enough_steps(len(self.q)))
+            dual = solve(control=enough, start=dual.x, product=dual.product)
+        alpha = self._coefficients(dual.x, piece)
+        plain, intercept = dual.product[: len(alpha)], -dual.multiplier
         scores = plain + intercept
         value = self.value(float(alpha @ plain), scores)
-        return Machine(alpha, intercept, scores, value, found.x, min(found.violation, _BLUR))
+        return Machine(alpha, intercept, scores, value, dual.x, min(dual.violation, _BLUR))
 
     def _points(self, piece: Labelling) -> np.ndarray:
         """Row of the kernel matrix for every variable; means of several witnesses get a row of their own."""

@@ -14,7 +14,8 @@ from bagwise.bags import Bags
 from bagwise.base import BagsLike, validated_fit
 from bagwise.kernels import bag_statistics, set_kernel, statistic_kernel
 from bagwise.reporting import Reporter
-from bagwise.solvers.dual import solve_dual
+from bagwise.solvers.control import Control
+from bagwise.solvers.dual import enough_steps, solve_dual
 from bagwise.solvers.result import SolverResult, record_result
 from bagwise.svm.base import KERNEL_CONSTRAINTS, KernelClassifier
 
@@ -144,24 +145,26 @@ class SetKernelSVC(KernelClassifier):
         reporter = Reporter(type(self).__name__, self.verbose)
         sign = 2.0 * y - 1.0
         bound = self.C * weight * factor
-        found = solve_dual(
+        control = Control(
+            self.tol, enough_steps(len(y)), lambda steps, value: reporter.iteration(steps, -value)
+        )
+        dual = solve_dual(
             self._matrix(bags, None),
             -sign,
+            control,
             lower=np.where(y == 1, 0.0, -bound),
             upper=np.where(y == 1, bound, 0.0),
-            tol=self.tol,
-            on_iteration=lambda steps, value: reporter.iteration(steps, -value),
         )
-        loss = bound @ np.maximum(0.0, 1.0 - sign * (found.product - found.multiplier))
-        value = float(0.5 * found.x @ found.product + loss)
+        loss = bound @ np.maximum(0.0, 1.0 - sign * (dual.product - dual.multiplier))
+        value = float(0.5 * dual.x @ dual.product + loss)
         history = (float(bound.sum()), value)
-        result = SolverResult(found.x, value, found.status, found.n_iter, history)
+        result = SolverResult(dual.x, value, dual.status, dual.n_iter, history)
         reporter.start(0, 1, result)
         record_result(self, [result])
-        self.support_ = np.flatnonzero(found.x)
+        self.support_ = np.flatnonzero(dual.x)
         self.support_bags_ = bags[self.support_]
-        self.dual_coef_ = found.x[None, self.support_]
-        self.intercept_ = np.array([-found.multiplier])
+        self.dual_coef_ = dual.x[None, self.support_]
+        self.intercept_ = np.array([-dual.multiplier])
         return self
 
     def _matrix(self, bags: Bags, other: Bags | None) -> np.ndarray:

@@ -1,0 +1,262 @@
+"""Ctrl-C during a fit: it ends after its present step, keeps what was reached, and ends what is around it."""
+
+import os
+import signal
+import threading
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.validation import check_is_fitted
+
+from bagwise import (
+    EMDD,
+    MISVC,
+    DiscriminativeMixture,
+    DiverseDensity,
+    DSDDClassifier,
+    DSDDClassifierCV,
+    InstanceMISVC,
+    MILogisticRegression,
+    MILogisticRegressionCV,
+    MIMixture,
+    MIMLLogisticRegression,
+    MissSVC,
+    MultiLabelBagClassifier,
+    OneVsOneBagClassifier,
+    PUMILClassifier,
+    PUSetKernelClassifier,
+    PUSetKernelClassifierCV,
+    SetKernelSVC,
+    SingleInstanceClassifier,
+    SoftORLogisticRegression,
+    make_mixture_bags,
+    milr_path,
+)
+from bagwise.rules import Or
+from bagwise.solvers import Control
+from bagwise.solvers.interrupt import interruptible
+
+# Far more starts or iterations than a test has time for, and a tolerance that is not reached.
+ENDLESS = {"n_init": 10**3, "tol": 1e-12, "random_state": 0}
+FITS = {
+    "mixture": MIMixture(n_init=5, max_iter=10**6, tol=1e-15, random_state=0),
+    "mixture, rules compared": MIMixture(
+        rule="threshold", n_init=3, max_iter=10**6, tol=1e-15, random_state=0
+    ),
+    "discriminative mixture": DiscriminativeMixture(**ENDLESS),
+    "ridge": MILogisticRegression(l1_ratio=0.0, **ENDLESS),
+    "link": MILogisticRegression("softmax", l1_ratio=0.0, **ENDLESS),
+    "learned rule": SoftORLogisticRegression(**ENDLESS),
+    "rules compared": MILogisticRegression("threshold", l1_ratio=0.0, **ENDLESS),
+    "diverse density": DiverseDensity(**ENDLESS),
+    "EM-DD": EMDD(**ENDLESS),
+    "MIML": MIMLLogisticRegression(**ENDLESS),
+    "MissSVM": MissSVC(n_init=10**3, tol=1e-12, random_state=0),
+    "MI-SVM": MISVC(n_init=10**3, tol=1e-12, random_state=0),
+    "mi-SVM": InstanceMISVC(n_init=10**3, tol=1e-12, random_state=0),
+    "PU-SKC, logistic": PUSetKernelClassifier(loss="logistic", class_prior=0.5, alpha=1e-9, tol=1e-15),
+    "DSDD": DSDDClassifier(gamma=1.0, alpha=1e-6, tol=1e-12),
+    "puMIL": PUMILClassifier(n_candidates=50, max_iter=10**3, random_state=0),
+}
+# These look at the flag once or twice in their whole fit.
+QUICK = {
+    "set kernel": SetKernelSVC(tol=1e-12),
+    "PU-SKC, double hinge": PUSetKernelClassifier(class_prior=0.5, alpha=1e-9, tol=1e-12),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_mixture_bags(60, separation=0.5, random_state=0)
+
+
+@pytest.fixture(autouse=True)
+def keyboard():
+    """The usual handler of interrupts; a process started in the background ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
+
+
+def press_at_look(monkeypatch, number):
+    """Press Ctrl-C when a solver looks at its flag for the time `number`; gives the list of looks."""
+    looks = []
+
+    def is_stopped(control):
+        looks.append(threading.current_thread())
+        if len(looks) == number:
+            os.kill(os.getpid(), signal.SIGINT)  # meets the main thread, whoever calls
+        return control.stop.is_set()
+
+    monkeypatch.setattr(Control, "is_stopped", property(is_stopped))
+    return looks
+
+
+def check_what_was_reached(model, data):
+    check_is_fitted(model)
+    assert model.converged_ is False
+    assert np.isfinite(model.objective_)
+    assert set(np.unique(model.predict(data.bags))) <= {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [*((name, number) for name in FITS for number in (1, 2, 15)), *((q, 1) for q in QUICK)],
+)
+def test_a_fit_ends_after_its_step_with_what_was_reached(name, number, data, monkeypatch):
+    model = {**FITS, **QUICK}[name]
+    looks = press_at_look(monkeypatch, number)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data.bags, data.y)
+    monkeypatch.undo()
+    assert len(looks) < number + 10, "it went on"
+    check_what_was_reached(model, data)
+
+
+# ---------------------------------------------------------------------- the LASSO, which has its own loop
+
+
+def press_at_gradient(monkeypatch, number):
+    calls, gradient = [], Or.gradient
+
+    def counted(self, *arguments):
+        calls.append(1)
+        if len(calls) == number:
+            signal.raise_signal(signal.SIGINT)
+        return gradient(self, *arguments)
+
+    monkeypatch.setattr(Or, "gradient", counted)
+    return calls
+
+
+@pytest.mark.parametrize("number", [1, 5, 60])
+def test_a_lasso_fit_ends_after_its_step_with_what_was_reached(number, data, monkeypatch):
+    calls = press_at_gradient(monkeypatch, number)
+    model = MILogisticRegression(alpha=0.1, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data.bags, data.y)
+    monkeypatch.undo()
+    assert len(calls) < number + 10, "it went on"
+    check_what_was_reached(model, data)
+
+
+# ---------------------------------------------------------------------- what is around a fit
+
+
+MIXTURE = FITS["mixture"]
+
+
+def one_vs_one(data):
+    y = np.arange(len(data.bags)) % 3
+    return OneVsOneBagClassifier(MIXTURE).fit(data.bags, y)
+
+
+def many_labels(data):
+    return MultiLabelBagClassifier(MIXTURE).fit(data.bags, np.column_stack([data.y, 1 - data.y]))
+
+
+def many_classes(data):
+    return FITS["MissSVM"].fit(data.bags, np.arange(len(data.bags)) % 3)
+
+
+AROUND = {
+    "cross_val_score": lambda data: cross_val_score(MIXTURE, data.bags, data.y),
+    "GridSearchCV": lambda data: GridSearchCV(MIXTURE, {"n_init": [3, 5]}, error_score=0).fit(
+        data.bags, data.y
+    ),
+    "one against one": one_vs_one,
+    "a model for every label": many_labels,
+    "many classes": many_classes,
+    "MILR, path": lambda data: milr_path(data.bags, data.y),
+    "MILR, penalty chosen": lambda data: MILogisticRegressionCV(cv=3).fit(data.bags, data.y),
+    "PU-SKC, penalty chosen": lambda data: PUSetKernelClassifierCV(class_prior=0.5).fit(data.bags, data.y),
+    "DSDD, penalty chosen": lambda data: DSDDClassifierCV(random_state=0).fit(data.bags, data.y),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+@pytest.mark.parametrize("number", [1, 4])
+def test_what_is_around_a_fit_ends_with_it(name, number, data, monkeypatch):
+    press = press_at_gradient if name.startswith("MILR") else press_at_look
+    looks = press(monkeypatch, number)
+    with pytest.raises(KeyboardInterrupt):
+        AROUND[name](data)
+    assert len(looks) < number + 10, "it went on"
+
+
+class Sleeper(LogisticRegression):
+    """A classifier of instances that watches no flag of ours."""
+
+    def fit(self, X, y, sample_weight=None):
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("it went on")
+
+
+def test_code_of_others_inside_a_fit_ends_at_once(data):
+    model = SingleInstanceClassifier(Sleeper())
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data.bags, data.y)
+
+
+def test_a_prediction_in_a_search_is_never_taken_for_a_failed_one(data, monkeypatch):
+    """scikit-learn counts any error of a prediction as a bad score, and goes on."""
+
+    def broken(rule, *arguments):
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise SystemError("a kernel returned a result with an exception set")
+
+    monkeypatch.setattr(Or, "log_proba", broken)
+    with pytest.raises(KeyboardInterrupt):
+        cross_val_score(MIMixture(n_init=1, random_state=0), data.bags, data.y)
+
+
+# ---------------------------------------------------------------------- threads
+
+
+def many_starts(**options):
+    return clone(MIXTURE).set_params(n_init=10**3, **options)
+
+
+def test_starts_in_two_threads_end_together(data, monkeypatch):
+    looks = press_at_look(monkeypatch, 20)
+    model = many_starts(n_jobs=2)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data.bags, data.y)
+    monkeypatch.undo()
+    assert len({*looks} - {threading.main_thread()}) == 2
+    check_what_was_reached(model, data)
+
+
+def test_a_fit_in_a_worker_thread_ends_with_the_main_threads_run_and_raises(data, monkeypatch):
+    model, raised = many_starts(), []
+    press_at_look(monkeypatch, 20)
+
+    def fit():
+        try:
+            model.fit(data.bags, data.y)
+        except BaseException as error:
+            raised.append(type(error))
+
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        thread = threading.Thread(target=fit)
+        thread.start()
+        thread.join()
+    monkeypatch.undo()
+    assert raised == [KeyboardInterrupt]
+    check_what_was_reached(model, data)
+
+
+def test_pairs_in_threads_end_although_the_main_thread_is_gone(data, monkeypatch):
+    looks = press_at_look(monkeypatch, 20)
+    before = set(threading.enumerate())
+    with parallel_config(backend="threading"), pytest.raises(KeyboardInterrupt):
+        OneVsOneBagClassifier(many_starts(), n_jobs=2).fit(data.bags, np.arange(len(data.bags)) % 3)
+    for thread in set(looks) - before:
+        thread.join(60)
+        assert not thread.is_alive()
