@@ -3,6 +3,7 @@
 import tempfile
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bagwise import Bags, iter_parquet, load_bags, make_noisy_or_bags, save_bags, save_parquet
+from bagwise import (
+    Bags,
+    iter_parquet,
+    load_bags,
+    load_h5,
+    load_npy,
+    make_noisy_or_bags,
+    save_bags,
+    save_h5,
+    save_npy,
+    save_parquet,
+)
 from bagwise.io import files
 from bagwise.io import parquet as parquet_module
 
@@ -92,6 +104,24 @@ def assert_same(bags, y, other, z, *, format_name="npz"):
     assert (y is None) == (z is None)
     if y is not None:
         assert_same_array(y, z, as_text=in_table)
+
+
+@pytest.mark.parametrize(("save", "load", "name"), [(save_h5, load_h5, "h5"), (save_npy, load_npy, "npy")])
+def test_folders_hold_a_file_for_every_bag_as_others_write_them(save, load, name, tmp_path):
+    bags = Bags(
+        np.arange(6.0).reshape(3, 2), [0, 1, 3], ids=["a", "b"], instance_columns={"place": np.arange(3)}
+    )
+    folder = save(tmp_path / "bags", bags, [1, 0])
+    assert folder == tmp_path / "bags"
+    if name == "h5":
+        with h5py.File(folder / "b.h5") as file:
+            features, places = file["features"][:], file["place"][:]
+    else:
+        features, places = np.load(folder / "features" / "b.npy"), np.load(folder / "place" / "b.npy")
+    np.testing.assert_array_equal(features, bags[1])
+    np.testing.assert_array_equal(places, [1, 2])
+    assert (folder / "labels.csv").read_text().splitlines() == ["bag_id,y", "a,1", "b,0"]
+    assert_same(bags, np.array([1, 0]), *load(folder), format_name=name)
 
 
 @pytest.mark.parametrize("format_name", WRITTEN)
