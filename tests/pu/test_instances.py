@@ -1,10 +1,12 @@
 """The instance-level methods: closed forms, oracles, objectives that fall, and what they find."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC, LinearSVC
 
@@ -107,10 +109,11 @@ def test_lsdd_solves_its_linear_system_whose_matrix_is_an_integral():
     np.testing.assert_allclose(model.decision_function_instances(bags), K @ model.coef_[0], rtol=1e-10)
 
 
-def test_lsdd_compares_by_the_criterion_of_held_out_bags():
-    bags, y, _, _ = pu_bags(10, 20, n_features=1)
+@pytest.mark.parametrize(("n_features", "gammas"), [(1, [0.5, 2.0]), (3, [0.05, 0.2])])
+def test_lsdd_compares_by_the_criterion_of_held_out_bags(n_features, gammas):
+    bags, y, _, _ = pu_bags(10, 20, n_features=n_features)
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(y, y))
-    gammas, alphas = [0.5, 2.0], [1.0, 0.1]
+    alphas = [1.0, 0.1]
     model = LSDDClassifierCV(gammas=gammas, alphas=alphas, scale=None, n_centers=10_000, cv=splits)
     model.fit(bags, y)
     expected = np.zeros((2, 2))
@@ -124,10 +127,13 @@ def test_lsdd_compares_by_the_criterion_of_held_out_bags():
                     positive = np.repeat(y[some], bags[some].sizes) == 1
                     parts.append(K[positive].mean(axis=0) - K[~positive].mean(axis=0))
                 coef = np.linalg.solve(H + alpha * np.eye(len(H)), parts[0])
-                # Basis functions of length one leave out the integral of a square, (pi / (2 gamma))^(1/2).
-                factor = np.sqrt(2 * gamma / np.pi)
+                # Basis functions of length one leave out the integral of a square, (pi / (2 gamma))^(d/2).
+                factor = (2 * gamma / np.pi) ** (n_features / 2)
                 expected[i, j] += factor * (coef @ H @ coef - 2 * coef @ parts[1]) / 3
     assert np.argsort(model.criterion_.ravel()).tolist() == np.argsort(expected.ravel()).tolist()
+    # Logarithms of sizes are what is kept, on one scale for all gammas.
+    sizes = np.abs(model.criterion_.ravel())
+    np.testing.assert_allclose(np.diff(sizes), np.diff(np.log(np.abs(expected.ravel()))), rtol=1e-8)
     best = np.unravel_index(np.argmin(expected), expected.shape)
     assert (model.gamma_, model.alpha_) == (gammas[best[0]], alphas[best[1]])
 
@@ -226,7 +232,15 @@ def test_dsdd_draws_instances_of_both_kinds_when_there_are_too_many():
     bags, y, truth, _ = pu_bags(60, 120)
     model = DSDDClassifier(gamma=1.0, alpha=1e-2, max_instances=100, random_state=0).fit(bags, y)
     assert len(model.support_vectors_) <= 101
-    assert model.score(bags, truth) > 0.6
+    assert model.score(bags, truth) > 0.95
+
+
+def test_dsdd_draws_from_either_kind_of_bag_in_proportion():
+    y = np.repeat([1, 0], [10, 90])
+    instances = Bags(np.arange(100.0)[:, None], np.arange(101))
+    model = DSDDClassifier(max_instances=50, random_state=0)
+    drawn = model._draw(Training(instances, y, np.ones(100)))
+    assert np.bincount(y[drawn]).tolist() == [45, 5]
 
 
 # ---------------------------------------------------------------------- the choice of gamma and alpha
@@ -314,8 +328,15 @@ def test_the_machine_is_that_of_libsvm_on_keys_times_confidences():
     taken = 30 + np.argsort(-model.confidence_, kind="stable")[:30]
     keys = Z.instances[model._keys(Z, model.negatives_, model.negative_weights_)]
     points = np.vstack([keys[:30], model.confidence_[taken - 30, None] * keys[taken]])
-    svc = SVC(C=3.0, kernel="linear", tol=1e-8).fit(points, np.repeat([1, -1], 30))
+    sign = np.repeat([1, -1], 30)
+    svc = SVC(C=3.0, kernel="linear", tol=1e-8).fit(points, sign)
     np.testing.assert_allclose(model.coef_, svc.coef_, rtol=0.05, atol=0.05)
+
+    def objective(coef, intercept):
+        return 0.5 * coef @ coef + 3.0 * np.maximum(0.0, 1.0 - sign * (points @ coef + intercept)).sum()
+
+    ours, theirs = (objective(m.coef_[0], m.intercept_[0]) for m in (model, svc))
+    assert ours == pytest.approx(theirs, rel=1e-3)
 
 
 def test_without_an_intercept_the_machine_is_that_of_a_plane_through_the_origin():
@@ -335,8 +356,41 @@ def test_the_f_measure_never_falls_and_the_search_ends():
     bags, y, _, _ = pu_bags()
     model = PUMILClassifier(max_iter=30, random_state=1).fit(bags, y)
     assert (np.diff(model.objective_history_) <= 0).all()
-    assert model.n_iter_ <= 30
+    assert model.n_iter_ == len(model.objective_history_) - 1 < 30
     assert ((model.confidence_ >= 0) & (model.confidence_ <= 1)).all()
+
+
+def test_the_limit_of_generations_is_reached_and_not_passed():
+    bags, y, _, _ = pu_bags()
+    searches = (PUMILClassifier(max_iter=30, random_state=seed).fit(bags, y) for seed in range(30))
+    whole = next(model for model in searches if model.n_iter_ > 1)
+    stopped = clone(whole).set_params(max_iter=1).fit(bags, y)
+    assert stopped.n_iter_ == 1 and not stopped.converged_
+    np.testing.assert_array_equal(stopped.objective_history_, whole.objective_history_[:2])
+
+
+def test_the_worst_candidates_become_clones_of_the_best_and_none_gets_worse():
+    rng = np.random.RandomState(0)
+    candidates = rng.random_sample((10, 6))
+    first = candidates.copy()
+    machines = [SimpleNamespace(f_measure=f) for f in np.linspace(0.9, 0.0, 10)]
+    model = PUMILClassifier(clone_rate=0.2)
+    model._evolve(candidates, machines, rng, lambda changed: SimpleNamespace(f_measure=-1.0))
+    np.testing.assert_array_equal(candidates[8:], first[[0, 0]])
+    assert [machine.f_measure for machine in machines[8:]] == [0.9, 0.9]
+    np.testing.assert_array_equal(candidates[1:8], first[1:8])
+
+
+def test_a_candidate_moves_where_that_is_better():
+    rng = np.random.RandomState(0)
+    candidates = rng.random_sample((4, 6))
+    first = candidates.copy()
+    machines = [SimpleNamespace(f_measure=f) for f in (0.9, 0.5, 0.4, 0.3)]
+    better = SimpleNamespace(f_measure=1.0)
+    PUMILClassifier(clone_rate=0.0)._evolve(candidates, machines, rng, lambda changed: better)
+    np.testing.assert_array_equal(candidates[0], first[0])
+    assert (candidates[1:] != first[1:]).any(axis=1).all() and machines[1:] == [better] * 3
+    assert ((candidates >= 0) & (candidates <= 1)).all()
 
 
 def test_many_negative_instances_are_drawn():
@@ -418,7 +472,7 @@ def test_equal_bags_of_one_kind_are_one_bag_of_all_their_weight():
 
 def test_the_bound_of_a_fixed_score_is_kept():
     rng = np.random.default_rng(0)
-    prior, kept = 0.4, []
+    prior, above = 0.4, []
     promised = pu_risk_bound(1.0, class_prior=prior, n_positive=30, n_unlabeled=50, delta=0.2)
     for _ in range(300):
         positive = rng.uniform(-0.5, 1.0, 30)
@@ -426,5 +480,8 @@ def test_the_bound_of_a_fixed_score_is_kept():
         unlabeled = np.append(rng.uniform(-0.5, 1.0, hidden), rng.uniform(-1.0, 0.5, 50 - hidden))
         empirical = -prior * positive.mean() + 0.5 * (1 + unlabeled).mean()  # |g| <= 1: (1 + g) / 2
         expected = -prior * 0.25 + 0.5 * (1 + prior * 0.25 - (1 - prior) * 0.25)
-        kept.append(expected - empirical <= promised)
-    assert np.mean(kept) >= 0.8
+        above.append(expected - empirical)
+    # A bound for every score is loose for this one, but not by an order of magnitude.
+    assert np.quantile(above, 0.8) <= promised <= 8 * np.quantile(above, 0.8)
+    by_hand = np.sqrt(np.log(10) / 2) * (0.8 / np.sqrt(30) + 1 / np.sqrt(50))
+    assert promised == pytest.approx(by_hand, rel=1e-12)

@@ -135,6 +135,22 @@ def test_the_interval_holds_the_estimate_and_narrows_with_more_bags():
     assert widths[1] < widths[0]
 
 
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_the_interval_holds_the_quantiles_of_a_bootstrap_about_the_estimate(level):
+    bags, y, _ = pu_sample(0.3, 0, n_positive=40, n_unlabeled=80)
+    model = ClassPriorEstimator().fit(bags, y)
+    matrix, rng, drawn = model.basis_(model._scaled(bags)), np.random.RandomState(0), []
+    for _ in range(50):
+        rows = np.concatenate([rng.choice(np.flatnonzero(y == k), (y == k).sum()) for k in (0, 1)])
+        features = split_features(matrix[rows], training_of(bags[rows], y[rows]))
+        drawn.append(prior_at(features, model.ridge_))
+    low, middle, high = np.quantile(drawn, [(1 - level) / 2, 0.5, (1 + level) / 2])
+    expected = np.array([low, high]) * model.class_prior_ / middle
+    assert expected[1] < 1
+    found = model.interval(bags, y, level=level, n_bootstrap=50, random_state=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
 def test_a_matrix_of_instances_has_a_prior_too():
     rng = np.random.default_rng(0)
     P, N = rng.normal(6.0, size=(150, 2)), rng.normal(size=(210, 2))

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
+from bagwise.pu import risk
 from bagwise.pu.features import PUFeatures
 from bagwise.pu.losses import LOSSES
 from bagwise.pu.risk import minimize_risk
@@ -183,6 +184,16 @@ def test_a_warm_start_changes_nothing_but_the_time(loss):
     cold = minimize_risk(features, loss, prior=0.4, alpha=1e-2)
     warm = minimize_risk(features, loss, prior=0.4, alpha=1e-2, start=before.x)
     assert warm.value == pytest.approx(cold.value, rel=1e-8)
+
+
+def test_the_interior_method_takes_over_where_pairs_give_up(monkeypatch):
+    rng = np.random.default_rng(0)
+    features = PUFeatures(1 + rng.normal(size=(20, 5)), rng.normal(size=(60, 5)), np.ones(20), np.ones(60))
+    usual = minimize_risk(features, "double_hinge", prior=0.4, alpha=1e-3)
+    monkeypatch.setattr(risk, "_PAIR_STEPS", 0.02)
+    again = minimize_risk(features, "double_hinge", prior=0.4, alpha=1e-3)
+    assert again.converged
+    assert again.value == pytest.approx(usual.value, rel=1e-8)
 
 
 def test_features_far_from_zero_keep_their_precision():

@@ -139,6 +139,10 @@ def test_centers_can_be_given_as_bags():
     given = PUSetKernelClassifier(centers=bags, class_prior=0.3).fit(bags, y).decision_function(bags)
     every = PUSetKernelClassifier(class_prior=0.3).fit(bags, y).decision_function(bags)
     np.testing.assert_allclose(given, every, rtol=1e-10)
+    others, _, _ = pu_bags(seed=5)
+    model = PUSetKernelClassifier(centers=others[:7], class_prior=0.3).fit(bags, y)
+    assert model.coef_.shape == (1, 7)
+    np.testing.assert_array_equal(model.basis_.centers.instances, model._scaled(others[:7]).instances)
 
 
 def test_kmeans_centers_of_equal_bags_are_fewer():
