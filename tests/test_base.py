@@ -7,7 +7,16 @@ from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bagwise import MISVC, Bags, DiverseDensity, LSDDClassifier, make_noisy_or_bags
+from bagwise import (
+    MISVC,
+    Bags,
+    DiverseDensity,
+    LSDDClassifier,
+    MILogisticRegression,
+    MissSVC,
+    OneVsOneBagClassifier,
+    make_noisy_or_bags,
+)
 from bagwise.base import (
     BagClassifier,
     BagRegressor,
@@ -19,6 +28,8 @@ from bagwise.base import (
 from bagwise.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.testing import all_estimators, bag_checks, check_bag_estimator, example_of
 
+DATA = make_noisy_or_bags(30, size=(1, 4), random_state=0)
+THIRDS = np.arange(30) % 3
 BAGS = Bags(np.arange(10.0)[:, None], [0, 2, 5, 10], ids=["a", "b", "c"])
 
 
@@ -46,6 +57,20 @@ def test_weights_are_ones_by_default_and_a_copy_otherwise():
 def test_bad_weights_are_refused_by_one_sentence(weight, message):
     with pytest.raises(ValueError, match=message):
         bag_weights(BAGS, weight)
+
+
+LOST = {
+    "two classes": lambda: MISVC().fit(DATA.bags, DATA.y, sample_weight=DATA.y),
+    "a class weight": lambda: MILogisticRegression(class_weight={0: 0.0}).fit(DATA.bags, DATA.y),
+    "pairs": lambda: OneVsOneBagClassifier(MISVC()).fit(DATA.bags, THIRDS, sample_weight=THIRDS),
+    "machines of pairs": lambda: MissSVC().fit(DATA.bags, THIRDS, sample_weight=THIRDS),
+}
+
+
+@pytest.mark.parametrize("fit", LOST.values(), ids=LOST)
+def test_a_class_without_weight_is_refused_by_name(fit):
+    with pytest.raises(ValueError, match=r"every bag of the class 0 the weight zero; \w+ needs bags of all"):
+        fit()
 
 
 class Widest(InstanceScoreClassifier):

@@ -143,7 +143,7 @@ def test_one_vs_one_takes_bags_weights_and_jobs():
     repeated = parallel.fit(data.bags[again], y[again]).decision_function(data.bags)
     np.testing.assert_allclose(weighted, repeated, atol=1e-4)
     assert np.abs(weighted - unweighted).max() > 0.1
-    with pytest.raises(ValueError, match="one class has none"):
+    with pytest.raises(ValueError, match="every bag of the class 2 the weight zero"):
         serial.fit(data.bags, y, sample_weight=(y != 2).astype(float))
 
 

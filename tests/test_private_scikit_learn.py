@@ -21,14 +21,14 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-# What scikit-learn's classes call their own. The exception, which every estimator writes, is explained in
-# `bagwise._sklearn`.
+# What scikit-learn's classes call their own, but for what every estimator writes (`bagwise._sklearn` says why)
+# and a name so plain that our own classes may have it.
 OWN = {
     name
     for cls in (BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, Pipeline)
     for name in dir(cls)
     if is_private(name)
-} - {"_parameter_constraints"}
+} - {"_parameter_constraints", "_fit"}
 
 
 def private_uses(source: str) -> list[str]:

@@ -16,7 +16,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagwise._sklearn import HasMethods, votes_and_scores
 from bagwise.bags import Bags
-from bagwise.base import BagsLike, ScoreClassifier, bag_weights, encode_labels, is_positive, validated_fit
+from bagwise.base import (
+    BagsLike,
+    ScoreClassifier,
+    bag_weights,
+    encode_labels,
+    is_positive,
+    refuse_lost_classes,
+    validated_fit,
+)
 from bagwise.solvers.interrupt import interruptible
 
 
@@ -92,8 +100,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
         codes = encode_labels(self, y, X, bags, binary=False)
         weight = bag_weights(bags, sample_weight)
         kept = weight > 0
-        if len(np.unique(codes[kept])) < len(self.classes_):
-            raise ValueError("every class needs a bag of non-zero sample_weight; one class has none.")
+        refuse_lost_classes(self, codes[kept])
 
         def fit_pair(low, high):
             members = np.flatnonzero(kept & ((codes == low) | (codes == high)))

@@ -10,7 +10,14 @@ numbers.
 from bagwise.base.classifiers import BagClassifier, InstanceScoreClassifier, ScoreClassifier
 from bagwise.base.estimators import BagEstimator, BagTransformer
 from bagwise.base.fitting import validated_fit
-from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels, is_positive
+from bagwise.base.labels import (
+    Training,
+    bag_weights,
+    class_factors,
+    encode_labels,
+    is_positive,
+    refuse_lost_classes,
+)
 from bagwise.base.reading import BagsLike, read_bags
 from bagwise.base.regressors import BagRegressor
 from bagwise.base.scaling import SCALE_CONSTRAINT, Scaled, affine_map, fit_scaler
@@ -37,5 +44,6 @@ __all__ = [
     "has_posterior",
     "is_positive",
     "read_bags",
+    "refuse_lost_classes",
     "validated_fit",
 ]

@@ -10,7 +10,14 @@ from sklearn.utils import column_or_1d
 from bagwise._bag_parts import as_python
 from bagwise.bags import Bags
 from bagwise.base.estimators import BagEstimator
-from bagwise.base.labels import Training, bag_weights, class_factors, encode_labels, is_positive
+from bagwise.base.labels import (
+    Training,
+    bag_weights,
+    class_factors,
+    encode_labels,
+    is_positive,
+    refuse_lost_classes,
+)
 from bagwise.base.reading import BagsLike
 
 
@@ -34,15 +41,9 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         weight = bag_weights(bags, sample_weight)
         class_weight = getattr(self, "class_weight", None) if with_class_weight else None
         weight *= class_factors(class_weight, self.classes_, y, weight)[y]
-        kept = weight > 0
-        if not kept.all():
-            bags, y, weight = bags[kept], y[kept], weight[kept]
-            if len(np.unique(y)) < 2:
-                raise ValueError(
-                    "the bags of non-zero sample_weight belong to one class only; "
-                    f"{type(self).__name__} needs positive and negative bags, that is, two classes."
-                )
-        return Training(bags, y, weight)
+        training = Training(bags, y, weight).that_count()
+        refuse_lost_classes(self, training.y)
+        return training
 
     def _encode_known(self, y: ArrayLike, bags: Bags) -> np.ndarray:
         """Encode labels given after the fit: int8, 1 for the positive class."""

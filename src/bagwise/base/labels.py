@@ -26,6 +26,11 @@ class Training(NamedTuple):
     y: np.ndarray
     weight: np.ndarray
 
+    def that_count(self) -> Training:
+        """Leave out the bags of weight zero."""
+        kept = self.weight > 0
+        return self if kept.all() else Training(self.bags[kept], self.y[kept], self.weight[kept])
+
 
 def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -> np.ndarray:
     name = type(estimator).__name__
@@ -89,6 +94,17 @@ def encode_labels(
             PositiveClassWarning,
         )
     return codes.astype(np.int8)
+
+
+def refuse_lost_classes(estimator: Any, y: np.ndarray) -> None:
+    """Refuse encoded labels of the bags that count unless every class of ``classes_`` is among them."""
+    lost = np.setdiff1d(np.arange(len(estimator.classes_)), y)
+    if len(lost):
+        label, name = as_python(estimator.classes_[lost[0]]), type(estimator).__name__
+        raise ValueError(
+            f"sample_weight or class_weight gives every bag of the class {label!r} the weight zero; {name} "
+            f"needs bags of all {len(estimator.classes_)} classes."
+        )
 
 
 def is_positive(scores: np.ndarray) -> np.ndarray:

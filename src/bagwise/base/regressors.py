@@ -23,10 +23,7 @@ class BagRegressor(RegressorMixin, BagEstimator):
         bags = self._read(X, reset=True)
         y = read_numbers(self, y, X, bags)
         weight = bag_weights(bags, sample_weight)
-        kept = weight > 0
-        if not kept.all():
-            bags, y, weight = bags[kept], y[kept], weight[kept]
-        return Training(bags, y, weight)
+        return Training(bags, y, weight).that_count()
 
     def _bag_values(self, bags: Bags) -> np.ndarray:
         """Predict the number of every bag: shape (n_bags,)."""

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
 from bagwise.bags import Bags
-from bagwise.base import BagClassifier, BagsLike, Training, bag_weights, encode_labels
+from bagwise.base import BagClassifier, BagsLike, Training, bag_weights, encode_labels, refuse_lost_classes
 
 
 class LabelMatrixClassifier(BagClassifier):
@@ -30,15 +30,10 @@ class LabelMatrixClassifier(BagClassifier):
         else:
             labels = encode_labels(self, y, X, bags)[:, None]
         weight = bag_weights(bags, sample_weight)
-        kept = weight > 0
-        if not kept.all():
-            bags, labels, weight = bags[kept], labels[kept], weight[kept]
-            if not self.multilabel_ and len(np.unique(labels)) < 2:
-                raise ValueError(
-                    "the bags of non-zero sample_weight belong to one class only; "
-                    f"{type(self).__name__} needs positive and negative bags, that is, two classes."
-                )
-        return Training(bags, labels, weight)
+        training = Training(bags, labels, weight).that_count()
+        if not self.multilabel_:
+            refuse_lost_classes(self, training.y)
+        return training
 
     def _encode_label_matrix(self, y, bags: Bags) -> np.ndarray:
         """Encode labels given after the fit: int8 of shape (n_bags, n_labels)."""

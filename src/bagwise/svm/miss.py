@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import BagsLike, Training, bag_weights, encode_labels, validated_fit
+from bagwise.base import BagsLike, Training, bag_weights, encode_labels, refuse_lost_classes, validated_fit
 from bagwise.kernels import InstanceKernel, require_memory
 from bagwise.multiclass import OneVsOneBagClassifier
 from bagwise.solvers.result import record_result
@@ -222,12 +222,10 @@ class MissSVC(BagMachine):
 
     def _fit_pairs(self, bags: Bags, codes, sample_weight):
         """Fit two machines for each pair of classes, all on one kernel matrix."""
-        weight = bag_weights(bags, sample_weight)
-        kept = weight > 0
-        if len(np.unique(codes[kept])) < len(self.classes_):
-            raise ValueError("every class needs a bag of non-zero sample_weight; one class has none.")
-        bags, codes, weight = bags[kept], codes[kept], weight[kept]
-        instances = self._fit_scaler(Training(bags, codes, weight)).bags.instances
+        training = Training(bags, codes, bag_weights(bags, sample_weight)).that_count()
+        refuse_lost_classes(self, training.y)
+        bags, codes, weight = self._fit_scaler(training)
+        instances = bags.instances
         self._set_kernel(instances, np.repeat(weight, bags.sizes))
         shared = SharedKernel(self.kernel_, instances, max_bytes=1e6 * self.cache_size)
         # Instances go by their numbers, which the shared kernel looks up.
