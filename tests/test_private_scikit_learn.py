@@ -21,8 +21,8 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-# What scikit-learn's classes call their own, but for what every estimator writes (`bagwise._sklearn` says why)
-# and a name so plain that our own classes may have it.
+# What scikit-learn's classes call their own, but for what every estimator writes (`bagwise._sklearn` says
+# why) and a name so plain that our own classes may have it.
 OWN = {
     name
     for cls in (BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, Pipeline)
