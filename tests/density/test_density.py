@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from bagwise import EMDD, Bags, DiverseDensity, Max, Mean, Or, make_mixture_bags
+from bagwise import EMDD, Bags, DiscriminativeMixture, DiverseDensity, Max, Mean, Or, make_mixture_bags
 from bagwise.density.problem import DensityProblem, NearestProblem
 
 
@@ -115,3 +115,20 @@ def test_emdd_has_no_posterior_and_diverse_density_has():
     data = make_mixture_bags(20, random_state=0)
     assert not hasattr(EMDD(random_state=0).fit(data.bags, data.y), "posterior_instances")
     assert hasattr(DiverseDensity(random_state=0).fit(data.bags, data.y), "posterior_instances")
+
+
+@pytest.mark.parametrize("cls", [DiverseDensity, EMDD, DiscriminativeMixture])
+def test_class_weights_multiply_the_weights_of_bags(cls):
+    data = make_mixture_bags(40, separation=2.0, random_state=0)
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(0.5, 2.0, len(data.y))
+    share = np.bincount(data.y, weights=weight)
+    plain = cls(n_init=2, random_state=0).fit(data.bags, data.y, sample_weight=weight)
+    for class_weight, factors in (({1: 3.0}, [1.0, 3.0]), ("balanced", share.sum() / (2 * share))):
+        model = cls(n_init=2, class_weight=class_weight, random_state=0)
+        model.fit(data.bags, data.y, sample_weight=weight)
+        by_hand = cls(n_init=2, random_state=0)
+        by_hand.fit(data.bags, data.y, sample_weight=weight * np.array(factors)[data.y])
+        proba = model.predict_proba(data.bags)
+        np.testing.assert_allclose(proba, by_hand.predict_proba(data.bags), rtol=1e-9)
+        assert np.abs(proba - plain.predict_proba(data.bags)).max() > 0.01

@@ -11,6 +11,7 @@ from bagwise.base.classifiers import BagClassifier, InstanceScoreClassifier, Sco
 from bagwise.base.estimators import BagEstimator, BagTransformer
 from bagwise.base.fitting import validated_fit
 from bagwise.base.labels import (
+    CLASS_WEIGHT_CONSTRAINT,
     Training,
     bag_weights,
     class_factors,
@@ -24,6 +25,7 @@ from bagwise.base.scaling import SCALE_CONSTRAINT, Scaled, affine_map, fit_scale
 from bagwise.base.waist import RULE_CONSTRAINT, WaistClassifier, has_posterior
 
 __all__ = [
+    "CLASS_WEIGHT_CONSTRAINT",
     "RULE_CONSTRAINT",
     "SCALE_CONSTRAINT",
     "BagClassifier",

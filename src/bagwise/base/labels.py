@@ -11,9 +11,13 @@ from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from bagwise._bag_parts import as_python
+from bagwise._sklearn import StrOptions
 from bagwise.bags import Bags, describes_bags
 from bagwise.base.reading import BagsLike
 from bagwise.exceptions import PositiveClassWarning, warn_user
+
+# What `class_weight` may be, for `_parameter_constraints`.
+CLASS_WEIGHT_CONSTRAINT = [dict, StrOptions({"balanced"}), None]
 
 
 class Training(NamedTuple):

@@ -10,7 +10,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
-from bagwise.base import RULE_CONSTRAINT, SCALE_CONSTRAINT, BagsLike, Scaled, WaistClassifier, validated_fit
+from bagwise.base import (
+    CLASS_WEIGHT_CONSTRAINT,
+    RULE_CONSTRAINT,
+    SCALE_CONSTRAINT,
+    BagsLike,
+    Scaled,
+    WaistClassifier,
+    validated_fit,
+)
 from bagwise.density.problem import DensityProblem, distance, log_odds
 from bagwise.mixture.start import pick_instance
 from bagwise.reporting import Reporter
@@ -40,6 +48,8 @@ class DiverseDensity(Scaled, WaistClassifier):
         How instances make the label of a bag.
     scale : {"standard", "minmax"}, transformer or None, default="standard"
         How the instances are scaled before the fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with those of the bags.
     n_init : int or None, default=10
         Number of starts, at random instances of positive bags; None starts at each of them.
     tol : float, default=1e-4
@@ -92,6 +102,7 @@ class DiverseDensity(Scaled, WaistClassifier):
     _parameter_constraints: dict = {
         "rule": RULE_CONSTRAINT,
         "scale": SCALE_CONSTRAINT,
+        "class_weight": CLASS_WEIGHT_CONSTRAINT,
         "n_init": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -104,6 +115,7 @@ class DiverseDensity(Scaled, WaistClassifier):
         rule="or",
         *,
         scale="standard",
+        class_weight=None,
         n_init=10,
         tol=1e-4,
         max_iter=200,
@@ -112,6 +124,7 @@ class DiverseDensity(Scaled, WaistClassifier):
     ):
         self.rule = rule
         self.scale = scale
+        self.class_weight = class_weight
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter

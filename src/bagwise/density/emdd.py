@@ -29,7 +29,7 @@ class EMDD(DiverseDensity):
 
     Parameters
     ----------
-    scale, n_init, random_state, verbose
+    scale, class_weight, n_init, random_state, verbose
         As in `DiverseDensity`.
     tol : float, default=1e-4
         Tolerance of the optimisations; a turn must lower the objective by more than this share of it.
@@ -65,9 +65,25 @@ class EMDD(DiverseDensity):
         name: allowed for name, allowed in DiverseDensity._parameter_constraints.items() if name != "rule"
     }
 
-    def __init__(self, *, scale="standard", n_init=10, tol=1e-4, max_iter=200, random_state=None, verbose=0):
+    def __init__(
+        self,
+        *,
+        scale="standard",
+        class_weight=None,
+        n_init=10,
+        tol=1e-4,
+        max_iter=200,
+        random_state=None,
+        verbose=0,
+    ):
         super().__init__(
-            scale=scale, n_init=n_init, tol=tol, max_iter=max_iter, random_state=random_state, verbose=verbose
+            scale=scale,
+            class_weight=class_weight,
+            n_init=n_init,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+            verbose=verbose,
         )
 
     def _make_rule(self) -> Rule:

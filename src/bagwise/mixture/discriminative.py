@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, validated_fit
+from bagwise.base import CLASS_WEIGHT_CONSTRAINT, RULE_CONSTRAINT, BagsLike, WaistClassifier, validated_fit
 from bagwise.families import make_family
 from bagwise.families.make import FAMILIES
 from bagwise.linear_model import MILogisticRegression
@@ -40,6 +40,8 @@ class DiscriminativeMixture(WaistClassifier):
         How instances make the label of a bag.
     alpha : float, default=1.0
         Strength of the penalty, on standardised statistics.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with those of the bags.
     n_init : int, default=5
         Number of starts.
     tol : float, default=1e-6
@@ -89,6 +91,7 @@ class DiscriminativeMixture(WaistClassifier):
         "family": [StrOptions(set(FAMILIES)), HasMethods(["sufficient"])],
         "rule": RULE_CONSTRAINT,
         "alpha": [Interval(Real, 0, None, closed="left")],
+        "class_weight": CLASS_WEIGHT_CONSTRAINT,
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -102,6 +105,7 @@ class DiscriminativeMixture(WaistClassifier):
         *,
         rule="or",
         alpha=1.0,
+        class_weight=None,
         n_init=5,
         tol=1e-6,
         max_iter=200,
@@ -111,6 +115,7 @@ class DiscriminativeMixture(WaistClassifier):
         self.family = family
         self.rule = rule
         self.alpha = alpha
+        self.class_weight = class_weight
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter

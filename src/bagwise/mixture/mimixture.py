@@ -47,6 +47,12 @@ class MIMixture(WaistClassifier):
     are worth (`information_cost`). Where features are many and correlated and only the label matters,
     a discriminative model such as `MILogisticRegression` is usually more accurate.
 
+    There is no `class_weight`. Here bags are not only judged but described: the weight of a bag says how
+    often it, and every instance in it, was there. Weights of classes would move pi and the densities to those
+    of another population, and every probability, sample and cost of information with them. If errors of one
+    class cost more, move the threshold on `predict_proba`; if the classes were sampled in other shares than
+    those of the population, say so by `sample_weight`.
+
     Parameters
     ----------
     family : str or Family, default="gaussian"

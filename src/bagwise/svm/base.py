@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import (
+    CLASS_WEIGHT_CONSTRAINT,
     SCALE_CONSTRAINT,
     BagsLike,
     InstanceScoreClassifier,
@@ -33,7 +34,7 @@ KERNEL_CONSTRAINTS: dict = {
     "degree": [Interval(Integral, 1, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
     "scale": SCALE_CONSTRAINT,
-    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "class_weight": CLASS_WEIGHT_CONSTRAINT,
     "tol": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "verbose": ["verbose"],
