@@ -375,7 +375,8 @@ def test_the_worst_candidates_become_clones_of_the_best_and_none_gets_worse():
     first = candidates.copy()
     machines = [SimpleNamespace(f_measure=f) for f in np.linspace(0.9, 0.0, 10)]
     model = PUMILClassifier(clone_rate=0.2)
-    model._evolve(candidates, machines, rng, lambda changed: SimpleNamespace(f_measure=-1.0))
+    worse = SimpleNamespace(f_measure=-1.0)
+    model._evolve(candidates, machines, rng, lambda changed: worse, Control(0.0, 1))
     np.testing.assert_array_equal(candidates[8:], first[[0, 0]])
     assert [machine.f_measure for machine in machines[8:]] == [0.9, 0.9]
     np.testing.assert_array_equal(candidates[1:8], first[1:8])
@@ -387,7 +388,9 @@ def test_a_candidate_moves_where_that_is_better():
     first = candidates.copy()
     machines = [SimpleNamespace(f_measure=f) for f in (0.9, 0.5, 0.4, 0.3)]
     better = SimpleNamespace(f_measure=1.0)
-    PUMILClassifier(clone_rate=0.0)._evolve(candidates, machines, rng, lambda changed: better)
+    PUMILClassifier(clone_rate=0.0)._evolve(
+        candidates, machines, rng, lambda changed: better, Control(0.0, 1)
+    )
     np.testing.assert_array_equal(candidates[0], first[0])
     assert (candidates[1:] != first[1:]).any(axis=1).all() and machines[1:] == [better] * 3
     assert ((candidates >= 0) & (candidates <= 1)).all()
