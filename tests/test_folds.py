@@ -50,11 +50,6 @@ def test_a_splitter_sees_bags_with_weight_only():
     assert sorted(np.concatenate([test for _, test in found])) == list(range(8))
 
 
-def test_one_weight_for_all_bags_keeps_them_all():
-    (split,) = bag_folds([([0, 1], [8, 9])], training(), 2.0, seed=0, remedy="")
-    assert [part.tolist() for part in split] == [[0, 1], [8, 9]]
-
-
 @pytest.mark.parametrize(
     ("splits", "message"),
     [

@@ -32,7 +32,7 @@ def bag_folds(
         bags that were given to `fit`: those of weight zero, which are not in `training`, are left out.
     training : Training
         What was read.
-    sample_weight : array of shape (number of bags given to `fit`,), number or None
+    sample_weight : array of shape (number of bags given to `fit`,) or None
         Weights as they were given.
     seed : int
         Draws the folds if `cv` is a number.
@@ -68,7 +68,7 @@ def bag_folds(
 
 def _kept(sample_weight, n_kept: int) -> np.ndarray:
     """Which of the bags given to `fit` have a weight."""
-    if sample_weight is None or np.ndim(sample_weight) == 0:
+    if sample_weight is None:
         return np.ones(n_kept, dtype=bool)
     return np.asarray(sample_weight) > 0
 
