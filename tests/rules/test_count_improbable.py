@@ -133,3 +133,13 @@ def test_known_instances_beside_improbable_ones(label):
     np.testing.assert_allclose(with_known.complement[2:-2], alone.complement, rtol=1e-12)
     assert with_known.posterior[[0, 1, -2, -1]].tolist() == [1, 0, 1, 0]
     assert with_known.complement[[0, 1, -2, -1]].tolist() == [0, 1, 0, 1]
+
+
+def test_statistics_of_improbable_bags_count_what_the_posterior_says():
+    offsets, y = np.array([0, 60, 120]), np.array([1, 0])
+    log_odds = np.concatenate([spread(60, -15.0, 1.0), spread(60, 45.0, 1.0)])
+    rule = CountTable(np.repeat([0.0, 1.0], [45, 16]), learned=("values",))
+    result = rule.estep(log_odds, offsets, y, weight=[2.0, 3.0])
+    assert (result.log_likelihood < np.log(1e-250)).all()
+    by_bag = rule.count_proba(log_odds, offsets, y)
+    np.testing.assert_allclose(result.statistics, [3.0 * by_bag[1], 2.0 * by_bag[0]], rtol=1e-12, atol=1e-300)

@@ -162,7 +162,7 @@ def diagnose_rule(X: BagsLike, y: ArrayLike, *, estimator=None, cv=5, random_sta
         del models["threshold"]
     names = list(models)
     log_likelihood = np.array([model.log_likelihood_ for model in models.values()])
-    n_parameters = np.array([_count_parameters(model.rule_) for model in models.values()])
+    n_parameters = np.array([model.rule_.n_parameters for model in models.values()])
     shared = bags.n_features + 1
     bic = -2 * log_likelihood + np.log(len(bags)) * (shared + n_parameters)
     held_out = error = None
@@ -176,18 +176,12 @@ def diagnose_rule(X: BagsLike, y: ArrayLike, *, estimator=None, cv=5, random_sta
     return RuleDiagnosis(names, bic, log_likelihood, n_parameters, held_out, error, models, best)
 
 
-def _count_parameters(rule) -> int:
-    if isinstance(rule, CountTable):
-        return len(np.unique(np.round(rule.values, 3)))
-    return {"Or": 0, "Threshold": 1, "CountLogistic": 2}[type(rule).__name__]
-
-
 def _held_out(model: SoftORLogisticRegression, bags, y, folds) -> np.ndarray:
     """Log-likelihood of every bag under a fit that did not see it."""
-    found = np.empty(len(bags))
+    log_likelihood = np.empty(len(bags))
     for train, test in folds.split(np.zeros(len(bags)), y):
         fitted = clone(model).fit(bags[train], y[train])
         log_proba = fitted.predict_log_proba(bags[test])
-        found[test] = log_proba[np.arange(len(test)), (y[test] == fitted.classes_[1]).astype(int)]
+        log_likelihood[test] = log_proba[np.arange(len(test)), (y[test] == fitted.classes_[1]).astype(int)]
     # A rule that excludes a label which did occur is as wrong as can be, but one bag must not decide alone.
-    return np.maximum(found, np.log(1e-6))
+    return np.maximum(log_likelihood, np.log(1e-6))

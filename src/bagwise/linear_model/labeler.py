@@ -10,7 +10,7 @@ from scipy.special import expit, logit, ndtri
 
 from bagwise.linear_model.learned_rule import JointProblem, with_rule
 from bagwise.linear_model.problem import LinearBagProblem
-from bagwise.rules import CountRule, Or, Threshold
+from bagwise.rules import CountRule, LearnedRule, Or, Threshold
 
 
 @dataclass(frozen=True)
@@ -100,22 +100,24 @@ def describe_labeler(problem: LinearBagProblem, best) -> Labeler | None:
         share = np.exp(min(profile.values()) - np.array(list(profile.values())))
         reached = (share / share.sum()) @ (counts >= np.array(list(profile))[:, None])
         std_err, message = np.sqrt(np.maximum(reached * (1 - reached), 0.0)), None
-    elif rule.learns:
-        covariance, message = rule_covariance(problem, theta)
+    elif isinstance(rule, LearnedRule) and rule.learns:
+        covariance, message = rule_covariance(problem, rule, theta)
         if covariance is not None:
             jacobian = _slopes_of_values(rule, counts, largest)
             std_err = np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", jacobian, covariance, jacobian), 0.0))
     return Labeler(counts, values, std_err, expected, rule, profile, message)
 
 
-def rule_covariance(problem: LinearBagProblem, theta: np.ndarray) -> tuple[np.ndarray | None, str | None]:
+def rule_covariance(
+    problem: LinearBagProblem, rule: LearnedRule, theta: np.ndarray
+) -> tuple[np.ndarray | None, str | None]:
     """Covariance of the rule's parameters, the coefficients' uncertainty included; or a sentence why not.
 
     The inverse of H_rr - H_rc H_cc^-1 H_cr, with the objective's Hessian H in coefficients c that are not
     zero and parameters r. Columns of r are differences of the gradient, H_cc is exact.
     """
-    joint = JointProblem(problem, problem.rule)
-    vector = problem.rule.parameters()
+    joint = JointProblem(problem, rule)
+    vector = rule.parameters()
     x = np.concatenate([theta, vector])
     n = len(theta)
     free = theta != 0
@@ -127,7 +129,7 @@ def rule_covariance(problem: LinearBagProblem, theta: np.ndarray) -> tuple[np.nd
         ahead, back = (joint.value_and_gradient(x + sign * step)[1] for sign in (1, -1))
         columns[:, k] = (ahead - back) / (2 * step[n + k])
     of_rule, mixed = columns[n:], columns[:n][free]
-    inner = with_rule(problem, problem.rule)
+    inner = with_rule(problem, rule)
 
     def product(v):
         whole = np.zeros(n)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from bagwise.linear_model.problem import LinearBagProblem
-from bagwise.rules import CountTable, Rule
+from bagwise.rules import CountTable, LearnedRule, Rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.interrupt import stop_flag
 from bagwise.solvers.result import SolverResult, Status, best_of
@@ -75,9 +76,12 @@ class RuleLearner:
         """Minimise from all starts, or from those that are `given`, and give every end."""
         if len(rules) > 1:
             return self._best_rule(problem, rules, given)
-        return [oriented(result, problem) for result in self._one_rule(problem, rules[0], given)]
+        (rule,) = rules
+        if not isinstance(rule, LearnedRule):
+            raise TypeError(f"rule={rule!r} says that it learns; then it must be a LearnedRule.")
+        return [oriented(result, problem) for result in self._one_rule(problem, rule, given)]
 
-    def _one_rule(self, problem: LinearBagProblem, rule: Rule, given) -> list[LearnedResult]:
+    def _one_rule(self, problem: LinearBagProblem, rule: LearnedRule, given) -> list[LearnedResult]:
         jointly = len(rule.parameters()) and not self.has_l1
         if given or not self.has_l1:
             starts = given or self.starts(with_rule(problem, rule))
@@ -87,24 +91,26 @@ class RuleLearner:
         run = self._jointly if jointly else self._in_turns
         return self._until_interrupted(lambda pair: run(problem, *pair), pairs)
 
-    def _soft_thresholds(self, problem: LinearBagProblem, rule: Rule) -> list[tuple[Rule, np.ndarray]]:
+    def _soft_thresholds(
+        self, problem: LinearBagProblem, rule: LearnedRule
+    ) -> list[tuple[LearnedRule, np.ndarray]]:
         """Starts for a rule that may be like a threshold: the best of several, with their coefficients.
 
         Where many positive instances are needed, random starts end with a labeler that is nearly constant.
         """
-        found: list[tuple[float, Rule, np.ndarray]] = []
+        ends: list[tuple[float, LearnedRule, np.ndarray]] = []
         largest = int(np.diff(problem.design.offsets).max())
         k = 1
-        while k <= largest and (soft := rule.near(k)) is not None:
+        while k <= largest and (soft := rule.soft_threshold(k)) is not None:
             under_it = with_rule(problem, soft)
             # Each from the null model: what another number of instances has led to holds on to it.
             result = self.solve(under_it, self.starts(under_it)[0])
-            found.append((result.value - soft.log_prior() / problem.total, soft, result.x))
+            ends.append((result.value - soft.log_prior() / problem.total, soft, result.x))
             if result.status is Status.INTERRUPTED:
                 break
             k *= _SOFT_RATIO
-        found.sort(key=lambda one: one[0])
-        return [(soft, x) for _, soft, x in found[:_SOFT_KEPT]]
+        ends.sort(key=lambda end: end[0])
+        return [(soft, x) for _, soft, x in ends[:_SOFT_KEPT]]
 
     @staticmethod
     def _until_interrupted(run: Callable, starts) -> list[LearnedResult]:
@@ -117,7 +123,7 @@ class RuleLearner:
 
     # ------------------------------------------------------------ one rule
 
-    def _jointly(self, problem: LinearBagProblem, rule: Rule, start: np.ndarray) -> LearnedResult:
+    def _jointly(self, problem: LinearBagProblem, rule: LearnedRule, start: np.ndarray) -> LearnedResult:
         joint = JointProblem(problem, rule)
         result = minimize_smooth(
             joint.value_and_gradient,
@@ -203,7 +209,7 @@ class RuleLearner:
 class JointProblem:
     """`LinearBagProblem` whose rule has parameters too: theta is (coefficients, intercept, parameters)."""
 
-    def __init__(self, problem: LinearBagProblem, rule):
+    def __init__(self, problem: LinearBagProblem, rule: LearnedRule):
         self.problem = problem
         self.rule = rule
 
@@ -217,15 +223,16 @@ class JointProblem:
         problem, design = self.problem, self.problem.design
         theta, vector = self.split(x)
         rule = self.rule.with_parameters(vector)
-        log_likelihood, gradient, statistics = 0.0, np.zeros(len(theta)), 0.0
+        log_likelihood, gradient = 0.0, np.zeros(len(theta))
+        statistics: Any = 0.0
         for bags, rows, X, offsets in design.blocks:
             weight = problem.weight[bags]
-            by_bag, by_instance, found = rule.gradient_and_statistics(
+            by_bag, by_instance, of_block = rule.gradient_and_statistics(
                 design.dot(theta, X), offsets, problem.y[bags], weight * problem.total
             )
             log_likelihood += weight @ by_bag
             gradient -= design.pull_back(problem.instance_weight[rows] * by_instance, X)
-            statistics = statistics + found
+            statistics = statistics + of_block
         gradient[:-1] += problem.ridge * theta[:-1]
         value = 0.5 * problem.ridge * (theta[:-1] @ theta[:-1]) - log_likelihood
         by_rule = rule.parameter_gradient(statistics) / problem.total
@@ -244,13 +251,13 @@ def update_rule(problem: LinearBagProblem, rule: Rule, theta: np.ndarray) -> tup
     log_odds, weight = problem.design.dot(theta), problem.weight * problem.total
     start = last = -np.inf
     for step in range(_RULE_STEPS + 1):
-        found = rule.estep(log_odds, problem.design.offsets, problem.y, weight)
-        value = float(weight @ found.log_likelihood) + rule.log_prior()
+        result = rule.estep(log_odds, problem.design.offsets, problem.y, weight)
+        value = float(weight @ result.log_likelihood) + rule.log_prior()
         start = value if step == 0 else start
         if step == _RULE_STEPS or value - last <= 1e-9 * abs(value):
             break
         last = value
-        rule = rule.update(found.statistics)
+        rule = rule.update(result.statistics)
     return rule, max(0.0, (value - start) / problem.total)
 
 

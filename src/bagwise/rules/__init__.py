@@ -7,6 +7,7 @@ the posterior of every instance. Instance models know no rule, and rules know no
 from bagwise.rules.base import Link, Rule, RuleResult
 from bagwise.rules.count import CountRule
 from bagwise.rules.labelers import CountLogistic, CountTable
+from bagwise.rules.learned import LearnedRule
 from bagwise.rules.links import GeometricMean, Max, SoftMax
 from bagwise.rules.make import RULES, make_rule, start_fixed
 from bagwise.rules.mean import Mean
@@ -18,6 +19,7 @@ __all__ = [
     "CountRule",
     "CountTable",
     "GeometricMean",
+    "LearnedRule",
     "Link",
     "Max",
     "Mean",

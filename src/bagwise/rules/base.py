@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
@@ -46,7 +47,8 @@ class Rule(BaseEstimator):
       bag, multiplies the statistics and nothing else;
     - ``hessian_product(log_odds, offsets, y, v)``, the second derivative of the log-likelihood
       times v, which is [Cov(z | y) - diag p (1 - p)] v bag by bag;
-    - where it has parameters, `start` and `update`, which return a new rule.
+    - where it has parameters that are left open, `start`, which returns a new rule; and where it learns
+      them, what a `LearnedRule` defines.
 
     `gradient` and `log_proba` then follow; a subclass may override them with something sharper. No
     method changes the rule. A `Link` has no latent labels: it defines `gradient` alone.
@@ -73,7 +75,7 @@ class Rule(BaseEstimator):
     estep: Callable[..., RuleResult]
     hessian_product: Callable[..., np.ndarray]
 
-    def start(self, offsets, y) -> Rule:
+    def start(self, offsets: ArrayLike, y: ArrayLike) -> Rule:
         """Resolve what the user left open, from the sizes and labels of the training bags.
 
         Parameters
@@ -87,7 +89,7 @@ class Rule(BaseEstimator):
         """
         return self
 
-    def update(self, statistics) -> Rule:
+    def update(self, statistics: np.ndarray) -> Rule:
         """Maximise over the rule's own parameters: its M step.
 
         Parameters
@@ -101,7 +103,7 @@ class Rule(BaseEstimator):
         """
         return self
 
-    def alternatives(self, offsets, y) -> list:
+    def alternatives(self, offsets: ArrayLike, y: ArrayLike) -> Sequence[Rule]:
         """Give the rules that a fit compares, each as `start` leaves it; several if a parameter is discrete.
 
         Parameters
@@ -115,34 +117,40 @@ class Rule(BaseEstimator):
         """
         return [self.start(offsets, y)]
 
-    def near(self, k: int) -> Rule | None:
-        """Give a learned rule as a soft threshold of k positive instances, for a fit to start from.
-
-        Parameters
-        ----------
-        k : int
-
-        Returns
-        -------
-        Rule or None
-            None if the rule cannot be like that.
-        """
-        return None
-
     @property
     def learns(self) -> bool:
         """Whether `update` has something to learn."""
         return False
 
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters that the data settled, for information criteria."""
+        return 0
+
     def log_prior(self) -> float:
         """Log density, up to a constant, of what `update` learns: a term of the objective of a fit."""
         return 0.0
 
-    def parameters(self) -> np.ndarray:
-        """Parameters that are learned, as a vector without constraints; empty where there are none."""
-        return np.empty(0)
+    # ------------------------------------------------------------------ what labels say
 
-    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def known_labels(self, y: ArrayLike) -> np.ndarray:
+        """Say which labels are known, one bool for each; an unknown one carries no information."""
+        return np.asarray(y) >= 0
+
+    def unknown_labels(self, n_bags: int) -> np.ndarray:
+        """Give `n_bags` labels that are not known."""
+        return np.full(n_bags, -1, dtype=np.int8)
+
+    def pure_bags(self, y: ArrayLike) -> np.ndarray:
+        """Say of which bags the label makes every instance negative, one bool for each."""
+        y = np.asarray(y)
+        return y == 0 if self.negative_bags_are_pure else np.zeros(len(y), dtype=bool)
+
+    # ------------------------------------------------------------------ likelihood and derivatives
+
+    def gradient(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood of every bag and its gradient in the log-odds.
 
         Parameters
@@ -158,17 +166,23 @@ class Rule(BaseEstimator):
             d log P(y_i) / d eta_ij. For a rule with latent labels it is posterior - sigma(eta_ij).
         """
         log_odds, offsets, y = normalise(log_odds, offsets, y)
-        found = self.estep(log_odds, offsets, y)
+        result = self.estep(log_odds, offsets, y)
+        return result.log_likelihood, self._gradient_of(result, log_odds, offsets, y)
+
+    def _gradient_of(
+        self, result: RuleResult, log_odds: np.ndarray, offsets: np.ndarray, y: np.ndarray
+    ) -> np.ndarray:
+        """Posterior - sigma(eta), from an E step."""
         # Of the two equal differences, the one between the smaller numbers loses fewer digits.
         gradient = np.where(
-            found.posterior > 0.5,
-            expit(-log_odds) - found.complement,
-            found.posterior - expit(log_odds),
+            result.posterior > 0.5,
+            expit(-log_odds) - result.complement,
+            result.posterior - expit(log_odds),
         )
-        gradient[np.repeat(y < 0, np.diff(offsets))] = 0.0
-        return found.log_likelihood, gradient
+        gradient[np.repeat(~self.known_labels(y), np.diff(offsets))] = 0.0
+        return gradient
 
-    def log_proba(self, log_odds, offsets) -> np.ndarray:
+    def log_proba(self, log_odds: ArrayLike, offsets: ArrayLike) -> np.ndarray:
         """Compute the log-probability of both labels of every bag.
 
         Parameters
@@ -181,12 +195,14 @@ class Rule(BaseEstimator):
         log_proba : ndarray of shape (n_bags, 2)
             Columns log P(-), log P(+); each is accurate where the other is nearly 0.
         """
-        every_bag = np.ones(len(offsets) - 1, dtype=np.int8)
+        every_bag = np.ones(len(np.asarray(offsets)) - 1, dtype=np.int8)
         negative, _ = self.gradient(log_odds, offsets, 0 * every_bag)
         positive, _ = self.gradient(log_odds, offsets, every_bag)
         return np.column_stack([negative, positive])
 
-    def curvature(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def curvature(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Curvature of -log P(y_i): a diagonal and one outer product for every bag.
 
         Parameters
@@ -206,7 +222,7 @@ class Rule(BaseEstimator):
         every_bag = np.ones(len(y), dtype=np.int8)
         log_positive, by_positive = self.gradient(log_odds, offsets, every_bag)
         log_negative, by_negative = self.gradient(log_odds, offsets, 0 * every_bag)
-        scale = np.exp(0.5 * (log_positive + log_negative)) * (y >= 0)
+        scale = np.exp(0.5 * (log_positive + log_negative)) * self.known_labels(y)
         factor = (by_positive - by_negative) * np.repeat(scale, np.diff(offsets))
         return np.zeros(len(log_odds)), factor
 
@@ -221,12 +237,14 @@ class Link(Rule):
 
     has_latent_labels = False
 
-    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def gradient(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
         raise NotImplementedError(f"{type(self).__name__} must define gradient.")
 
 
-def normalise(log_odds, offsets, y, *more):
+def normalise(log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, *more: ArrayLike) -> list[np.ndarray]:
     """Bring arguments into the one form that kernels are compiled for, and see that they fit.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+from numpy.typing import ArrayLike
 
 from bagwise._numba.arrays import readonly
 from bagwise.rules.base import Rule, RuleResult, normalise
@@ -16,7 +16,7 @@ _LIKELY = np.log(0.75)
 _SAME = 2.0**-53
 
 
-class Labeler(NamedTuple):
+class LabelerTable(NamedTuple):
     """The labeler as kernels read it: log P(label | n) of bag i is log_weight[first[i, label] + n].
 
     It is given for n = 0..last[i, label]; the last entry holds for larger n.
@@ -36,8 +36,7 @@ class CountRule(Rule):
         P(y_i = 1) = sum_n phi(n, m_i) P(n_i = n)    (n_i is Poisson-binomial)
 
     A subclass defines `log_labeler`, and says in `depends_on_size` whether phi needs the size of the bag.
-    What it learns, it names in `start` and `update`, and for joint optimisation in `parameters`,
-    `with_parameters` and `parameter_gradient`.
+    One that learns is a `LearnedRule` too, whose statistics are expected numbers of bags by count.
 
     Notes
     -----
@@ -63,6 +62,8 @@ class CountRule(Rule):
     """
 
     depends_on_size = False
+    # Whether the M step looks at counts one by one, those too that the labeler treats alike at present.
+    _learns_each_count = False
 
     def log_labeler(self, counts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Give log P(- | n) and log P(+ | n) for the numbers n in `counts`, for a bag of `size` instances."""
@@ -77,9 +78,16 @@ class CountRule(Rule):
         """How many counts the M step looks at; 0 if nothing is learned."""
         return 0
 
+    def expected_log_likelihood(self, statistics: np.ndarray) -> float:
+        """Log-likelihood of labels given counts, for expected numbers of bags: see `LearnedRule`."""
+        both = self.log_labeler(np.arange(self._n_statistics), 0)
+        return float(sum(np.vdot(number, log_p) for number, log_p in zip(statistics, both, strict=True)))
+
     # ------------------------------------------------------------------ the waist
 
-    def estep(self, log_odds, offsets, y, weight=None) -> RuleResult:
+    def estep(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None
+    ) -> RuleResult:
         """Compute the log-likelihood of every bag and the posterior of every instance.
 
         Parameters
@@ -97,15 +105,20 @@ class CountRule(Rule):
             bags with n positive instances: shape (2, n_counts).
         """
         log_odds, offsets, y = normalise(log_odds, offsets, y)
-        found = np.empty_like(log_odds), np.empty_like(log_odds)
-        log_likelihood, statistics = self._fill(log_odds, offsets, y, weight, (*found, np.empty(0)))
-        return RuleResult(log_likelihood, *found, statistics)
+        posterior, complement = np.empty_like(log_odds), np.empty_like(log_odds)
+        outputs = posterior, complement, np.empty(0)
+        log_likelihood, statistics = self._fill(log_odds, offsets, y, weight, outputs)
+        return RuleResult(log_likelihood, posterior, complement, statistics)
 
-    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def gradient(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
         return self.gradient_and_statistics(log_odds, offsets, y, None)[:2]
 
-    def gradient_and_statistics(self, log_odds, offsets, y, weight):
+    def gradient_and_statistics(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, weight: ArrayLike | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Compute the log-likelihood, its gradient, and the statistics of `estep`, in one pass."""
         log_odds, offsets, y = normalise(log_odds, offsets, y)
         gradient = np.empty_like(log_odds)
@@ -113,20 +126,28 @@ class CountRule(Rule):
         log_likelihood, statistics = self._fill(log_odds, offsets, y, weight, outputs)
         return log_likelihood, gradient, statistics
 
-    def _fill(self, log_odds, offsets, y, weight, outputs) -> tuple[np.ndarray, np.ndarray]:
+    def _fill(
+        self,
+        log_odds: np.ndarray,
+        offsets: np.ndarray,
+        y: np.ndarray,
+        weight: ArrayLike | None,
+        outputs: tuple[np.ndarray, ...],
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Fill the outputs of `_run`; give log-likelihoods, and statistics, empty if nothing is learned."""
         width = self._n_statistics
         row = y if width else None
+        labeler = self._labeler(offsets, join=not (width and self._learns_each_count))
         log_likelihood, counts = self._run(
-            log_odds, offsets, y, outputs=outputs, shape=(2, width), row=row, each=weight
+            log_odds, offsets, y, outputs=outputs, shape=(2, width), row=row, each=weight, labeler=labeler
         )
         return log_likelihood, counts if width else np.empty(0)
 
-    def log_proba(self, log_odds, offsets) -> np.ndarray:
+    def log_proba(self, log_odds: ArrayLike, offsets: ArrayLike) -> np.ndarray:
         """Compute the log-probability of both labels of every bag: see `Rule.log_proba`."""
         columns = []
         for label in (0, 1):
-            y = np.full(len(offsets) - 1, label, dtype=np.int8)
+            y = np.full(len(np.asarray(offsets)) - 1, label, dtype=np.int8)
             columns.append(self._run(*normalise(log_odds, offsets, y))[0])
         log_proba = np.column_stack(columns)
         # The logarithm of a probability near 1 has its digits from the other one.
@@ -135,7 +156,9 @@ class CountRule(Rule):
         log_proba[likely] = np.log1p(-np.exp(other))
         return log_proba
 
-    def hessian_product(self, log_odds, offsets, y, v) -> np.ndarray:
+    def hessian_product(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, v: ArrayLike
+    ) -> np.ndarray:
         """Compute the second derivative of the log-likelihood times `v`.
 
         The recursions carry along their derivative in direction v, at about three times the cost of a
@@ -156,7 +179,7 @@ class CountRule(Rule):
         self._run(log_odds, offsets, y, v, outputs=(np.empty(0), np.empty(0), product))
         return product
 
-    def count_proba(self, log_odds, offsets, y=None) -> np.ndarray:
+    def count_proba(self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike | None = None) -> np.ndarray:
         """Compute the distribution of the number of positive instances in every bag.
 
         Parameters
@@ -172,13 +195,13 @@ class CountRule(Rule):
         proba : ndarray of shape (n_bags, largest size + 1)
             Zero beyond the size of a bag.
         """
-        n_bags = len(offsets) - 1
-        labels = np.full(n_bags, -1) if y is None else y
-        log_odds, offsets, labels = normalise(log_odds, offsets, labels)
+        n_bags = len(np.asarray(offsets)) - 1
+        given = self.unknown_labels(n_bags) if y is None else y
+        log_odds, offsets, labels = normalise(log_odds, offsets, given)
         width = int(np.diff(offsets).max(initial=0)) + 1
         proba = np.zeros((n_bags, width))
         for known in (True, False):
-            chosen = np.flatnonzero((labels >= 0) == known)
+            chosen = np.flatnonzero(self.known_labels(labels) == known)
             if not len(chosen):
                 continue
             # A label that is certain whatever the count says nothing: what is left is the prior.
@@ -190,15 +213,25 @@ class CountRule(Rule):
         return proba
 
     def _run(
-        self, log_odds, offsets, y, v=None, outputs=None, shape=(2, 0), row=None, each=None, labeler=None
-    ):
+        self,
+        log_odds: np.ndarray,
+        offsets: np.ndarray,
+        y: np.ndarray,
+        v: np.ndarray | None = None,
+        *,
+        outputs: tuple[np.ndarray, ...] | None = None,
+        shape: tuple[int, ...] = (2, 0),
+        row: np.ndarray | None = None,
+        each: ArrayLike | None = None,
+        labeler: LabelerTable | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Run the kernels over blocks of bags; give log-likelihoods, and counts of the `shape`.
 
         `outputs` are posterior, complement and gradient, (n_instances,), or of length 0 where they are not
         wanted; with `v` the last is the Hessian times v. P(n | y_i) is added, times each[i], to row row[i]
         of the counts.
         """
-        labeler = Labeler(*readonly(*(self._labeler(offsets) if labeler is None else labeler)))
+        labeler = LabelerTable(*readonly(*(self._labeler(offsets) if labeler is None else labeler)))
         (row,) = readonly(np.full(len(y), -1) if row is None else row, dtype=np.int64)
         (each,) = readonly(np.ones(len(y)) if each is None else each, dtype=np.float64)
         outputs = tuple(np.empty(0) for _ in range(3)) if outputs is None else outputs
@@ -212,10 +245,10 @@ class CountRule(Rule):
             rule = (labeler.log_weight, labeler.first[some], labeler.last[some])
             return run_kernels(bags, rule, (*outputs, counts[number], row[some], each[some]))
 
-        found = share_out(work, range(len(blocks)))
-        return np.concatenate([np.empty(0), *found]), sum(counts, np.zeros(shape))
+        log_likelihoods = share_out(work, range(len(blocks)))
+        return np.concatenate([np.empty(0), *log_likelihoods]), sum(counts, np.zeros(shape))
 
-    def _labeler(self, offsets, *, join: bool = True) -> Labeler:
+    def _labeler(self, offsets: np.ndarray, *, join: bool = True) -> LabelerTable:
         """Write the labeler out for the sizes at hand; `join` makes one count of all that end alike."""
         sizes = np.diff(offsets)
         largest = int(sizes.max(initial=0))
@@ -239,7 +272,7 @@ class CountRule(Rule):
                 used += kept
         # A bag too small to reach a change has a label that is certain: whatever larger ones are beside it.
         certain = join & (sizes[:, None] < even[kind])
-        return Labeler(np.concatenate(pieces), first[kind], np.where(certain, 0, last[kind]))
+        return LabelerTable(np.concatenate(pieces), first[kind], np.where(certain, 0, last[kind]))
 
 
 def run_kernels(bags: tuple, rule: tuple, outputs: tuple) -> np.ndarray:
@@ -276,29 +309,8 @@ def _changing(values: np.ndarray) -> int:
     return int(differs[-1]) + 2 if len(differs) else 1
 
 
-def _indifferent(offsets) -> Labeler:
+def _indifferent(offsets: np.ndarray) -> LabelerTable:
     """A label that has probability one whatever the count, with all counts kept apart."""
     sizes = np.diff(offsets)
     none = np.zeros((len(sizes), 2), dtype=np.int64)
-    return Labeler(np.zeros(int(sizes.max(initial=0)) + 1), none, np.column_stack([sizes, sizes]))
-
-
-def maximise(rule: CountRule, statistics) -> CountRule:
-    """Give the rule with the parameters that are best for expected numbers of bags, by L-BFGS."""
-    counts = np.arange(rule._n_statistics)
-
-    def value_and_gradient(vector):
-        at = rule.with_parameters(vector)
-        value = at.log_prior() + sum(
-            np.vdot(s, w) for s, w in zip(statistics, at.log_labeler(counts, 0), strict=True)
-        )
-        return -value / scale, -at.parameter_gradient(statistics) / scale
-
-    start = rule.parameters()
-    if not len(start):
-        return rule
-    scale = max(1.0, float(np.sum(statistics)))
-    found = minimize(
-        value_and_gradient, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10}
-    )
-    return rule.with_parameters(found.x) if found.fun <= value_and_gradient(start)[0] else rule
+    return LabelerTable(np.zeros(int(sizes.max(initial=0)) + 1), none, np.column_stack([sizes, sizes]))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logit
 from sklearn.isotonic import isotonic_regression
 
-from bagwise.rules.count import CountRule, maximise
+from bagwise.rules.count import CountRule
+from bagwise.rules.learned import LearnedRule
 
 _LEAST = float(np.finfo(float).eps)
 # Steps between equal values have no logarithm; this one is next to nothing.
 _LEAST_STEP = 1e-6
 # Of soft thresholds, where fits may start: what an instance adds to the log-odds, and how far a table goes.
 _SOFT_SLOPE, _SOFT_LIMIT = 3.0, 4.0
+# Values of a table that agree to so many digits count as one parameter.
+_DIGITS = 3
 
 
-class CountTable(CountRule):
+class CountTable(CountRule, LearnedRule):
     """P(+) of a bag is read from a table by the number of its positive instances.
 
     With v_n = ``values[n]`` and n_i the number of positive instances of bag i::
@@ -36,6 +40,9 @@ class CountTable(CountRule):
     pseudo_count : float, default=0.1
         Positive and negative bags that are added to every count when values are learned. Without any, a
         value that is 0 or 1 once would stay so.
+    learned : tuple of str, default=()
+        Written by a fit, not by you: ("values",) in a ``rule_`` whose values were learned, so that a clone
+        of it has the same prior.
 
     Notes
     -----
@@ -53,23 +60,30 @@ class CountTable(CountRule):
     array([[0.5, 0.5]])
     """
 
-    def __init__(self, values=None, monotone=False, pseudo_count=0.1):
+    _learns_each_count = True
+
+    def __init__(
+        self,
+        values: ArrayLike | None = None,
+        monotone: bool = False,
+        pseudo_count: float = 0.1,
+        learned: tuple[str, ...] = (),
+    ):
         self.values = values
         self.monotone = monotone
         self.pseudo_count = pseudo_count
-
-    _is_learned = False
+        self.learned = learned
 
     @property
-    def learns(self) -> bool:
-        """Whether the values are learned."""
-        return self._is_learned
+    def n_parameters(self) -> int:
+        """Number of different values, if they are learned: equal ones are one parameter."""
+        return len(np.unique(np.round(self._read_values(), _DIGITS))) if self.learned else 0
 
-    def start(self, offsets, y) -> CountTable:
+    def start(self, offsets: ArrayLike, y: ArrayLike) -> CountTable:
         """Begin with values that rise evenly, one for every count up to the largest bag."""
         if self.values is not None:
             self._read_values()
-            return CountTable(self.values, self.monotone, self.pseudo_count) if self._is_learned else self
+            return CountTable(self.values, self.monotone, self.pseudo_count) if self.learned else self
         if not self.pseudo_count > 0:
             raise ValueError(
                 f"pseudo_count must be positive when values are learned; got {self.pseudo_count!r}."
@@ -77,17 +91,17 @@ class CountTable(CountRule):
         n_counts = int(np.diff(offsets).max(initial=1)) + 1
         return self._with_values(np.arange(1.0, n_counts + 1) / (n_counts + 1))
 
-    def near(self, k: int) -> CountTable | None:
+    def soft_threshold(self, k: int) -> CountTable | None:
         """Give the table of a soft threshold."""
-        if not self._is_learned:
+        if not self.learned:
             return None
         intercept, slope = _soft_threshold(k)
-        log_odds = intercept + slope * np.arange(len(self.values))
+        log_odds = intercept + slope * np.arange(len(self._read_values()))
         return self._with_values(expit(np.clip(log_odds, -_SOFT_LIMIT, _SOFT_LIMIT)))
 
-    def update(self, statistics) -> CountTable:
+    def update(self, statistics: np.ndarray) -> CountTable:
         """Maximise over the values: see the notes above."""
-        if not self._is_learned:
+        if not self.learned:
             return self
         negative, positive = statistics + self.pseudo_count
         weight = negative + positive
@@ -99,21 +113,21 @@ class CountTable(CountRule):
 
     def log_prior(self) -> float:
         """Log density, up to a constant, of the values that are learned."""
-        if not self._is_learned:
+        if not self.learned:
             return 0.0
-        values = np.asarray(self.values)
+        values = self._read_values()
         return float(self.pseudo_count * (np.log(values) + np.log1p(-values)).sum())
 
     def parameters(self) -> np.ndarray:
         """Log-odds of learned values; if they must not fall, the first and the logarithms of the steps."""
-        if not self._is_learned:
+        if not self.learned:
             return np.empty(0)
-        log_odds = logit(self.values)
+        log_odds = logit(self._read_values())
         if self.monotone:
             return np.append(log_odds[0], np.log(np.maximum(np.diff(log_odds), _LEAST_STEP)))
         return log_odds
 
-    def with_parameters(self, vector) -> CountTable:
+    def with_parameters(self, vector: np.ndarray) -> CountTable:
         """Take other values, given as `parameters` are."""
         if not len(vector):
             return self
@@ -121,36 +135,36 @@ class CountTable(CountRule):
         # A trial step may go where probabilities are rounded to 0 or 1, which have no logarithm.
         return self._with_values(np.clip(expit(log_odds), _LEAST, 1 - _LEAST))
 
-    def parameter_gradient(self, statistics) -> np.ndarray:
+    def parameter_gradient(self, statistics: np.ndarray) -> np.ndarray:
         """Gradient of log-likelihood and log prior in the `parameters`, from the statistics there."""
-        if not self._is_learned:
+        if not self.learned:
             return np.empty(0)
         negative, positive = statistics + self.pseudo_count
-        values = np.asarray(self.values)
+        values = self._read_values()
         by_log_odds = positive * (1 - values) - negative * values
         if self.monotone:
             return by_log_odds[::-1].cumsum()[::-1] * np.append(1.0, np.exp(self.parameters()[1:]))
         return by_log_odds
 
-    def log_labeler(self, counts, size):
+    def log_labeler(self, counts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Look up the logarithms of the values."""
-        values = self._read_values()[np.minimum(counts, len(self.values) - 1)]
+        table = self._read_values()
+        values = table[np.minimum(counts, len(table) - 1)]
         with np.errstate(divide="ignore"):
             return np.log1p(-values), np.log(values)
 
-    def _largest_count(self, size):
+    def _largest_count(self, size: int) -> int:
         return len(self._read_values()) - 1
 
     @property
-    def _n_statistics(self):
-        return len(self.values) if self._is_learned else 0
+    def _n_statistics(self) -> int:
+        return len(self._read_values()) if self.learned else 0
 
-    def _with_values(self, values) -> CountTable:
-        table = CountTable(values, self.monotone, self.pseudo_count)
-        table._is_learned = True
-        return table
+    def _with_values(self, values: np.ndarray) -> CountTable:
+        return CountTable(values, self.monotone, self.pseudo_count, learned=("values",))
 
     def _read_values(self) -> np.ndarray:
+        _check_learned(self.learned, ("values",))
         if self.values is None:
             raise ValueError("CountTable has no values yet; give them, or call start(offsets, y) first.")
         values = np.asarray(self.values, dtype=np.float64)
@@ -162,7 +176,7 @@ class CountTable(CountRule):
         return values
 
 
-class CountLogistic(CountRule):
+class CountLogistic(CountRule, LearnedRule):
     """The log-odds of a positive label rise linearly with the number of positive instances.
 
     With the number n_i of positive instances of bag i::
@@ -182,6 +196,11 @@ class CountLogistic(CountRule):
     ridge : float, default=0.01
         Strength of the penalty ``ridge / 2 * (intercept^2 + slope^2)`` on what is learned. Without it the
         slope would grow without end wherever a threshold fits.
+    learned : tuple of str, default=()
+        Written by a fit, not by you: which of "intercept" and "slope" were learned, in a ``rule_``, so that
+        a clone of it has the same prior.
+    n_counts : int, default=None
+        Written by a fit too: the counts that learning tells apart, one more than the largest training bag.
 
     Notes
     -----
@@ -197,88 +216,94 @@ class CountLogistic(CountRule):
     array([[0.438, 0.562]])
     """
 
-    def __init__(self, intercept=None, slope=None, ridge=0.01):
+    def __init__(
+        self,
+        intercept: float | None = None,
+        slope: float | None = None,
+        ridge: float = 0.01,
+        learned: tuple[str, ...] = (),
+        n_counts: int | None = None,
+    ):
         self.intercept = intercept
         self.slope = slope
         self.ridge = ridge
+        self.learned = learned
+        self.n_counts = n_counts
 
-    # Which of intercept and slope are learned, and for how many counts: set by `start`.
-    _learned = (False, False)
-    _n_counts = 0
-
-    @property
-    def learns(self) -> bool:
-        """Whether intercept or slope are learned."""
-        return any(self._learned)
-
-    def start(self, offsets, y) -> CountLogistic:
+    def start(self, offsets: ArrayLike, y: ArrayLike) -> CountLogistic:
         """Begin with a slope of 1, and even odds at a quarter of the median size."""
-        learned = (self.intercept is None, self.slope is None)
-        if not any(learned):
+        learned = tuple(name for name in ("intercept", "slope") if getattr(self, name) is None)
+        if not learned:
             self._read()
-            return CountLogistic(self.intercept, self.slope, self.ridge) if self.learns else self
+            return CountLogistic(self.intercept, self.slope, self.ridge) if self.learned else self
         if not self.ridge > 0:
             raise ValueError(f"ridge must be positive when something is learned; got {self.ridge!r}.")
         sizes = np.diff(offsets)
         slope = 1.0 if self.slope is None else self.slope
         intercept = -slope * (0.5 + 0.25 * np.median(sizes)) if self.intercept is None else self.intercept
-        return self._with([intercept, slope], learned, int(sizes.max()) + 1)
+        return CountLogistic(float(intercept), float(slope), self.ridge, learned, int(sizes.max()) + 1)
 
-    def near(self, k: int) -> CountLogistic | None:
+    def soft_threshold(self, k: int) -> CountLogistic | None:
         """Give the labeler of a soft threshold."""
-        return self._with(_soft_threshold(k), self._learned, self._n_counts) if all(self._learned) else None
-
-    def update(self, statistics) -> CountLogistic:
-        """Maximise over what is learned: a logistic regression of the label on the count, with ridge."""
-        return maximise(self, statistics)
+        return self._with(*_soft_threshold(k)) if len(self.learned) == 2 else None
 
     def log_prior(self) -> float:
         """Minus the ridge penalty on what is learned."""
-        learned = self._select(np.array([self.intercept, self.slope]))
+        if not self.learned:
+            return 0.0
+        learned = self._select(*self._read())
         return float(-0.5 * self.ridge * learned @ learned)
 
     def parameters(self) -> np.ndarray:
         """The intercept and the logarithm of the slope, as far as they are learned."""
-        return self._select(np.array([self.intercept, np.log(self.slope) if self._learned[1] else 0.0]))
-
-    def with_parameters(self, vector) -> CountLogistic:
-        """Take another intercept and logarithm of the slope."""
-        rest = list(vector)
-        intercept = rest.pop(0) if self._learned[0] else self.intercept
-        slope = np.exp(rest.pop(0)) if self._learned[1] else self.slope
-        return self._with([intercept, slope], self._learned, self._n_counts)
-
-    def parameter_gradient(self, statistics) -> np.ndarray:
-        """Gradient of log-likelihood and log prior in the `parameters`, from the statistics there."""
-        if not self._n_counts:
+        if not self.learned:
             return np.empty(0)
-        negative, positive = statistics
-        counts = np.arange(self._n_counts)
-        proba = expit(self.intercept + self.slope * counts)
-        residual = positive * (1 - proba) - negative * proba
-        by_intercept = residual.sum() - self.ridge * self.intercept
-        by_slope = residual @ counts - self.ridge * self.slope
-        return self._select(np.array([by_intercept, by_slope * self.slope]))
+        intercept, slope = self._read()
+        return self._select(intercept, np.log(slope) if "slope" in self.learned else 0.0)
 
-    def log_labeler(self, counts, size):
+    def with_parameters(self, vector: np.ndarray) -> CountLogistic:
+        """Take another intercept and logarithm of the slope."""
+        intercept, slope = self._read()
+        rest = list(vector)
+        intercept = rest.pop(0) if "intercept" in self.learned else intercept
+        slope = np.exp(rest.pop(0)) if "slope" in self.learned else slope
+        return self._with(intercept, slope)
+
+    def parameter_gradient(self, statistics: np.ndarray) -> np.ndarray:
+        """Gradient of log-likelihood and log prior in the `parameters`, from the statistics there."""
+        if not self.learned:
+            return np.empty(0)
+        intercept, slope = self._read()
+        negative, positive = statistics
+        counts = np.arange(self._n_statistics)
+        proba = expit(intercept + slope * counts)
+        residual = positive * (1 - proba) - negative * proba
+        by_intercept = residual.sum() - self.ridge * intercept
+        by_slope = residual @ counts - self.ridge * slope
+        return self._select(by_intercept, by_slope * slope)
+
+    def log_labeler(self, counts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Compute both logarithms of the logistic function."""
         intercept, slope = self._read()
         score = intercept + slope * counts
         return log_expit(-score), log_expit(score)
 
     @property
-    def _n_statistics(self):
-        return self._n_counts
+    def _n_statistics(self) -> int:
+        return self.n_counts or 0
 
-    def _select(self, both: np.ndarray) -> np.ndarray:
-        return both[np.array(self._learned)].astype(np.float64)
+    def _select(self, intercept: float, slope: float) -> np.ndarray:
+        """Give of two numbers those that belong to what is learned."""
+        both = {"intercept": intercept, "slope": slope}
+        return np.array([both[name] for name in both if name in self.learned], dtype=np.float64)
 
-    def _with(self, both, learned, n_counts) -> CountLogistic:
-        rule = CountLogistic(float(both[0]), float(both[1]), self.ridge)
-        rule._learned, rule._n_counts = learned, n_counts
-        return rule
+    def _with(self, intercept: float, slope: float) -> CountLogistic:
+        return CountLogistic(float(intercept), float(slope), self.ridge, self.learned, self.n_counts)
 
     def _read(self) -> tuple[float, float]:
+        _check_learned(self.learned, ("intercept", "slope"))
+        if self.learned and not self.n_counts:
+            raise ValueError("learned needs n_counts, the counts to tell apart; leave both to a fit.")
         if self.intercept is None or self.slope is None:
             raise ValueError(
                 "CountLogistic has no intercept or slope yet; give them, or call start(offsets, y) first."
@@ -289,6 +314,11 @@ class CountLogistic(CountRule):
                 "(an infinite slope is Threshold)."
             )
         return float(self.intercept), float(self.slope)
+
+
+def _check_learned(learned: tuple[str, ...], names: tuple[str, ...]) -> None:
+    if not set(learned) <= set(names) or isinstance(learned, str):
+        raise ValueError(f"learned must be a tuple of names out of {names!r}; got {learned!r}.")
 
 
 def _soft_threshold(k: int) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
 from bagwise.rules.base import Link, normalise
@@ -39,10 +40,12 @@ class SoftMax(Link):
     array([[0.353, 0.647]])
     """
 
-    def __init__(self, sharpness=3.0):
+    def __init__(self, sharpness: float = 3.0):
         self.sharpness = sharpness
 
-    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def gradient(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
         from bagwise._numba.links import softmax_gradient
 
@@ -78,11 +81,15 @@ class GeometricMean(Link):
     array([[0.705, 0.295]])
     """
 
-    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def gradient(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
         return any_gradient(log_odds, offsets, y, sign=-1.0, average=True)
 
-    def curvature(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def curvature(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the exact Hessian of -log P(y): see `Rule.curvature`.
 
         With the gradient g of the bag the diagonal is p_j g_j; a negative bag adds g g' / P(+), where
@@ -123,7 +130,9 @@ class Max(Link):
 
     is_smooth = False
 
-    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def gradient(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
         from bagwise._numba.links import max_gradient
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numpy.typing import ArrayLike
+
+from bagwise.named_parts import make_part
 from bagwise.rules.base import Rule
 from bagwise.rules.labelers import CountLogistic, CountTable
 from bagwise.rules.links import GeometricMean, Max, SoftMax
@@ -9,6 +12,7 @@ from bagwise.rules.mean import Mean
 from bagwise.rules.or_ import Or
 from bagwise.rules.threshold import Threshold
 
+# The one list of names: constraints, errors and tests derive from it.
 RULES: dict[str, type[Rule]] = {
     "or": Or,
     "mean": Mean,
@@ -27,8 +31,7 @@ def make_rule(spec: str | Rule) -> Rule:
     Parameters
     ----------
     spec : str or Rule
-        "or", "mean", "softmax", "geometric_mean", "max", "count_table", "count_logistic" or "threshold". A
-        Rule object is returned as it is, not cloned.
+        A name in `RULES`. A Rule object is returned as it is, not cloned.
 
     Returns
     -------
@@ -36,19 +39,16 @@ def make_rule(spec: str | Rule) -> Rule:
 
     Examples
     --------
-    >>> from bagwise.rules import make_rule
+    >>> from bagwise.rules import RULES, make_rule
+    >>> list(RULES)
+    ['or', 'mean', 'softmax', 'geometric_mean', 'max', 'count_table', 'count_logistic', 'threshold']
     >>> make_rule("softmax")
     SoftMax()
     """
-    if isinstance(spec, Rule):
-        return spec
-    if isinstance(spec, str) and spec in RULES:
-        return RULES[spec]()
-    names = ", ".join(repr(name) for name in RULES)
-    raise ValueError(f"rule must be one of {names}, or a Rule object such as Or(); got {spec!r}.")
+    return make_part(spec, "rule", RULES, Rule)
 
 
-def start_fixed(rule: Rule, offsets, y) -> Rule:
+def start_fixed(rule: Rule, offsets: ArrayLike, y: ArrayLike) -> Rule:
     """Start a rule for a method that cannot learn rules; one that has something to learn is refused."""
     rules = rule.alternatives(offsets, y)
     if len(rules) == 1 and not rules[0].learns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise.rules.base import Rule, RuleResult, normalise
 
@@ -36,12 +37,14 @@ class Mean(Rule):
     >>> import numpy as np
     >>> from bagwise.rules import Mean
     >>> log_odds = np.array([-2.0, 1.0, 0.0])  # a bag of two instances and a bag of one
-    >>> found = Mean().estep(log_odds, offsets=np.array([0, 2, 3]), y=np.array([1, 0]))
-    >>> found.posterior.round(3)
+    >>> result = Mean().estep(log_odds, offsets=np.array([0, 2, 3]), y=np.array([1, 0]))
+    >>> result.posterior.round(3)
     array([0.243, 0.962, 0.   ])
     """
 
-    def estep(self, log_odds, offsets, y, weight=None) -> RuleResult:
+    def estep(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None
+    ) -> RuleResult:
         """Compute the log-likelihood of every bag and the posterior of every instance.
 
         Parameters
@@ -58,17 +61,20 @@ class Mean(Rule):
         """
         from bagwise._numba.mean import mean_estep
 
-        found = mean_estep(*normalise(log_odds, offsets, y))
-        log_likelihood, posterior, complement = found
+        log_likelihood, posterior, complement = mean_estep(*normalise(log_odds, offsets, y))
         return RuleResult(log_likelihood, posterior, complement, statistics=np.empty(0))
 
-    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def gradient(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
         from bagwise._numba.mean import mean_gradient
 
         return mean_gradient(*normalise(log_odds, offsets, y))
 
-    def hessian_product(self, log_odds, offsets, y, v) -> np.ndarray:
+    def hessian_product(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, v: ArrayLike
+    ) -> np.ndarray:
         """Compute the second derivative of the log-likelihood times `v`.
 
         With the gradient g of the bag, the block of a positive bag is diag(g_j (1 - 2 p_j)) - g g',
@@ -88,7 +94,9 @@ class Mean(Rule):
 
         return mean_hessian_product(*normalise(log_odds, offsets, y, v))
 
-    def curvature(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def curvature(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the exact Hessian of -log P(y): see `Rule.curvature` and `hessian_product`."""
         log_odds, offsets, y = normalise(log_odds, offsets, y)
         _, gradient = self.gradient(log_odds, offsets, y)

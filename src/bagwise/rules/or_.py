@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from bagwise.rules.base import Rule, RuleResult, normalise
@@ -35,14 +36,16 @@ class Or(Rule):
     >>> import numpy as np
     >>> from bagwise.rules import Or
     >>> log_odds = np.array([-2.0, 1.0, 0.0])  # a bag of two instances and a bag of one
-    >>> found = Or().estep(log_odds, offsets=np.array([0, 2, 3]), y=np.array([1, 0]))
-    >>> found.posterior.round(3)
+    >>> result = Or().estep(log_odds, offsets=np.array([0, 2, 3]), y=np.array([1, 0]))
+    >>> result.posterior.round(3)
     array([0.156, 0.958, 0.   ])
     """
 
     negative_bags_are_pure = True
 
-    def estep(self, log_odds, offsets, y, weight=None) -> RuleResult:
+    def estep(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None
+    ) -> RuleResult:
         """Compute the log-likelihood of every bag and the posterior of every instance.
 
         Parameters
@@ -59,15 +62,18 @@ class Or(Rule):
         """
         from bagwise._numba.or_ import or_estep
 
-        found = or_estep(*normalise(log_odds, offsets, y))
-        log_likelihood, posterior, complement = found
+        log_likelihood, posterior, complement = or_estep(*normalise(log_odds, offsets, y))
         return RuleResult(log_likelihood, posterior, complement, statistics=np.empty(0))
 
-    def gradient(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def gradient(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
         return any_gradient(log_odds, offsets, y, sign=1.0, average=False)
 
-    def hessian_product(self, log_odds, offsets, y, v) -> np.ndarray:
+    def hessian_product(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, v: ArrayLike
+    ) -> np.ndarray:
         """Compute the second derivative of the log-likelihood times `v`.
 
         A positive bag with posterior mu has exp(-s) [diag(mu_j (1 - sigma_j)) - mu mu'],
@@ -87,7 +93,9 @@ class Or(Rule):
 
         return or_hessian_product(*normalise(log_odds, offsets, y, v))
 
-    def curvature(self, log_odds, offsets, y) -> tuple[np.ndarray, np.ndarray]:
+    def curvature(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the exact Hessian of -log P(y): see `Rule.curvature` and `hessian_product`.
 
         With the gradient g of the bag the diagonal is -g_j (1 - sigma_j), whatever the label; a positive bag
@@ -102,7 +110,9 @@ class Or(Rule):
         return -gradient * expit(-log_odds), gradient * np.repeat(each, np.diff(offsets))
 
 
-def any_gradient(log_odds, offsets, y, *, sign: float, average: bool) -> tuple[np.ndarray, np.ndarray]:
+def any_gradient(
+    log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike, *, sign: float, average: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood (n_bags,) and gradient (n_instances,) of the or rule and its relatives.
 
     "Any" has log(1 - exp(-s)) and gradient sigma_j exp(-s) / (1 - exp(-s)), "none" has -s and -sigma_j. With

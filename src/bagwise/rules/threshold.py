@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise.rules.count import CountRule
 
@@ -33,19 +34,25 @@ class Threshold(CountRule):
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike
     >>> from bagwise import Threshold
     >>> np.exp(Threshold(2).log_proba(np.zeros(3), [0, 3])).round(3)
     array([[0.5, 0.5]])
     """
 
-    def __init__(self, k=None):
+    def __init__(self, k: int | None = None):
         self.k = k
 
-    def start(self, offsets, y) -> Threshold:
+    @property
+    def n_parameters(self) -> int:
+        """One: k, for a threshold that was learned looks like one that was given."""
+        return 1
+
+    def start(self, offsets: ArrayLike, y: ArrayLike) -> Threshold:
         """Take the first of the `alternatives`; see there what is refused."""
         return self.alternatives(offsets, y)[0]
 
-    def alternatives(self, offsets, y) -> list[Threshold]:
+    def alternatives(self, offsets: ArrayLike, y: ArrayLike) -> list[Threshold]:
         """Give the thresholds that the training bags allow, or the one that was given."""
         sizes = np.diff(offsets)[np.asarray(y) == 1]
         smallest = int(sizes.min(initial=np.iinfo(np.int64).max))
@@ -59,12 +66,12 @@ class Threshold(CountRule):
             )
         return [self]
 
-    def log_labeler(self, counts, size):
+    def log_labeler(self, counts: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Give 0 and -inf, on either side of k."""
         reached = counts >= self._read()
         return np.where(reached, -np.inf, 0.0), np.where(reached, 0.0, -np.inf)
 
-    def _largest_count(self, size):
+    def _largest_count(self, size: int) -> int:
         return self._read()
 
     @property
