@@ -34,7 +34,6 @@ class Threshold(CountRule):
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> from bagwise import Threshold
     >>> np.exp(Threshold(2).log_proba(np.zeros(3), [0, 3])).round(3)
     array([[0.5, 0.5]])
