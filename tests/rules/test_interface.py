@@ -194,6 +194,32 @@ def test_empty_bags_are_harmless_and_leave_their_neighbours_alone(rule):
     assert rule.gradient([], [0], [])[0].shape == (0,)
 
 
+def test_a_rule_with_a_discrete_parameter_lists_what_a_fit_compares():
+    offsets, y = np.array([0, 3, 5, 9]), np.array([1, 0, 1])
+    # The smallest positive bag has three instances: a larger threshold is impossible.
+    assert [rule.k for rule in Threshold().alternatives(offsets, y)] == [1, 2, 3]
+    assert [rule.k for rule in Threshold(2).alternatives(offsets, y)] == [2]
+    assert [type(rule) for rule in Or().alternatives(offsets, y)] == [Or]
+    with pytest.raises(ValueError, match="k=4 is impossible: a positive bag has only 3 instances"):
+        Threshold(4).alternatives(offsets, y)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("learned", [CountTable(), CountLogistic()], ids=str)
+def test_a_learned_rule_can_be_brought_near_a_threshold(learned, k):
+    soft = learned.start(np.arange(0, 61, 5), np.arange(12) % 2).near(k)
+    # Bags of five with none to five positive instances, whose labels are certain.
+    known = np.where(np.tile(np.arange(5), 6) < np.repeat(np.arange(6), 5), INF, -INF)
+    positive = np.exp(soft.log_proba(known, np.arange(0, 31, 5))[:, 1])
+    assert (np.diff(positive) >= 0).all()
+    np.testing.assert_array_equal(positive > 0.5, np.arange(6) >= k)
+    assert ((positive > 0) & (positive < 1)).all(), "soft: nothing is impossible"
+
+
+def test_a_rule_that_learns_nothing_is_near_no_threshold():
+    assert Or().near(2) is None and CountTable([0.0, 1.0]).near(2) is None
+
+
 def test_importing_rules_does_not_import_numba():
     code = "import sys, bagwise.rules; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
