@@ -206,8 +206,8 @@ def test_a_rule_with_a_discrete_parameter_lists_what_a_fit_compares():
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 @pytest.mark.parametrize("learned", [CountTable(), CountLogistic()], ids=str)
-def test_a_learned_rule_can_be_brought_near_a_threshold(learned, k):
-    soft = learned.start(np.arange(0, 61, 5), np.arange(12) % 2).near(k)
+def test_a_rule_that_learns_can_begin_as_a_soft_threshold(learned, k):
+    soft = learned.start(np.arange(0, 61, 5), np.arange(12) % 2).soft_threshold(k)
     # Bags of five with none to five positive instances, whose labels are certain.
     known = np.where(np.tile(np.arange(5), 6) < np.repeat(np.arange(6), 5), INF, -INF)
     positive = np.exp(soft.log_proba(known, np.arange(0, 31, 5))[:, 1])
@@ -216,8 +216,8 @@ def test_a_learned_rule_can_be_brought_near_a_threshold(learned, k):
     assert ((positive > 0) & (positive < 1)).all(), "soft: nothing is impossible"
 
 
-def test_a_rule_that_learns_nothing_is_near_no_threshold():
-    assert Or().near(2) is None and CountTable([0.0, 1.0]).near(2) is None
+def test_a_rule_that_is_given_cannot_begin_as_a_soft_threshold():
+    assert CountTable([0.0, 1.0]).soft_threshold(2) is None
 
 
 def test_importing_rules_does_not_import_numba():
