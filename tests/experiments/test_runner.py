@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from bagwise.experiments.framework import (
     mean_and_error,
     with_error,
 )
-from bagwise.experiments.runner import run_experiment
+from bagwise.experiments.runner import count_stored, run_experiment
 
 computed = []
 
@@ -64,6 +65,7 @@ def test_a_run_writes_page_table_and_figure(tmp_path):
     text = page.read_text()
     assert page == tmp_path / "toy.md" and text.startswith("# toy: squares\n\nSomebody (1900)\n\nCommand: ")
     assert "`bagwise reproduce toy --seed 3 --jobs 1`" in text and "minutes of computation" in text
+    assert re.search(r"bagwise \d+\.\d+\.\d+, code [0-9a-f]{12}, Python", text)
     assert "| cell-3 | 9 |" in text and "A note." in text and "![plot](toy-plot.png)" in text
     with (tmp_path / "toy.csv").open() as file:
         assert list(csv.DictReader(file))[2] == {"cell": "cell-2", "square": "4"}
@@ -99,6 +101,26 @@ def test_stored_cells_count_only_for_the_same_function_arguments_and_seed(tmp_pa
     run_experiment(make_experiment(), Settings(), out=tmp_path)
     assert computed[12:] == [1]
     assert json.loads(stored.read_text())["value"] == {"square": 1, "values": [0.1, 0.0]}
+
+
+def test_stored_cells_count_only_for_the_same_code(tmp_path, monkeypatch):
+    run_experiment(make_experiment(), Settings(), out=tmp_path)
+    monkeypatch.setattr("bagwise.experiments.code.Sources.key", lambda sources, function: "edited")
+    run_experiment(make_experiment(), Settings(), out=tmp_path)
+    assert len(computed) == 8
+    run_experiment(make_experiment(), Settings(), out=tmp_path)
+    assert len(computed) == 8
+
+
+def test_a_cell_is_stored_with_the_code_that_it_began_with(tmp_path, monkeypatch):
+    def edit_while_running(number, seed):
+        monkeypatch.setattr("bagwise.experiments.code.Sources.key", lambda sources, function: "edited")
+        return square(number, seed)
+
+    monkeypatch.setattr("bagwise.experiments.code.Sources.key", lambda sources, function: "as it was")
+    run_experiment(make_experiment(edit_while_running), Settings(), out=tmp_path)
+    run_experiment(make_experiment(edit_while_running), Settings(), out=tmp_path)
+    assert len(computed) == 8
 
 
 def test_a_quick_run_leaves_the_full_one_alone(tmp_path):
@@ -159,6 +181,11 @@ def test_ctrl_c_keeps_finished_cells_and_says_how_to_go_on(toy, tmp_path, capsys
     assert main(["reproduce", "toy", "--out", str(tmp_path)]) == 130
     told = capsys.readouterr().err
     assert "2 of 4 cells are finished and kept in" in told and "the same command goes on from there" in told
+    # What was stored by other code does not count.
+    stored = tmp_path / "cells" / "toy-seed0" / "cell-0.json"
+    stored.write_text(json.dumps(json.loads(stored.read_text()) | {"fingerprint": "old"}))
+    (tmp_path / "cells" / "toy-seed0" / "cell-3.json").write_text('{"fingerprint": "old"}')
+    assert count_stored(make_experiment(interrupted), Settings(), tmp_path) == 1
 
 
 @pytest.mark.parametrize("toy", [{"needs_data": ("musk1",)}], indirect=True)

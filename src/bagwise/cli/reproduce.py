@@ -17,8 +17,9 @@ Rerun experiments: the numbers of the papers beside ours, with standard errors. 
 list them.
 
 Every experiment consists of cells; each that is finished is stored, so that a run that was
-interrupted goes on where it stopped when the same command is given again. Pages (Markdown),
-tables (CSV) and figures (PNG) are written to --out. Data that are not at hand are downloaded."""
+interrupted goes on where it stopped when the same command is given again. A stored cell counts as
+long as the code that it runs is the same. Pages (Markdown), tables (CSV) and figures (PNG) are
+written to --out. Data that are not at hand are downloaded."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +69,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 def _run_one(
     experiment: Experiment, settings: Settings, arguments: argparse.Namespace, screen: Screen
 ) -> None:
-    from bagwise.experiments.runner import cell_folder, run_experiment
+    from bagwise.experiments.runner import cell_folder, count_stored, run_experiment
 
     _fetch(experiment)
     n_cells = len(experiment.cells(settings))
@@ -96,7 +97,7 @@ def _run_one(
                 on_report=reports.append,
             )
     except KeyboardInterrupt:
-        n_stored = len(list(stored.glob("*.json")))
+        n_stored = count_stored(experiment, settings, arguments.out)
         screen.error(
             f"{n_stored} of {n_cells} cells are finished and kept in {str(stored)!r}; the same command "
             f"{'without --fresh ' if arguments.fresh else ''}goes on from there."

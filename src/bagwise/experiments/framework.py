@@ -3,7 +3,8 @@
 A paper is a module with a list ``EXPERIMENTS``. An experiment lists its cells (a repeat, a fold, a data set,
 a method: whatever is worth storing alone), each a module-level function with arguments that JSON can hold,
 and turns their results into tables and figures. The runner shares cells out over processes and stores every
-finished one, so an interrupted run goes on where it stopped.
+finished one, so an interrupted run goes on where it stopped; a stored one counts as long as the code that it
+runs is the same (`bagwise.experiments.code`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ import json
 import platform
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from bagwise._version import __version__
+from bagwise.experiments.code import Sources
 from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, as_markdown
 from bagwise.io._atomic import replacing
 from bagwise.solvers.interrupt import interruptible
@@ -64,12 +66,16 @@ def run_experiment(
     _check_keys(cells)
     store = cell_folder(experiment, settings, out)
     store.mkdir(parents=True, exist_ok=True)
-    results = {} if fresh else {c.key: r for c in cells if (r := _stored(store, c)) is not None}
+    # Before anything runs: what is edited meanwhile is not what these cells were computed with.
+    code = _code(cells)
+    fingerprints = _fingerprints(cells, code)
+    results = {} if fresh else _stored(store, fingerprints)
     waiting = [cell for cell in cells if cell.key not in results]
     # Each finished cell is written at once; what is done survives Ctrl-C and a crash.
     for key, result in Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(_compute)(cell) for cell in waiting
     ):
+        result = {"fingerprint": fingerprints[key], **result}
         _write_text(store / f"{key}.json", json.dumps(result))
         results[key] = result
         if on_cell is not None:
@@ -80,13 +86,20 @@ def run_experiment(
     took = f"{sum(results[cell.key]['seconds'] for cell in cells) / 60:.1f} minutes of computation"
     if waiting and len(waiting) == len(cells):
         took += f" in {(time.monotonic() - start) / 60:.1f} minutes"
-    return _write_report(experiment, settings, report, out, _provenance(experiment, settings, took, jobs))
+    provenance = _provenance(experiment, settings, _short(code), took, jobs)
+    return _write_report(experiment, settings, report, out, provenance)
 
 
 def cell_folder(experiment: Experiment, settings: Settings, out: Path) -> Path:
     """Where the finished cells of a run are kept."""
     suffix = "-quick" if settings.quick else ""
     return Path(out) / "cells" / f"{experiment.name}-seed{settings.seed}{suffix}"
+
+
+def count_stored(experiment: Experiment, settings: Settings, out: Path) -> int:
+    """How many cells of a run are stored, and need not be computed again."""
+    cells = experiment.cells(settings)
+    return len(_stored(cell_folder(experiment, settings, out), _fingerprints(cells, _code(cells))))
 
 
 def _check_keys(cells: list[Cell]) -> None:
@@ -103,16 +116,28 @@ def _compute(cell: Cell) -> tuple[str, dict[str, Any]]:
     except Exception as error:
         error.add_note(f"in the cell {cell.key!r}")
         raise
-    seconds = time.perf_counter() - start
-    result = {"fingerprint": _fingerprint(cell), "seconds": seconds, "value": _plain(value)}
-    return cell.key, result
+    return cell.key, {"seconds": time.perf_counter() - start, "value": _plain(value)}
 
 
-def _fingerprint(cell: Cell) -> str:
-    """What a stored result depends on: the function, its arguments and the version of bagwise."""
-    function = f"{cell.run.__module__}.{cell.run.__qualname__}"
-    text = json.dumps([function, _plain(dict(cell.arguments)), __version__], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+def _code(cells: list[Cell]) -> dict[Callable[..., Any], str]:
+    """Find the keys of the code that cells run."""
+    sources = Sources()
+    return {run: sources.key(run) for run in {cell.run for cell in cells}}
+
+
+def _short(code: Mapping[Callable[..., Any], str]) -> str:
+    """Make a short key of the code of all cells, to tell pages apart."""
+    return hashlib.sha256("".join(sorted(code.values())).encode()).hexdigest()[:12]
+
+
+def _fingerprints(cells: list[Cell], code: Mapping[Callable[..., Any], str]) -> dict[str, str]:
+    """What stored results depend on: the function of a cell, its arguments and the code that it runs."""
+    fingerprints = {}
+    for cell in cells:
+        function = f"{cell.run.__module__}.{cell.run.__qualname__}"
+        text = json.dumps([function, _plain(dict(cell.arguments)), code[cell.run]], sort_keys=True)
+        fingerprints[cell.key] = hashlib.sha256(text.encode()).hexdigest()
+    return fingerprints
 
 
 def _plain(value: Any) -> Any:
@@ -128,12 +153,15 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _stored(store: Path, cell: Cell) -> dict[str, Any] | None:
-    try:
-        result = json.loads((store / f"{cell.key}.json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return result if result.get("fingerprint") == _fingerprint(cell) else None
+def _stored(store: Path, fingerprints: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Read the results that are stored with the fingerprints given."""
+    results = {}
+    for key, fingerprint in fingerprints.items():
+        with suppress(FileNotFoundError, ValueError):
+            result = json.loads((store / f"{key}.json").read_text(encoding="utf-8"))
+            if result.get("fingerprint") == fingerprint:
+                results[key] = result
+    return results
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -165,12 +193,12 @@ def _write_report(
     return page
 
 
-def _provenance(experiment: Experiment, settings: Settings, took: str, jobs: int) -> str:
+def _provenance(experiment: Experiment, settings: Settings, code: str, took: str, jobs: int) -> str:
     flags = f" --seed {settings.seed}" + (" --quick" if settings.quick else "") + f" --jobs {jobs}"
     packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "scipy", "scikit-learn", "numba"))
     return (
-        f"Command: `bagwise reproduce {experiment.name}{flags}`. bagwise {__version__}, Python "
-        f"{platform.python_version()}, {packages}; {took}."
+        f"Command: `bagwise reproduce {experiment.name}{flags}`. bagwise {__version__}, code {code}, "
+        f"Python {platform.python_version()}, {packages}; {took}."
     )
 
 

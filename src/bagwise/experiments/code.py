@@ -1,0 +1,187 @@
+"""The code that a cell runs, as a key: while the key is the same, so is what the cell would compute.
+
+What counts for the function of a cell:
+
+- Of its own module and of others in ``bagwise.experiments``, the definitions that it uses, and those that
+  they use in turn. Cells stay valid when a report, a note or another experiment of the same file changes.
+- Of the rest of bagwise, whole modules: those that these definitions import, at the top of a file or inside a
+  function, and those that these modules import in turn. A name that a room passes on leads to the module that
+  defines it; the room's other modules do not count.
+
+Comments, docstrings and layout do not count. Neither do other libraries, whose versions are on the page, nor
+what is imported by a computed name. Sources are read, never run.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.util import resolve_name
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
+
+
+class Part(NamedTuple):
+    """A module, or what one name stands for in it."""
+
+    module: str
+    name: str = ""
+
+
+class Sources:
+    """The source files of a package, each read once.
+
+    Parameters
+    ----------
+    folder : path, optional
+        The folder of the package; by default bagwise itself.
+    """
+
+    def __init__(self, folder: Path | None = None):
+        self.folder = Path(__file__).parent.parent if folder is None else Path(folder)
+        self.package = self.folder.name
+        # What several functions use is read, and looked at, once.
+        self._file = cache(self._find_file)
+        self._source = cache(self._read_source)
+        self._uses = cache(self._find_uses)
+        self._text = cache(self._normalised)
+
+    def key(self, function: Callable[..., Any]) -> str:
+        """Give the key of the code that a function of a module runs."""
+        texts = [repr(part) + self._text(part) for part in sorted(self.parts(function))]
+        return hashlib.sha256("".join(texts).encode()).hexdigest()
+
+    def parts(self, function: Callable[..., Any]) -> set[Part]:
+        """Find the modules and definitions that count."""
+        own, name = function.__module__, function.__qualname__.split(".")[0]
+        if name not in self._source(own).bound:
+            raise ValueError(f"{function!r} is not defined in the module {own!r}; a cell needs its source.")
+        parts: set[Part] = set()
+        waiting = [Part(own, name)]
+        while waiting:
+            part = waiting.pop()
+            if part.module != own and not part.module.startswith(f"{self.package}.experiments."):
+                part = Part(part.module)
+            if part not in parts:
+                parts.add(part)
+                waiting += self._uses(part)
+        return parts
+
+    def _normalised(self, part: Part) -> str:
+        statements = self._source(part.module).statements(part.name)
+        return "".join(ast.dump(statement) for statement in statements)
+
+    def _find_uses(self, part: Part) -> set[Part]:
+        return set(self._used_by(part))
+
+    def _used_by(self, part: Part) -> Iterator[Part]:
+        source = self._source(part.module)
+        if part == Part(self.package):
+            yield from (Part(f"{self.package}.{room}") for room in source.rooms.values())
+        for statement in source.statements(part.name):
+            for node in ast.walk(statement):
+                if isinstance(node, _IMPORTS):
+                    yield from (origin for _, origin in self._imported(node, part.module))
+                elif part.name and isinstance(node, ast.Name):
+                    for binding in source.bound.get(node.id, ()):
+                        if isinstance(binding, _IMPORTS):
+                            found = self._imported(binding, part.module)
+                            yield from (origin for name, origin in found if name == node.id)
+                        else:
+                            yield Part(part.module, node.id)
+
+    def _imported(self, node: ast.AST, module: str) -> Iterator[tuple[str, Part]]:
+        """Give the names that an import binds, and what of the package they stand for."""
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == self.package:
+                    yield alias.asname or self.package, Part(alias.name)
+                    if alias.asname is None:  # binds the package itself
+                        yield self.package, Part(self.package)
+        elif isinstance(node, ast.ImportFrom):
+            source = node.module or ""
+            if node.level:
+                here = module if self._is_package(module) else module.rpartition(".")[0]
+                source = resolve_name("." * node.level + source, here)
+            if source.split(".")[0] == self.package:
+                for alias in node.names:
+                    yield alias.asname or alias.name, self._origin(source, alias.name)
+
+    def _origin(self, module: str, name: str) -> Part:
+        """Find what a name stands for that is imported from a module."""
+        if self._file(f"{module}.{name}") is not None:
+            return Part(f"{module}.{name}")
+        source = self._source(module)
+        if self._is_package(module):
+            if name in source.rooms:
+                return self._origin(f"{module}.{source.rooms[name]}", name)
+            for binding in source.bound.get(name, ()):
+                for bound, origin in self._imported(binding, module):
+                    if bound == name:
+                        return origin
+        return Part(module, name)
+
+    def _read_source(self, module: str) -> _Source:
+        file = self._file(module)
+        if file is None:
+            raise ValueError(f"there is no source of the module {module!r}; a cell needs it.")
+        return _Source(file.read_text(encoding="utf-8"))
+
+    def _is_package(self, module: str) -> bool:
+        file = self._file(module)
+        return file is not None and file.name == "__init__.py"
+
+    def _find_file(self, module: str) -> Path | None:
+        package, *inner = module.split(".")
+        if package != self.package:
+            file = getattr(sys.modules.get(module), "__file__", None)
+            return None if file is None else Path(file)
+        path = self.folder.joinpath(*inner)
+        candidates = (path / "__init__.py", path.with_suffix(".py"))
+        return next((file for file in candidates if file.is_file()), None)
+
+
+class _Source:
+    """A source file: its statements, without docstrings, and those that bind each of its names."""
+
+    def __init__(self, text: str):
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Module, *_DEFINITIONS)) and ast.get_docstring(node, False) is not None:
+                node.body = node.body[1:]
+        self.body = tree.body
+        self.bound: dict[str, list[ast.stmt]] = {}
+        for statement in self.body:
+            for name in _names_bound_by(statement):
+                self.bound.setdefault(name, []).append(statement)
+        # Statements that bind no name belong to every definition: they may change any.
+        self.loose = [s for s in self.body if not any(s in statements for statements in self.bound.values())]
+        self.rooms: dict[str, str] = {}
+        for statement in self.bound.get("_ROOMS", ()):
+            if isinstance(statement, ast.Assign):  # the names that a package loads when they are first used
+                for room, names in ast.literal_eval(statement.value).items():
+                    self.rooms |= dict.fromkeys(names, room)
+
+    def statements(self, name: str) -> list[ast.stmt]:
+        """Give all statements, or those that make a name what it is."""
+        return [*self.bound.get(name, ()), *self.loose] if name else self.body
+
+
+def _names_bound_by(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, _DEFINITIONS):
+        return {statement.name}
+    names = set()
+    for node in ast.walk(statement):
+        if isinstance(node, _DEFINITIONS):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, _IMPORTS):
+            names |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
+    return names

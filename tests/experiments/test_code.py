@@ -1,0 +1,153 @@
+"""Which changes of the code make a stored cell stale, and which do not."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import bagwise
+from bagwise.experiments import all_experiments
+from bagwise.experiments.code import Part, Sources
+from bagwise.experiments.framework import Settings
+
+PACKAGE = {
+    "__init__.py": '_ROOMS = {"room": ["lazy"], "unused": ["nobody"]}\n',
+    "room/__init__.py": "from pack.room.thing import lazy\nfrom pack.room.other import other\n",
+    "room/thing.py": "def lazy():\n    from pack.helper import help\n\n    return help()\n",
+    "room/other.py": "def other():\n    return 1\n",
+    "unused.py": "def nobody():\n    return 0\n",
+    "helper.py": '"""Helps."""\n\n\ndef help():\n    """Help."""\n    return 2  # always\n',
+    "drawn.py": "def draw():\n    return 3\n",
+    "experiments/__init__.py": "",
+    "experiments/shared.py": "def seed():\n    return 4\n\n\ndef layout():\n    return 5\n",
+    "experiments/mine.py": """from pack import lazy
+from pack.experiments.shared import layout, seed
+
+NOTE = "A note."
+SCALE = 6
+
+
+def cell(n):
+    return _inner() * lazy() + seed()
+
+
+def _inner():
+    return SCALE
+
+
+def report(results):
+    from pack.drawn import draw
+
+    return draw(), layout(), NOTE
+""",
+}
+CELL = SimpleNamespace(__module__="pack.experiments.mine", __qualname__="cell")
+
+
+@pytest.fixture
+def package(tmp_path):
+    for name, text in PACKAGE.items():
+        path = tmp_path / "pack" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "pack"
+
+
+def edit(folder, name, old, new):
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("experiments/mine.py", "_inner() * lazy()", "_inner() + lazy()"),
+        ("experiments/mine.py", "return SCALE", "return 2 * SCALE"),
+        ("experiments/mine.py", "SCALE = 6", "SCALE = 7"),
+        ("experiments/mine.py", "SCALE = 6", "SCALE = 6\nprint('a statement for all')"),
+        ("experiments/shared.py", "return 4", "return 5"),
+        ("room/thing.py", "return help()", "return -help()"),
+        ("helper.py", "return 2", "return 3"),
+        ("room/__init__.py", "from pack.room.thing import lazy", "from pack.room.other import other as lazy"),
+    ],
+)
+def test_a_change_of_code_that_a_cell_uses_makes_it_stale(package, name, old, new):
+    before = Sources(package).key(CELL)
+    edit(package, name, old, new)
+    assert Sources(package).key(CELL) != before
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("experiments/mine.py", "A note.", "Another note."),
+        ("experiments/mine.py", "return draw(), layout(), NOTE", "return NOTE, draw()"),
+        ("experiments/shared.py", "return 5", "return 6"),
+        ("drawn.py", "return 3", "return 4"),
+        ("room/other.py", "return 1", "return 2"),
+        ("room/__init__.py", "from pack.room.other import other", ""),
+        ("helper.py", "Helps.", "Is of help."),
+        ("helper.py", '"""Help."""', '"""Be of help."""'),
+        ("helper.py", "return 2  # always", "return (\n        2  # often\n    )"),
+        ("__init__.py", "nobody", "somebody"),
+    ],
+)
+def test_any_other_change_leaves_a_cell_as_it_is(package, name, old, new):
+    before = Sources(package).key(CELL)
+    edit(package, name, old, new)
+    assert Sources(package).key(CELL) == before
+
+
+@pytest.mark.parametrize(
+    ("statement", "use", "expected"),
+    [
+        ("from pack import room", "room.other", {"pack.room", "pack.room.other", "pack.room.thing"}),
+        ("import pack.room as r", "r.other", {"pack.room", "pack.room.other", "pack.room.thing"}),
+        ("import pack.drawn", "pack.lazy", {"pack.drawn", "pack.room.thing", "pack.unused"}),
+        ("import pack", "pack.lazy", {"pack.room.thing", "pack.unused"}),
+    ],
+)
+def test_what_is_imported_as_a_whole_counts_as_a_whole(package, statement, use, expected):
+    (package / "experiments/mine.py").write_text(f"{statement}\n\n\ndef cell():\n    return {use}()\n")
+    assert {Part(module) for module in expected} <= Sources(package).parts(CELL)
+
+
+def test_relative_imports_are_followed(package):
+    edit(package, "experiments/mine.py", "from pack.experiments.shared import", "from .shared import")
+    edit(package, "experiments/mine.py", "from pack import lazy", "from ..room.thing import lazy")
+    assert {Part("pack.experiments.shared", "seed"), Part("pack.helper")} <= Sources(package).parts(CELL)
+
+
+def test_a_cell_without_source_is_refused(package):
+    with pytest.raises(ValueError, match=r"is not defined in the module 'pack\.experiments\.mine'"):
+        Sources(package).key(SimpleNamespace(__module__=CELL.__module__, __qualname__="absent"))
+    with pytest.raises(ValueError, match="there is no source of the module 'nowhere'"):
+        Sources(package).key(SimpleNamespace(__module__="nowhere", __qualname__="cell"))
+
+
+# ---------------------------------------------------------------------- bagwise itself
+
+
+def runs(name):
+    return {cell.run for cell in all_experiments()[name].cells(Settings(quick=True))}
+
+
+def test_cells_of_bagwise_follow_the_modules_that_they_use(tmp_path):
+    source = Path(bagwise.__file__).parent
+    copy = shutil.copytree(source, tmp_path / "bagwise", ignore=shutil.ignore_patterns("__pycache__"))
+    paths = {run: Sources(copy).key(run) for run in runs("milr-fig2")}
+    machines = {run: Sources(copy).key(run) for run in runs("misssvm-fig1")}
+    edit(copy, "solvers/smooth.py", "import numpy as np", "import numpy as np\n\nEDITED = True")
+    assert all(Sources(copy).key(run) != key for run, key in paths.items())
+    assert all(Sources(copy).key(run) == key for run, key in machines.items())
+
+
+def test_nothing_that_a_cell_uses_is_imported_by_a_computed_name():
+    sources = Sources()
+    modules = {part.module for name in all_experiments() for run in runs(name) for part in sources.parts(run)}
+    assert len(modules) > 100
+    for module in modules:
+        text = sources._file(module).read_text()
+        assert "import_module" not in text and "__import__" not in text, module
