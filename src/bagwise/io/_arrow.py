@@ -1,10 +1,14 @@
-"""Between numpy and Arrow: columns with one value, or several, a row."""
+"""Between Arrow and numpy, and between `Bags` and Arrow tables with a row per bag, wherever they lie."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.io._description import BAG_NAMES, LABEL_NAMES, choose_column, restore
 
 try:
     import pyarrow as pa
@@ -66,3 +70,208 @@ def is_number(arrow_type: Any) -> bool:
     return (
         pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type) or pa.types.is_boolean(arrow_type)
     )
+
+
+# ---------------------------------------------------------------------- a row per bag
+
+
+@dataclass
+class BagRows:
+    """The columns of a table with a row per bag."""
+
+    ids: np.ndarray | None
+    y: np.ndarray | None
+    sizes: np.ndarray
+    instances: np.ndarray
+    bag_columns: dict[str, np.ndarray]
+    instance_columns: dict[str, np.ndarray]
+
+
+class BagTables:
+    """What the columns of Arrow tables with a row per bag mean, such as the row groups of a file.
+
+    Parameters
+    ----------
+    description : dict or None
+        What `describe` has noted of the bags; None where the tables are of other origin.
+    bag, label : str, optional
+        The columns with ids and labels, where there is no description.
+    where : str, optional
+        How errors call the place where the tables come from.
+    """
+
+    def __init__(
+        self,
+        description: dict[str, Any] | None = None,
+        *,
+        bag: str | None = None,
+        label: str | None = None,
+        where: str = "the table",
+    ):
+        self.description = description
+        self.bag, self.label, self.where = bag, label, where
+
+    @property
+    def instances_column(self) -> str:
+        """The column with the instances, as lists of lists."""
+        return "instances" if self.description is None else self.description["instances"]["column"]
+
+    def read(self, table: Any, first: int = 0) -> tuple[Bags, np.ndarray | None]:
+        """Make bags and their labels of one of the tables: see `bags_from_table`."""
+        rows = self.rows(table, first)
+        ids = np.arange(first, first + len(rows.sizes)) if rows.ids is None else rows.ids
+        return self.bags(rows, rows.instances, ids), rows.y
+
+    def column(self, name: str, array: Any, first: int = 0, *, complete: bool = False) -> np.ndarray:
+        """Make a numpy array of a column, whose row 0 is row `first` in errors; `complete`: refuse nulls."""
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        if array.null_count and (complete or is_list(array.type)):
+            row = first + int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+            raise ValueError(f"{self.where}, row {row}: there is no value in the column {name!r}.")
+        return from_arrow(array)
+
+    def rows(self, table: Any, first: int = 0) -> BagRows:
+        """Read the columns of a table, whose row 0 is row `first` in errors."""
+        name = self.instances_column
+        sizes, inner = self._lists(name, table[name], first)
+        instances = self._matrix(inner, sizes, first)
+        if self.description is not None:
+            return self._described(table, first, sizes, instances)
+        names = table.column_names
+        bag = choose_column(self.bag, BAG_NAMES, names, self.where, "the bags' names")
+        label = choose_column(self.label, LABEL_NAMES, names, self.where, "the labels")
+        part = BagRows(None, None, sizes, instances, {}, {})
+        for other in names:
+            if other == name:
+                continue
+            if other in (bag, label):
+                values = self.column(other, table[other], first, complete=True)
+                setattr(part, "ids" if other == bag else "y", values)
+            elif is_list(table[other].type) and not pa.types.is_fixed_size_list(table[other].type):
+                lengths, values = self._lists(other, table[other], first)
+                self._check_lengths(other, lengths, sizes, first)
+                part.instance_columns[other] = from_arrow(values)
+            else:
+                part.bag_columns[other] = self.column(other, table[other], first)
+        return part
+
+    def _described(self, table: Any, first: int, sizes: np.ndarray, instances: np.ndarray) -> BagRows:
+        about = self.description or {}
+
+        def side(kind: dict[str, Any], *, complete: bool = False) -> np.ndarray:
+            column = kind["column"]
+            return restore(self.column(column, table[column], first, complete=complete), kind)
+
+        per_instance = {}
+        for name, kind in about["instance_columns"].items():
+            lengths, values = self._lists(kind["column"], table[kind["column"]], first)
+            self._check_lengths(kind["column"], lengths, sizes, first)
+            per_instance[name] = restore(from_arrow(values), kind)
+        return BagRows(
+            None if about["bag"]["numbered"] else side(about["bag"], complete=True),
+            None if about["y"] is None else side(about["y"], complete=True),
+            sizes,
+            instances.astype(np.dtype(about["instances"]["dtype"]), copy=False),
+            {name: side(kind) for name, kind in about["bag_columns"].items()},
+            per_instance,
+        )
+
+    def _lists(self, name: str, column: Any, first: int) -> tuple[np.ndarray, Any]:
+        """Give the lengths of the lists of a column, and what is in them."""
+        array = column.combine_chunks()
+        if not is_list(array.type) or pa.types.is_fixed_size_list(array.type):
+            raise ValueError(
+                f"{self.where}: the column {name!r} is of the type {array.type}; expected lists."
+            )
+        if array.null_count:
+            row = first + int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+            raise ValueError(f"{self.where}, row {row}: there is no value in the column {name!r}.")
+        return np.diff(array.offsets.to_numpy()).astype(np.int64), array.flatten()
+
+    def _matrix(self, inner: Any, sizes: np.ndarray, first: int) -> np.ndarray:
+        kind = inner.type
+        if not is_list(kind) or not is_number(kind.value_type):
+            raise ValueError(
+                f"{self.where}: the column {self.instances_column!r} has lists of {kind}; expected lists "
+                "of lists of numbers."
+            )
+
+        def refuse(broken: np.ndarray, why: str) -> None:
+            bag = int(np.searchsorted(np.cumsum(sizes), int(np.argmax(broken)), side="right"))
+            raise ValueError(f"{self.where}, row {first + bag}: {why}.")
+
+        if inner.null_count:
+            refuse(inner.is_null().to_numpy(zero_copy_only=False), "an instance is missing")
+        if pa.types.is_fixed_size_list(kind):
+            width = kind.list_size
+        else:
+            widths = np.diff(inner.offsets.to_numpy())
+            width = int(widths[0]) if len(widths) else 0
+            if (widths != width).any():
+                refuse(widths != width, f"an instance has not {width} features as the first one has")
+        values = inner.flatten()
+        if values.null_count:
+            nulls = values.is_null().to_numpy(zero_copy_only=False).reshape(-1, width)
+            refuse(nulls.any(axis=1), "a feature of an instance is missing")
+        return values.to_numpy(zero_copy_only=False).reshape(len(inner), width)
+
+    def _check_lengths(self, name: str, lengths: np.ndarray, sizes: np.ndarray, first: int) -> None:
+        if (lengths != sizes).any():
+            row = int(np.argmax(lengths != sizes))
+            raise ValueError(
+                f"{self.where}, row {first + row}: the column {name!r} has {lengths[row]} values but the bag "
+                f"has {sizes[row]} instances."
+            )
+
+    def bags(self, rows: BagRows, instances: np.ndarray, ids: np.ndarray | None) -> Bags:
+        """Make bags of the columns of a table; `instances` and `ids` stand in place of its own."""
+        names = None if self.description is None else self.description["instances"]["names"]
+        return Bags(
+            instances,
+            np.concatenate([[0], np.cumsum(rows.sizes)]),
+            ids=ids,
+            feature_names=names,
+            instance_columns=rows.instance_columns,
+            bag_columns=rows.bag_columns,
+        )
+
+
+def bags_from_table(
+    table: Any, description: dict[str, Any] | None = None, *, first: int = 0, **meaning: Any
+) -> tuple[Bags, np.ndarray | None]:
+    """Make bags, and their labels or None, of an Arrow table with a row per bag.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        All bags, or some of many.
+    description, **meaning
+        As in `BagTables`.
+    first : int
+        The number of the first row among all: bags without names are numbered from there.
+
+    Returns
+    -------
+    bags : Bags
+    y : array or None
+    """
+    return BagTables(description, **meaning).read(table, first)
+
+
+def table_from_bags(bags: Bags, y: np.ndarray | None, description: dict[str, Any]) -> Any:
+    """Make an Arrow table with a row per bag; `description` is that of `describe`."""
+    offsets = pa.array(bags.offsets.astype(np.int32))
+
+    def lists(name: str, array: np.ndarray) -> Any:
+        return pa.ListArray.from_arrays(offsets, to_arrow(name, array))
+
+    arrays = {description["bag"]["column"]: to_arrow("ids", bags.ids)}
+    if y is not None:
+        arrays[description["y"]["column"]] = to_arrow("y", y)
+    for name, about in description["bag_columns"].items():
+        arrays[about["column"]] = to_arrow(name, bags.bag_columns[name])
+    arrays[description["instances"]["column"]] = lists("instances", bags.instances)
+    for name, about in description["instance_columns"].items():
+        arrays[about["column"]] = lists(name, bags.instance_columns[name])
+    return pa.table(arrays)

@@ -47,7 +47,7 @@ def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layou
     load_parquet : read it back.
     iter_parquet : read it part by part.
     """
-    from bagwise.io._arrow import pa, to_arrow
+    from bagwise.io._arrow import pa, table_from_bags, to_arrow
 
     if layout not in ("bags", "long"):
         raise ValueError(f"layout is {layout!r}; expected 'bags' or 'long'.")
@@ -74,10 +74,9 @@ def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layou
                 few, few_y = part[run], None if labels is None else labels[run]
                 if layout == "long":
                     columns = long_columns(few, few_y, description)
-                    arrays = {name: to_arrow(name, column) for name, column in columns.items()}
+                    writer.write(pa.table({name: to_arrow(name, a) for name, a in columns.items()}))
                 else:
-                    arrays = _bag_arrays(few, few_y, description)
-                writer.write(pa.table(arrays))
+                    writer.write(table_from_bags(few, few_y, description))
         if first is None:
             raise ValueError("there are no bags to write; the iterable is empty.")
         refuse_duplicates(seen, "ids", lambda i: f"place {i}")
@@ -151,26 +150,6 @@ def iter_parquet(
     from bagwise.io._parquet_reader import Reader
 
     return Reader(path, bag, label).parts()
-
-
-def _bag_arrays(bags: Bags, y: np.ndarray | None, description: dict[str, Any]) -> dict[str, Any]:
-    """Make the columns of a table with a row per bag."""
-    from bagwise.io._arrow import pa, to_arrow
-
-    offsets = pa.array(bags.offsets.astype(np.int32))
-
-    def lists(name: str, array: np.ndarray) -> Any:
-        return pa.ListArray.from_arrays(offsets, to_arrow(name, array))
-
-    arrays = {description["bag"]["column"]: to_arrow("ids", bags.ids)}
-    if y is not None:
-        arrays[description["y"]["column"]] = to_arrow("y", y)
-    for name, about in description["bag_columns"].items():
-        arrays[about["column"]] = to_arrow(name, bags.bag_columns[name])
-    arrays[description["instances"]["column"]] = lists("instances", bags.instances)
-    for name, about in description["instance_columns"].items():
-        arrays[about["column"]] = lists(name, bags.instance_columns[name])
-    return arrays
 
 
 class _Writer:
