@@ -311,7 +311,8 @@ def distinct_bags(training: Training) -> tuple[Training, np.ndarray]:
     """
     bags, y, weight = training
     X = bags.instances.astype(np.float64) + 0.0  # minus zero is zero
-    X = X[np.lexsort((*X.T, bags.bag_index))]
+    rows, bag_of = [row.tobytes() for row in X], bags.bag_index.tolist()
+    X = X[sorted(range(len(rows)), key=lambda i: (bag_of[i], rows[i]))]
     ends = zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
     names = [(label, X[begin:end].tobytes()) for label, (begin, end) in zip(y.tolist(), ends, strict=True)]
     number = {name: k for k, name in enumerate(sorted(set(names)))}
