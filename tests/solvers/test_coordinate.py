@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bagwise._numba.coordinate import descend, learn_curvature
-from bagwise._numba.single import add_products, sum_products, weigh_change
+from bagwise._numba.single import add_products, sum_products
 
 
 def make_model(seed, k, condition=30.0):
@@ -77,14 +77,3 @@ def test_products_in_single_precision_are_those_of_the_chosen_columns(n_columns,
     sums = np.empty(n_columns)
     sum_products(columns_of_X, columns, v, sums)
     np.testing.assert_allclose(sums, chosen @ v.astype(float), atol=1e-6 * np.sqrt(n_instances) * 10)
-
-
-def test_a_change_is_weighed():
-    rng = np.random.default_rng(0)
-    weight, now, before = rng.random(100), rng.normal(size=100), rng.normal(size=100)
-    out = np.empty(100, dtype=np.float32)
-    total, squares = weigh_change(weight, now, before, out)
-    change = weight * (now - before)
-    np.testing.assert_allclose(out, change, rtol=1e-6)
-    assert total == pytest.approx(change.sum())
-    assert squares == pytest.approx(change @ change)

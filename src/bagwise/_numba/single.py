@@ -94,15 +94,3 @@ def sum_products(columns_of_X, columns, v, out):
                 t0 += x0[j] * part[j]
             out[a] += t0
             a += 1
-
-
-@kernel(reorder=True)
-def weigh_change(weight, now, before, out):
-    """Fill `out`, float32, with weight * (now - before); give the sum and the sum of squares of that."""
-    total, squares = 0.0, 0.0
-    for j in range(len(out)):
-        change = weight[j] * (now[j] - before[j])
-        out[j] = change
-        total += change
-        squares += change * change
-    return total, squares

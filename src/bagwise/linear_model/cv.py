@@ -151,13 +151,13 @@ class MILogisticRegressionCV(LinearBagClassifier):
         training = self._read_training(X, y, sample_weight)
         rng = check_random_state(self.random_state)
         folds_seed, search_seed = rng.randint(np.iinfo(np.int32).max, size=2)
-        self.path_, guides = fit_path(self, training, alphas=self.alphas, eps=self.eps)
+        self.path_, warm_models = fit_path(self, training, alphas=self.alphas, eps=self.eps)
         # Penalties beyond the largest are there to look at; the choice is made on the grid.
         inside = self.path_.alphas <= max(self.path_.alpha_max * (1 + 1e-8), self.path_.alphas[-1])
         self.alphas_ = self.path_.alphas[inside] if isinstance(self.alphas, Integral) else self.path_.alphas
         if self.criterion == "deviance":
             splits = bag_folds(self.cv, training, sample_weight, seed=int(folds_seed), remedy=_WITHOUT_FOLDS)
-            self.deviances_ = self._held_out_deviances(training, splits, guides)
+            self.deviances_ = self._held_out_deviances(training, splits, warm_models)
             self.criterion_path_ = self.deviances_.mean(axis=1)
         else:
             each = np.log(len(training.bags)) if self.criterion == "bic" else 2.0
@@ -179,17 +179,17 @@ class MILogisticRegressionCV(LinearBagClassifier):
         error = self.deviances_[best].std(ddof=1) / np.sqrt(n_folds)
         return int(np.argmax(self.criterion_path_ <= self.criterion_path_[best] + error))
 
-    def _held_out_deviances(self, training: Training, splits: list[Split], guides: dict) -> np.ndarray:
+    def _held_out_deviances(self, training: Training, splits: list[Split], warm_models: dict) -> np.ndarray:
         # Folds at the same time share the cores between them; products inside each do not.
         size = training.bags.n_instances * training.bags.n_features
         n_jobs = self.n_jobs if size >= _WORTH_THREADS else None
         with blas_threads_for(size if n_jobs in (None, 1) else 0):
             columns = Parallel(n_jobs=n_jobs, prefer="threads")(
-                delayed(self._fold)(training, train, test, guides) for train, test in splits
+                delayed(self._fold)(training, train, test, warm_models) for train, test in splits
             )
         return np.column_stack(columns)
 
-    def _fold(self, training: Training, train: np.ndarray, test: np.ndarray, guides: dict) -> np.ndarray:
+    def _fold(self, training: Training, train: np.ndarray, test: np.ndarray, warm_models: dict) -> np.ndarray:
         """Deviance per held-out bag at every alpha, for one fold.
 
         Its path starts from the model without features like any other; of the path on all bags it takes the
@@ -202,8 +202,8 @@ class MILogisticRegressionCV(LinearBagClassifier):
             alphas=self.alphas_,
             both_ways=False,
             tol=max(self.tol, _FOLD_TOL),
-            guides=guides,
-            is_sharp=False,
+            warm_models=warm_models,
+            exactly=False,
         )
         held, labels, weights = bags[test], y[test], weight[test]
         deviances = []

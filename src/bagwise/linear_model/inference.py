@@ -15,8 +15,9 @@ from bagwise.base import BagsLike, Training, fit_scaler
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.linear_model.design import Design
 from bagwise.linear_model.logistic import MILogisticRegression, make_design
+from bagwise.linear_model.null import fit_null
 from bagwise.linear_model.problem import LinearBagProblem
-from bagwise.linear_model.search import solve_null
+from bagwise.solvers.control import Control
 
 # The least eigenvalue of the information that is believed, relative to the largest, on scaled features.
 _FLATTEST = 1e-10
@@ -143,10 +144,10 @@ def infer(model: MILogisticRegression, X, y, sample_weight=None) -> Inference:
     training = reader._read_training(X, y, sample_weight)
     problem, theta = _at(model, training, selected)
     # Values and curvature of a problem are per unit of weight.
-    information = problem.total * problem.curvature_at(problem.point(theta), np.arange(int(selected.sum())))
-    null = solve_null(problem, tol=1e-9, max_iter=200)
+    information = problem.total * problem.curvature(problem.point(theta), np.arange(int(selected.sum())))
+    null = fit_null(problem, Control(tol=1e-9, max_iter=200))
     log_likelihood = problem.log_likelihood(theta)
-    log_likelihood_null = problem.log_likelihood(null.x)
+    log_likelihood_null = problem.log_likelihood(null)
     ratio = max(0.0, 2 * (log_likelihood - log_likelihood_null))
     df = int(selected.sum())
     names, coef = _names(model, selected), np.append(model.intercept_, model.coef_[0][selected])

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit, logit, ndtri
 
-from bagwise.linear_model.learned_rule import JointProblem, with_rule
+from bagwise.linear_model.learned_rule import JointProblem
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.rules import CountRule, LearnedRule, Or, Threshold
 
@@ -129,7 +129,7 @@ def rule_covariance(
         ahead, back = (joint.value_and_gradient(x + sign * step)[1] for sign in (1, -1))
         columns[:, k] = (ahead - back) / (2 * step[n + k])
     of_rule, mixed = columns[n:], columns[:n][free]
-    inner = with_rule(problem, rule)
+    inner = problem.with_rule(rule)
 
     def product(v):
         whole = np.zeros(n)

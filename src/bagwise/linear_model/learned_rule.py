@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bagwise.linear_model.coefficients import CoefficientFit
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.rules import CountTable, LearnedRule, Rule
 from bagwise.solvers.control import Control
-from bagwise.solvers.interrupt import stop_flag
 from bagwise.solvers.result import SolverResult, Status, best_of
 from bagwise.solvers.smooth import minimize_smooth
 
@@ -50,27 +50,21 @@ class RuleLearner:
 
     Attributes
     ----------
-    solve : callable
-        ``(problem, start) -> SolverResult``: minimises over the coefficients alone.
-    search : callable
-        ``problem -> list of SolverResult``: the same, from several starts.
-    starts : callable
-        ``problem -> list of arrays``: starts where there is no L1 norm.
-    has_l1 : bool
-        Whether there is an L1 norm.
-    tol, max_iter
-        As in the estimator.
-    on_iteration : callable
-        Called with (iteration, value).
+    coefficients : CoefficientFit
+        Minimises over the coefficients alone.
     """
 
-    solve: Callable
-    search: Callable
-    starts: Callable
-    has_l1: bool
-    tol: float
-    max_iter: int
-    on_iteration: Callable | None = None
+    coefficients: CoefficientFit
+
+    @property
+    def has_l1(self) -> bool:
+        """Whether there is an L1 norm."""
+        return self.coefficients.has_l1
+
+    @property
+    def control(self) -> Control:
+        """Tolerance, limit, report and stop flag, as in the estimator."""
+        return self.coefficients.control
 
     def run(self, problem: LinearBagProblem, rules: Sequence[Rule], given=()) -> list[LearnedResult]:
         """Minimise from all starts, or from those that are `given`, and give every end."""
@@ -84,9 +78,9 @@ class RuleLearner:
     def _one_rule(self, problem: LinearBagProblem, rule: LearnedRule, given) -> list[LearnedResult]:
         jointly = len(rule.parameters()) and not self.has_l1
         if given or not self.has_l1:
-            starts = given or self.starts(with_rule(problem, rule))
+            starts = given or self.coefficients.starts(problem.with_rule(rule))
         else:
-            starts = [result.x for result in self.search(with_rule(problem, rule))[:3]]
+            starts = [result.x for result in self.coefficients.search(problem.with_rule(rule))[:3]]
         pairs = [(rule, start) for start in starts] + ([] if given else self._soft_thresholds(problem, rule))
         run = self._jointly if jointly else self._in_turns
         return self._until_interrupted(lambda pair: run(problem, *pair), pairs)
@@ -102,9 +96,9 @@ class RuleLearner:
         largest = int(np.diff(problem.design.offsets).max())
         k = 1
         while k <= largest and (soft := rule.soft_threshold(k)) is not None:
-            under_it = with_rule(problem, soft)
+            under_it = problem.with_rule(soft)
             # Each from the null model: what another number of instances has led to holds on to it.
-            result = self.solve(under_it, self.starts(under_it)[0])
+            result = self.coefficients.solve(under_it, self.coefficients.starts(under_it)[0])
             ends.append((result.value - soft.log_prior() / problem.total, soft, result.x))
             if result.status is Status.INTERRUPTED:
                 break
@@ -128,7 +122,7 @@ class RuleLearner:
         result = minimize_smooth(
             joint.value_and_gradient,
             np.concatenate([start, rule.parameters()]),
-            Control(self.tol, _STEPS_PER_NEWTON * self.max_iter, self.on_iteration),
+            replace(self.control, max_iter=_STEPS_PER_NEWTON * self.control.max_iter),
         )
         theta, vector = joint.split(result.x)
         rule = rule.with_parameters(vector)
@@ -142,13 +136,13 @@ class RuleLearner:
 
     def _small(self, value: float) -> float:
         """What a step of EM gains at most where it has converged."""
-        return 0.1 * self.tol * max(1.0, abs(value))
+        return 0.1 * self.control.tol * max(1.0, abs(value))
 
     def _in_turns(self, problem: LinearBagProblem, rule: Rule, start: np.ndarray) -> LearnedResult:
         theta, status = start, Status.MAX_ITER
         history: list[float] = []
-        for _ in range(self.max_iter):
-            result = self.solve(with_rule(problem, rule), theta)
+        for _ in range(self.control.max_iter):
+            result = self.coefficients.solve(problem.with_rule(rule), theta)
             theta, prior = result.x, rule.log_prior() / problem.total
             history += [value - prior for value in result.history[1 if history else 0 :]]
             status = result.status
@@ -166,22 +160,22 @@ class RuleLearner:
     def _best_rule(self, problem: LinearBagProblem, rules: Sequence[Rule], given) -> list[LearnedResult]:
         """Look at rules 1, 2, 4, 8, ... of the list, then around the best, and there from all starts."""
         best: dict[int, LearnedResult] = {}
-        stop = stop_flag()
 
         def look(number: int, results: Sequence[SolverResult]) -> None:
             known = [best[number]] if number in best else []
             best[number] = best_of([*known, *(_learned(r, rules[number]) for r in results)])
 
         def solve(number: int, start: np.ndarray) -> None:
-            look(number, [self.solve(with_rule(problem, rules[number]), start)])
+            look(number, [self.coefficients.solve(problem.with_rule(rules[number]), start)])
 
         def leader() -> int:
             return min(best, key=lambda n: (best[n].value, n))
 
-        first = with_rule(problem, rules[0])
-        look(0, [self.solve(first, start) for start in given or self.starts(first)[:1]])
+        first = problem.with_rule(rules[0])
+        starts = given or self.coefficients.starts(first)[:1]
+        look(0, [self.coefficients.solve(first, start) for start in starts])
         number = 0
-        while number < len(rules) - 1 and number <= 4 * leader() + 3 and not stop.is_set():
+        while number < len(rules) - 1 and number <= 4 * leader() + 3 and not self.control.is_stopped:
             last, number = number, min(2 * number + 1, len(rules) - 1)
             solve(number, best[last].x)
         searched: set[int] = set()
@@ -194,12 +188,12 @@ class RuleLearner:
                 for n in around
                 if best.get(n, best[centre]).value - best[centre].value < _CLOSE / problem.total
             ]
-            if unseen and not stop.is_set():
+            if unseen and not self.control.is_stopped:
                 for number in unseen:
                     solve(number, best[centre].x)
-            elif not given and not searched.issuperset(rivals) and not stop.is_set():
+            elif not given and not searched.issuperset(rivals) and not self.control.is_stopped:
                 for number in set(rivals) - searched:
-                    look(number, self.search(with_rule(problem, rules[number])))
+                    look(number, self.coefficients.search(problem.with_rule(rules[number])))
                 searched.update(rivals)
             else:
                 tried = tuple((best[n].rule, best[n].value) for n in sorted(best))
@@ -237,13 +231,6 @@ class JointProblem:
         value = 0.5 * problem.ridge * (theta[:-1] @ theta[:-1]) - log_likelihood
         by_rule = rule.parameter_gradient(statistics) / problem.total
         return float(value - rule.log_prior() / problem.total), np.concatenate([gradient, -by_rule])
-
-
-def with_rule(problem: LinearBagProblem, rule: Rule) -> LinearBagProblem:
-    """Give the problem under another rule."""
-    return LinearBagProblem(
-        problem.design, problem.y, problem.weight * problem.total, rule, ridge=problem.ridge
-    )
 
 
 def update_rule(problem: LinearBagProblem, rule: Rule, theta: np.ndarray) -> tuple[Rule, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Self
 
@@ -22,17 +23,15 @@ from bagwise.base import (
     fit_scaler,
     validated_fit,
 )
+from bagwise.linear_model.coefficients import CoefficientFit
 from bagwise.linear_model.design import Design
-from bagwise.linear_model.learned_rule import RuleLearner, with_rule
+from bagwise.linear_model.learned_rule import RuleLearner
 from bagwise.linear_model.problem import LinearBagProblem
-from bagwise.linear_model.search import search_l1, solve_null
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
 from bagwise.solvers.control import Control
-from bagwise.solvers.interrupt import stopping
-from bagwise.solvers.prox_newton import L1Result, certified, minimize_l1
-from bagwise.solvers.result import SolverResult, Status, as_totals, best_of, record_result
-from bagwise.solvers.smooth import minimize_smooth
+from bagwise.solvers.result import SolverResult, as_totals, best_of, record_result
+from bagwise.solvers.working_set import ElasticNet
 from bagwise.threads import blas_threads_for
 
 # Beyond this many spreads from zero, scaling is done on the instances and not in the parameters.
@@ -59,96 +58,32 @@ class LinearBagClassifier(WaistClassifier):
         rules = make_rule(self.rule).alternatives(bags.offsets, y)
         design = make_design(bags, self.scaler_, fit_intercept=self.fit_intercept)
         total = weight.sum()
-        ridge, l1 = alpha * (1 - self.l1_ratio) / total, alpha * self.l1_ratio / total
-        problem = LinearBagProblem(design, y, weight, rules[0], ridge=ridge)
+        penalty = ElasticNet(alpha * self.l1_ratio / total, alpha * (1 - self.l1_ratio) / total)
+        problem = LinearBagProblem(design, y, weight, rules[0], ridge=penalty.l2)
         reporter = Reporter(type(self).__name__, self.verbose)
-        rng = check_random_state(random_state)
         given = [design.from_original(*start) for start in (only_from, also_from) if start is not None]
-        results: list[SolverResult] = []
-        with blas_threads_for(bags.n_instances * bags.n_features), stopping():
+        with blas_threads_for(bags.n_instances * bags.n_features):
+            fit = CoefficientFit.of(
+                problem,
+                penalty,
+                Control(self.tol, self.max_iter, reporter.iteration),
+                n_init=self.n_init,
+                rng=check_random_state(random_state),
+            )
+            results: Sequence[SolverResult]
             if len(rules) > 1 or rules[0].learns:
-                learner = self._rule_learner(l1, rng, reporter)
-                learned = learner.run(problem, rules, given if only_from is not None else ())
-                problem = with_rule(problem, best_of(learned).rule)
-                results = list(learned)
+                results = learned = RuleLearner(fit).run(
+                    problem, rules, given if only_from is not None else ()
+                )
+                problem = problem.with_rule(best_of(learned).rule)
+            elif only_from is not None:
+                results = [fit.solve(problem, given[0])]
             else:
-                known = given[0] if given else None
-                if only_from is None:
-                    results = self._search(problem, l1, rng, reporter, known)
-                else:
-                    results = [self._solve(problem, known, l1, reporter)]
-        if not results:  # a second interrupt, which does not wait for parameters worth keeping
-            raise KeyboardInterrupt
+                results = fit.search(problem, given[0] if given else None)
         self.rule_ = problem.rule
         for number, result in enumerate(results):
             reporter.start(number, len(results), result)
         return problem, [as_totals(result, problem.total) for result in results]
-
-    def _rule_learner(self, l1: float, rng, reporter: Reporter) -> RuleLearner:
-        """Set up the search for coefficients and rule together."""
-        return RuleLearner(
-            solve=lambda problem, start: self._solve(problem, start, l1, reporter),
-            search=lambda problem: self._search(problem, l1, rng, reporter),
-            starts=lambda problem: self._starts(problem, rng),
-            has_l1=l1 > 0,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            on_iteration=reporter.iteration,
-        )
-
-    def _search(self, problem, l1: float, rng, reporter: Reporter, known=None) -> list[SolverResult]:
-        """Minimise from all starts, and give every end."""
-        if l1 > 0:
-            found = search_l1(
-                problem,
-                alpha=l1,
-                n_init=self.n_init,
-                rng=rng,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                known=known,
-                on_iteration=reporter.iteration,
-            )
-            return [self._certified(problem, result, l1) for result in found]
-        results: list[SolverResult] = []
-        for start in self._starts(problem, rng):
-            results.append(self._solve(problem, start, l1, reporter))
-            if results[-1].status is Status.INTERRUPTED:
-                break
-        return results
-
-    def _solve(self, problem: LinearBagProblem, start, l1: float, reporter: Reporter) -> SolverResult:
-        """Minimise from one start."""
-        if l1 > 0:
-            found = minimize_l1(
-                problem,
-                start,
-                alpha=l1,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                on_iteration=reporter.iteration,
-            )
-            return self._certified(problem, found, l1)
-        return minimize_smooth(
-            problem.value_and_gradient,
-            start,
-            Control(self.tol, self.max_iter, reporter.iteration),
-            hessian_product=problem.hessian_product if problem.rule.has_latent_labels else None,
-            has_kinks=not problem.rule.is_smooth,
-        )
-
-    def _certified(self, problem: LinearBagProblem, result: L1Result, l1: float) -> L1Result:
-        return certified(problem, result, alpha=l1, tol=self.tol, max_iter=self.max_iter)
-
-    def _starts(self, problem: LinearBagProblem, rng) -> list[np.ndarray]:
-        """Choose starts without an L1 penalty: the model without features, then random ones around it."""
-        null = solve_null(problem, tol=self.tol, max_iter=self.max_iter).x
-        # Log-odds of standardised instances then vary by about one.
-        spread = 1.0 / np.sqrt(max(1, problem.n_features))
-        random = rng.normal(scale=spread, size=(self.n_init - 1, problem.n_features))
-        starts = np.tile(null, (self.n_init, 1))
-        starts[1:, :-1] = random
-        return list(starts[:1] if problem.is_convex else starts)
 
     def _keep(self, problem: LinearBagProblem, best: SolverResult) -> None:
         """Set the fitted attributes that describe the model."""

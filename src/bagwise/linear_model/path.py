@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._sklearn import check_parameters
-from bagwise.base import BagsLike, affine_map, fit_scaler
-from bagwise.linear_model.logistic import MILogisticRegression, make_design
+from bagwise.base import BagsLike, Training, affine_map, fit_scaler
+from bagwise.linear_model._lasso.columns import ColumnCopy
+from bagwise.linear_model._lasso.path import PathSolver
+from bagwise.linear_model._lasso.problem import LassoProblem
+from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression, make_design
+from bagwise.linear_model.null import fit_null
 from bagwise.linear_model.problem import LinearBagProblem
-from bagwise.linear_model.search import largest_alpha, solve_null
 from bagwise.rules import Rule, make_rule, start_fixed
+from bagwise.solvers.control import Control
 from bagwise.solvers.interrupt import interruptible
-from bagwise.solvers.prox_newton import Guide, L1Result, minimize_l1
-from bagwise.solvers.result import Status
-from bagwise.solvers.working_set import kkt_violation
+from bagwise.solvers.prox_newton import WarmModel, finish
 from bagwise.threads import blas_threads_for
-
-# How far the way back up may go on beyond the largest alpha, in steps of the grid.
-_MOST_STEPS_BEYOND = 100
-# On the way up optimality within this part of alpha is enough to see where it leads, and parameters that
-# agree to this part of the largest lead to the same place.
-_ROUGHLY, _NEAR = 1e-3, 1e-2
-# So many alphas of another path, from the present one on, guide it.
-_GUIDES = 3
-# What beats the model without features does so by more than rounding.
-_CLEARLY = 1e-8
 
 
 @dataclass(frozen=True)
@@ -148,20 +139,20 @@ def milr_path(
 
 
 def fit_path(
-    model,
-    training,
+    model: LinearBagClassifier,
+    training: Training,
     *,
     alphas,
     eps: float = 0.01,
     both_ways: bool = True,
     tol: float | None = None,
-    guides: dict[float, Guide] | None = None,
-    is_sharp: bool = True,
-) -> tuple[MILRPath, dict[float, Guide]]:
+    warm_models: dict[float, WarmModel] | None = None,
+    exactly: bool = True,
+) -> tuple[MILRPath, dict[float, WarmModel]]:
     """Compute the path for a model's parameters (but `tol`, if given) on data that has been read.
 
-    Gives also what the way down has learned of the curvature at each alpha, which may be the `guides` of a
-    path on like data. If it need not be sharp, objective and optimality may be off by part of the tolerance.
+    Gives also what the way down has learned of the curvature at each alpha, which may be the `warm_models` of
+    a path on like data. If not `exactly`, objective and optimality may be off by part of the tolerance.
     """
     bags, y, weight = training
     if not model.l1_ratio > 0:
@@ -170,162 +161,40 @@ def fit_path(
     rule = start_fixed(make_rule(model.rule), bags.offsets, y)
     design = make_design(bags, scaler, fit_intercept=model.fit_intercept)
     problem = LinearBagProblem(design, y, weight, rule)
+    control = Control(tol or model.tol, model.max_iter)
     with blas_threads_for(bags.n_instances * bags.n_features):
-        walk = _Walk(problem, model.l1_ratio, tol or model.tol, model.max_iter)
-        grid, is_own = _make_grid(alphas, eps, walk.alpha_max)
-        results, last = walk.down(grid, guides or {})
-        down, better = results, []
+        # Tighter than the path, so that the largest alpha is exact.
+        null = fit_null(problem, replace(control, tol=1e-3 * control.tol))
+        lasso = LassoProblem(problem, ColumnCopy.of(design), tol=control.tol)
+        solver = PathSolver(lasso, null, model.l1_ratio, control)
+        grid, is_own = _make_grid(alphas, eps, solver.alpha_max)
+        solutions, last = solver.descend(grid, warm_models or {})
+        from_below = [False] * len(grid)
         if both_ways and not problem.is_convex:
-            results, last = walk.back_up(grid, down, last)
-            better = walk.beyond(grid, last) if is_own else []
-        alphas_out = np.array([alpha for alpha, _ in better[::-1]] + list(grid))
-        from_below = [True] * len(better) + [r is not d for r, d in zip(results, down, strict=True)]
-        results = [result for _, result in better[::-1]] + results
-        if is_sharp:
-            results = walk.certified(alphas_out, results)
-    originals = [design.to_original(r.x) for r in results]
-    log_likelihoods = np.array([r.log_likelihood for r in results])
+            down = solutions
+            solutions, last = solver.ascend(grid, down, last)
+            from_below = [up is not there for up, there in zip(solutions, down, strict=True)]
+            if is_own:
+                beyond, better = solver.extend(grid, last)
+                grid, solutions = np.append(beyond, grid), better + solutions
+                from_below = [True] * len(better) + from_below
+        if exactly:
+            solutions = finish(lasso, solutions, control)
+    originals = [design.to_original(solution.x) for solution in solutions]
     path = MILRPath(
-        alphas=alphas_out,
+        alphas=grid,
         coefs=np.array([coef for coef, _ in originals]),
         intercepts=np.array([intercept for _, intercept in originals]),
-        objectives=alphas_out * [walk.penalty(r.x) for r in results] - log_likelihoods,
-        log_likelihoods=log_likelihoods,
-        kkt=np.array([r.kkt for r in results]),
-        n_iter=np.array([r.n_iter for r in results]),
+        objectives=problem.total * np.array([solution.value for solution in solutions]),
+        log_likelihoods=np.array([solution.point.log_likelihood for solution in solutions]),
+        kkt=np.array([solution.kkt for solution in solutions]),
+        n_iter=np.array([solution.n_iter for solution in solutions]),
         from_below=np.array(from_below),
-        alpha_max=walk.alpha_max,
+        alpha_max=solver.alpha_max,
         rule=rule,
         scaler=scaler,
     )
-    return path, walk.guides
-
-
-class _Stop(NamedTuple):
-    """What is kept of one solution."""
-
-    x: np.ndarray
-    value: float
-    log_likelihood: float
-    drift: float
-    kkt: float
-    n_iter: int
-
-
-class _Walk:
-    """Solves at one alpha after the other, each from the last solution."""
-
-    def __init__(self, problem: LinearBagProblem, l1_ratio: float, tol: float, max_iter: int):
-        self.problem = problem
-        self.l1_ratio = l1_ratio
-        self.tol = tol
-        self.max_iter = max_iter
-        # Tighter than the path, so that the largest alpha is exact.
-        self.null = _finished(solve_null(problem, tol=1e-3 * tol, max_iter=max_iter))
-        self.alpha_max = largest_alpha(self.null) * problem.total / l1_ratio
-        self.guides: dict[float, Guide] = {}
-
-    def penalty(self, x: np.ndarray) -> float:
-        """What alpha multiplies in the objective."""
-        coef = x[:-1]
-        return float(self.l1_ratio * np.abs(coef).sum() + 0.5 * (1 - self.l1_ratio) * (coef @ coef))
-
-    def solve(
-        self, alpha: float, last: L1Result, *, roughly: bool = False, guides: Sequence[Guide] = ()
-    ) -> L1Result:
-        l1, ridge = self._parts(alpha)
-        # With a ridge part the smooth function changes with alpha, and is looked at anew.
-        start = last if ridge == self.problem.ridge else last.x
-        self.problem.ridge = ridge
-        tol = max(self.tol, _ROUGHLY * l1) if roughly else self.tol
-        return _finished(
-            minimize_l1(self.problem, start, alpha=l1, tol=tol, max_iter=self.max_iter, guides=guides)
-        )
-
-    def _parts(self, alpha: float) -> tuple[float, float]:
-        """Strengths of the L1 norm and of the squared norm, per unit of weight."""
-        alpha = alpha / self.problem.total
-        return alpha * self.l1_ratio, alpha * (1 - self.l1_ratio)
-
-    def down(self, alphas, guides: dict[float, Guide]) -> tuple[list[_Stop], L1Result]:
-        stops, last = [], self.null
-        for number, alpha in enumerate(alphas):
-            # A guide for a smaller alpha knows more columns.
-            near = [guides[other] for other in alphas[number : number + _GUIDES] if other in guides]
-            last = self.solve(alpha, last, guides=near)
-            stops.append(_stop(last))
-            if last.guide is not None:
-                self.guides[alpha] = last.guide
-        return stops, last
-
-    def back_up(self, alphas, known: list[_Stop], last: L1Result) -> tuple[list[_Stop], L1Result]:
-        """Come back from the last solution; give the better one at every alpha, and the end of the way.
-
-        Where the way up comes near what is known, or stays above it, it need not go to the end.
-        """
-        kept = []
-        for alpha, there in zip(alphas[::-1], known[::-1], strict=True):
-            last = self.solve(alpha, last, roughly=True)
-            if not _is_near(last, there) and last.value < there.value * (1 + _ROUGHLY):
-                last = self.solve(alpha, last)
-            kept.append(
-                min(there, _stop(last), key=lambda stop: stop.value) if last.kkt <= self.tol else there
-            )
-        return kept[::-1], last
-
-    def beyond(self, grid, last: L1Result) -> list[tuple[float, _Stop]]:
-        """Go on upward from the top of the grid until no feature is left; give what beats that.
-
-        The step is that of the grid.
-        """
-        ratio = grid[0] / grid[1] if len(grid) > 1 else 1.25
-        better: list[tuple[float, _Stop]] = []
-        alpha = grid[0]
-        for _ in range(_MOST_STEPS_BEYOND):
-            if not last.x[:-1].any():
-                break
-            alpha *= ratio
-            last = self.solve(alpha, last)
-            if last.value < self.null.value * (1 - _CLEARLY):
-                better.append((alpha, _stop(last)))
-        return better
-
-    def certified(self, alphas, stops: list[_Stop]) -> list[_Stop]:
-        """Compute to all digits what was found without; what then is not optimal goes on with all digits."""
-        rough = [number for number, stop in enumerate(stops) if stop.drift]
-        if not rough:
-            return stops
-        stops = list(stops)
-        found = self.problem.likelihoods(np.array([stops[number].x for number in rough]))
-        for number, log_likelihood, gradient in zip(rough, *found, strict=True):
-            stop, (l1, ridge) = stops[number], self._parts(alphas[number])
-            gradient[:-1] += ridge * stop.x[:-1]
-            kkt = float(kkt_violation(gradient, stop.x, l1).max())
-            stops[number] = stop._replace(log_likelihood=float(log_likelihood), drift=0.0, kkt=kkt)
-            n_left = self.max_iter - stop.n_iter
-            if kkt > self.tol and n_left > 0:
-                self.problem.ridge = ridge
-                exact = self.problem.in_double()
-                last = _finished(minimize_l1(exact, stop.x, alpha=l1, tol=self.tol, max_iter=n_left))
-                stops[number] = _stop(last)._replace(n_iter=stop.n_iter + last.n_iter)
-        return stops
-
-
-def _finished(result: L1Result) -> L1Result:
-    """Pass an interrupt on: a path of which a part is missing is of no use."""
-    if result.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return result
-
-
-def _stop(result: L1Result) -> _Stop:
-    point = result.point
-    return _Stop(result.x, result.value, point.log_likelihood, point.drift, result.kkt, result.n_iter)
-
-
-def _is_near(result: L1Result, known: _Stop) -> bool:
-    """Whether a rough solution is on its way to a known one."""
-    return bool(np.abs(result.x - known.x).max() <= _NEAR * np.abs(known.x).max())
+    return path, solver.warm_models
 
 
 def _make_grid(alphas, eps: float, alpha_max: float) -> tuple[np.ndarray, bool]:

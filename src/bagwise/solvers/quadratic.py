@@ -1,75 +1,80 @@
-"""A quadratic model of a smooth function that learns from steps, and its minimum with an L1 norm."""
+"""A quadratic model of a smooth function that learns from steps, and its minimum with an elastic net."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+
+from bagwise.solvers.working_set import ElasticNet, Point
 
 # The least curvature that is believed, relative to the largest: columns may be constant or collinear.
 _FLATTEST = 1e-8
 # A model learns from steps along which the curvature is within this factor of what it expects.
-_MOST_UNLIKE = 1e4
-# Where a diagonal larger by one of these parts makes the curvature convex, that is near enough: steps correct
-# it, and it serves for many.
+_LARGEST_RATIO = 1e4
+# Where a diagonal larger by one of these parts makes the curvature convex, it is made so: steps correct it,
+# and it serves for many.
 _LIFTS = (0.0, 0.003, 0.01, 0.03)
+_MAX_SWEEPS = 1000
 
 
 @dataclass(frozen=True)
 class QuadraticModel:
-    """Curvature of the smooth part, looked at in one point and learned from the steps since.
+    """Curvature of a smooth function, computed at one point and learned from the steps since.
 
-    `H` is the curvature in `entries`: those of `columns`, and the last, which is free. `inside` says of every
-    column whether it is one of these.
+    `H` is the curvature in some `columns` and the last, free entry; `inside` says of every column whether it
+    is one of these, and `is_convex` whether H is positive definite.
     """
 
-    point: Any
     columns: np.ndarray
-    entries: np.ndarray
     inside: np.ndarray
     H: np.ndarray
     is_convex: bool
 
     @classmethod
-    def at(cls, problem, point, columns: np.ndarray) -> QuadraticModel:
-        """Look at the curvature in a point; where it is nearly convex, it is made so."""
-        inside = np.zeros(len(point.theta) - 1, dtype=bool)
+    def of(cls, curvature: np.ndarray, columns: np.ndarray, n_columns: int) -> QuadraticModel:
+        """Make a model of the curvature in some of all columns; where it is nearly convex, it is made so."""
+        inside = np.zeros(n_columns, dtype=bool)
         inside[columns] = True
-        entries = np.append(columns, len(inside))
-        H = problem.curvature_at(point, columns, rough=True)
+        diagonal = np.diag(np.diagonal(curvature))
         for lift in _LIFTS:
-            lifted = _lifted(H, lift)
-            if _is_convex(lifted):
-                # Once more, lest the flattest direction be a thousand times too long.
-                return cls(point, columns, entries, inside, _lifted(lifted, lift), is_convex=True)
-        return cls(point, columns, entries, inside, H, is_convex=False)
+            if _is_convex(curvature + lift * diagonal):
+                # Twice as much, lest the flattest direction be a thousand times too long.
+                return cls(columns, inside, curvature + 2 * lift * diagonal, is_convex=True)
+        return cls(columns, inside, curvature, is_convex=False)
 
-    def after(self, step: np.ndarray, change: np.ndarray) -> QuadraticModel:
-        """Learn from a step and the change of the gradient along it (the update of BFGS): it stays convex."""
+    @property
+    def entries(self) -> np.ndarray:
+        """The entries of x that the model knows: its columns and the last."""
+        return np.append(self.columns, len(self.inside))
+
+    def after(self, old: Point, new: Point) -> QuadraticModel:
+        """Learn from the change of the gradient along a step (the update of BFGS); it stays convex."""
         from bagwise._numba.coordinate import learn_curvature
 
-        s, y = step[self.entries], change[self.entries]
-        expected = self.H @ s
-        ratio = (s @ y) / (s @ expected)
-        if not (self.is_convex and 1 / _MOST_UNLIKE < ratio < _MOST_UNLIKE):
+        entries = self.entries
+        step, change = (new.x - old.x)[entries], (new.gradient - old.gradient)[entries]
+        expected = self.H @ step
+        ratio = (step @ change) / (step @ expected)
+        if not (self.is_convex and 1 / _LARGEST_RATIO < ratio < _LARGEST_RATIO):
             return self
-        return replace(self, H=learn_curvature(self.H, y, s @ y, expected, s @ expected))
+        return replace(self, H=learn_curvature(self.H, change, step @ change, expected, step @ expected))
 
-    def minimum(self, point, wanted: np.ndarray, alpha: float, tol: float) -> np.ndarray:
-        """Minimise the model around a point plus alpha times the L1 norm, by coordinate descent.
+    def minimum(self, point: Point, wanted: np.ndarray, penalty: ElasticNet, tol: float) -> np.ndarray:
+        """Minimise the model around a point plus the penalty, by coordinate descent.
 
         Where the model is convex, all its columns take part, else those wanted alone.
         """
         from bagwise._numba.coordinate import descend
 
         entries, H = self._convex_part(wanted)
-        x = point.theta.copy()
-        penalty = np.full(len(entries), alpha)
-        penalty[-1] = 0.0
-        b = x[entries]
-        descend(H, point.gradient[entries], b, penalty, tol, 1000)
-        x[entries] = b
+        is_penalised = np.arange(len(entries)) < len(entries) - 1
+        if penalty.l2:
+            H = H + np.diag(penalty.l2 * is_penalised)
+        x = point.x.copy()
+        chosen = x[entries]
+        descend(H, penalty.gradient(point)[entries], chosen, penalty.l1 * is_penalised, tol, _MAX_SWEEPS)
+        x[entries] = chosen
         return x
 
     def _convex_part(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -83,18 +88,10 @@ def _flattest(H: np.ndarray) -> float:
     return _FLATTEST * max(np.abs(np.diagonal(H)).max(), np.finfo(float).tiny)
 
 
-def _lifted(H: np.ndarray, part: float) -> np.ndarray:
-    lifted = H.copy()
-    lifted[np.diag_indices(len(H))] *= 1 + part
-    return lifted
-
-
 def _is_convex(H: np.ndarray) -> bool:
     """Whether H is safely positive definite."""
-    shifted = H.copy()
-    shifted[np.arange(len(H)), np.arange(len(H))] -= _flattest(H)
     try:
-        np.linalg.cholesky(shifted)
+        np.linalg.cholesky(H - _flattest(H) * np.eye(len(H)))
     except np.linalg.LinAlgError:
         return False
     return True
@@ -103,8 +100,8 @@ def _is_convex(H: np.ndarray) -> bool:
 def _made_convex(H: np.ndarray) -> np.ndarray:
     """Give H itself where it is positive definite, else with its eigenvalues made positive.
 
-    Turning negative curvature around keeps the scale of the step and leaves a saddle, where a shift of
-    all eigenvalues would creep along it.
+    Turning negative curvature around keeps the scale of the step and leaves a saddle; a shift of all
+    eigenvalues would give tiny steps along it.
     """
     if _is_convex(H):
         return H

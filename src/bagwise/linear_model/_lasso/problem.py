@@ -1,0 +1,153 @@
+"""What the L1 solver sees of a linear bag model: points, exact points, curvature, and fewer columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import hypot
+
+import numpy as np
+from numpy.linalg import norm
+
+from bagwise.linear_model._lasso.columns import ColumnCopy
+from bagwise.linear_model.problem import BagPoint, LinearBagProblem
+
+# A gradient may be off by this part of the tolerance of the fit, and a step is short if it adds no more than
+# this part of that.
+_LARGEST_ERROR, _SHORT = 0.8, 0.1
+
+
+class LassoProblem:
+    """The likelihood of a `LinearBagProblem` as an `L1Problem`.
+
+    With a `ColumnCopy` a point is computed from a known one by the *difference* of the parameters, in single
+    precision and from the features that move alone: the shorter the step, the more digits are right. The
+    errors of a chain of such points add up. They are estimated, and once steps are short, a point whose error
+    matters at the tolerance is computed anew. An estimate is no proof: in the end the solver asks for `exact`
+    points. Without a copy all points are exact.
+
+    Parameters
+    ----------
+    bags : LinearBagProblem
+        The likelihood; its ridge is zero, for penalties are the solver's.
+    copy : ColumnCopy or None
+        A copy of the instances.
+    tol : float
+        The tolerance of the fit.
+    whole, entries : LassoProblem, array of int
+        For a problem with fewer columns: that with all of them, and where the parameters are among its.
+    """
+
+    def __init__(
+        self,
+        bags: LinearBagProblem,
+        copy: ColumnCopy | None,
+        *,
+        tol: float,
+        whole: LassoProblem | None = None,
+        entries: np.ndarray | None = None,
+    ):
+        self.bags = bags
+        self._copy = copy
+        self._tol = tol
+        self._whole = whole
+        self._entries = entries
+
+    @property
+    def n_features(self) -> int:
+        """The number of coefficients."""
+        return self.bags.n_features if self._entries is None else len(self._entries) - 1
+
+    @property
+    def has_kinks(self) -> bool:
+        """Whether the likelihood is smooth only in pieces."""
+        return self.bags.has_kinks
+
+    # ------------------------------------------------------------ points
+
+    def point(self, x: np.ndarray, base: BagPoint | None = None) -> BagPoint:
+        """Compute value and gradient, where there is a copy from those at a `base`."""
+        copy = self._copy
+        if base is None or copy is None:
+            return self._anew(x)
+        step = x - base.x
+        # Rounding of log-odds, seen through the curvature of a log-likelihood, which is about 1/4 at most.
+        error = copy.rounding(0.25 * copy.rms * self.bags.weight_norm * float(norm(step)))
+        if base.gradient_error > _LARGEST_ERROR * self._tol and error <= _SHORT * _LARGEST_ERROR * self._tol:
+            return self._anew(x)
+        log_odds = copy.moved(base.log_odds, step)
+        by_bag, by_instance = self.bags.rule.gradient(log_odds, self.bags.design.offsets, self.bags.y)
+        gradient, more = self._gradient_from(base, by_instance)
+        error = hypot(base.gradient_error, error + more)
+        return self.bags.make_point(x, log_odds, by_instance, self.bags.weight @ by_bag, gradient, error)
+
+    def exact(self, points: Sequence[BagPoint]) -> list[BagPoint]:
+        """Compute points anew, all together, but for those that are exact already."""
+        inexact = [point for point in points if point.gradient_error]
+        if len(inexact) < 2 or self._whole is not None:
+            return [self._anew(point.x) if point.gradient_error else point for point in points]
+        anew = iter(self.bags.points([point.x for point in inexact]))
+        return [next(anew) if point.gradient_error else point for point in points]
+
+    def _anew(self, x: np.ndarray) -> BagPoint:
+        if self._whole is None or self._copy is None:
+            return self.bags.point(x)
+        # With a copy, there is none of fewer columns in double precision.
+        return self.enter(self._whole.bags.point(self._scattered(x)))
+
+    def _gradient_from(self, base: BagPoint, by_instance: np.ndarray) -> tuple[np.ndarray, float]:
+        """The gradient by the change of derivatives since a point, and how far the change may be off."""
+        assert self._copy is not None
+        change, size = self._copy.pull_back(self.bags.instance_weight, by_instance, base.by_instance)
+        gradient = base.gradient - change
+        if not self.bags.design.fit_intercept:
+            gradient[-1] = 0.0
+        return gradient, self._copy.rounding(size)
+
+    def curvature(self, point: BagPoint, columns: np.ndarray) -> np.ndarray:
+        """Curvature in some columns and the intercept, to two digits: shape (k + 1, k + 1)."""
+        if self._copy is None:
+            return self.bags.curvature(point, columns, rough=True)
+        by_instance = self.bags.instance_curvature(point)
+        offsets = self.bags.design.offsets
+        return self.bags.finish_curvature(self._copy.curvature(*by_instance, columns, offsets))
+
+    # ------------------------------------------------------------ fewer columns
+
+    def restrict(self, columns: np.ndarray) -> LassoProblem:
+        """The likelihood of some coefficients alone; itself, if these are most, or a copy would be large."""
+        if 2 * len(columns) > self.n_features:
+            return self
+        copy = None if self._copy is None else self._copy.select(columns)
+        bags = self.bags.select(columns) if copy is None else self.bags
+        if bags is None:
+            return self
+        entries = np.append(columns, self.n_features)
+        return LassoProblem(bags, copy, tol=self._tol, whole=self, entries=entries)
+
+    def enter(self, point: BagPoint) -> BagPoint:
+        """A point of the whole problem in the columns of this one; its other coefficients are zero."""
+        if self._entries is None:
+            return point
+        return replace(point, x=point.x[self._entries], gradient=point.gradient[self._entries])
+
+    def lift(self, point: BagPoint, base: BagPoint) -> BagPoint:
+        """A point of this problem as one of the whole: the gradient in all columns is computed."""
+        if self._whole is None:
+            return point
+        x = self._scattered(point.x)
+        if self._copy is None:
+            wide = replace(point, x=x)
+            return replace(wide, gradient=self._whole.bags.gradient_of(wide))
+        gradient, more = self._whole._gradient_from(base, point.by_instance)
+        error = hypot(point.gradient_error, base.gradient_error, more)
+        if error > _LARGEST_ERROR * self._tol:
+            return self._whole.bags.point(x)
+        gradient[self._entries] = point.gradient
+        return replace(point, x=x, gradient=gradient, gradient_error=error)
+
+    def _scattered(self, x: np.ndarray) -> np.ndarray:
+        assert self._whole is not None
+        whole = np.zeros(self._whole.n_features + 1)
+        whole[self._entries] = x
+        return whole

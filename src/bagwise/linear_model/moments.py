@@ -1,0 +1,97 @@
+"""Curvature in the log-odds of instances carried over to coefficients: weighted products of columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+# So many positive and negative terms are added at a time: what is gathered for them stays in the cache.
+_PAIRS = 1024
+
+
+class Moments:
+    """Sums ``x_j x_j'`` over instances j with the weights of a curvature, x the chosen columns and a 1.
+
+    The curvature in the log-odds of a bag is ``diag(diagonal) + factor factor'`` (`Rule.curvature`), so that
+    in coefficients is the sum over instances of ``diagonal_j x_j x_j'`` and the sum over bags of ``v v'``,
+    ``v = sum_j factor_j x_j``.
+
+    Memory is kept between calls: fresh memory costs as much as what is done in it.
+    """
+
+    def __init__(self) -> None:
+        self._kept = np.empty(0)
+
+    def _space(self, dtype: DTypeLike, *shape: int) -> np.ndarray:
+        """An array with no particular contents."""
+        size = int(np.prod(shape))
+        if self._kept.dtype != dtype or len(self._kept) < size:
+            self._kept = np.empty(max(size, 2 * _PAIRS * shape[-2]), dtype=dtype)
+        return self._kept[:size].reshape(shape)
+
+    def sum(
+        self,
+        X: np.ndarray,
+        columns: np.ndarray,
+        diagonal: np.ndarray,
+        factor: np.ndarray,
+        offsets: np.ndarray,
+        *,
+        dtype: DTypeLike = np.float64,
+        negligible: float = 0.0,
+    ) -> np.ndarray:
+        """Give the sums for some columns of `X`, shape (k + 1, k + 1), the last row and column being the 1's.
+
+        Products are computed in `dtype`; terms whose diagonal is at most `negligible` are left out. One read
+        of the columns, and k^2 operations for each instance and for each bag.
+        """
+        total = np.zeros((len(columns) + 1, len(columns) + 1))
+        self._add_diagonal(total, X, columns, diagonal, negligible, dtype)
+        self._add_outer(total, X, columns, factor, offsets, dtype)
+        return total
+
+    def _add_diagonal(self, total, X, columns, weight, negligible: float, dtype) -> None:
+        """Add sum_j weight_j x_j x_j'.
+
+        With roots u of the positive terms and v of the negative ones this is u u' - v v', the symmetric part
+        of (u + v) (u - v)': one product of matrices instead of two.
+        """
+        from bagwise._numba.moments import gather_pairs
+
+        above, below = np.flatnonzero(weight > negligible), np.flatnonzero(weight < -negligible)
+        products = np.zeros_like(total)
+        for begin in range(0, max(len(above), len(below)), _PAIRS):
+            u, v = above[begin : begin + _PAIRS], below[begin : begin + _PAIRS]
+            # Without negative terms both factors are one array, whose product takes half the time.
+            both = self._space(dtype, 2 if len(v) else 1, len(columns) + 1, max(len(u), len(v)))
+            sums, differences = both[0], both[-1]
+            roots = [np.sqrt(np.abs(weight[rows])).astype(dtype) for rows in (u, v)]
+            gather_pairs(X, columns, u, v, *roots, sums, differences)
+            products += sums @ differences.T
+        total += 0.5 * (products + products.T)
+
+    def _add_outer(self, total, X, columns, weight, offsets, dtype) -> None:
+        """Add sum_i v_i v_i' over bags, where v_i = sum_j weight_j x_j over the bag's instances."""
+        from bagwise._numba.moments import sum_over_bags
+
+        bags = np.flatnonzero(np.logical_or.reduceat(weight != 0, offsets[:-1]))
+        if len(bags):
+            sums = self._space(dtype, len(columns) + 1, len(bags))
+            sum_over_bags(X, columns, weight.astype(dtype), offsets, bags, sums)
+            total += sums @ sums.T
+
+
+def diagonal_where_alone(
+    diagonal: np.ndarray, factor: np.ndarray, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Write ``factor factor'`` of bags of one instance as a diagonal, which saves a product of matrices."""
+    is_alone = np.diff(offsets) == 1
+    if not is_alone.any():
+        return diagonal, factor
+    alone = np.repeat(is_alone, np.diff(offsets))
+    return np.where(alone, diagonal + np.square(factor), diagonal), np.where(alone, 0.0, factor)
+
+
+def negligible_weight(diagonal: np.ndarray) -> float:
+    """The weight below which an instance does not count where two digits of a curvature are enough."""
+    return 0.1 * float(np.abs(diagonal).sum()) / len(diagonal)

@@ -1,0 +1,197 @@
+"""The L1 solver on a problem that is nothing but its protocol: least squares, as rough as one likes."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import ElasticNet as ScikitLearnElasticNet
+
+from bagwise.solvers.control import Control
+from bagwise.solvers.prox_newton import finish, minimize_l1
+from bagwise.solvers.quadratic import QuadraticModel
+from bagwise.solvers.result import Status
+from bagwise.solvers.working_set import ElasticNet, with_likely, working_set
+
+
+@dataclass(frozen=True)
+class Point:
+    x: np.ndarray
+    value: float
+    gradient: np.ndarray
+    is_exact: bool = True
+
+
+class LeastSquares:
+    """|A coef + intercept - b|^2 / 2n; a gradient computed from a base is off by `error` times the step."""
+
+    has_kinks = False
+
+    def __init__(self, A, b, error=0.0, restricts=True, whole=None, columns=None):
+        self.A, self.b, self.error, self.restricts = A, b, error, restricts
+        self.whole, self.columns = whole, columns
+        self.Z = np.column_stack([A, np.ones(len(A))])
+        self.n_features = A.shape[1]
+        self.n_exact = self.n_curvatures = 0
+
+    def point(self, x, base=None):
+        residual = self.Z @ x - self.b
+        gradient = self.Z.T @ residual / len(self.b)
+        if base is not None and self.error:
+            wrong = np.sin(np.arange(len(x)) + 1.0) * np.linalg.norm(x - base.x)
+            return Point(x, 0.5 * residual @ residual / len(self.b), gradient + self.error * wrong, False)
+        return Point(x, 0.5 * residual @ residual / len(self.b), gradient)
+
+    def exact(self, points):
+        self.n_exact += 1
+        return [point if point.is_exact else self.point(point.x) for point in points]
+
+    def curvature(self, point, columns):
+        self.n_curvatures += 1
+        entries = np.append(columns, self.n_features)
+        return self.Z[:, entries].T @ self.Z[:, entries] / len(self.b)
+
+    def restrict(self, columns):
+        if not self.restricts or len(columns) == self.n_features:
+            return self
+        return LeastSquares(self.A[:, columns], self.b, self.error, whole=self, columns=columns)
+
+    @property
+    def entries(self):
+        return np.append(self.columns, self.whole.n_features)
+
+    def enter(self, point):
+        if self.whole is None:
+            return point
+        return replace(point, x=point.x[self.entries], gradient=point.gradient[self.entries])
+
+    def lift(self, point, base):
+        if self.whole is None:
+            return point
+        x = np.zeros(self.whole.n_features + 1)
+        x[self.entries] = point.x
+        return self.whole.point(x, base if self.error else None)
+
+
+@pytest.fixture
+def problem_parts():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(80, 40)) + rng.normal(size=(80, 1))
+    return A, A[:, :4] @ [2.0, -1.0, 1.0, 0.5] + rng.normal(size=80) + 3.0
+
+
+@pytest.mark.parametrize("restricts", [True, False])
+@pytest.mark.parametrize(("l1", "l2"), [(0.3, 0.0), (0.05, 0.0), (0.2, 0.4)])
+def test_the_end_is_scikit_learns_elastic_net(problem_parts, l1, l2, restricts):
+    A, b = problem_parts
+    problem = LeastSquares(A, b, restricts=restricts)
+    start = problem.point(np.zeros(41))
+    result = minimize_l1(problem, start, ElasticNet(l1, l2), Control(1e-10, 100))
+    theirs = ScikitLearnElasticNet(alpha=l1 + l2, l1_ratio=l1 / (l1 + l2), tol=1e-14, max_iter=100_000)
+    theirs.fit(A, b)
+    assert result.converged and result.kkt <= 1e-10
+    np.testing.assert_allclose(result.x, np.append(theirs.coef_, theirs.intercept_), atol=1e-7)
+    assert (np.diff(result.history) <= 1e-12).all()
+    assert result.value == pytest.approx(ElasticNet(l1, l2).objective(result.point), rel=1e-14)
+    assert problem.n_exact == 0 or not restricts  # exact points come back as they are
+
+
+@pytest.mark.parametrize("error", [1e-3, 1e-1])
+def test_rough_points_do_not_change_the_end(problem_parts, error):
+    A, b = problem_parts
+    penalty, control = ElasticNet(0.1), Control(1e-9, 500)
+    rough = LeastSquares(A, b, error)
+    ends = finish(rough, [minimize_l1(rough, rough.point(np.zeros(41)), penalty, control)], control)
+    exact = LeastSquares(A, b)
+    best = minimize_l1(exact, exact.point(np.zeros(41)), penalty, control)
+    assert ends[0].converged and ends[0].point.is_exact and ends[0].kkt <= 1e-9
+    np.testing.assert_allclose(ends[0].x, best.x, atol=1e-7)
+    assert ends[0].history[-1] == ends[0].value and len(ends[0].history) == ends[0].n_iter + 1
+
+
+def test_ends_that_are_exact_are_finished(problem_parts):
+    problem = LeastSquares(*problem_parts)
+    control = Control(1e-6, 1)
+    result = minimize_l1(problem, problem.point(np.zeros(41)), ElasticNet(0.01), control)
+    assert result.status is Status.MAX_ITER
+    assert finish(problem, [result], control) == [result]
+
+
+def test_a_run_goes_on_from_another_penalty_with_what_it_knows(problem_parts):
+    problem = LeastSquares(*problem_parts, restricts=False)
+    control = Control(1e-9, 100)
+    first = minimize_l1(problem, problem.point(np.zeros(41)), ElasticNet(0.1), control)
+    n_before = problem.n_curvatures
+    again = minimize_l1(problem, first, ElasticNet(0.1), control)
+    assert again.n_iter == 0 and problem.n_curvatures == n_before
+    near = minimize_l1(problem, first, ElasticNet(0.0999), control)
+    assert near.converged and problem.n_curvatures == n_before
+
+
+def test_warm_models_save_curvature_and_not_digits(problem_parts):
+    penalty, control = ElasticNet(0.1), Control(1e-9, 100)
+    known = LeastSquares(*problem_parts)
+    warm = minimize_l1(known, known.point(np.zeros(41)), penalty, control).warm_model
+    cold = LeastSquares(*problem_parts, restricts=False)
+    helped = LeastSquares(*problem_parts, restricts=False)
+    expected = minimize_l1(cold, cold.point(np.zeros(41)), penalty, control)
+    all_columns = warm._replace(columns=np.arange(40), model=expected.model)
+    found = minimize_l1(helped, helped.point(np.zeros(41)), penalty, control, warm_models=[all_columns])
+    assert helped.n_curvatures < cold.n_curvatures
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-7)
+
+
+def test_the_flag_ends_a_run_after_its_present_step(problem_parts):
+    problem = LeastSquares(*problem_parts)
+    control = Control(1e-12, 100)
+    control = replace(control, on_iteration=lambda number, value: number == 2 and control.stop.set())
+    result = minimize_l1(problem, problem.point(np.zeros(41)), ElasticNet(0.01), control)
+    assert result.status is Status.INTERRUPTED and result.n_iter == 2
+    assert result.value < result.history[0]
+
+
+def test_a_limit_that_is_reached_within_the_tolerance_is_no_failure(problem_parts):
+    problem, penalty = LeastSquares(*problem_parts), ElasticNet(0.1)
+    whole = minimize_l1(problem, problem.point(np.zeros(41)), penalty, Control(1e-8, 100))
+    last = penalty.violation(whole.point).max()
+    # The steps aim beyond the tolerance; what counts is the tolerance.
+    limited = minimize_l1(problem, whole, penalty, Control(2 * last, 0))
+    assert limited.status is Status.CONVERGED and limited.n_iter == 0
+
+
+def test_a_function_without_a_finite_value_says_so(problem_parts):
+    A, b = problem_parts
+    problem = LeastSquares(A, b)
+    start = replace(problem.point(np.zeros(41)), value=np.inf)
+    result = minimize_l1(problem, start, ElasticNet(0.1), Control(1e-6, 10))
+    assert result.status is Status.NOT_FINITE and result.n_iter == 0
+
+
+def test_the_optimality_conditions_of_an_elastic_net_are_those_of_its_pieces():
+    point = Point(np.array([1.0, -2.0, 0.0, 0.0, 5.0]), 0.0, np.array([0.5, 0.5, 0.2, -1.5, 0.25]))
+    violation = ElasticNet(1.0, 0.5).violation(point)
+    # 0.5 + 0.5 + 1; 0.5 - 1 - 1; inside; 1.5 - 1; free
+    np.testing.assert_allclose(violation, [2.0, 1.5, 0.0, 0.5, 0.25])
+    assert ElasticNet(1.0, 0.5).value(point.x) == pytest.approx(3.0 + 0.25 * 5.0)
+
+
+def test_working_sets_hold_the_non_zero_and_the_worst():
+    x = np.zeros(101)
+    x[7] = 1.0
+    violation = np.append(np.linspace(0, 1, 100), 0.0)
+    columns = working_set(x, violation, 0.5)
+    assert columns.tolist() == [7, *range(80, 100)]  # twenty may always come in
+    point = Point(x, 0.0, -violation)
+    assert with_likely(point, np.array([3]), 0.9).tolist() == [3, *range(90, 100)]
+
+
+def test_a_curvature_that_is_nearly_convex_is_made_so():
+    vectors, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))
+    for least, is_convex in ((0.1, True), (-0.002, True), (-0.5, False)):
+        H = (vectors * [least, 1.0, 1.0, 1.0, 1.0]) @ vectors.T
+        model = QuadraticModel.of(H, np.arange(4), 4)
+        assert model.is_convex == is_convex
+        if is_convex:
+            np.testing.assert_allclose(model.H, H, atol=0.05)
+            assert np.linalg.eigvalsh(model.H).min() > 0
+        else:
+            np.testing.assert_array_equal(model.H, H)
