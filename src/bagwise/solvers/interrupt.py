@@ -109,9 +109,3 @@ def interruptible(*, at_once: bool = False) -> Iterator[threading.Event]:
             run.end()
     if stop.is_set():
         raise KeyboardInterrupt
-
-
-@contextmanager
-def stopping(stop: threading.Event | None = None) -> Iterator[threading.Event]:
-    """Give the flag of the present run; what is left of an older convention."""
-    yield stop_flag() if stop is None else stop
