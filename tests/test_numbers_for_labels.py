@@ -11,6 +11,7 @@ from bagwise import Or, Rule, make_noisy_or_bags
 from bagwise.density.problem import DensityProblem
 from bagwise.families import make_family
 from bagwise.linear_model.design import Design
+from bagwise.linear_model.null import fit_null
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.mixture.build import build_model
 from bagwise.rules.base import RuleResult
@@ -22,20 +23,32 @@ from bagwise.solvers.smooth import minimize_smooth
 class NoisyCount(Rule):
     """y is the number of positive instances plus standard normal noise; all labelings are summed up."""
 
-    def estep(self, log_odds, offsets, y, weight=None):
-        log_likelihood, posterior, complement = (np.empty(n) for n in (len(y), len(log_odds), len(log_odds)))
+    def labelings(self, log_odds, offsets, y):
+        """For every bag its rows, all labelings, and the logarithm of their probability together with y."""
         for i, (a, b) in enumerate(pairwise(offsets)):
             z = np.array(list(product([0, 1], repeat=b - a)))
-            log_p = np.where(z, -np.logaddexp(0, -log_odds[a:b]), -np.logaddexp(0, log_odds[a:b])).sum(axis=1)
-            joint = log_p - 0.5 * (y[i] - z.sum(axis=1)) ** 2
-            log_likelihood[i] = logsumexp(joint)
-            share = np.exp(joint - log_likelihood[i])
-            posterior[a:b], complement[a:b] = share @ z, share @ (1 - z)
-        return RuleResult(log_likelihood, posterior, complement, np.empty(0))
+            log_p = -np.logaddexp(0, np.where(z, -log_odds[a:b], log_odds[a:b])).sum(axis=1)
+            yield slice(a, b), z, log_p - 0.5 * (y[i] - z.sum(axis=1)) ** 2
+
+    def estep(self, log_odds, offsets, y, weight=None):
+        log_likelihood, posterior, complement = [], np.empty(len(log_odds)), np.empty(len(log_odds))
+        for rows, z, joint in self.labelings(log_odds, offsets, y):
+            log_likelihood.append(logsumexp(joint))
+            share = np.exp(joint - log_likelihood[-1])
+            posterior[rows], complement[rows] = share @ z, share @ (1 - z)
+        return RuleResult(np.array(log_likelihood), posterior, complement, np.empty(0))
 
     def gradient(self, log_odds, offsets, y):
         found = self.estep(log_odds, offsets, y)
         return found.log_likelihood, found.posterior - expit(log_odds)
+
+    def hessian_product(self, log_odds, offsets, y, v):
+        product = -expit(log_odds) * expit(-log_odds) * v
+        for rows, z, joint in self.labelings(log_odds, offsets, y):
+            share = np.exp(joint - logsumexp(joint))
+            centered = z - share @ z
+            product[rows] += (share * (centered @ v[rows])) @ centered
+        return product
 
 
 def gradient_error(problem, at) -> float:
@@ -64,6 +77,15 @@ def test_linear_problems_take_numbers(data):
     assert gradient_error(problem, theta) < 1e-5
     found = minimize_smooth(problem.value_and_gradient, theta, Control(1e-6, 200))
     assert found.converged and found.x[0] > 0 > found.x[1]
+
+
+def test_the_null_model_takes_numbers(data):
+    problem = LinearBagProblem(
+        Design(data.bags.instances, data.bags.offsets), data.number, np.ones(40), NoisyCount()
+    )
+    theta = fit_null(problem, Control(1e-8, 100))
+    assert theta[:2].tolist() == [0.0, 0.0]
+    assert abs(problem.value_and_gradient(theta)[1][-1]) < 1e-7
 
 
 def test_densities_take_numbers(data):
