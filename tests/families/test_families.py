@@ -6,7 +6,6 @@ from scipy import integrate
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from bagwise import Sequences
 from bagwise.families import (
     Bernoulli,
     Categorical,
@@ -25,16 +24,9 @@ NUMBERS = [Gaussian, GaussianDiag, GaussianSpherical]
 ALL = [*NUMBERS, Bernoulli, Categorical, Markov]
 
 
-def draw(family, n=40, d=3, seed=0):
+def draw(family, n=40, seed=0):
     rng = np.random.default_rng(seed)
-    if isinstance(family, Bernoulli):
-        X = (rng.random((n, d)) < 0.3).astype(float)
-    elif isinstance(family, Categorical):
-        X = rng.integers(0, [2, 3, 4], size=(n, 3)).astype(float)
-    elif isinstance(family, Markov):
-        X = Sequences.from_list([rng.integers(0, 3, size=rng.integers(1, 6)) for _ in range(n)])
-    else:
-        X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 5.0
+    X = family.example(n, rng)
     return X, rng.random(n)
 
 

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bagwise import Bags, MIMixture, Sequences, make_mixture_bags
+from bagwise import Bags, MIMixture, make_mixture_bags
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.families import FraleyRaftery, GaussianDiag, make_family
 from bagwise.families.make import FAMILIES
@@ -18,16 +18,6 @@ from bagwise.testing import enumerate_labels
 
 SIZES = np.array([3, 1, 10, 2, 4, 5])
 LABELS = np.array([1, 1, 1, 0, 0, -1], dtype=np.int8)
-
-
-def draw(name, n, rng):
-    if name == "bernoulli":
-        return (rng.random((n, 3)) < 0.4).astype(float)
-    if name == "categorical":
-        return rng.integers(0, 3, size=(n, 2)).astype(float)
-    if name == "markov":
-        return Sequences.from_list([rng.integers(0, 3, size=rng.integers(1, 6)) for _ in range(n)])
-    return rng.normal(size=(n, 3))
 
 
 def make_model(name, X, weight, *, n_components=(1, 1), rule=None, need=False):
@@ -77,7 +67,7 @@ def brute_force(model, params, X, y, weight):
 def test_estep_and_mstep_agree_with_enumeration(name, n_components, rule):
     rng = np.random.default_rng(0)
     weight = rng.random(len(SIZES)) + 0.5
-    X = draw(name, SIZES.sum(), rng)
+    X = make_family(name).example(SIZES.sum(), rng)
     model = make_model(name, X, weight, n_components=n_components, rule=rule)
     offsets = np.concatenate([[0], np.cumsum(SIZES)])
     blocks = model.blocks(X, offsets, LABELS, weight)
@@ -111,7 +101,7 @@ def sum_up(model, blocks, params):
 def test_missing_values_agree_with_enumeration_too(name):
     rng = np.random.default_rng(0)
     weight = np.ones(len(SIZES))
-    X = draw(name, SIZES.sum(), rng)
+    X = make_family(name).example(SIZES.sum(), rng)
     X[rng.random(X.shape) < 0.3] = np.nan
     model = make_model(name, X, weight)
     blocks = model.blocks(X, np.concatenate([[0], np.cumsum(SIZES)]), LABELS, weight)
@@ -128,7 +118,7 @@ def test_missing_values_agree_with_enumeration_too(name):
 def test_a_class_that_has_died_out_takes_nothing_and_leaves_the_likelihood_finite(name):
     rng = np.random.default_rng(0)
     weight = rng.random(len(SIZES)) + 0.5
-    X = draw(name, SIZES.sum(), rng)
+    X = make_family(name).example(SIZES.sum(), rng)
     model = make_model(name, X, weight)
     unknown = np.full(len(SIZES), -1, dtype=np.int8)
     blocks = model.blocks(X, np.concatenate([[0], np.cumsum(SIZES)]), unknown, weight)
@@ -143,7 +133,7 @@ def test_a_class_that_has_died_out_takes_nothing_and_leaves_the_likelihood_finit
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_predictions_are_the_posteriors_of_the_enumeration(name):
     rng = np.random.default_rng(3)
-    X = draw(name, 40, rng)
+    X = make_family(name).example(40, rng)
     bags = Bags(X, np.arange(0, 41, 4))
     y = np.arange(10) % 2
     model = MIMixture(name, n_init=1, tol=1e-4, random_state=0).fit(bags, y)
@@ -165,7 +155,7 @@ def test_the_objective_never_rises_over_two_hundred_random_problems():
     for number in range(200):
         name = names[number % len(names)]
         sizes = rng.integers(1, 7, size=12)
-        X = draw(name, sizes.sum(), rng)
+        X = make_family(name).example(sizes.sum(), rng)
         if isinstance(X, np.ndarray) and number % 3 == 0 and make_family(name).missing != "refuse":
             X[rng.random(X.shape) < 0.2] = np.nan
         y = rng.integers(0, 2, size=12)
@@ -226,7 +216,7 @@ def test_finite_when_all_responsibilities_of_a_positive_bag_vanish():
 @pytest.mark.parametrize("name", sorted(set(FAMILIES) - {"markov"}))
 def test_bags_of_one_are_the_supervised_mode_after_one_mstep(name):
     rng = np.random.default_rng(0)
-    X = draw(name, 60, rng)
+    X = make_family(name).example(60, rng)
     y = rng.integers(0, 2, size=60)
     model = MIMixture(name, n_init=1, tol=1e-12, random_state=0).fit(X, y)
     family = make_family(name)

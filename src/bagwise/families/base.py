@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,13 +46,13 @@ class Family(BaseEstimator):
     >>> import numpy as np
     >>> from bagwise import Bags, Family, MIMixture
     >>> class Exponential(Family):
-    ...     def log_density(self, X, params):
+    ...     def log_density(self, X: Any, params: Any):
     ...         return (np.log(params[0]) - X * params[0]).sum(axis=1)
-    ...     def statistics(self, X, weight, params, prior):
+    ...     def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any):
     ...         return weight @ X
-    ...     def mstep(self, sums, weight, prior):
+    ...     def mstep(self, sums: np.ndarray, weight: float, prior: Any):
     ...         return ((weight + 1) / (sums + 1),)
-    ...     def log_prior(self, params, prior):
+    ...     def log_prior(self, params: Any, prior: Any):
     ...         return float(np.sum(np.log(params[0]) - params[0]))
     >>> rng = np.random.default_rng(0)
     >>> X = np.where(rng.random((200, 1)) < 0.2, 10.0, 1.0) * rng.exponential(size=(200, 1))
@@ -66,25 +66,25 @@ class Family(BaseEstimator):
     missing = "refuse"
     takes_sequences = False
 
-    def log_density(self, X, params) -> np.ndarray:
+    def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log density of every instance."""
         raise NotImplementedError(f"{type(self).__name__} must define log_density.")
 
-    def statistics(self, X, weight, params, prior) -> np.ndarray:
+    def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Weighted sum over instances of their (expected) sufficient statistics."""
         raise NotImplementedError(f"{type(self).__name__} must define statistics.")
 
-    def mstep(self, sums, weight, prior) -> Any:
+    def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> Any:
         """Parameters of the largest expected log density plus log prior."""
         raise NotImplementedError(f"{type(self).__name__} must define mstep.")
 
-    def log_prior(self, params, prior) -> float:
+    def log_prior(self, params: Any, prior: Any) -> float:
         """Log density of the parameters, up to a constant."""
         raise NotImplementedError(f"{type(self).__name__} must define log_prior.")
 
     # ------------------------------------------------------------------ with defaults
 
-    def start(self, X, weight, n_components: int, prior) -> Any:
+    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> Any:
         """Check the instances, and resolve the user's `prior` on them; by default it stays as it is.
 
         Parameters
@@ -98,14 +98,14 @@ class Family(BaseEstimator):
         """
         return prior
 
-    def check(self, X, params) -> None:
+    def check(self, X: Any, params: Any) -> None:
         """Refuse new instances that a component cannot have made; by default none are."""
 
-    def mstep_all(self, sums, weights, prior) -> list[Any]:
+    def mstep_all(self, sums: Iterable[np.ndarray], weights: np.ndarray, prior: Any) -> list[Any]:
         """M step of all components; by default they have no parameter in common."""
         return [self.mstep(s, float(w), prior) for s, w in zip(sums, weights, strict=True)]
 
-    def log_prior_all(self, components: Sequence[Any], prior) -> float:
+    def log_prior_all(self, components: Sequence[Any], prior: Any) -> float:
         """Log prior of all components."""
         return float(sum(self.log_prior(params, prior) for params in components))
 
@@ -113,11 +113,11 @@ class Family(BaseEstimator):
         """Number of free parameters of all components, for information criteria."""
         return sum(len(self.pack(params)) for params in components)
 
-    def log_odds(self, X, positive, negative) -> np.ndarray:
+    def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Log density under `positive` less that under `negative`, for instances without NaN."""
         return self.log_density(X, positive) - self.log_density(X, negative)
 
-    def log_density_of_sums(self, sums, weight, params, prior) -> float | None:
+    def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float | None:
         """Weighted sum of the log densities of the instances that made `sums`; None if that is not enough.
 
         It is enough in an exponential family, where log densities are linear in the sufficient
@@ -125,22 +125,30 @@ class Family(BaseEstimator):
         """
         return None
 
-    def sufficient(self, X) -> np.ndarray:
+    def sufficient(self, X: Any) -> np.ndarray:
         """Sufficient statistics of every instance, (n_instances, n_statistics), for complete instances.
 
         Log-odds of two components are linear in them: this is all that the discriminative partner needs.
         """
         raise TypeError(f"{type(self).__name__} does not give its sufficient statistics.")
 
-    def sample(self, params, n: int, rng: np.random.RandomState):
+    def sample(self, params: Any, n: int, rng: np.random.RandomState) -> Any:
         """Draw `n` instances."""
         raise TypeError(f"{type(self).__name__} cannot draw samples.")
 
-    def pack(self, params) -> np.ndarray:
+    def example(self, n: int, rng: np.random.Generator) -> Any:
+        """Draw `n` instances of a kind that the family can have made, for tests.
+
+        By default three features with normal values, correlated and away from zero; a family of other
+        instances draws its own.
+        """
+        return rng.normal(size=(n, 3)) @ rng.normal(size=(3, 3)) + 5.0
+
+    def pack(self, params: Any) -> np.ndarray:
         """Write parameters as a vector without constraints; by default their numbers, one after another."""
         return np.concatenate([np.ravel(part) for part in params])
 
-    def unpack(self, vector, params) -> Any:
+    def unpack(self, vector: np.ndarray, params: Any) -> Any:
         """Read parameters from a vector; `params` shows their form."""
         parts, begin = [], 0
         for part in params:

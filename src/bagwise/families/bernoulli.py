@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -41,63 +41,67 @@ class Bernoulli(Family):
 
     missing = "skip"
 
-    def start(self, X, weight, n_components, prior) -> float:
+    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> float:
         """Give the pseudo-count."""
         self.check(X, None)
         return read_pseudo_count(prior)
 
-    def check(self, X, params) -> None:
+    def check(self, X: Any, params: Any) -> None:
         """Refuse what is neither 0 nor 1."""
         refuse_values(X, (X != 0) & (X != 1) & ~np.isnan(X), "bernoulli", "features that are 0 or 1")
 
-    def log_density(self, X, params) -> np.ndarray:
+    def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log probability of every instance, over the features that it has."""
         p = params.probability
         if not np.isnan(X).any():
             return X @ logit(p) + np.log1p(-p).sum()
         return np.where(np.isnan(X), 0.0, np.where(X == 1, np.log(p), np.log1p(-p))).sum(axis=1)
 
-    def statistics(self, X, weight, params, prior) -> np.ndarray:
+    def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Weight of the instances that have a feature, and of those where it is 1: (2, n_features)."""
         missing = np.isnan(X)
         if not missing.any():
             return np.stack([np.full(X.shape[1], weight.sum()), weight @ X])
         return np.stack([weight @ ~missing, weight @ np.where(missing, 0.0, X)])
 
-    def log_density_of_sums(self, sums, weight, params, prior) -> float:
+    def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
         """Weighted sum of log probabilities: linear in the sums."""
         seen, ones = sums
         p = params.probability
         return float(np.sum(ones * np.log(p) + (seen - ones) * np.log1p(-p)))
 
-    def log_odds(self, X, positive, negative) -> np.ndarray:
+    def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Difference of two log probabilities: linear in complete instances."""
         p, q = positive.probability, negative.probability
         return X @ (logit(p) - logit(q)) + np.sum(np.log1p(-p) - np.log1p(-q))
 
-    def mstep(self, sums, weight, prior) -> BernoulliParams:
+    def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> BernoulliParams:
         """Mode of the posterior."""
         seen, ones = sums
         # Rounding may leave more ones than instances, by a last digit.
         return BernoulliParams((np.clip(ones, 0.0, seen) + prior) / (seen + 2 * prior))
 
-    def log_prior(self, params, prior) -> float:
+    def log_prior(self, params: Any, prior: Any) -> float:
         """Sum over features of a log(lambda) + a log(1 - lambda)."""
         p = params.probability
         return float(prior * np.sum(np.log(p) + np.log1p(-p)))
 
-    def sufficient(self, X) -> np.ndarray:
+    def sufficient(self, X: Any) -> np.ndarray:
         """The features."""
         return np.asarray(X)
 
-    def sample(self, params, n, rng) -> np.ndarray:
+    def sample(self, params: Any, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Draw `n` instances."""
         return (rng.random_sample((n, len(params.probability))) < params.probability).astype(np.float64)
 
-    def pack(self, params) -> np.ndarray:
+    def example(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw zeros and ones."""
+        return (rng.random((n, 3)) < 0.4).astype(np.float64)
+
+    def pack(self, params: Any) -> np.ndarray:
         """Log-odds."""
         return logit(params.probability)
 
-    def unpack(self, vector, params) -> BernoulliParams:
+    def unpack(self, vector: np.ndarray, params: Any) -> BernoulliParams:
         """Read log-odds."""
         return BernoulliParams(expit(vector))

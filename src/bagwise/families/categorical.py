@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,10 +54,10 @@ class Categorical(Family):
 
     missing = "skip"
 
-    def __init__(self, n_values=None):
+    def __init__(self, n_values: int | None = None):
         self.n_values = n_values
 
-    def start(self, X, weight, n_components, prior) -> CategoricalPrior:
+    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> CategoricalPrior:
         """Find the values of every feature."""
         largest = np.nanmax(X, axis=0, initial=0).astype(int)
         sizes = largest + 1 if self.n_values is None else np.full(X.shape[1], self.n_values)
@@ -65,11 +65,11 @@ class Categorical(Family):
         _check(X, allowed)
         return CategoricalPrior(read_pseudo_count(prior), allowed)
 
-    def check(self, X, params) -> None:
+    def check(self, X: Any, params: Any) -> None:
         """Refuse values that no training instance had."""
         _check(X, params.probability > 0)
 
-    def log_density(self, X, params) -> np.ndarray:
+    def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log probability of every instance, over the features that it has."""
         codes, seen = _codes(X)
         with np.errstate(divide="ignore"):
@@ -77,7 +77,7 @@ class Categorical(Family):
         picked = logs[np.arange(X.shape[1]), codes]
         return np.where(seen, picked, 0.0).sum(axis=1)
 
-    def statistics(self, X, weight, params, prior) -> np.ndarray:
+    def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Weight of the instances with each value: (n_features, n_values)."""
         codes, seen = _codes(X)
         n_features, n_values = prior.allowed.shape
@@ -85,38 +85,42 @@ class Categorical(Family):
         each = np.where(seen, weight[:, None], 0.0)
         return np.bincount(cells.ravel(), each.ravel(), n_features * n_values).reshape(prior.allowed.shape)
 
-    def log_density_of_sums(self, sums, weight, params, prior) -> float:
+    def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
         """Weighted sum of log probabilities: linear in the sums."""
         return float(np.sum(sums[prior.allowed] * np.log(params.probability[prior.allowed])))
 
-    def mstep(self, sums, weight, prior) -> CategoricalParams:
+    def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> CategoricalParams:
         """Mode of the posterior."""
         # Sums that are differences may miss zero by rounding.
         counts = np.where(prior.allowed, np.maximum(sums, 0.0) + prior.pseudo_count, 0.0)
         return CategoricalParams(counts / counts.sum(axis=1, keepdims=True))
 
-    def log_prior(self, params, prior) -> float:
+    def log_prior(self, params: Any, prior: Any) -> float:
         """Sum over features and their values of a log(lambda)."""
         return float(prior.pseudo_count * np.log(params.probability[prior.allowed]).sum())
 
-    def sufficient(self, X) -> np.ndarray:
+    def sufficient(self, X: Any) -> np.ndarray:
         """An indicator for every value but 0 of every feature."""
         codes, _ = _codes(X)
         n_values = self.n_values or int(codes.max(initial=0)) + 1
         return (codes[:, :, None] == np.arange(1, n_values)).reshape(len(X), -1).astype(np.float64)
 
-    def sample(self, params, n, rng) -> np.ndarray:
+    def sample(self, params: Any, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Draw `n` instances."""
         edges = np.cumsum(params.probability, axis=1)
         edges[:, -1] = 1.0  # a sum may end a last digit below
         u = rng.random_sample((n, len(edges)))
         return (u[:, :, None] >= edges).sum(axis=2).astype(np.float64)
 
-    def pack(self, params) -> np.ndarray:
+    def example(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw three features of two, three and four values."""
+        return rng.integers(0, [2, 3, 4], size=(n, 3)).astype(np.float64)
+
+    def pack(self, params: Any) -> np.ndarray:
         """Log-ratios to the first value."""
         return np.concatenate([log_simplex(row[row > 0]) for row in params.probability])
 
-    def unpack(self, vector, params) -> CategoricalParams:
+    def unpack(self, vector: np.ndarray, params: Any) -> CategoricalParams:
         """Read log-ratios."""
         probability = np.zeros_like(params.probability)
         begin = 0
@@ -127,13 +131,13 @@ class Categorical(Family):
         return CategoricalParams(probability)
 
 
-def _codes(X) -> tuple[np.ndarray, np.ndarray]:
+def _codes(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values as indices, 0 where they are missing; and where they are not."""
     seen = ~np.isnan(X)
     return np.where(seen, X, 0.0).astype(np.int64), seen
 
 
-def _check(X, allowed: np.ndarray) -> None:
+def _check(X: np.ndarray, allowed: np.ndarray) -> None:
     codes, seen = _codes(X)
     inside = (codes >= 0) & (codes < allowed.shape[1])
     known = allowed[np.arange(len(allowed)), np.where(inside, codes, 0)]

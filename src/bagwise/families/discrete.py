@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def read_pseudo_count(prior) -> float:
+def read_pseudo_count(prior: object) -> float:
     """Turn the `prior` of a mixture with discrete components into a pseudo-count a > 0."""
     if isinstance(prior, str) and prior == "default":
         return 1.0
@@ -17,7 +17,7 @@ def read_pseudo_count(prior) -> float:
     )
 
 
-def refuse_values(X, wrong: np.ndarray, family: str, expected: str) -> None:
+def refuse_values(X: np.ndarray, wrong: np.ndarray, family: str, expected: str) -> None:
     """Raise an error that names the first value that a family cannot have made."""
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])

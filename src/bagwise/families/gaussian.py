@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,11 +48,11 @@ class Gaussian(Family):
 
     missing = "expect"
 
-    def start(self, X, weight, n_components, prior) -> GaussianPrior:
+    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> GaussianPrior:
         """Resolve the prior on all instances."""
         return matrix_prior(prior, X, weight, n_components)
 
-    def log_density(self, X, params) -> np.ndarray:
+    def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log density of every instance, over the features that it has."""
         seen = ~np.isnan(X)
         if seen.all():
@@ -64,7 +65,7 @@ class Gaussian(Family):
             out[rows] = -0.5 * (distance + seen[rows].sum(axis=1) * _LOG_2PI) - half_log_det[which]
         return out
 
-    def log_odds(self, X, positive, negative) -> np.ndarray:
+    def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Difference of two log densities, in one pass over complete instances."""
         from bagwise._numba.mixture import whitened_odds
 
@@ -77,7 +78,7 @@ class Gaussian(Family):
             *readonly(X, negative.mean, both, shift, dtype=np.float64), other_half - half_log_det
         )
 
-    def statistics(self, X, weight, params, prior) -> np.ndarray:
+    def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Sums of w u and of w u u', u = x - m, the former as the first row: (n_features + 1, n_features)."""
         from bagwise._numba.mixture import second_moments
 
@@ -99,7 +100,7 @@ class Gaussian(Family):
             sums[1:] += of_pattern.sum() * params.covariance - 0.5 * (left + left.T)
         return sums
 
-    def log_density_of_sums(self, sums, weight, params, prior) -> float:
+    def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
         """Weighted sum of log densities: linear in the sums."""
         shift = params.mean - prior.mean
         cross = np.outer(shift, sums[0])
@@ -108,34 +109,34 @@ class Gaussian(Family):
         distance = np.sum((whiten @ spread) * whiten)
         return float(-weight * (half_log_det + 0.5 * len(shift) * _LOG_2PI) - 0.5 * distance)
 
-    def mstep(self, sums, weight, prior) -> GaussianParams:
+    def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> GaussianParams:
         """Mode of the posterior."""
         shift, B = _about_mode(sums, weight, prior)
         count = weight + prior.nu + len(shift) + 1 + (prior.kappa > 0)
         return GaussianParams(prior.mean + shift, (prior.scale + B) / count)
 
-    def log_prior(self, params, prior) -> float:
+    def log_prior(self, params: Any, prior: Any) -> float:
         """-(nu + d + 1 + c)/2 log|Sigma| - tr(L Sigma^-1)/2 - kappa/2 (mu - m)' Sigma^-1 (mu - m)."""
         count = prior.nu + len(params.mean) + 1 + (prior.kappa > 0)
         return _log_wishart(params.covariance, count, prior, [params.mean])
 
-    def sufficient(self, X) -> np.ndarray:
+    def sufficient(self, X: Any) -> np.ndarray:
         """The features, and all products of two."""
         row, column = np.tril_indices(X.shape[1])
         return np.hstack([X, X[:, row] * X[:, column]])
 
-    def sample(self, params, n, rng) -> np.ndarray:
+    def sample(self, params: Any, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Draw `n` instances."""
         factor = np.linalg.cholesky(params.covariance)
         return params.mean + rng.standard_normal((n, len(factor))) @ factor.T
 
-    def pack(self, params) -> np.ndarray:
+    def pack(self, params: Any) -> np.ndarray:
         """Mean, and the lower Cholesky factor with the logarithms of its diagonal."""
         factor = np.linalg.cholesky(params.covariance)
         np.fill_diagonal(factor, np.log(np.diag(factor)))
         return np.concatenate([params.mean, factor[np.tril_indices(len(factor))]])
 
-    def unpack(self, vector, params) -> GaussianParams:
+    def unpack(self, vector: np.ndarray, params: Any) -> GaussianParams:
         """Read what `pack` wrote."""
         d = len(params.mean)
         factor = np.zeros((d, d))
@@ -164,12 +165,12 @@ class GaussianTied(Gaussian):
     True
     """
 
-    def log_odds(self, X, positive, negative) -> np.ndarray:
+    def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Difference of two log densities: linear."""
         direction = np.linalg.solve(positive.covariance, positive.mean - negative.mean)
         return (X - 0.5 * (positive.mean + negative.mean)) @ direction
 
-    def mstep_all(self, sums, weights, prior) -> list[GaussianParams]:
+    def mstep_all(self, sums: Iterable[np.ndarray], weights: np.ndarray, prior: Any) -> list[GaussianParams]:
         """Mode of the posterior of all components together."""
         modes = [_about_mode(s, float(w), prior) for s, w in zip(sums, weights, strict=True)]
         d = len(prior.mean)
@@ -177,28 +178,28 @@ class GaussianTied(Gaussian):
         covariance = (prior.scale + sum(B for _, B in modes)) / count
         return [GaussianParams(prior.mean + shift, covariance) for shift, _ in modes]
 
-    def log_prior_all(self, components, prior) -> float:
+    def log_prior_all(self, components: Sequence[Any], prior: Any) -> float:
         """Log prior of the one covariance and of every mean."""
         count = prior.nu + len(prior.mean) + 1 + (prior.kappa > 0) * len(components)
         return _log_wishart(components[0].covariance, count, prior, [params.mean for params in components])
 
-    def count_parameters(self, components) -> int:
+    def count_parameters(self, components: Sequence[Any]) -> int:
         """Means, and one covariance."""
         d = len(components[0].mean)
         return len(components) * d + d * (d + 1) // 2
 
-    def sufficient(self, X) -> np.ndarray:
+    def sufficient(self, X: Any) -> np.ndarray:
         """The features: the quadratic terms of two components cancel."""
         return np.asarray(X)
 
 
-def _log_normal(X, mean, covariance) -> np.ndarray:
+def _log_normal(X: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     whiten, half_log_det = _whitener(covariance)
     Z = (X - mean) @ whiten.T
     return -0.5 * np.einsum("ij,ij->i", Z, Z) - (half_log_det + 0.5 * len(mean) * _LOG_2PI)
 
 
-def _whitener(covariance) -> tuple[np.ndarray, float]:
+def _whitener(covariance: np.ndarray) -> tuple[np.ndarray, float]:
     """Give A with A' A the inverse of the covariance, and half the log of its determinant."""
     factor = np.linalg.cholesky(covariance)
     # A small inverse and one product are quicker for many rows than solving for each; that a triangular
@@ -206,20 +207,22 @@ def _whitener(covariance) -> tuple[np.ndarray, float]:
     return np.linalg.inv(factor), float(np.log(np.diag(factor)).sum())
 
 
-def _about_mode(sums, weight, prior):
+def _about_mode(sums: np.ndarray, weight: float, prior: GaussianPrior) -> tuple[np.ndarray, np.ndarray]:
     """Shift of the mode from the prior mean, and the scatter B about it."""
     pulled = weight + prior.kappa
     shift = sums[0] / pulled if pulled > 0 else np.zeros(len(sums[0]))
     return shift, sums[1:] - np.outer(sums[0], shift)
 
 
-def _log_wishart(covariance, count, prior, means) -> float:
+def _log_wishart(
+    covariance: np.ndarray, count: float, prior: GaussianPrior, means: Sequence[np.ndarray]
+) -> float:
     whiten, half_log_det = _whitener(covariance)
     pull = prior.scale + prior.kappa * sum(np.outer(mu - prior.mean, mu - prior.mean) for mu in means)
     return float(-count * half_log_det - 0.5 * np.sum((whiten @ pull) * whiten))
 
 
-def _precisions(covariance, seen):
+def _precisions(covariance: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For each pattern of missing features, the precision of the others, with zeros around it.
 
     Returns the pattern of every row, (n_patterns, d, d) precisions, and halves of the log determinants.
@@ -233,11 +236,11 @@ def _precisions(covariance, seen):
     return which.ravel(), np.where(both, np.linalg.inv(padded), 0.0), half_log_det
 
 
-def _by_pattern(U, precision, which):
+def _by_pattern(U: np.ndarray, precision: np.ndarray, which: np.ndarray) -> np.ndarray:
     """Multiply every row by the matrix of its pattern."""
     return np.matmul(U[:, None, :], precision[which])[:, 0, :]
 
 
-def _slices(n: int, size: int = 4096):
+def _slices(n: int, size: int = 4096) -> list[slice]:
     """Cut rows into pieces: a matrix for each row of a piece fits in memory."""
     return [slice(begin, begin + size) for begin in range(0, n, size)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,11 +46,11 @@ class GaussianDiag(Family):
 
     missing = "skip"
 
-    def start(self, X, weight, n_components, prior) -> GaussianPrior:
+    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> GaussianPrior:
         """Resolve the prior on all instances."""
         return variance_prior(prior, X, weight, n_components)
 
-    def log_density(self, X, params) -> np.ndarray:
+    def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log density of every instance, over the features that it has."""
         from bagwise._numba.mixture import diagonal_form
 
@@ -63,7 +63,7 @@ class GaussianDiag(Family):
             )
         return np.where(seen, terms - 0.5 * np.square(X - mean) / variance, 0.0).sum(axis=1)
 
-    def log_odds(self, X, positive, negative) -> np.ndarray:
+    def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Difference of two log densities, in one pass over complete instances."""
         from bagwise._numba.mixture import diagonal_form
 
@@ -76,7 +76,7 @@ class GaussianDiag(Family):
         constant = -0.5 * np.sum(shift * slope + np.log(other_variance) - np.log(variance))
         return diagonal_form(*readonly(X, mean, slope, curve, dtype=np.float64), constant)
 
-    def statistics(self, X, weight, params, prior) -> np.ndarray:
+    def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Sums of w, w u and w u^2 for every feature, with u = x - m: shape (3, n_features)."""
         from bagwise._numba.mixture import diagonal_moments
 
@@ -87,7 +87,7 @@ class GaussianDiag(Family):
         U = np.where(seen, X - prior.mean, 0.0)
         return np.stack([weight @ seen, weight @ U, weight @ np.square(U)])
 
-    def log_density_of_sums(self, sums, weight, params, prior) -> float:
+    def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
         """Weighted sum of log densities: linear in the sums."""
         seen, first, second = sums
         shift = params.mean - prior.mean
@@ -96,31 +96,31 @@ class GaussianDiag(Family):
         terms = seen * (_LOG_2PI + np.log(params.variance)) + spread / params.variance
         return float(-0.5 * np.sum(terms))
 
-    def mstep(self, sums, weight, prior) -> DiagonalParams:
+    def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> DiagonalParams:
         """Mode of the posterior."""
         shift, spread, seen = _about_mode(sums, prior)
         count = seen + prior.nu + 2 + (prior.kappa > 0)
         return DiagonalParams(prior.mean + shift, (prior.scale + spread) / count)
 
-    def log_prior(self, params, prior) -> float:
+    def log_prior(self, params: Any, prior: Any) -> float:
         """Sum over features of -(nu + 2 + c)/2 log v - l/(2 v) - kappa (mu - m)^2 / (2 v)."""
         count = prior.nu + 2 + (prior.kappa > 0)
         pull = prior.scale + prior.kappa * np.square(params.mean - prior.mean)
         return float(-0.5 * np.sum(count * np.log(params.variance) + pull / params.variance))
 
-    def sufficient(self, X) -> np.ndarray:
+    def sufficient(self, X: Any) -> np.ndarray:
         """Features and their squares."""
         return np.hstack([X, np.square(X)])
 
-    def sample(self, params, n, rng) -> np.ndarray:
+    def sample(self, params: Any, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Draw `n` instances."""
         return params.mean + np.sqrt(params.variance) * rng.standard_normal((n, len(params.mean)))
 
-    def pack(self, params) -> np.ndarray:
+    def pack(self, params: Any) -> np.ndarray:
         """Mean and log variance."""
         return np.concatenate([params.mean, np.log(np.atleast_1d(params.variance))])
 
-    def unpack(self, vector, params) -> DiagonalParams:
+    def unpack(self, vector: np.ndarray, params: Any) -> DiagonalParams:
         """Read mean and log variance."""
         d = len(params.mean)
         return DiagonalParams(vector[:d], np.exp(vector[d:]).reshape(np.shape(params.variance)))
@@ -144,35 +144,35 @@ class GaussianSpherical(GaussianDiag):
     ()
     """
 
-    def start(self, X, weight, n_components, prior) -> GaussianPrior:
+    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> GaussianPrior:
         """Resolve the prior on all instances: one scale for all features."""
-        found = variance_prior(prior, X, weight, n_components)
-        if np.ptp(found.scale) > 0:
+        resolved = variance_prior(prior, X, weight, n_components)
+        if np.ptp(resolved.scale) > 0:
             raise ValueError("prior='per_feature' is for family='gaussian_diag'; use prior='default'.")
-        return found
+        return resolved
 
-    def log_density_of_sums(self, sums, weight, params, prior) -> float:
+    def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
         """Weighted sum of log densities: linear in the sums."""
         return super().log_density_of_sums(sums, weight, DiagonalParams(*np.broadcast_arrays(*params)), prior)
 
-    def mstep(self, sums, weight, prior) -> DiagonalParams:
+    def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> DiagonalParams:
         """Mode of the posterior."""
         shift, spread, seen = _about_mode(sums, prior)
         count = seen.sum() + prior.nu + 2 + (prior.kappa > 0) * len(shift)
         return DiagonalParams(prior.mean + shift, np.asarray((prior.scale[0] + spread.sum()) / count))
 
-    def log_prior(self, params, prior) -> float:
+    def log_prior(self, params: Any, prior: Any) -> float:
         """-(nu + 2 + c d)/2 log v - l/(2 v) - kappa |mu - m|^2 / (2 v)."""
         count = prior.nu + 2 + (prior.kappa > 0) * len(params.mean)
         pull = prior.scale[0] + prior.kappa * np.sum(np.square(params.mean - prior.mean))
         return float(-0.5 * (count * np.log(params.variance) + pull / params.variance))
 
-    def sufficient(self, X) -> np.ndarray:
+    def sufficient(self, X: Any) -> np.ndarray:
         """Features and the sum of their squares."""
         return np.column_stack([X, np.square(X).sum(axis=1)])
 
 
-def _about_mode(sums, prior):
+def _about_mode(sums: np.ndarray, prior: GaussianPrior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Shift of the mode from the prior mean, the scatter B about it, and the weight per feature."""
     seen, first, second = sums
     pulled = seen + prior.kappa

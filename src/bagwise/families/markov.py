@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bagwise.families.base import Family
 from bagwise.families.discrete import from_log_simplex, log_simplex, read_pseudo_count
+from bagwise.sequences import Sequences
 
 
 class MarkovParams(NamedTuple):
@@ -59,22 +60,22 @@ class Markov(Family):
 
     takes_sequences = True
 
-    def __init__(self, sample_length=10):
+    def __init__(self, sample_length: int = 10):
         self.sample_length = sample_length
 
-    def start(self, X, weight, n_components, prior) -> MarkovPrior:
+    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> MarkovPrior:
         """Give the pseudo-count and the alphabet."""
         return MarkovPrior(read_pseudo_count(prior), X.n_symbols)
 
-    def log_density(self, X, params) -> np.ndarray:
+    def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log probability of every sequence, given its length."""
         return _score(X, np.log(params.initial), np.log(params.transition))
 
-    def log_odds(self, X, positive, negative) -> np.ndarray:
+    def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Difference of two log probabilities, in one pass."""
         return _score(X, *(np.log(p) - np.log(q) for p, q in zip(positive, negative, strict=True)))
 
-    def statistics(self, X, weight, params, prior) -> np.ndarray:
+    def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Weighted counts of first symbols (first row) and of steps: (n_symbols + 1, n_symbols)."""
         size = prior.n_symbols
         present, following, owner = _steps(X)
@@ -82,22 +83,22 @@ class Markov(Family):
         steps = np.bincount(present * size + following, weight[owner], size * size)
         return np.vstack([first, steps.reshape(size, size)])
 
-    def log_density_of_sums(self, sums, weight, params, prior) -> float:
+    def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
         """Weighted sum of log probabilities: linear in the sums."""
         return float(np.sum(sums * np.log(np.vstack(params))))
 
-    def mstep(self, sums, weight, prior) -> MarkovParams:
+    def mstep(self, sums: np.ndarray, weight: float, prior: Any) -> MarkovParams:
         """Mode of the posterior."""
         # Sums that are differences may miss zero by rounding.
         counts = np.maximum(sums, 0.0) + prior.pseudo_count
         counts /= counts.sum(axis=1, keepdims=True)
         return MarkovParams(counts[0], counts[1:])
 
-    def log_prior(self, params, prior) -> float:
+    def log_prior(self, params: Any, prior: Any) -> float:
         """The pseudo-count times the sum of all log probabilities."""
         return float(prior.pseudo_count * np.log(np.vstack(params)).sum())
 
-    def sufficient(self, X) -> np.ndarray:
+    def sufficient(self, X: Any) -> np.ndarray:
         """First symbol as indicators, and counts of steps; without the first column of either."""
         size = X.n_symbols
         present, following, owner = _steps(X)
@@ -106,10 +107,8 @@ class Markov(Family):
         steps = np.bincount(cells, minlength=len(X) * size * size).reshape(len(X), -1)
         return np.hstack([first[:, 1:], steps])
 
-    def sample(self, params, n, rng):
+    def sample(self, params: Any, n: int, rng: np.random.RandomState) -> Sequences:
         """Draw `n` sequences of length `sample_length`."""
-        from bagwise.sequences import Sequences
-
         edges = np.cumsum(np.vstack(params), axis=1)
         edges[:, -1] = 1.0  # a sum may end a last digit below
         drawn = np.empty((n, self.sample_length), dtype=np.int64)
@@ -120,18 +119,22 @@ class Markov(Family):
         offsets = np.arange(n + 1) * self.sample_length
         return Sequences(drawn.ravel(), offsets, n_symbols=len(params.initial))
 
-    def pack(self, params) -> np.ndarray:
+    def example(self, n: int, rng: np.random.Generator) -> Sequences:
+        """Draw sequences of one to five of three symbols."""
+        return Sequences.from_list([rng.integers(0, 3, size=rng.integers(1, 6)) for _ in range(n)])
+
+    def pack(self, params: Any) -> np.ndarray:
         """Log-ratios to the first symbol, row by row."""
         return log_simplex(np.vstack(params)).ravel()
 
-    def unpack(self, vector, params) -> MarkovParams:
+    def unpack(self, vector: np.ndarray, params: Any) -> MarkovParams:
         """Read log-ratios."""
         size = len(params.initial)
         table = from_log_simplex(vector.reshape(size + 1, size - 1))
         return MarkovParams(table[0], table[1:])
 
 
-def _steps(X):
+def _steps(X: Sequences) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Present symbol, following symbol and sequence of every step inside a sequence."""
     inside = np.ones(max(len(X.symbols) - 1, 0), dtype=bool)
     inside[X.offsets[1:-1] - 1] = False
@@ -139,7 +142,7 @@ def _steps(X):
     return X.symbols[:-1][inside], X.symbols[1:][inside], owner
 
 
-def _score(X, by_first, by_step) -> np.ndarray:
+def _score(X: Sequences, by_first: np.ndarray, by_step: np.ndarray) -> np.ndarray:
     present, following, owner = _steps(X)
     steps = np.bincount(owner, by_step[present, following], minlength=len(X))
     return by_first[X.symbols[X.offsets[:-1]]] + steps

@@ -45,7 +45,7 @@ class FraleyRaftery(BaseEstimator):
     >>> model = MIMixture("gaussian_diag", prior=FraleyRaftery(kappa=0.0, per_feature=True))
     """
 
-    def __init__(self, kappa=0.01, *, per_feature=False):
+    def __init__(self, kappa: float = 0.01, *, per_feature: bool = False):
         self.kappa = kappa
         self.per_feature = per_feature
 
@@ -59,7 +59,7 @@ class GaussianPrior(NamedTuple):
     scale: np.ndarray
 
 
-def read_prior(prior) -> FraleyRaftery:
+def read_prior(prior: object) -> FraleyRaftery:
     """Turn the `prior` of a mixture with Gaussian components into an object."""
     if isinstance(prior, FraleyRaftery):
         if not prior.kappa >= 0:
@@ -73,7 +73,7 @@ def read_prior(prior) -> FraleyRaftery:
     )
 
 
-def moments(X, weight) -> tuple[np.ndarray, np.ndarray, float]:
+def moments(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Mean and variance (divisor N - 1) of every feature, ignoring NaN, and the total weight."""
     seen = ~np.isnan(X)
     total = np.maximum(weight @ seen, np.finfo(float).tiny)
@@ -85,11 +85,11 @@ def moments(X, weight) -> tuple[np.ndarray, np.ndarray, float]:
     return mean, weight @ spread / _less_one(total), float(weight.sum())
 
 
-def _less_one(total):
+def _less_one(total: np.ndarray | float) -> np.ndarray:
     return np.where(total > 1, total - 1, 1.0)
 
 
-def matrix_prior(prior, X, weight, n_components: int) -> GaussianPrior:
+def matrix_prior(prior: object, X: np.ndarray, weight: np.ndarray, n_components: int) -> GaussianPrior:
     """Resolve the prior for full covariances."""
     chosen = read_prior(prior)
     if chosen.per_feature:
@@ -119,7 +119,7 @@ def _regular(V: np.ndarray) -> np.ndarray:
     return V
 
 
-def variance_prior(prior, X, weight, n_components: int) -> GaussianPrior:
+def variance_prior(prior: object, X: np.ndarray, weight: np.ndarray, n_components: int) -> GaussianPrior:
     """Resolve the prior for diagonal and spherical covariances; the scale has an entry per feature."""
     chosen = read_prior(prior)
     mean, variance, _ = moments(X, weight)

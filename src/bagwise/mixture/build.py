@@ -41,23 +41,23 @@ def build_model(
     family, prior, rule, n_components, start
         As in `BagMixture`; the prior as the user gave it.
     bags, y, weight : Bags, arrays of shape (n_bags,)
-        The training bags, the labels that may be used (1, 0, or -1 for unknown), and weights.
+        The training bags, the labels that may be used, as the rule reads them, and weights.
     """
     X, sizes = bags.instances, bags.sizes
     each = np.repeat(weight, sizes)
     resolved = family.start(X, each, sum(n_components), prior)
     is_complete = not (isinstance(X, np.ndarray) and np.isnan(X).any())
-    known = np.repeat(y == 0, sizes)
+    pure = np.repeat(rule.pure_bags(y), sizes)
 
     def pool(rows: np.ndarray, *, is_labelled: bool = False) -> Pool:
         part = slice(None) if rows.all() or not rows.any() else np.flatnonzero(rows)
         return Pool(family, resolved, X[part], each[part], is_labelled=is_labelled)
 
-    # Only where negative bags are pure do labels tell the classes' instances apart beforehand.
-    if rule.negative_bags_are_pure and known.any():
-        pools = pool(~known), pool(known, is_labelled=n_components[1] == 1)
+    # Only where bags are pure do labels tell the classes' instances apart beforehand.
+    if pure.any():
+        pools = pool(~pure), pool(pure, is_labelled=n_components[1] == 1)
     else:
-        everything = pool(np.ones_like(known))
+        everything = pool(np.ones_like(pure))
         pools = everything, everything
     return BagMixture(
         family,

@@ -51,7 +51,7 @@ class MixtureParams(NamedTuple):
 
 @dataclass(frozen=True)
 class Statistics:
-    """What an E step found: log-likelihood, and for each component its weight and its sums."""
+    """What an E step gives: log-likelihood, and for each component its weight and its sums."""
 
     log_likelihood: float
     weights: np.ndarray
@@ -69,7 +69,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Block:
-    """Some bags: instances, offsets, labels (1, 0, -1 unknown), and weights of bags and of instances.
+    """Some bags: instances, offsets, labels as the rule reads them, and weights of bags and of instances.
 
     `total` holds the sums over all instances, where these determine a likelihood and need no parameters.
     """
@@ -153,12 +153,12 @@ class BagMixture:
         """Cut bags into blocks; those whose instances all are known to be negative become sums."""
         one_each = self.n_components == (1, 1)
         is_pure = np.zeros(len(y), dtype=bool)
-        if self.rule.negative_bags_are_pure and self.n_components[1] == 1 and not self.sums_need_params:
-            is_pure = y == 0
+        if self.n_components[1] == 1 and not self.sums_need_params:
+            is_pure = self.rule.pure_bags(y)
         sizes = np.diff(offsets)
         blocks: list[Block | PureBlock] = []
         if is_pure.any():
-            blocks.append(self._pure_block(X, sizes, is_pure, weight))
+            blocks.append(self._pure_block(X, sizes, is_pure, y, weight))
             if is_pure.all():
                 return blocks
         rows = np.flatnonzero(np.repeat(~is_pure, sizes))
@@ -182,7 +182,7 @@ class BagMixture:
             start = stop
         return blocks
 
-    def _pure_block(self, X, sizes, is_pure, weight) -> PureBlock:
+    def _pure_block(self, X, sizes, is_pure, y, weight) -> PureBlock:
         rows = np.flatnonzero(np.repeat(is_pure, sizes))
         each = np.repeat(weight[is_pure], sizes[is_pure])
         sums: Any = 0.0
@@ -190,12 +190,12 @@ class BagMixture:
         for begin in range(0, len(rows), most):
             part = slice(begin, begin + most)
             sums = sums + self.family.statistics(X.take(rows[part], axis=0), each[part], None, self.prior)
-        # P(- | all negative) need not be 1, but it is the same whatever the instances look like.
+        # P(label | all negative) need not be 1, but it is the same whatever the instances look like.
         offsets = np.concatenate([[0], np.cumsum(sizes[is_pure])])
-        found = self.rule.estep(np.full(len(rows), -np.inf), offsets, np.zeros(is_pure.sum(), dtype=np.int8))
+        result = self.rule.estep(np.full(len(rows), -np.inf), offsets, y[is_pure])
         keep = not self._sums_suffice(sums, each.sum())
         kept = X.take(rows, axis=0) if keep else None
-        return PureBlock(float(each.sum()), sums, float(weight[is_pure] @ found.log_likelihood), kept, each)
+        return PureBlock(float(each.sum()), sums, float(weight[is_pure] @ result.log_likelihood), kept, each)
 
     def _sums_suffice(self, sums, weight) -> bool:
         params = self.family.mstep(sums, float(weight), self.prior)
@@ -232,7 +232,8 @@ class BagMixture:
         held in every one of them.
         """
         is_alike = self.pools[0] is self.pools[1] and self.n_components[0] == self.n_components[1]
-        if not (is_alike and any(isinstance(block, Block) and (block.y >= 0).any() for block in blocks)):
+        known = (self.rule.known_labels(block.y).any() for block in blocks if isinstance(block, Block))
+        if not (is_alike and any(known)):
             return params
         n = params.n_positive
         turned = params._replace(components=[*params.components[n:], *params.components[:n]])
@@ -260,9 +261,9 @@ class BagMixture:
         sums = np.stack([*(0.0 * block.sums for _ in positive), block.sums])
         return Statistics(value, weights, sums, self._no_rule_statistics())
 
-    def _no_rule_statistics(self):
-        found = self.rule.estep(np.zeros(1), np.array([0, 1]), np.zeros(1, dtype=np.int8))
-        return 0.0 * found.statistics
+    def _no_rule_statistics(self) -> np.ndarray:
+        nothing = self.rule.estep(np.zeros(1), np.array([0, 1]), self.rule.unknown_labels(1))
+        return 0.0 * nothing.statistics
 
     def _two_components(self, block: Block, params: MixtureParams) -> Statistics:
         """One component a class: a pass for the log-odds, and one for the sums of the lighter class."""
@@ -271,41 +272,41 @@ class BagMixture:
         positive, negative = params.components
         log_odds = self.family.log_odds(block.X, positive, negative)
         log_odds = log_odds + (params.log_rate[1] - params.log_rate[0])
-        found = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
-        arrays = readonly(log_odds, block.weight, found.posterior, found.complement, dtype=np.float64)
+        result = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
+        arrays = readonly(log_odds, block.weight, result.posterior, result.complement, dtype=np.float64)
         value, n_positive, n_negative = mixture_remainder(arrays[0], block.offsets, *arrays[1:])
         # The sums of the heavier class are what is left: subtraction loses nothing there.
         if n_positive <= n_negative:
-            sums = self.family.statistics(block.X, block.each * found.posterior, positive, self.prior)
+            sums = self.family.statistics(block.X, block.each * result.posterior, positive, self.prior)
             both = np.stack([sums, block.total - sums])
         else:
-            sums = self.family.statistics(block.X, block.each * found.complement, negative, self.prior)
+            sums = self.family.statistics(block.X, block.each * result.complement, negative, self.prior)
             both = np.stack([block.total - sums, sums])
         for part, n, component, log_rate in zip(
             both, (n_positive, n_negative), params.components, params.log_rate[::-1], strict=True
         ):
             density = self.family.log_density_of_sums(part, n, component, self.prior)
             value += (density or 0.0) + _times(n, log_rate)
-        value += float(block.weight @ found.log_likelihood)
-        return Statistics(float(value), np.array([n_positive, n_negative]), both, found.statistics)
+        value += float(block.weight @ result.log_likelihood)
+        return Statistics(float(value), np.array([n_positive, n_negative]), both, result.statistics)
 
     def _any_components(self, block: Block, params: MixtureParams) -> Statistics:
         joint = component_log_joint(self.family, block.X, params)
         classes = class_log_joint(joint, params.n_positive)
         log_odds = log_odds_of(classes)
-        found = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
-        value = block.each @ np.logaddexp(classes[0], classes[1]) + block.weight @ found.log_likelihood
+        result = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
+        value = block.each @ np.logaddexp(classes[0], classes[1]) + block.weight @ result.log_likelihood
         weights, sums = np.empty(len(params.components)), []
         for k, component in enumerate(params.components):
             is_positive = k < params.n_positive
-            share = found.posterior if is_positive else found.complement
+            share = result.posterior if is_positive else result.complement
             with np.errstate(invalid="ignore"):
                 within = np.exp(joint[k] - classes[int(is_positive)])
             # A class that cannot have made the instance at all has no share of it to divide.
             weight = block.each * share * np.where(np.isnan(within), 0.0, within)
             weights[k] = weight.sum()
             sums.append(self.family.statistics(block.X, weight, component, self.prior))
-        return Statistics(float(value), weights, np.stack(sums), found.statistics)
+        return Statistics(float(value), weights, np.stack(sums), result.statistics)
 
     def mstep(self, statistics: Statistics, params: MixtureParams) -> MixtureParams:
         """Give the best parameters for the statistics."""
