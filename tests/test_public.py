@@ -134,7 +134,7 @@ def test_the_recipes_of_contributing_work_as_written(tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.S)
     assert {
         "class And",
-        "class SphericalGaussian",
+        "class UnitGaussian",
         "class CentroidClassifier",
         "class NearestBagClassifier",
     } <= {line.split("(")[0].rstrip(":") for block in blocks for line in block.splitlines()}
@@ -155,3 +155,18 @@ def test_the_type_of_a_fitted_estimator_is_known(cls):
         name for name in list(inspect.signature(fit).parameters)[1:] if name not in fit.__annotations__
     ]
     assert not unknown
+
+
+def test_names_of_rules_and_families_in_the_documentation_are_those_there_are():
+    from bagwise.families import FAMILIES
+    from bagwise.rules import RULES
+
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    text = "\n".join(page.read_text() for page in pages)
+    named = re.findall(r"(?:MILogisticRegression|SoftORLogisticRegression)\(\"(\w+)\"", text)
+    row = next(line for line in (ROOT / "README.md").read_text().splitlines() if "vote softly" in line)
+    named += re.findall(r"`\"(\w+)\"`", row)
+    assert len(named) > 4 and set(named) <= set(RULES)
+    table = re.findall(r"^\| ([a-z_][^|]*) \|", (ROOT / "docs/families.md").read_text(), flags=re.M)
+    rows = {name.split()[0] for row in table if row != "family" for name in re.split(r", ", row)}
+    assert rows == set(FAMILIES)

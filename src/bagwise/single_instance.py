@@ -39,9 +39,9 @@ class SingleInstanceClassifier(WaistClassifier):
         A scikit-learn classifier of a matrix; `LogisticRegression` by default. With `predict_proba`, its
         probabilities are used; otherwise its `decision_function` stands in for log-odds, and the model
         has `decision_function` instead of `predict_proba`.
-    rule : {"mean", "max", "or", "softmax", "geometric_mean"} or Rule, default="mean"
-        How instances make the label of a bag. "mean" suits labels copied from bags; "max" is the classic
-        choice; "or" calls large bags positive too easily.
+    rule : str or Rule, default="mean"
+        How instances make the label of a bag: a name in `bagwise.rules.RULES`, or an object. "mean" suits
+        labels copied from bags; "max" is the classic choice; "or" calls large bags positive too easily.
 
     Attributes
     ----------

@@ -8,8 +8,7 @@ import pytest
 
 from bagwise import Bags, MIMixture, make_mixture_bags
 from bagwise.exceptions import ConvergenceWarning
-from bagwise.families import FraleyRaftery, GaussianDiag, make_family
-from bagwise.families.make import FAMILIES
+from bagwise.families import FAMILIES, FraleyRaftery, GaussianDiag, make_family
 from bagwise.mixture.build import build_model
 from bagwise.mixture.model import BagMixture, MixtureParams
 from bagwise.mixture.start import Pool

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from bagwise._numba import bag, links, mean, or_
 from bagwise._numba.compiling import kernel
+from bagwise.rules import RULES as NAMED
 from bagwise.rules import (
     CountLogistic,
     CountTable,
@@ -58,7 +59,8 @@ def test_a_rule_object_is_returned_as_it_is():
 
 @pytest.mark.parametrize("spec", ["noisy-or", None, 3, Or, ["or"]])
 def test_anything_else_is_refused_with_a_sentence_that_names_the_choices(spec):
-    with pytest.raises(ValueError, match=r"rule must be one of 'or', 'mean', .* Rule object .* got"):
+    names = ", ".join(repr(name) for name in NAMED)
+    with pytest.raises(ValueError, match=rf"rule must be one of {names}, or a Rule object .* got"):
         make_rule(spec)
 
 

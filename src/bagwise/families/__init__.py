@@ -8,13 +8,14 @@ from bagwise.families.bernoulli import Bernoulli
 from bagwise.families.categorical import Categorical
 from bagwise.families.gaussian import Gaussian, GaussianTied
 from bagwise.families.gaussian_diag import GaussianDiag, GaussianSpherical
-from bagwise.families.make import make_family
+from bagwise.families.make import FAMILIES, make_family
 from bagwise.families.markov import Markov
 from bagwise.families.prior import FraleyRaftery
 
 __all__ = [
     "Bernoulli",
     "Categorical",
+    "FAMILIES",
     "Family",
     "FraleyRaftery",
     "Gaussian",

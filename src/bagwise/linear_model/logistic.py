@@ -125,10 +125,10 @@ class MILogisticRegression(LinearBagClassifier):
     Parameters
     ----------
     rule : str or Rule, default="or"
-        How instances make the label of a bag. "or", "mean", "count_table", "count_logistic" and "threshold"
-        have latent instance labels, and with them `posterior_instances`; "softmax", "geometric_mean" and
-        "max" only link instance probabilities to a bag probability. What the rules of counts leave open is
-        learned: see `SoftORLogisticRegression`.
+        How instances make the label of a bag: a name in `bagwise.rules.RULES`, or an object. Rules such as
+        "or", "mean" and those of counts have latent instance labels, and with them `posterior_instances`;
+        links such as "softmax" only join instance probabilities to a bag probability. What the rules of
+        counts leave open is learned: see `SoftORLogisticRegression`.
     alpha : float, default=1.0
         Strength of the penalty; 0 is maximum likelihood.
     l1_ratio : float, default=1.0

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import CLASS_WEIGHT_CONSTRAINT, RULE_CONSTRAINT, BagsLike, WaistClassifier, validated_fit
-from bagwise.families import make_family
-from bagwise.families.make import FAMILIES
+from bagwise.families import FAMILIES, make_family
 from bagwise.linear_model import MILogisticRegression
 
 

@@ -12,8 +12,7 @@ from sklearn.utils import Bunch, check_random_state
 from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import RULE_CONSTRAINT, BagsLike, Training, WaistClassifier, validated_fit
-from bagwise.families import make_family
-from bagwise.families.make import FAMILIES
+from bagwise.families import FAMILIES, make_family
 from bagwise.mixture.bound import bayes_error_bound
 from bagwise.mixture.build import build_model, read_n_components
 from bagwise.mixture.draw import draw_instances
@@ -56,9 +55,8 @@ class MIMixture(WaistClassifier):
     Parameters
     ----------
     family : str or Family, default="gaussian"
-        How a component makes instances: "gaussian" (full covariance), "gaussian_diag",
-        "gaussian_spherical", "gaussian_tied" (one covariance for all components), "bernoulli",
-        "categorical", "markov" (on `Sequences`), or an object.
+        How a component makes instances: a name in `bagwise.families.FAMILIES`, such as "gaussian_diag"
+        (independent features), "categorical" or "markov" (on `Sequences`), or an object.
     supervision : {"bags", "negatives", "none"}, default="bags"
         Which labels are used. "bags": all of them, the multi-instance mixture model (MIMM). "negatives":
         only those of negative bags, so that instances of positive bags count as unlabelled (MM).

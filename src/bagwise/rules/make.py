@@ -39,9 +39,7 @@ def make_rule(spec: str | Rule) -> Rule:
 
     Examples
     --------
-    >>> from bagwise.rules import RULES, make_rule
-    >>> list(RULES)
-    ['or', 'mean', 'softmax', 'geometric_mean', 'max', 'count_table', 'count_logistic', 'threshold']
+    >>> from bagwise.rules import make_rule
     >>> make_rule("softmax")
     SoftMax()
     """
