@@ -1,10 +1,12 @@
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import bagwise
 from bagwise import Bags
 from bagwise.plotting import plot_bags
 
@@ -128,3 +130,10 @@ plot_bags(np.zeros((1, 2, 4)), [0, 1], image_shape=(2, 2)).savefig(io.BytesIO())
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_figures_are_made_in_one_place():
+    package = Path(bagwise.__file__).parent
+    for path in package.rglob("*.py"):
+        if path.name != "_pictures.py":
+            assert "import Figure" not in path.read_text() and "pyplot as" not in path.read_text(), path

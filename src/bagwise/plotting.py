@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._pictures import new_figure
 from bagwise.bags import Bags, as_bags
 
 _NIGHT, _PAPER, _FAINT = "#0e1118", "#f2efe9", "#8b93a7"
@@ -151,14 +152,6 @@ class _Canvas:
     """The figure: knows where things stand and what they look like, and nothing of models."""
 
     def __init__(self, *, n_rows, n_columns, is_cut, title, subtitle, truth_label, has_probability):
-        try:
-            from matplotlib.colors import LinearSegmentedColormap
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise ImportError(
-                "pictures need matplotlib, which is not installed: pip install 'bagwise[plot]'"
-            ) from None
-
         header = _TOP + (_TITLE if title else 0)
         header += _SUBTITLE_LINE * (subtitle.count("\n") + 1) + 0.24 if subtitle else 0
         footer = _BOTTOM + (_LEGEND if truth_label or has_probability else 0)
@@ -167,8 +160,10 @@ class _Canvas:
         self.width = max(6.4, self.images_right + _RIGHT)
         self.height = header + self.rows_height + footer
         self.first_row_top = self.height - header
+        self.figure = new_figure(self.width, self.height, layout=None, dpi=160, facecolor=_NIGHT)
+        from matplotlib.colors import LinearSegmentedColormap
+
         self.glow = LinearSegmentedColormap.from_list("glow", _GLOW)
-        self.figure = Figure(figsize=(self.width, self.height), dpi=160, facecolor=_NIGHT)
         self.axes = self.figure.add_axes((0, 0, 1, 1))
         self.axes.set_axis_off()
         self.axes.set(xlim=(0, self.width), ylim=(0, self.height))

@@ -76,9 +76,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _check_path(path: Path) -> None:
     """Refuse a path that cannot be written, before any work is done."""
-    from matplotlib.figure import Figure
+    from bagwise._pictures import new_figure
 
-    known = sorted(Figure().canvas.get_supported_filetypes())
+    known = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
     if path.suffix[1:].lower() not in known:
         raise CommandError(f"--out must end in one of .{', .'.join(known)}; got {str(path)!r}.")
     if not path.parent.is_dir():

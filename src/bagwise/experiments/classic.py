@@ -132,10 +132,9 @@ def _majority(dataset: str) -> float:
 
 
 def _figure(accuracies: Mapping[tuple[str, str], list[float]], names: list[str]) -> Any:
-    from matplotlib.figure import Figure
+    from bagwise._pictures import new_axes
 
-    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = new_axes(8.0, 3.6)
     for i, (model, title) in enumerate(TITLES.items()):
         centre = np.arange(len(names)) + 0.12 * (i - (len(TITLES) - 1) / 2)
         means, errors = zip(*(mean_and_error(accuracies[name, model]) for name in names), strict=True)
@@ -145,7 +144,6 @@ def _figure(accuracies: Mapping[tuple[str, str], list[float]], names: list[str])
     axes.set_xticks(range(len(names)), names)
     axes.set_ylabel("accuracy (%)")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
-    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 

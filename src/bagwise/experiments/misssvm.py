@@ -378,9 +378,9 @@ mistaken for each other most often.
 
 
 def _draw(ours: np.ndarray, paper: np.ndarray):
-    from matplotlib.figure import Figure
+    from bagwise._pictures import new_figure
 
-    figure = Figure(figsize=(9, 4.5), layout="constrained")
+    figure = new_figure(9.0, 4.5)
     for axis, matrix, title in zip(figure.subplots(1, 2), (ours, paper), ("ours", "paper"), strict=True):
         image = axis.imshow(matrix, vmin=0, vmax=100, cmap="Blues")
         for (i, j), percent in np.ndenumerate(matrix):

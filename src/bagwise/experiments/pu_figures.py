@@ -147,16 +147,15 @@ what the paper uses it for. It promises nothing about a score fitted on the samp
 
 
 def _draw_accuracy(results: Mapping[str, Any]) -> Any:
-    from matplotlib.figure import Figure
+    from bagwise._pictures import ACCENT, CHOSEN, new_panels
 
     names = [name for name in DATASETS if any(f"-{name}-" in key for key in results)]
-    figure = Figure(figsize=(2.5 * len(names) + 1.0, 3.2), layout="constrained")
-    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    figure, (panels,) = new_panels(2.5 * len(names) + 1.0, 3.2, 1, len(names), sharey=True)
     styles = {
-        ("printed", "known"): ("#2c3e50", "-", "copies on both sides, prior known"),
-        ("printed", "estimated"): ("#2c3e50", "--", "copies on both sides, prior estimated"),
-        ("clean", "known"): ("#c0392b", "-", "no copies, prior known"),
-        ("clean", "estimated"): ("#c0392b", "--", "no copies, prior estimated"),
+        ("printed", "known"): (CHOSEN, "-", "copies on both sides, prior known"),
+        ("printed", "estimated"): (CHOSEN, "--", "copies on both sides, prior estimated"),
+        ("clean", "known"): (ACCENT, "-", "no copies, prior known"),
+        ("clean", "estimated"): (ACCENT, "--", "no copies, prior estimated"),
     }
     for axes, dataset in zip(panels, names, strict=True):
         for (protocol, key), (color, line, label) in styles.items():
@@ -166,7 +165,6 @@ def _draw_accuracy(results: Mapping[str, Any]) -> Any:
         axes.axhline(100 * PRIOR, color="0.6", linestyle=":", linewidth=1.0)
         axes.set_title(dataset.capitalize(), fontsize=10)
         axes.set_xlabel("positive bags")
-        axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("accuracy (%)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     return figure
@@ -241,11 +239,10 @@ programs more than of methods.
 
 
 def _draw_seconds(results: Mapping[str, Any], names, methods) -> Any:
-    from matplotlib.figure import Figure
+    from bagwise._pictures import ACCENT, CHOSEN, QUIET, new_axes
 
-    figure = Figure(figsize=(8.0, 3.4), layout="constrained")
-    axes = figure.add_subplot()
-    colors = ["#c0392b", "#e59c90", "#7f9bb3", "#2c3e50", "#8b7d5b", "0.6"]
+    figure, axes = new_axes(8.0, 3.4)
+    colors = [ACCENT, "#e59c90", QUIET, CHOSEN, "#8b7d5b", "0.6"]
     for number, (method, color) in enumerate(zip(methods, colors, strict=True)):
         values = [results[dataset][method] for dataset in names]
         medians = [1e3 * np.median(v) if v else np.nan for v in values]
@@ -260,7 +257,6 @@ def _draw_seconds(results: Mapping[str, Any], names, methods) -> Any:
     axes.grid(axis="y", color="0.9")
     axes.set_axisbelow(True)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 

@@ -234,13 +234,12 @@ def _starts_text(curves: Curves, problem: str) -> str:
 
 
 def _figure(curves: Curves, problem: str) -> Any:
-    from matplotlib.figure import Figure
+    from bagwise._pictures import new_panels
 
     styles = dict(
         zip(METHODS, ["C0-o", "C0--s", "C0:^", "C1-o", "C1--s", "C2-o", "C2--s", "k-", "k:"], strict=True)
     )
-    figure = Figure(figsize=(9.0, 7.0), layout="constrained")
-    panels = figure.subplots(2, 2, sharex=True, sharey="col")
+    figure, panels = new_panels(9.0, 7.0, 2, 2, sharex=True, sharey="col")
     for row, features in zip(panels, FEATURES, strict=True):
         for axes, level in zip(row, LEVELS, strict=True):
             for method in METHODS:
@@ -252,7 +251,6 @@ def _figure(curves: Curves, problem: str) -> Any:
                     band = mean - 2 * error, mean + 2 * error
                     axes.fill_between(curves.thresholds, *band, color=line.get_color(), alpha=0.15, lw=0)
             axes.set_title(f"{level}s, {features} features", fontsize="medium")
-            axes.spines[["top", "right"]].set_visible(False)
         row[0].set_ylabel("accuracy (%)")
     panels[0, 0].set_xticks(curves.thresholds)
     figure.supxlabel("t: a bag is positive if it has at least t positive instances", fontsize="medium")

@@ -5,21 +5,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from bagwise._pictures import ACCENT, CHOSEN, QUIET, new_axes
 from bagwise.linear_model.inference import Inference
 from bagwise.linear_model.path import MILRPath
-
-_ACTIVE, _QUIET, _CHOSEN = "#c0392b", "#7f9bb3", "#2c3e50"
-
-
-def _figure(width: float, height: float):
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("pictures need matplotlib: pip install 'bagwise[plot]'") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
 
 
 def plot_path(path: MILRPath, *, feature_names=None, alpha: float | None = None, highlight=None, n_names=8):
@@ -56,21 +44,21 @@ def plot_path(path: MILRPath, *, feature_names=None, alpha: float | None = None,
     if highlight is None:
         at = len(path.alphas) - 1 if alpha is None else int(np.argmin(np.abs(path.alphas - alpha)))
         highlight = path.coefs[at] != 0
-    figure, axes = _figure(7.5, 4.5)
+    figure, axes = new_axes(7.5, 4.5)
     for k in np.argsort(highlight, kind="stable"):  # what matters is drawn on top
         axes.plot(
             path.alphas,
             path.coefs[:, k],
-            color=_ACTIVE if highlight[k] else _QUIET,
+            color=ACCENT if highlight[k] else QUIET,
             linewidth=1.6 if highlight[k] else 0.8,
             alpha=1.0 if highlight[k] else 0.6,
         )
     axes.axhline(0.0, color="black", linewidth=0.6)
     if alpha is not None:
-        axes.axvline(alpha, color=_CHOSEN, linewidth=1.0, linestyle="--")
+        axes.axvline(alpha, color=CHOSEN, linewidth=1.0, linestyle="--")
         axes.annotate(
             f"chosen: {alpha:.3g}", (alpha, 1.0), xycoords=("data", "axes fraction"), xytext=(4, -2),
-            textcoords="offset points", va="top", color=_CHOSEN, fontsize=9,
+            textcoords="offset points", va="top", color=CHOSEN, fontsize=9,
         )  # fmt: skip
     axes.set_xscale("log")
     axes.invert_xaxis()
@@ -119,17 +107,17 @@ def plot_cv(model):
     >>> type(plot_cv(model)).__name__
     'Figure'
     """
-    figure, axes = _figure(7.0, 4.5)
+    figure, axes = new_axes(7.0, 4.5)
     if model.criterion == "deviance":
         error = model.deviances_.std(axis=1, ddof=1) / np.sqrt(model.deviances_.shape[1])
         axes.fill_between(
             model.alphas_, model.criterion_path_ - error, model.criterion_path_ + error,
-            color=_QUIET, alpha=0.3, linewidth=0, label="one standard error",
+            color=QUIET, alpha=0.3, linewidth=0, label="one standard error",
         )  # fmt: skip
     label = {"deviance": "mean deviance of a held-out bag", "bic": "BIC", "aic": "AIC"}[model.criterion]
-    axes.plot(model.alphas_, model.criterion_path_, color=_ACTIVE, marker="o", markersize=3.5)
+    axes.plot(model.alphas_, model.criterion_path_, color=ACCENT, marker="o", markersize=3.5)
     axes.axvline(
-        model.alpha_, color=_CHOSEN, linewidth=1.0, linestyle="--", label=f"chosen: {model.alpha_:.3g}"
+        model.alpha_, color=CHOSEN, linewidth=1.0, linestyle="--", label=f"chosen: {model.alpha_:.3g}"
     )
     axes.set_xscale("log")
     axes.invert_xaxis()
@@ -162,14 +150,14 @@ def plot_odds_ratios(inference: Inference, *, level: float = 0.95):
     'Figure'
     """
     shown = [i for i, name in enumerate(inference.names) if name != "(intercept)"]
-    figure, axes = _figure(6.5, 1.2 + 0.38 * len(shown))
+    figure, axes = new_axes(6.5, 1.2 + 0.38 * len(shown))
     from matplotlib.ticker import LogLocator, NullFormatter
 
     ratios = inference.odds_ratios(level)[shown]
     names = [inference.names[i] for i in shown]
     place = np.arange(len(names))[::-1]
     sure = (ratios[:, 1] > 1) | (ratios[:, 2] < 1)
-    colors = [_ACTIVE if s else _QUIET for s in sure]
+    colors = [ACCENT if s else QUIET for s in sure]
     axes.hlines(place, ratios[:, 1], ratios[:, 2], color=colors, linewidth=2.0)
     axes.scatter(ratios[:, 0], place, color=colors, s=36, zorder=3)
     axes.axvline(1.0, color="black", linewidth=0.8)
@@ -205,17 +193,17 @@ def plot_labeler(labeler, *, level: float = 0.95):
     >>> type(model.labeler_.plot()).__name__
     'Figure'
     """
-    figure, axes = _figure(6.5, 4.2)
+    figure, axes = new_axes(6.5, 4.2)
     counts, (negative, positive) = labeler.counts, labeler.expected_bags
     # Counts that no bag has would only stretch the picture.
     seen = np.flatnonzero(negative + positive > 0.5)
     last = min(len(counts), (seen[-1] if len(seen) else 0) + 2)
     bars = axes.twinx()
     bars.bar(
-        counts[:last], positive[:last], color=_ACTIVE, alpha=0.25, width=0.8, label="positive bags, expected"
+        counts[:last], positive[:last], color=ACCENT, alpha=0.25, width=0.8, label="positive bags, expected"
     )
     bars.bar(
-        counts[:last], negative[:last], bottom=positive[:last], color=_QUIET, alpha=0.3, width=0.8,
+        counts[:last], negative[:last], bottom=positive[:last], color=QUIET, alpha=0.3, width=0.8,
         label="negative bags, expected",
     )  # fmt: skip
     bars.set_ylabel("expected bags")
@@ -223,12 +211,12 @@ def plot_labeler(labeler, *, level: float = 0.95):
     bars.spines[["top", "left"]].set_visible(False)
     axes.set_zorder(bars.get_zorder() + 1)
     axes.patch.set_visible(False)
-    axes.step(counts[:last], counts[:last] >= 1, where="mid", color=_QUIET, linestyle="--", label="or-rule")
-    axes.plot(counts[:last], labeler.values[:last], "o-", color=_CHOSEN, label="learned P(+ | n)")
+    axes.step(counts[:last], counts[:last] >= 1, where="mid", color=QUIET, linestyle="--", label="or-rule")
+    axes.plot(counts[:last], labeler.values[:last], "o-", color=CHOSEN, label="learned P(+ | n)")
     if labeler.std_err is not None:
         low, high = labeler.band(level).T
         axes.fill_between(
-            counts[:last], low[:last], high[:last], color=_CHOSEN, alpha=0.2, label=f"{level:.0%} band"
+            counts[:last], low[:last], high[:last], color=CHOSEN, alpha=0.2, label=f"{level:.0%} band"
         )
     axes.set_xlabel("positive instances in the bag, n")
     axes.set_ylabel("P(bag is positive | n)")
@@ -263,7 +251,7 @@ def plot_diagnosis(diagnosis):
         if name not in (diagnosis.best, "or"):
             labeler = diagnosis.models[name].labeler_
             axes.plot(
-                labeler.counts[:last], labeler.values[:last], color=_ACTIVE, linewidth=1.0,
+                labeler.counts[:last], labeler.values[:last], color=ACCENT, linewidth=1.0,
                 linestyle=styles[name], label=f"{name}, BIC {bic:.0f}",
             )  # fmt: skip
     own = diagnosis.bic[diagnosis.names.index(diagnosis.best)]

@@ -7,18 +7,9 @@ from typing import Any
 
 import numpy as np
 
-_COLORS = {"MIMM": "#d9722b", "MM": "#3b6ea5", "MMU": "#6d8f5a"}
-_POSITIVE, _NEGATIVE, _FAINT = "#d9722b", "#3b6ea5", "#8a8a8a"
+from bagwise._pictures import FAINT, NEGATIVE, POSITIVE, new_axes, new_panels
 
-
-def _figure(width: float, height: float) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "pictures need matplotlib, which is not installed: pip install 'bagwise[plot]'"
-        ) from None
-    return Figure(figsize=(width, height), layout="constrained")
+_COLORS = {"MIMM": POSITIVE, "MM": NEGATIVE, "MMU": "#6d8f5a"}
 
 
 def plot_information_cost(probability=(), bits=()) -> Any:
@@ -40,18 +31,16 @@ def plot_information_cost(probability=(), bits=()) -> Any:
     >>> type(plot_information_cost([0.5], [1.0])).__name__
     'Figure'
     """
-    figure = _figure(5.0, 3.4)
-    axes = figure.subplots()
+    figure, axes = new_axes(5.0, 3.4)
     grid = np.linspace(0.005, 1.0, 400)
-    axes.plot(grid, -np.log2(grid), color=_FAINT, linewidth=1.5, zorder=1)
-    axes.scatter(probability, bits, s=22, color=_POSITIVE, zorder=2)
+    axes.plot(grid, -np.log2(grid), color=FAINT, linewidth=1.5, zorder=1)
+    axes.scatter(probability, bits, s=22, color=POSITIVE, zorder=2)
     axes.set(
         xlim=(0, 1.01),
         ylim=(0, 8),
         xlabel="P(+) before the label is seen",
         ylabel="information in the label (bits)",
     )
-    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
@@ -77,13 +66,13 @@ def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Any:
     """
     columns = min(3, len(panels))
     n_rows = -(-len(panels) // columns)
-    figure = _figure(3.1 * columns + 0.4, 2.3 * n_rows + 0.4)
-    grid = figure.subplots(n_rows, columns, squeeze=False, sharex=True).ravel()
+    figure, panes = new_panels(3.1 * columns + 0.4, 2.3 * n_rows + 0.4, n_rows, columns, sharex=True)
+    grid = panes.ravel()
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     for axes, (title, panel) in zip(grid, panels.items(), strict=False):
         n_bags = panel["n_bags"]
-        axes.axhline(100 * panel["bayes"], color=_FAINT, linestyle=":", linewidth=1)
+        axes.axhline(100 * panel["bayes"], color=FAINT, linestyle=":", linewidth=1)
         for method, errors in panel["errors"].items():
             mean, error = 100 * np.array(errors).T
             color = _COLORS.get(method)
@@ -95,7 +84,6 @@ def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Any:
         axes.set_xticks(n_bags, [str(n) for n in n_bags], fontsize="small")
         axes.minorticks_off()
         axes.set_ylim(0, None)
-        axes.spines[["top", "right"]].set_visible(False)
     for axes in grid[max(0, len(panels) - columns) : len(panels)]:
         axes.set_xlabel("training bags", fontsize="small")
     for axes in grid[::columns]:
@@ -135,26 +123,25 @@ def plot_components(model, bags, y, *, features=(0, 1), max_lines: int = 60) -> 
     >>> type(plot_components(model, data.bags, data.y)).__name__
     'Figure'
     """
-    figure = _figure(6.2, 5.2)
+    figure, axes = new_axes(6.2, 5.2)
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Ellipse
 
-    axes = figure.subplots()
     posterior = model.posterior_instances(bags, y)
     X = np.asarray(bags.instances)[:, list(features)]
-    colors = LinearSegmentedColormap.from_list("label", [_NEGATIVE, "#c9c3bb", _POSITIVE])
+    colors = LinearSegmentedColormap.from_list("label", [NEGATIVE, "#c9c3bb", POSITIVE])
     positive = np.asarray(y) == model.classes_[1]
     for i in np.linspace(0, len(bags) - 1, min(max_lines, len(bags))).astype(int):
         members = X[bags.offsets[i] : bags.offsets[i + 1]]
         middle = members.mean(axis=0)
         star = np.column_stack([np.broadcast_to(middle, members.shape), members]).reshape(-1, 2)
-        color = _POSITIVE if positive[i] else _NEGATIVE
+        color = POSITIVE if positive[i] else NEGATIVE
         axes.plot(star[:, 0], star[:, 1], color=color, alpha=0.16, linewidth=0.6, zorder=1)
     order = np.argsort(posterior)
     drawn = axes.scatter(
         X[order, 0], X[order, 1], c=posterior[order], cmap=colors, vmin=0, vmax=1, s=14, zorder=2
     )
-    classes = ((_POSITIVE, model.positive_components_), (_NEGATIVE, model.negative_components_))
+    classes = ((POSITIVE, model.positive_components_), (NEGATIVE, model.negative_components_))
     for color, components in classes:
         for component in components:
             mean, covariance = _mean_and_covariance(component, features)
@@ -170,7 +157,6 @@ def plot_components(model, bags, y, *, features=(0, 1), max_lines: int = 60) -> 
     names = getattr(bags, "feature_names", None)
     labels = [f"feature {k}" if names is None else str(names[k]) for k in features]
     axes.set(xlabel=labels[0], ylabel=labels[1])
-    axes.spines[["top", "right"]].set_visible(False)
     figure.colorbar(drawn, label="P(instance positive | label of its bag)", shrink=0.8)
     return figure
 

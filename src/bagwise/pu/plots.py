@@ -6,9 +6,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+from bagwise._pictures import ACCENT, CHOSEN, QUIET, new_axes
 from bagwise.pu.losses import risk_of_scores
 
-_RISK, _CALLED, _FOUND, _QUIET = "#c0392b", "#2c3e50", "#7f9bb3", "#b9b4a8"
+_RISK, _CALLED, _FOUND, _ASSUMED = ACCENT, CHOSEN, QUIET, "#b9b4a8"
 
 
 def prior_sensitivity(model, X, y, *, class_priors=None, cv=5) -> dict[str, np.ndarray]:
@@ -78,17 +79,15 @@ def plot_prior_sensitivity(model, X, y, *, class_priors=None, cv=5, estimate=Non
     >>> type(figure).__name__
     'Figure'
     """
-    from bagwise.linear_model.plots import _figure
-
     found = prior_sensitivity(model, X, y, class_priors=class_priors, cv=cv)
-    figure, axes = _figure(7.0, 4.5)
+    figure, axes = new_axes(7.0, 4.5)
     priors = found["class_prior"]
     lines = (("found", _FOUND, "positive bags found"), ("called", _CALLED, "unlabeled bags called positive"))
     for name, color, label in (*lines, ("risk", _RISK, "zero-one PU risk")):
         axes.plot(priors, found[name], color=color, linewidth=1.8, marker="o", markersize=3, label=label)
-    axes.plot(priors, priors, color=_QUIET, linewidth=1.2, linestyle=":", label="the prior assumed")
+    axes.plot(priors, priors, color=_ASSUMED, linewidth=1.2, linestyle=":", label="the prior assumed")
     if interval is not None:
-        axes.axvspan(*interval, color=_QUIET, alpha=0.3, linewidth=0)
+        axes.axvspan(*interval, color=_ASSUMED, alpha=0.3, linewidth=0)
     if estimate is not None:
         axes.axvline(estimate, color=_CALLED, linewidth=1.0, linestyle="--")
         on_left = estimate > 0.5 * (priors.min() + priors.max())  # the name stays inside the picture
