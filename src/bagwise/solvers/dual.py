@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from bagwise._numba.arrays import readonly
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
-from bagwise.solvers.rows import DenseRows, RowCache
+from bagwise.solvers.rows import DenseRows, Rows
 
 # A working set holds at least this many variables, so that small problems are solved in one piece, and at
 # most a third of a larger one: its part of the matrix is copied, which then takes a ninth of the memory.
@@ -54,7 +54,7 @@ def enough_steps(n_variables: int) -> int:
 
 
 def solve_dual(
-    kernel: np.ndarray | DenseRows | RowCache,
+    kernel: np.ndarray | Rows,
     q: np.ndarray,
     control: Control,
     *,
@@ -120,7 +120,7 @@ def solve_dual(
     """
     from bagwise._numba.dual import pair_steps
 
-    matrix = kernel if isinstance(kernel, (DenseRows, RowCache)) else DenseRows(kernel)
+    matrix = kernel if isinstance(kernel, Rows) else DenseRows(kernel)
     n_points = len(matrix.diagonal)
     q, lower, upper = (_vector(a, len(q)) for a in (q, lower, upper))
     points = np.arange(n_points) if points is None else np.ascontiguousarray(points, dtype=np.int64)
@@ -181,14 +181,16 @@ def solve_dual(
     return DualResult(u, value, status, steps, tuple(history), product, multiplier, gap, violation)
 
 
-def _vector(values, n: int) -> np.ndarray:
+def _vector(values: np.ndarray, n: int) -> np.ndarray:
     values = np.ascontiguousarray(values, dtype=np.float64)
     if values.shape != (n,):
         raise ValueError(f"q, lower and upper must have one length; got shapes ({n},) and {values.shape}.")
     return values
 
 
-def _check(q, lower, upper, total, points, n_points) -> None:
+def _check(
+    q: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float, points: np.ndarray, n_points: int
+) -> None:
     if points.shape != q.shape or (len(points) and not 0 <= points.min() <= points.max() < n_points):
         raise ValueError(
             f"points must name a row of the {n_points} of kernel for each of the {len(q)} variables."
@@ -203,7 +205,16 @@ def _check(q, lower, upper, total, points, n_points) -> None:
         )
 
 
-def _feasible(matrix, q, lower, upper, total, points, u, product):
+def _feasible(
+    matrix: Rows,
+    q: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    total: float,
+    points: np.ndarray,
+    u: np.ndarray,
+    product: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Clip a start to the bounds and repair its sum; give it with K times it."""
     clipped = np.clip(u, lower, upper)
     if product is None:
@@ -225,13 +236,15 @@ def _feasible(matrix, q, lower, upper, total, points, u, product):
     return repaired, product
 
 
-def _add_change(matrix, points, change, product) -> None:
+def _add_change(matrix: Rows, points: np.ndarray, change: np.ndarray, product: np.ndarray) -> None:
     changed = np.flatnonzero(change)
     if len(changed):
         matrix.add(points[changed], change[changed], product)
 
 
-def _optimality(u, gradient, lower, upper) -> tuple[float, float, float]:
+def _optimality(
+    u: np.ndarray, gradient: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> tuple[float, float, float]:
     """Multiplier of the equality, duality gap, and the largest slope of a pair.
 
     With r = gradient - multiplier, the gap is that of the Lagrangian:
@@ -252,7 +265,16 @@ def _optimality(u, gradient, lower, upper) -> tuple[float, float, float]:
     return multiplier, gap, float(most - least)
 
 
-def _newton_step(matrix, points, free, lower, upper, q, u, product) -> None:
+def _newton_step(
+    matrix: Rows,
+    points: np.ndarray,
+    free: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    q: np.ndarray,
+    u: np.ndarray,
+    product: np.ndarray,
+) -> None:
     """Go to the minimum over the free variables, or towards it as far as the bounds allow.
 
     Pairs find out quickly which variables are free, and slowly what their values are. Changes u, product.
@@ -281,7 +303,9 @@ def _newton_step(matrix, points, free, lower, upper, q, u, product) -> None:
     u[free] = moved
 
 
-def _working_set(u, gradient, lower, upper, largest: int) -> np.ndarray:
+def _working_set(
+    u: np.ndarray, gradient: np.ndarray, lower: np.ndarray, upper: np.ndarray, largest: int
+) -> np.ndarray:
     """Variables that some pair would move; the steepest of either side if there are too many."""
     up, down = u < upper, u > lower
     rising = np.where(up, gradient[down].max() - gradient, -np.inf)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import DualResult
 from bagwise.solvers.result import Status
+
+LinearMap = Callable[[np.ndarray], np.ndarray]
 
 
 def solve_dual_interior(
@@ -117,7 +121,18 @@ def solve_dual_interior(
     return DualResult(u, value, status, step, tuple(history), product, y, gap, gap)
 
 
-def _direction(solve, ones, s, t, z, w, residual, missing, target_s, target_t):
+def _direction(
+    solve: LinearMap,
+    ones: np.ndarray,
+    s: np.ndarray,
+    t: np.ndarray,
+    z: np.ndarray,
+    w: np.ndarray,
+    residual: np.ndarray,
+    missing: float,
+    target_s: np.ndarray | float,
+    target_t: np.ndarray | float,
+) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
     """Newton's step towards complementarity products s z and t w that equal the targets."""
     part = solve(-residual + (target_s - s * z) / s - (target_t - t * w) / t)
     dy = (missing - part.sum()) / ones.sum()
@@ -148,7 +163,7 @@ class _Factored:
         product = self.factor @ (gathered @ self.factor) if self.gram is None else self.gram @ gathered
         return product[self.points]
 
-    def solver(self, diagonal: np.ndarray):
+    def solver(self, diagonal: np.ndarray) -> LinearMap:
         """Give a function that solves (Q + diag) x = r, with two rounds of refinement."""
         inverse = 1.0 / diagonal
         shares = self._by_point(inverse)
@@ -157,22 +172,22 @@ class _Factored:
             small.flat[:: len(small) + 1] += 1.0
             factor = cho_factor(small, overwrite_a=True, check_finite=False)
 
-            def inner(a):
+            def inner(a: np.ndarray) -> np.ndarray:
                 return self.factor @ cho_solve(factor, a @ self.factor, check_finite=False)
         else:
             large = self.gram.copy()
             large.flat[:: len(large) + 1] += 1.0 / shares
             factor = cho_factor(large, overwrite_a=True, check_finite=False)
 
-            def inner(a):
+            def inner(a: np.ndarray) -> np.ndarray:
                 part = a / shares
                 return part - cho_solve(factor, part, check_finite=False) / shares
 
-        def once(r):
+        def once(r: np.ndarray) -> np.ndarray:
             v = inverse * r
             return v - inverse * inner(self._by_point(v))[self.points]
 
-        def solve(r):
+        def solve(r: np.ndarray) -> np.ndarray:
             x = once(r)
             for _ in range(2):
                 x = x + once(r - self.times(x) - diagonal * x)

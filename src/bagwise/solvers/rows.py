@@ -27,7 +27,7 @@ class DenseRows:
     3
     """
 
-    def __init__(self, matrix):
+    def __init__(self, matrix: np.ndarray):
         matrix = np.ascontiguousarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"kernel must be a square matrix; got shape {matrix.shape}.")
@@ -87,7 +87,9 @@ class RowCache:
            [ 1.,  3.,  5.]])
     """
 
-    def __init__(self, compute: Callable[[np.ndarray], np.ndarray], diagonal, *, max_bytes: float):
+    def __init__(
+        self, compute: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray, *, max_bytes: float
+    ):
         self.compute = compute
         self.diagonal = np.array(diagonal, dtype=np.float64)
         n_points = len(self.diagonal)
@@ -136,3 +138,7 @@ class RowCache:
         for begin in range(0, len(own), self.capacity):
             some = slice(begin, begin + self.capacity)
             product += by_point[some] @ self.rows(own[some])
+
+
+# What the dual solver reads.
+Rows = DenseRows | RowCache
