@@ -2,10 +2,12 @@
 
 import signal
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from bagwise.solvers.interrupt import interruptible, raise_if_stopped, stop_flag
+from bagwise.solvers.result import SolverResult, Status, record_result
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +48,16 @@ def test_the_second_interrupt_ends_the_block_at_once():
         press()
         press()
         pytest.fail("the second interrupt waited")
+
+
+def test_the_second_interrupt_restores_the_usual_handler_wherever_it_strikes():
+    after = []
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        press()
+        with pytest.raises(KeyboardInterrupt):
+            press()
+        after += [signal.getsignal(signal.SIGINT), stop_flag().is_set()]
+    assert after == [signal.default_int_handler, False], "as if the block had ended"
 
 
 def test_it_is_a_decorator_whose_function_runs_again():
@@ -101,6 +113,19 @@ def test_code_of_others_ends_at_once_and_a_fit_inside_it_after_its_step():
         press()
         steps.append("waits again")
     assert steps == ["waits", "waits again"]
+
+
+def test_a_fit_that_was_stopped_has_not_converged_although_one_of_its_starts_has():
+    model = SimpleNamespace(tol=1e-4)
+    converged = SolverResult(None, 1.0, Status.CONVERGED, 1, (2.0, 1.0))
+    record_result(model, [converged])
+    assert model.converged_ is True
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        press()
+        record_result(model, [converged])
+    assert model.converged_ is False and model.objective_ == 1.0
+    record_result(model, [converged, SolverResult(None, 2.0, Status.INTERRUPTED, 0, (2.0,))])
+    assert model.converged_ is False
 
 
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda number, frame: None])

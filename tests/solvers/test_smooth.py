@@ -73,6 +73,23 @@ def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_calls, hessian_prod
     assert result.value == rosenbrock(result.x)[0] == min(rosenbrock(x)[0] for x in calls)
 
 
+def test_a_run_is_stopped_also_in_the_midst_of_conjugate_gradients():
+    stop, products = threading.Event(), []
+    H = np.diag(np.arange(1.0, 41.0))
+
+    def product(x, v):
+        products.append(v)
+        if len(products) == 3:
+            stop.set()
+        return H @ v
+
+    start = np.ones(40)
+    control = Control(1e-12, 500, stop=stop)
+    result = minimize_smooth(lambda x: (0.5 * x @ H @ x, H @ x), start, control, hessian_product=product)
+    assert result.status is Status.INTERRUPTED and len(products) == 3
+    assert result.value == 0.5 * result.x @ H @ result.x < 0.5 * start @ H @ start
+
+
 def test_a_second_interrupt_is_passed_on():
     def interrupted(x):
         raise KeyboardInterrupt

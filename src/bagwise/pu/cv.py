@@ -177,11 +177,11 @@ class PUSetKernelClassifierCV(SetKernelScore):
         held = matrix[test][:, columns]
         risks, start = [], None
         for alpha in alphas:
-            found = minimize_risk(
+            result = minimize_risk(
                 features, self.loss, prior=self.class_prior_, alpha=alpha, tol=self.tol, start=start
             )
             raise_if_stopped()
-            start = found.x
+            start = result.x
             scores = held @ start.coef + start.intercept
             risks.append(
                 risk_of_scores(training.y[test], scores, training.weight[test], self.class_prior_, "zero_one")

@@ -6,6 +6,7 @@ from bagwise.solvers.dual import DualResult, enough_steps, solve_dual
 from bagwise.solvers.em import EMModel, run_em
 from bagwise.solvers.interior import solve_dual_interior
 from bagwise.solvers.interrupt import interruptible
+from bagwise.solvers.prox_newton import L1Problem, L1Result, minimize_l1
 from bagwise.solvers.result import SolverResult, Status, best_of
 from bagwise.solvers.rows import DenseRows, RowCache
 from bagwise.solvers.smooth import minimize_smooth
@@ -16,6 +17,8 @@ __all__ = [
     "DenseRows",
     "DualResult",
     "EMModel",
+    "L1Problem",
+    "L1Result",
     "RowCache",
     "SolverResult",
     "Status",
@@ -23,6 +26,7 @@ __all__ = [
     "enough_steps",
     "interruptible",
     "minimize_cccp",
+    "minimize_l1",
     "minimize_smooth",
     "run_em",
     "solve_dual",
