@@ -34,6 +34,7 @@ from bagwise import (
     SetKernelSVC,
     SingleInstanceClassifier,
     SoftORLogisticRegression,
+    forward_selection,
     make_mixture_bags,
     milr_path,
 )
@@ -158,6 +159,7 @@ AROUND = {
     "a model for every label": many_labels,
     "many classes": many_classes,
     "MILR, path": lambda data: milr_path(data.bags, data.y),
+    "MILR, features chosen": lambda data: forward_selection(data.bags, data.y),
     "MILR, penalty chosen": lambda data: MILogisticRegressionCV(cv=3).fit(data.bags, data.y),
     "PU-SKC, penalty chosen": lambda data: PUSetKernelClassifierCV(class_prior=0.5).fit(data.bags, data.y),
     "DSDD, penalty chosen": lambda data: DSDDClassifierCV(random_state=0).fit(data.bags, data.y),

@@ -18,6 +18,7 @@ from bagwise.linear_model.logistic import MILogisticRegression, make_design
 from bagwise.linear_model.null import fit_null
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.solvers.control import Control
+from bagwise.solvers.interrupt import interruptible
 
 # The least eigenvalue of the information that is believed, relative to the largest, on scaled features.
 _FLATTEST = 1e-10
@@ -281,6 +282,7 @@ def _fit_on(model: MILogisticRegression, selected: np.ndarray, X, y, sample_weig
     return model
 
 
+@interruptible()
 def forward_selection(
     X: BagsLike,
     y: ArrayLike,
