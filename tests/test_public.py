@@ -116,6 +116,13 @@ def test_the_library_does_not_know_its_program():
             assert not re.search(r"(?:from|import) bagwise\.cli", path.read_text()), path
 
 
+def test_the_architectures_table_names_every_room():
+    table = (ROOT / "docs/ARCHITECTURE.md").read_text().split("## Rooms")[1].split("\n## ")[0]
+    rooms = [path for path in (ROOT / "src/bagwise").iterdir() if not path.name.startswith("__")]
+    names = [path.name if path.suffix else f"{path.name}/" for path in rooms if path.suffix in ("", ".py")]
+    assert not [name for name in names if f"`{name}`" not in table and name != "_version.py"]
+
+
 def test_the_readmes_python_runs():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
     assert blocks
