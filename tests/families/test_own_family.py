@@ -54,3 +54,16 @@ def test_what_a_family_does_not_say_is_refused_by_its_name():
 def test_each_of_the_four_methods_is_asked_for_by_name(method, n_arguments):
     with pytest.raises(NotImplementedError, match=f"Family must define {method}"):
         getattr(Family(), method)(*[None] * n_arguments)
+
+
+def test_parameters_are_a_vector_of_their_numbers_unless_a_family_says_otherwise():
+    X = np.random.default_rng(0).normal(size=(9, 3))
+    prior = GaussianDiag().start(X, np.ones(9), 2, "default")
+    named = GaussianDiag().mstep(GaussianDiag().statistics(X, np.ones(9), None, prior), 9.0, prior)
+    for params in (named, (np.arange(4.0).reshape(2, 2), np.array([5.0]))):
+        vector = Plain().pack(params)
+        np.testing.assert_array_equal(vector, np.concatenate([part.ravel() for part in params]))
+        again = Plain().unpack(vector, params)
+        assert type(again) is type(params)
+        for a, b in zip(again, params, strict=True):
+            np.testing.assert_array_equal(a, b)

@@ -89,6 +89,29 @@ def test_estep_and_mstep_agree_with_enumeration(name, n_components, rule):
     np.testing.assert_allclose(np.exp(new.log_rate), [1 - positive, positive], rtol=1e-10)
 
 
+@pytest.mark.parametrize("n_components", [(1, 1), (2, 3)], ids=str)
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_parameters_are_read_back_from_a_vector_and_half_a_step_leads_to_parameters(name, n_components):
+    rng = np.random.default_rng(0)
+    X = make_family(name).example(SIZES.sum(), rng)
+    model = make_model(name, X, np.ones(len(SIZES)), n_components=n_components)
+    blocks = model.blocks(X, np.concatenate([[0], np.cumsum(SIZES)]), LABELS, np.ones(len(SIZES)))
+    here = model.init(blocks, np.random.RandomState(1))
+    there = model.mstep(sum_up(model, blocks, here), here)
+    again = model.unpack(model.pack(there), here)
+    halfway = model.unpack(0.5 * (model.pack(here) + model.pack(there)), there)
+    for found in (again, halfway):
+        assert np.exp(found.log_rate).sum() == pytest.approx(1)
+        for part in (slice(None, n_components[0]), slice(n_components[0], None)):
+            assert np.exp(found.log_weights[part]).sum() == pytest.approx(1)
+        assert np.isfinite(sum_up(model, blocks, found).log_likelihood)
+    np.testing.assert_allclose(again.log_rate, there.log_rate, atol=1e-12)
+    np.testing.assert_allclose(again.log_weights, there.log_weights, atol=1e-12)
+    for a, b in zip(again.components, there.components, strict=True):
+        for part, other in zip(a, b, strict=True):
+            np.testing.assert_allclose(part, other, rtol=1e-10, atol=1e-12)
+
+
 def sum_up(model, blocks, params):
     total = model.estep(blocks[0], params)
     for block in blocks[1:]:

@@ -210,6 +210,8 @@ def test_the_bound_of_section_six_is_the_sum_it_is_the_closed_form_of():
     assert bayes_error_bound(1, **rates) == pytest.approx(e_plus * (1 - pi) + e_minus * pi)
     with pytest.raises(ValueError, match="positive_rate must be from 0 to 1"):
         bayes_error_bound(1, positive_rate=2.0, false_positive_rate=0.1, false_negative_rate=0.1)
+    with pytest.raises(ValueError, match=r"size must be at least 1; got \[3, 0\]"):
+        bayes_error_bound([3, 0], **rates)
 
 
 def test_the_models_bound_holds_for_its_own_samples():
@@ -316,6 +318,13 @@ def test_verbose_reports_starts_and_iterations(caplog):
         MIMixture(n_init=2, random_state=0, verbose=2).fit(data.bags, data.y)
     text = caplog.text
     assert "MIMixture: start 2 of 2: objective" in text and "MIMixture: iteration 1: objective" in text
+
+
+def test_posteriors_need_a_label_for_every_bag():
+    data = make_mixture_bags(20, random_state=0)
+    model = MIMixture(n_init=1, random_state=0).fit(data.bags, data.y)
+    with pytest.raises(ValueError, match="X has 20 bags but y has 19 labels"):
+        model.posterior_instances(data.bags, data.y[:19])
 
 
 def test_too_few_iterations_warn_with_a_remedy():
