@@ -18,7 +18,7 @@ def bags():
 @pytest.fixture(params=[2**25, 700])
 def block_bytes(request, monkeypatch):
     """A usual block, and blocks of a few rows."""
-    monkeypatch.setattr(bagwise.kernels, "_BLOCK_BYTES", request.param)
+    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", request.param)
 
 
 PARAMETERS = {

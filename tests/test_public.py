@@ -87,7 +87,8 @@ def test_dependencies_point_one_way():
     allowed = {
         "solvers": {"solvers", "exceptions", "_numba"},
         "_numba": {"_numba"},
-        "rules": {"rules", "_numba", "named_parts"},
+        "blocks": {"blocks"},
+        "rules": {"rules", "_numba", "blocks", "named_parts"},
     }
     for room, others in allowed.items():
         for path in (ROOT / "src/bagwise" / room).glob("*.py"):

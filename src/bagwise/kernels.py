@@ -7,7 +7,7 @@ and anything else that takes a kernel matrix. `InstanceKernel` is what the machi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +15,7 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from bagwise.bags import Bags, as_bags
-
-# Rows are computed in blocks of about this many bytes: large enough for BLAS, small beside a matrix.
-_BLOCK_BYTES = 2**25
+from bagwise.blocks import block_rows, cut, cut_rows
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class InstanceKernel:
         from bagwise._numba.dual import mirror_upper
 
         n = X.shape[0]
-        for rows in blocks(n, n):
+        for rows in cut_rows(n, block_rows(n)):
             # Only what lies right of the diagonal is computed; the rest is its mirror image.
             out[rows, rows.start : n] = self(X[rows], X[rows.start :])
         mirror_upper(out, n)
@@ -119,13 +117,6 @@ def resolve_gamma(gamma: float | str, X, weight: np.ndarray | None = None) -> fl
     variance = float((weight @ squares).sum()) / total - mean**2
     # All features equal: any width is as good as another.
     return 1.0 / (n_features * variance) if variance > 1e-14 * mean**2 else 1.0
-
-
-def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Cut the rows of a matrix into slices of a moderate number of bytes."""
-    size = max(1, _BLOCK_BYTES // (8 * max(1, n_columns)))
-    for begin in range(0, n_rows, size):
-        yield slice(begin, min(begin + size, n_rows))
 
 
 def available_memory() -> float:
@@ -273,7 +264,7 @@ def statistic_kernel(
         k.fill(left, K)
         return K
     right = bag_statistics(columns, statistic)
-    for some in blocks(*K.shape):
+    for some in cut_rows(len(K), block_rows(K.shape[1])):
         K[some] = k(left[some], right)
     return K
 
@@ -353,10 +344,8 @@ def _sums(k: InstanceKernel, rows: Bags, columns: Bags, *, mirrored: bool) -> np
     if k.name == "linear":
         return _bag_sums(rows) @ _bag_sums(columns).T
     K = np.zeros((len(rows), len(columns)))
-    # Blocks of whole bags, by their number of instances.
-    of_block = np.arange(rows.n_instances) // max(1, _BLOCK_BYTES // (8 * max(1, columns.n_instances)))
-    borders = np.flatnonzero(np.diff(of_block[rows.offsets[:-1]], prepend=-1))
-    for begin, end in zip(borders, [*borders[1:], len(rows)], strict=True):
+    for bags in cut(rows.offsets, block_rows(columns.n_instances)):
+        begin, end = bags.start, bags.stop
         some = rows[begin:end]
         first = columns.offsets[begin] if mirrored else 0
         pairs = k(some.instances, columns.instances[first:])

@@ -243,7 +243,7 @@ def test_curvature_of_the_design_is_that_of_the_scaled_instances(n_pairs, monkey
         v = outer[a:b] @ Z[a:b] if b - a > 1 else np.zeros(4)
         expected += np.outer(v, v)
         without_negligible += np.outer(v, v)
-    monkeypatch.setattr("bagwise.linear_model.design._BLOCK_BYTES", 100)  # a few rows at a time
+    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 100)  # a few rows at a time
     monkeypatch.setattr("bagwise.linear_model._lasso.columns._WORTH_BYTES", 0)
     for matrix in (X, sp.csr_array(X)):
         design = Design(matrix, offsets, factor=factor, shift=shift)

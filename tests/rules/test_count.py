@@ -342,7 +342,7 @@ def test_blocks_and_threads_do_not_change_a_bit(monkeypatch):
     y = (np.arange(59) % 3 - 1).astype(np.int8)
     rule = CountTable().start(offsets, y)
     whole = rule.estep(log_odds, offsets, y, np.ones(59))
-    monkeypatch.setattr("bagwise.rules.sharing.BLOCK_CELLS", 1000)
+    monkeypatch.setattr("bagwise.rules.count._BLOCK_CELLS", 1000)
     monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", 4)
     cut = rule.estep(log_odds, offsets, y, np.ones(59))
     np.testing.assert_array_equal(cut.posterior, whole.posterior)

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit
 
 from bagwise._numba.count_leaf import BUDGET, row_length
+from bagwise.blocks import share_out
 from bagwise.rules import CountRule, CountTable
-from bagwise.rules.sharing import share_out
 from bagwise.testing import enumerate_labels
 
 

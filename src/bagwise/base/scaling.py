@@ -8,18 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import has_fit_parameter
 
 from bagwise._sklearn import HasMethods, StrOptions
 from bagwise.bags import Bags
 from bagwise.base.labels import Training
+from bagwise.blocks.cutting import block_rows, cut_rows
 
 # What `scale` may be, for `_parameter_constraints`.
 SCALE_CONSTRAINT = [StrOptions({"standard", "minmax"}), HasMethods(["fit", "transform"]), None]
-
-# Numbers that a scaler looks at together.
-_SCALED_AT_A_TIME = 2_000_000
 
 
 def fit_scaler(scale, bags: Bags, weight: np.ndarray | None = None):
@@ -46,7 +43,7 @@ def fit_scaler(scale, bags: Bags, weight: np.ndarray | None = None):
     if sparse or not isinstance(scale, str):
         return scaler.fit(bags.instances, **how)
     # A fit of all at once would need a copy of all.
-    for rows in gen_batches(bags.n_instances, max(1, _SCALED_AT_A_TIME // bags.n_features)):
+    for rows in cut_rows(bags.n_instances, block_rows(bags.n_features)):
         scaler.partial_fit(bags.instances[rows], **{name: values[rows] for name, values in how.items()})
     return scaler
 

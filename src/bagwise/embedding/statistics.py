@@ -12,9 +12,9 @@ from sklearn.base import OneToOneFeatureMixin
 
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, BagTransformer, validated_fit
+from bagwise.blocks import block_rows, cut
 
 _KNOWN = ("min", "max", "mean", "std", "median", "size")
-_BLOCK_BYTES = 64 * 2**20
 
 
 class BagStatistics(BagTransformer):
@@ -127,13 +127,9 @@ def _dense_blocks(bags: Bags) -> Iterator[Bags]:
     if not sp.issparse(bags.instances):
         yield bags
         return
-    rows = max(1, _BLOCK_BYTES // (8 * max(1, bags.n_features)))
-    first = 0
-    while first < len(bags):
-        last = int(np.searchsorted(bags.offsets, bags.offsets[first] + rows, side="right")) - 1
-        block = bags[first : max(first + 1, last)]
+    for some in cut(bags.offsets, block_rows(bags.n_features)):
+        block = bags[some]
         yield block.with_instances(block.instances.toarray())
-        first = max(first + 1, last)
 
 
 def _quantiles(bags: Bags, quantiles) -> list[np.ndarray]:

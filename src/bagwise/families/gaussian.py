@@ -8,10 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise._numba.arrays import readonly
+from bagwise.blocks.cutting import cut_rows
 from bagwise.families.base import Family
 from bagwise.families.prior import GaussianPrior, matrix_prior
 
 _LOG_2PI = float(np.log(2 * np.pi))
+
+# So many rows at a time, for each of which there is a matrix.
+_ROWS = 4096
 
 
 class GaussianParams(NamedTuple):
@@ -58,7 +62,7 @@ class Gaussian(Family):
         if seen.all():
             return _log_normal(X, *params)
         out = np.empty(len(X))
-        for rows in _slices(len(X)):
+        for rows in cut_rows(len(X), _ROWS):
             which, precision, half_log_det = _precisions(params.covariance, seen[rows])
             U = np.where(seen[rows], X[rows] - params.mean, 0.0)
             distance = np.einsum("ni,ni->n", _by_pattern(U, precision, which), U)
@@ -86,7 +90,7 @@ class Gaussian(Family):
         if not np.isnan(sums).any():  # as they are if any instance has a NaN
             return sums
         sums, seen, origin = np.zeros_like(sums), ~np.isnan(X), np.zeros(X.shape[1])
-        for rows in _slices(len(X)):
+        for rows in cut_rows(len(X), _ROWS):
             # What is missing is Gaussian given the rest: its mean is linear, its covariance constant, and
             # Sigma - Sigma P Sigma, with P the precision of what is seen, is 0 where nothing is missing.
             which, precision, _ = _precisions(params.covariance, seen[rows])
@@ -239,8 +243,3 @@ def _precisions(covariance: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, n
 def _by_pattern(U: np.ndarray, precision: np.ndarray, which: np.ndarray) -> np.ndarray:
     """Multiply every row by the matrix of its pattern."""
     return np.matmul(U[:, None, :], precision[which])[:, 0, :]
-
-
-def _slices(n: int, size: int = 4096) -> list[slice]:
-    """Cut rows into pieces: a matrix for each row of a piece fits in memory."""
-    return [slice(begin, begin + size) for begin in range(0, n, size)]

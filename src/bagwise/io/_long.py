@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,6 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.io._description import BAG_NAMES, LABEL_NAMES, choose_column, missing_values, restore
 from bagwise.io.frames import _describes_bags
-
-
-def bag_slices(bags: Bags, n_instances: int) -> Iterator[slice]:
-    """Cut bags into runs of about `n_instances` instances; a larger bag is a run of its own."""
-    start = 0
-    while start < len(bags):
-        stop = int(np.searchsorted(bags.offsets, bags.offsets[start] + n_instances, side="right")) - 1
-        stop = max(stop, start + 1)
-        yield slice(start, stop)
-        start = stop
 
 
 def refuse_empty_bags(bags: Bags) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from bagwise.bags import Bags
+from bagwise.blocks.cutting import cut
 from bagwise.io._description import check_bags, describe
-from bagwise.io._long import bag_slices, bags_from_long, infer_long, long_columns, refuse_empty_bags
+from bagwise.io._long import bags_from_long, infer_long, long_columns, refuse_empty_bags
 from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table
 
 _BLOCK = 10_000  # instances that are text at any one time
@@ -49,7 +50,7 @@ def save_csv(path, bags: Bags, y=None) -> Path:
     spread = Spread(_kinds(description))
 
     def blocks() -> Iterator[list[np.ndarray]]:
-        for part in bag_slices(bags, _BLOCK):
+        for part in cut(bags.offsets, _BLOCK):
             yield spread.out(long_columns(bags[part], None if y is None else y[part], description))
 
     write_table(path, spread.header, blocks(), description)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from bagwise.bags import Bags
+from bagwise.blocks.cutting import cut
 from bagwise.io._atomic import replacing
 from bagwise.io._description import check_bags, describe, refuse_duplicates
-from bagwise.io._long import bag_slices, long_columns, refuse_empty_bags
+from bagwise.io._long import long_columns, refuse_empty_bags
 
 _GROUP_BYTES = 32 * 2**20  # of instances in a row group
 
@@ -70,7 +71,7 @@ def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layou
             if description != first:
                 raise ValueError(f"part {number} has other columns, dtypes or features than part 0.")
             rows = max(1, _GROUP_BYTES // (part.n_features * part.instances.itemsize))
-            for run in bag_slices(part, rows):
+            for run in cut(part.offsets, rows):
                 few, few_y = part[run], None if labels is None else labels[run]
                 if layout == "long":
                     columns = long_columns(few, few_y, description)

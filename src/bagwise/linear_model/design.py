@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise.blocks import block_rows, cut
 from bagwise.linear_model.moments import Moments, diagonal_where_alone, negligible_weight
 
-# Every pass over the instances reads blocks of rows, each of which stays in the cache.
-_BLOCK_BYTES = 8 * 2**20
 # Larger matrices are never copied, not even in part.
 COPY_BYTES = 64 * 2**20
 # Columns whose largest value is within these bounds have squares that single precision holds.
@@ -65,20 +63,15 @@ class Design:
 
     def _cut(self) -> list[Block]:
         """Cut the instances into blocks of whole bags; what is sparse, or by columns, stays in one piece."""
-        n_bags = len(self.offsets) - 1
         if self.is_sparse or self.X.flags.f_contiguous:
-            bounds = np.array([0, n_bags])
+            runs = [slice(0, len(self.offsets) - 1)]
         else:
-            height = max(1, _BLOCK_BYTES // (8 * max(1, self.X.shape[1])))
-            targets = np.arange(0, self.offsets[-1], height)
-            bounds = np.unique(np.append(np.searchsorted(self.offsets, targets), n_bags))
+            runs = cut(self.offsets, block_rows(self.X.shape[1]))
         blocks = []
-        for first, last in pairwise(bounds):
-            begin, end = self.offsets[first], self.offsets[last]
-            rows = slice(begin, end)
-            blocks.append(
-                Block(slice(first, last), rows, self.X[rows], self.offsets[first : last + 1] - begin)
-            )
+        for bags in runs:
+            rows = slice(self.offsets[bags.start], self.offsets[bags.stop])
+            offsets = self.offsets[bags.start : bags.stop + 1] - rows.start
+            blocks.append(Block(bags, rows, self.X[rows], offsets))
         return blocks
 
     @property

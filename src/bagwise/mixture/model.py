@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bagwise._numba.arrays import readonly
+from bagwise.blocks import cut, cut_rows
 from bagwise.families import Family
 from bagwise.mixture.start import Pool
 from bagwise.rules import Rule
@@ -165,30 +166,24 @@ class BagMixture:
         kept = X if len(rows) == X.shape[0] else X.take(rows, axis=0)
         offsets = np.concatenate([[0], np.cumsum(sizes[~is_pure])])
         y, weight = y[~is_pure], weight[~is_pure]
-        most = _instances_of_a_block(X)
-        start = 0
-        while start < len(y):
-            stop = max(start + 1, int(np.searchsorted(offsets, offsets[start] + most, side="right")) - 1)
-            part = kept[offsets[start] : offsets[stop]]
-            each = np.repeat(weight[start:stop], np.diff(offsets[start : stop + 1]))
+        for bags in cut(offsets, _instances_of_a_block(X)):
+            within = offsets[bags.start : bags.stop + 1] - offsets[bags.start]
+            part = kept[offsets[bags.start] : offsets[bags.stop]]
+            each = np.repeat(weight[bags], np.diff(within))
             total = None
             if one_each and self.is_complete and not self.sums_need_params:
                 total = self.family.statistics(part, each, None, self.prior)
                 if not self._sums_suffice(total, each.sum()):
                     total = None
-            within = offsets[start : stop + 1] - offsets[start]
-            of_bags, of_instances = readonly(weight[start:stop], each, dtype=np.float64)
-            blocks.append(Block(part, within, y[start:stop], of_bags, of_instances, total))
-            start = stop
+            of_bags, of_instances = readonly(weight[bags], each, dtype=np.float64)
+            blocks.append(Block(part, within, y[bags], of_bags, of_instances, total))
         return blocks
 
     def _pure_block(self, X, sizes, is_pure, y, weight) -> PureBlock:
         rows = np.flatnonzero(np.repeat(is_pure, sizes))
         each = np.repeat(weight[is_pure], sizes[is_pure])
         sums: Any = 0.0
-        most = _instances_of_a_block(X)
-        for begin in range(0, len(rows), most):
-            part = slice(begin, begin + most)
+        for part in cut_rows(len(rows), _instances_of_a_block(X)):
             sums = sums + self.family.statistics(X.take(rows[part], axis=0), each[part], None, self.prior)
         # P(label | all negative) need not be 1, but it is the same whatever the instances look like.
         offsets = np.concatenate([[0], np.cumsum(sizes[is_pure])])

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import SCALE_CONSTRAINT, BagsLike, InstanceScoreClassifier, Training, validated_fit
-from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
+from bagwise.blocks import block_rows, cut_rows
+from bagwise.kernels import InstanceKernel, resolve_gamma
 from bagwise.pu.base import PUClassifier
 from bagwise.pu.losses import check_pu_labels
 
@@ -92,6 +93,6 @@ def expand(Z, centers, gamma: float, coef: np.ndarray) -> np.ndarray:
     """``sum_c coef_c exp(-gamma |z - center_c|^2)`` for the rows z of Z, block by block."""
     kernel = InstanceKernel("rbf", gamma)
     scores = np.empty(Z.shape[0])
-    for rows in blocks(Z.shape[0], centers.shape[0]):
+    for rows in cut_rows(Z.shape[0], block_rows(centers.shape[0])):
         scores[rows] = kernel(Z[rows], centers) @ coef
     return scores

@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 from bagwise._sklearn import Interval
 from bagwise.bags import Bags
 from bagwise.base import Training
-from bagwise.kernels import InstanceKernel, blocks
+from bagwise.blocks import block_rows, cut_rows
+from bagwise.kernels import InstanceKernel
 from bagwise.pu.instances import DIFFERENCE_CONSTRAINTS, DifferenceClassifier, expand
 from bagwise.solvers.interrupt import raise_if_stopped
 
@@ -70,7 +71,7 @@ class LSDDScore(DifferenceClassifier):
         """Weighted sum of the basis functions over the instances of every bag: shape (n_bags, n_centers)."""
         kernel, bags = InstanceKernel("rbf", gamma), training.bags
         values = np.empty((bags.n_instances, self.centers_.shape[0]))
-        for rows in blocks(*values.shape):
+        for rows in cut_rows(len(values), block_rows(values.shape[1])):
             values[rows] = kernel(bags.instances[rows], self.centers_)
         return np.add.reduceat(values, bags.offsets[:-1], axis=0) * training.weight[:, None]
 

@@ -20,7 +20,8 @@ from bagwise.base import (
     is_positive,
     validated_fit,
 )
-from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
+from bagwise.blocks import block_rows, cut_rows
+from bagwise.kernels import InstanceKernel, resolve_gamma
 from bagwise.pu.base import PUClassifier
 from bagwise.pu.losses import check_pu_labels
 from bagwise.reporting import Reporter
@@ -283,7 +284,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         """Number of the instance of least negative density in every bag."""
         kernel = InstanceKernel("rbf", self.gamma_)
         density = np.empty(bags.n_instances)
-        for rows in blocks(bags.n_instances, len(negatives)):
+        for rows in cut_rows(bags.n_instances, block_rows(len(negatives))):
             density[rows] = kernel(bags.instances[rows], negatives) @ weight
         first = bags.offsets[:-1]
         least = np.repeat(np.minimum.reduceat(density, first), bags.sizes)

@@ -8,12 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._numba.arrays import readonly
+from bagwise.blocks.cutting import cut
+from bagwise.blocks.sharing import share_out
 from bagwise.rules.base import Rule, RuleResult, normalise
-from bagwise.rules.sharing import cut_blocks, share_out
 
 _LIKELY = np.log(0.75)
 # Log-probabilities that differ by less than this are the same number in floating point.
 _SAME = 2.0**-53
+
+# Work of a block, in cells of about a nanosecond: long beside the start of a thread, and short beside a fit.
+_BLOCK_CELLS = 2_000_000
 
 
 class LabelerTable(NamedTuple):
@@ -236,7 +240,8 @@ class CountRule(Rule):
         (each,) = readonly(np.ones(len(y)) if each is None else each, dtype=np.float64)
         outputs = tuple(np.empty(0) for _ in range(3)) if outputs is None else outputs
         sizes = np.diff(offsets)
-        blocks = cut_blocks(sizes * np.minimum(sizes, labeler.last.max(axis=1, initial=1) + 1))
+        cells = sizes * np.minimum(sizes, labeler.last.max(axis=1, initial=1) + 1)
+        blocks = cut(np.append(0, np.cumsum(cells)), _BLOCK_CELLS)
         counts = [np.zeros(shape) for _ in blocks]
 
         def work(number: int) -> np.ndarray:

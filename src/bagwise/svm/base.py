@@ -19,7 +19,8 @@ from bagwise.base import (
     Training,
     class_factors,
 )
-from bagwise.kernels import InstanceKernel, blocks, resolve_gamma
+from bagwise.blocks import block_rows, cut_rows
+from bagwise.kernels import InstanceKernel, resolve_gamma
 from bagwise.multiclass import count_votes
 from bagwise.reporting import Reporter
 from bagwise.solvers.cccp import minimize_cccp
@@ -128,7 +129,7 @@ class BagMachine(KernelClassifier, InstanceScoreClassifier):
         if self.kernel == "linear":
             return np.asarray(Z @ self.coef_.T) + self.intercept_
         scores = np.empty((Z.shape[0], len(self.intercept_)))
-        for rows in blocks(Z.shape[0], self.support_vectors_.shape[0]):
+        for rows in cut_rows(Z.shape[0], block_rows(self.support_vectors_.shape[0])):
             scores[rows] = self.kernel_(Z[rows], self.support_vectors_) @ self.dual_coef_.T
         return scores + self.intercept_
 
