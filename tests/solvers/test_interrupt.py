@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from bagwise.solvers import interrupt
 from bagwise.solvers.interrupt import interruptible, raise_if_stopped, stop_flag
 from bagwise.solvers.result import SolverResult, Status, record_result
 
@@ -48,6 +49,29 @@ def test_the_second_interrupt_ends_the_block_at_once():
         press()
         press()
         pytest.fail("the second interrupt waited")
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_while_a_block_begins_or_ends_leaves_nothing_behind(number, when, at_once, monkeypatch):
+    calls, install = [], signal.signal
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        is_hit = len(calls) == number + 1
+        if is_hit and when == "before":
+            press()
+        before = install(*arguments)
+        if is_hit and when == "after":
+            press()
+        return before
+
+    monkeypatch.setattr("bagwise.solvers.interrupt.signal.signal", interrupted)
+    with pytest.raises(KeyboardInterrupt), interruptible(at_once=at_once):
+        pass
+    monkeypatch.undo()
+    assert interrupt._current is None and len(calls) <= 2
 
 
 def test_the_second_interrupt_restores_the_usual_handler_wherever_it_strikes():

@@ -26,15 +26,17 @@ class _Run:
         self.waits = True
         self.n_interrupts = 0
 
+    # Ctrl-C may come between any two lines. While the handler is ours it only sets the flag; so `_current` is
+    # changed only then, and never names a run whose handler is gone.
     def begin(self) -> None:
         global _current
-        _current = self
         signal.signal(signal.SIGINT, self._handle)
+        _current = self
 
     def end(self) -> None:
         global _current
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         _current = None
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     @contextmanager
     def waiting(self, waits: bool) -> Iterator[None]:
