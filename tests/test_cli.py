@@ -126,6 +126,7 @@ def test_a_reader_that_stops_early_sees_no_complaint(file):
 # ---------------------------------------------------------------------- bagwise demo
 
 
+@pytest.mark.slow
 def test_the_demo_ends_with_the_path_of_a_picture(tmp_path):
     pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
     program = [sys.executable, "-W", "error", "-m", "bagwise", "demo", "--bags", "40"]
@@ -137,6 +138,7 @@ def test_the_demo_ends_with_the_path_of_a_picture(tmp_path):
     assert "logistic, or rule" in done.stdout and "A bag is" in done.stdout
 
 
+@pytest.mark.slow
 def test_all_adds_the_variants_and_rich_shows_them(tmp_path, capsys, monkeypatch):
     pytest.importorskip("rich", reason="the fine table needs rich")
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -24,6 +24,7 @@ def draw(name, seed):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRUTHS)
 def test_the_true_rule_is_named(name):
     # Of 50 data sets each: see docs/count_rules.md for how many.
@@ -36,6 +37,7 @@ def _bags_and_labels(name, seed):
     return data.bags, data.y
 
 
+@pytest.mark.slow
 def test_the_report_says_what_was_compared():
     data = draw("threshold", 1)
     base = SoftORLogisticRegression(alpha=0.1, n_init=1)

@@ -199,6 +199,7 @@ def test_sparse_instances_give_the_dense_path():
     np.testing.assert_allclose(sparse.coefs, dense.coefs, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_wide_sparse_data_is_never_made_dense():
     rng = np.random.default_rng(0)
     X = sp.random(2000, 20_000, density=0.001, format="csr", random_state=1)

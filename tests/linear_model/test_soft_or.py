@@ -52,6 +52,7 @@ def test_the_objective_never_rises_and_is_what_it_says(data, rule, l1_ratio):
     assert type(rule) is str or model.rule.get_params() == rule.get_params()  # the constructor's is untouched
 
 
+@pytest.mark.slow
 def test_a_generic_solver_finds_nothing_better(data):
     """Coefficients and labeler by finite-difference BFGS on a likelihood written from scratch."""
     bags, y = data.bags, data.y
