@@ -134,6 +134,7 @@ def test_the_second_interrupt_does_not_wait_for_a_step():
     assert out == "" and err.endswith("KeyboardInterrupt\n")
 
 
+@pytest.mark.study  # how long joblib takes to end its processes is its own affair
 def test_pairs_in_other_processes_end_with_the_main_one():
     """The signal meets the main process alone, as that of a program and not of a terminal does."""
     process = start(
@@ -175,6 +176,7 @@ def test_the_program_ends_with_status_130(command, tmp_path):
     assert not list(tmp_path.rglob("*.part"))
 
 
+@pytest.mark.study  # by chance
 def test_interrupts_at_any_time_are_never_another_error():
     """An exception that strikes inside a kernel comes out as a SystemError, one time in three."""
     process = start(

@@ -106,7 +106,9 @@ class L1Result(SolverResult):
     def at(self, point: Point) -> L1Result:
         """Give the same end with a better computed point."""
         value = self.penalty.objective(point)
-        return replace(self, point=point, value=value, history=(*self.history[:-1], value))
+        # Values before it that came out lower did so by rounding.
+        history = (*(max(before, value) for before in self.history[:-1]), value)
+        return replace(self, point=point, value=value, history=history)
 
 
 def minimize_l1(
