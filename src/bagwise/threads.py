@@ -24,6 +24,11 @@ def blas_threads_for(size: int) -> AbstractContextManager:
     The setting is the whole process's, and must not change while another thread is inside a product. So only
     the main thread changes it, around whatever it shares out to others.
     """
-    if size >= _WORTH_SHARING or threading.current_thread() is not threading.main_thread():
+    return nullcontext() if size >= _WORTH_SHARING else one_blas_thread()
+
+
+def one_blas_thread() -> AbstractContextManager:
+    """Limit BLAS to one thread, unless another thread than the main one asks: see `blas_threads_for`."""
+    if threading.current_thread() is not threading.main_thread():
         return nullcontext()
     return _controller().limit(limits=1, user_api="blas")

@@ -1,10 +1,24 @@
-"""Blocks of whole bags: where they begin and end, and threads that share them out.
+"""Blocks of whole bags, the second waist: any model over bags that may lie anywhere.
 
 What a pass over the instances needs beside them must not have their size: so they are looked at a block at a
-time.
+time, and what a model asks of them is a sum over blocks.
 """
 
+from bagwise.blocks.base import Block, Blocks, Sums, add_up
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
+from bagwise.blocks.memory import MemoryBlocks
 from bagwise.blocks.sharing import share_out
+from bagwise.blocks.together import run_together
 
-__all__ = ["block_rows", "cut", "cut_rows", "share_out"]
+__all__ = [
+    "Block",
+    "Blocks",
+    "MemoryBlocks",
+    "Sums",
+    "add_up",
+    "block_rows",
+    "cut",
+    "cut_rows",
+    "run_together",
+    "share_out",
+]

@@ -1,0 +1,169 @@
+"""The second waist: sums over blocks of whole bags, wherever the bags lie."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+
+# Beyond so many numbers (64 MB in single precision) the instances are neither copied nor read oftener than
+# necessary, wherever they lie; below, a fit may hold whatever makes it fast.
+LARGE = 2**24
+
+
+class Block(NamedTuple):
+    """Some whole bags in a row.
+
+    Attributes
+    ----------
+    X : array, CSR matrix or Sequences
+        Their instances, in the precision in which they lie; an array is C-ordered and aligned.
+    offsets : int64 array of shape (n_bags + 1,)
+        Where bags begin in `X`, from 0 on.
+    y : array of shape (n_bags,)
+        Labels as the rule reads them: int8 classes, float64 numbers, or int64 intervals of shape (n_bags, 2).
+    weight : float64 array of shape (n_bags,)
+        A weight per bag.
+    first : int
+        The number of the first bag among all bags.
+    instance_weight, instance_y, bag_features : array or None
+        Carried along where the data have them.
+    """
+
+    X: Any
+    offsets: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    first: int = 0
+    instance_weight: np.ndarray | None = None
+    instance_y: np.ndarray | None = None
+    bag_features: np.ndarray | None = None
+
+    @property
+    def n_bags(self) -> int:
+        """The number of bags."""
+        return len(self.offsets) - 1
+
+    @property
+    def weight_of_each(self) -> np.ndarray:
+        """Every instance's weight, which is that of its bag."""
+        return np.repeat(self.weight, np.diff(self.offsets))
+
+    def part_of(self, by_bag: np.ndarray) -> np.ndarray:
+        """What belongs to these bags in an array with a row for every bag there is."""
+        return by_bag[self.first : self.first + self.n_bags]
+
+
+class Sums(tuple):
+    """Several sums in one: adds entry by entry."""
+
+    def __add__(self, other):
+        return Sums(mine + its for mine, its in zip(self, other, strict=True))
+
+
+class Blocks(ABC):
+    """Bags that may lie anywhere, in blocks that are read anew for every pass, always in the same order.
+
+    Whatever a model needs of the data is a sum over blocks of a function of a block and a few parameters.
+    What is small is known without a pass: sizes, labels and weights of bags.
+
+    Attributes
+    ----------
+    n_features, n_blocks : int
+        The number of features, and of blocks.
+    offsets, y, weight : arrays
+        Sizes (as offsets), labels and weights of all bags.
+    n_passes : int
+        How often the instances have been read.
+    on_block : callable or None
+        Called with the number of bags of each block that is done, for a display of progress.
+    """
+
+    n_features: int
+    n_blocks: int
+    offsets: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    n_passes: int = 0
+    on_block: Callable[[int], None] | None = None
+
+    @abstractmethod
+    def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
+        """Give ``f(block, *args)`` of every block, in order: one pass."""
+
+    def total(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Sum ``f(block, *args)`` over all blocks, by one fixed binary tree over their numbers: one pass.
+
+        The results add by ``+``. So the last digits depend on where blocks begin and end, but not on where
+        they lie or who computes them. `f` is a function without a memory, and what it gives does not refer to
+        the block.
+        """
+        return add_up(self.each(f, *args))
+
+    @property
+    def n_bags(self) -> int:
+        """The number of bags."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_instances(self) -> int:
+        """The number of instances."""
+        return int(self.offsets[-1])
+
+    @property
+    def are_large(self) -> bool:
+        """Whether passes are to be few and copies avoided: the same for any place and precision."""
+        return self.n_instances * self.n_features > LARGE
+
+    def take(self, rows: np.ndarray) -> Any:
+        """Give some instances by their numbers, which rise: one pass."""
+        return _stack(list(self.each(_rows_of, self.offsets, rows)))
+
+    def sample(self, n: int, rng: np.random.RandomState) -> Any:
+        """Draw `n` different instances, or give all if there are no more, in their order: one pass.
+
+        Which ones does not depend on how the bags are cut into blocks.
+        """
+        return self.take(np.sort(rng.permutation(self.n_instances)[:n]))
+
+
+def _rows_of(block: Block, offsets: np.ndarray, rows: np.ndarray) -> Any:
+    begin = int(offsets[block.first])
+    low, high = np.searchsorted(rows, [begin, begin + block.X.shape[0]])
+    return block.X[rows[low:high] - begin]
+
+
+def _stack(parts: list[Any]) -> Any:
+    if sp.issparse(parts[0]):
+        return sp.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
+def add_up(parts: Iterable[Any]) -> Any:
+    """Add terms by a binary tree whose shape depends on their number alone, holding few of them at a time.
+
+    Neighbours are added as soon as both are there, as a binary counter carries.
+
+    Examples
+    --------
+    >>> from bagwise.blocks import add_up
+    >>> add_up(["(a", "b)", "(c", "d)", "e"])
+    '(ab)(cd)e'
+    """
+    waiting: list[tuple[int, Any]] = []
+    for part in parts:
+        height = 0
+        while waiting and waiting[-1][0] == height:
+            part = waiting.pop()[1] + part
+            height += 1
+        waiting.append((height, part))
+    if not waiting:
+        raise ValueError("there is nothing to add up: no block has been given.")
+    total = waiting.pop()[1]
+    while waiting:
+        total = waiting.pop()[1] + total
+    return total

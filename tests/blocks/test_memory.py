@@ -1,0 +1,140 @@
+"""Blocks of bags in memory: what a pass gives, in which order sums are added, and runs that share passes."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bagwise.blocks import MemoryBlocks, Sums, add_up, run_together
+
+
+def some_blocks(most=None, *, n_bags=23, sparse=False, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 9, n_bags)
+    offsets = np.append(0, np.cumsum(sizes))
+    X = rng.normal(size=(offsets[-1], 3)).astype(dtype)
+    return MemoryBlocks(
+        sp.csr_array(X) if sparse else X,
+        offsets,
+        rng.integers(0, 2, n_bags).astype(np.int8),
+        rng.random(n_bags),
+        most=most,
+        extras={"instance_y": np.arange(offsets[-1]), "bag_features": np.arange(n_bags)[:, None]},
+    )
+
+
+def weighted_sums(block, power):
+    return Sums((block.weight_of_each @ block.X**power, block.n_bags))
+
+
+@pytest.mark.parametrize("most", [None, 1, 7, 10_000])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_any_cut_gives_the_same_bags(most, sparse):
+    blocks = some_blocks(most, sparse=sparse)
+    parts = list(blocks.each(lambda block: block))
+    assert len(parts) == blocks.n_blocks
+    whole = np.concatenate([b.X.toarray() if sparse else b.X for b in parts])
+    np.testing.assert_array_equal(whole, some_blocks().X)
+    np.testing.assert_array_equal(np.concatenate([b.y for b in parts]), blocks.y)
+    np.testing.assert_array_equal(np.concatenate([b.weight for b in parts]), blocks.weight)
+    np.testing.assert_array_equal(
+        np.concatenate([b.instance_y for b in parts]), np.arange(blocks.n_instances)
+    )
+    np.testing.assert_array_equal(np.concatenate([b.bag_features for b in parts])[:, 0], np.arange(23))
+    for block in parts:
+        np.testing.assert_array_equal(block.part_of(blocks.weight), block.weight)
+        assert block.offsets[0] == 0
+        assert block.offsets[-1] == block.X.shape[0]
+
+
+def test_instances_are_views_in_their_own_precision():
+    blocks = some_blocks(7, dtype=np.float32)
+    assert all(blocks.each(lambda block: block.X.base is blocks.X and block.X.dtype == np.float32))
+
+
+@pytest.mark.parametrize("most", [1, 7, 10_000])
+def test_totals(most):
+    blocks = some_blocks(most)
+    sums, n_bags = blocks.total(weighted_sums, 2)
+    each = np.repeat(blocks.weight, np.diff(blocks.offsets))
+    np.testing.assert_allclose(sums, each @ blocks.X**2, rtol=1e-13)
+    assert n_bags == 23
+    assert blocks.n_passes == 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 13])
+def test_the_tree_of_a_sum_depends_on_the_number_of_terms_alone(n):
+    class Term(str):
+        def __add__(self, other):
+            return Term(f"({self}+{other})")
+
+    expected = {
+        1: "0",
+        2: "(0+1)",
+        3: "((0+1)+2)",
+        5: "(((0+1)+(2+3))+4)",
+        8: "(((0+1)+(2+3))+((4+5)+(6+7)))",
+        13: "((((0+1)+(2+3))+((4+5)+(6+7)))+(((8+9)+(10+11))+12))",
+    }
+    assert add_up(Term(i) for i in range(n)) == expected[n]
+
+
+def test_threads_do_not_change_a_bit(monkeypatch):
+    from numba import config
+
+    alone = some_blocks(2).total(weighted_sums, 1)[0]
+    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 3)
+    assert (some_blocks(2).total(weighted_sums, 1)[0] == alone).all()
+
+
+@pytest.mark.parametrize("n", [5, 1000])
+def test_a_sample_does_not_depend_on_the_cut(n):
+    samples = [some_blocks(most).sample(n, np.random.RandomState(3)) for most in (None, 1, 11)]
+    assert len(samples[0]) == min(n, some_blocks().n_instances)
+    assert len(np.unique(samples[0], axis=0)) == len(samples[0])
+    for other in samples[1:]:
+        np.testing.assert_array_equal(other, samples[0])
+
+
+def a_run(n_passes, power):
+    return lambda blocks: [blocks.total(weighted_sums, power + i)[0] for i in range(n_passes)]
+
+
+def test_runs_together_share_passes_and_give_what_they_give_alone():
+    together = some_blocks(7)
+    results = run_together(together, [a_run(3, 1), a_run(1, 2), a_run(5, 0)])
+    assert together.n_passes == 5
+    for result, alone in zip(results, [a_run(3, 1), a_run(1, 2), a_run(5, 0)], strict=True):
+        np.testing.assert_array_equal(result, alone(some_blocks(7)))
+
+
+def test_a_run_together_may_ask_for_every_block():
+    def run(blocks):
+        return np.concatenate(list(blocks.each(lambda block: block.X[:, 0])))
+
+    first, second = run_together(some_blocks(7), [run, run])
+    np.testing.assert_array_equal(first, some_blocks().X[:, 0])
+    np.testing.assert_array_equal(second, first)
+
+
+def test_an_error_of_one_run_is_raised_after_the_others_have_ended():
+    ended = []
+
+    def fails(blocks):
+        blocks.total(weighted_sums, 1)
+        raise ValueError("no such thing")
+
+    def goes_on(blocks):
+        a_run(4, 1)(blocks)
+        ended.append(True)
+
+    with pytest.raises(ValueError, match="no such thing"):
+        run_together(some_blocks(), [fails, goes_on])
+    assert ended == [True]
+
+
+def test_an_error_in_a_pass_comes_out():
+    def bad(block):
+        raise KeyError("row group 3")
+
+    with pytest.raises(KeyError, match="row group 3"):
+        run_together(some_blocks(), [lambda blocks: blocks.total(bad), a_run(2, 1)])
