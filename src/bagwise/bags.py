@@ -23,6 +23,7 @@ from bagwise._bag_parts import (
     join,
     read_only,
 )
+from bagwise.blocks import Blocks, MemoryBlocks
 from bagwise.sequences import Sequences
 
 
@@ -505,6 +506,23 @@ class Bags:
         elif instances.shape[1] == self.n_features:
             feature_names = self._feature_names
         return self._replace(instances=instances, feature_names=feature_names)
+
+    def blocks(self, y: np.ndarray | None = None, weight: np.ndarray | None = None) -> Blocks:
+        """Give the bags in blocks, with what a model passes over them for.
+
+        Parameters
+        ----------
+        y : array of shape (n_bags,), optional
+            Labels as a rule reads them; unknown, -1, by default.
+        weight : array of shape (n_bags,), optional
+            Weights; ones by default.
+
+        Returns
+        -------
+        MemoryBlocks
+        """
+        y = np.full(len(self), -1, dtype=np.int8) if y is None else y
+        return MemoryBlocks(self.instances, self.offsets, y, np.ones(len(self)) if weight is None else weight)
 
     def _replace(self, **parts) -> Bags:
         """Give the same bags with some parts, already checked, in place of their own."""

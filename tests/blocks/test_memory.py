@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bagwise.blocks import MemoryBlocks, Sums, add_up, run_together
+from bagwise import Bags
+from bagwise.blocks import MemoryBlocks, Sums, TransformedBlocks, add_up, run_together
 
 
 def some_blocks(most=None, *, n_bags=23, sparse=False, dtype=np.float64):
@@ -138,3 +139,24 @@ def test_an_error_in_a_pass_comes_out():
 
     with pytest.raises(KeyError, match="row group 3"):
         run_together(some_blocks(), [lambda blocks: blocks.total(bad), a_run(2, 1)])
+
+
+def test_a_transformer_sees_every_block_as_it_is_read():
+    blocks = some_blocks(7)
+    squares = TransformedBlocks(blocks, lambda X: np.hstack([X, X**2]), 6)
+    assert squares.n_features == 6
+    sums = squares.total(lambda block: block.X.sum(axis=0))
+    np.testing.assert_allclose(sums, np.append(blocks.X.sum(axis=0), (blocks.X**2).sum(axis=0)), rtol=1e-12)
+    assert squares.n_passes == blocks.n_passes == 1
+
+
+def test_blocks_of_bags():
+    blocks = some_blocks()
+    bags = Bags(blocks.X, blocks.offsets)
+    assert bags.blocks().total(lambda block: block.weight_of_each @ block.X[:, 0]) == pytest.approx(
+        blocks.X[:, 0].sum()
+    )
+    assert (bags.blocks().y == -1).all()
+    assert bags.blocks(blocks.y, blocks.weight).total(lambda block: block.y @ block.weight) == pytest.approx(
+        blocks.y @ blocks.weight
+    )

@@ -4,17 +4,20 @@ What a pass over the instances needs beside them must not have their size: so th
 time, and what a model asks of them is a sum over blocks.
 """
 
-from bagwise.blocks.base import Block, Blocks, Sums, add_up
+from bagwise.blocks.base import LARGE, Block, Blocks, Sums, add_up
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.blocks.memory import MemoryBlocks
 from bagwise.blocks.sharing import share_out
 from bagwise.blocks.together import run_together
+from bagwise.blocks.transformed import TransformedBlocks
 
 __all__ = [
+    "LARGE",
     "Block",
     "Blocks",
     "MemoryBlocks",
     "Sums",
+    "TransformedBlocks",
     "add_up",
     "block_rows",
     "cut",

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-
 # Beyond so many numbers (64 MB in single precision) the instances are neither copied nor read oftener than
 # necessary, wherever they lie; below, a fit may hold whatever makes it fast.
 LARGE = 2**24
