@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags
-from bagwise.blocks import MemoryBlocks, Sums, TransformedBlocks, add_up, run_together
+from bagwise.blocks import Block, MemoryBlocks, Sums, TransformedBlocks, add_up, run_together
 
 
 def some_blocks(most=None, *, n_bags=23, sparse=False, dtype=np.float64):
@@ -160,3 +160,16 @@ def test_blocks_of_bags():
     assert bags.blocks(blocks.y, blocks.weight).total(lambda block: block.y @ block.weight) == pytest.approx(
         blocks.y @ blocks.weight
     )
+
+
+def test_a_block_of_bags_that_are_no_neighbours_says_which_they_are():
+    offsets = np.array([0, 2, 5, 6, 10])
+    values = np.arange(10)
+    scattered = Block(
+        values[[6, 7, 8, 9, 0, 1]][:, None], np.array([0, 4, 6]), None, None, None, numbers=np.array([3, 0])
+    )
+    np.testing.assert_array_equal(values[scattered.rows(offsets)], scattered.X[:, 0])
+    np.testing.assert_array_equal(scattered.part_of(np.array([10, 11, 12, 13])), [13, 10])
+    neighbours = Block(values[2:6, None], np.array([0, 3, 4]), None, None, 1)
+    np.testing.assert_array_equal(values[neighbours.rows(offsets)], neighbours.X[:, 0])
+    np.testing.assert_array_equal(neighbours.part_of(np.array([10, 11, 12, 13])), [11, 12])

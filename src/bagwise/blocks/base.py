@@ -15,7 +15,7 @@ LARGE = 2**24
 
 
 class Block(NamedTuple):
-    """Some whole bags in a row.
+    """Some whole bags, mostly neighbours among all.
 
     Attributes
     ----------
@@ -27,20 +27,24 @@ class Block(NamedTuple):
         Labels as the rule reads them: int8 classes, float64 numbers, or int64 intervals of shape (n_bags, 2).
     weight : float64 array of shape (n_bags,)
         A weight per bag.
-    first : int
-        The number of the first bag among all bags.
+    first : int or None
+        The number of the first bag among all bags; None where these are not neighbours. Then `numbers` says
+        which they are: bags that were selected from a file in any order are read in the order of the file.
     instance_weight, instance_y, bag_features : array or None
         Carried along where the data have them.
+    numbers : int64 array of shape (n_bags,) or None
+        The numbers of the bags among all bags, where they are not neighbours.
     """
 
     X: Any
     offsets: np.ndarray
     y: np.ndarray
     weight: np.ndarray
-    first: int = 0
+    first: int | None = 0
     instance_weight: np.ndarray | None = None
     instance_y: np.ndarray | None = None
     bag_features: np.ndarray | None = None
+    numbers: np.ndarray | None = None
 
     @property
     def n_bags(self) -> int:
@@ -52,9 +56,24 @@ class Block(NamedTuple):
         """Every instance's weight, which is that of its bag."""
         return np.repeat(self.weight, np.diff(self.offsets))
 
+    @property
+    def bags(self) -> slice | np.ndarray:
+        """Which of all bags these are: what selects them from an array with a row for every bag."""
+        if self.first is not None:
+            return slice(self.first, self.first + self.n_bags)
+        assert self.numbers is not None  # one of the two says which bags these are
+        return self.numbers
+
+    def rows(self, offsets: np.ndarray) -> slice | np.ndarray:
+        """Which of all instances these are, given the offsets of all bags."""
+        if self.first is not None:
+            return slice(int(offsets[self.first]), int(offsets[self.first + self.n_bags]))
+        sizes = np.diff(self.offsets)
+        return np.arange(self.offsets[-1]) + np.repeat(offsets[self.bags] - self.offsets[:-1], sizes)
+
     def part_of(self, by_bag: np.ndarray) -> np.ndarray:
         """What belongs to these bags in an array with a row for every bag there is."""
-        return by_bag[self.first : self.first + self.n_bags]
+        return by_bag[self.bags]
 
 
 class Sums(tuple):
@@ -120,7 +139,9 @@ class Blocks(ABC):
 
     def take(self, rows: np.ndarray) -> Any:
         """Give some instances by their numbers, which rise: one pass."""
-        return _stack(list(self.each(_rows_of, self.offsets, rows)))
+        places, parts = zip(*self.each(_rows_of, self.offsets, rows), strict=True)
+        place, taken = np.concatenate(places), _stack(list(parts))
+        return taken if (np.diff(place) > 0).all() else taken[np.argsort(place)]
 
     def sample(self, n: int, rng: np.random.RandomState) -> Any:
         """Draw `n` different instances, or give all if there are no more, in their order: one pass.
@@ -130,10 +151,16 @@ class Blocks(ABC):
         return self.take(np.sort(rng.permutation(self.n_instances)[:n]))
 
 
-def _rows_of(block: Block, offsets: np.ndarray, rows: np.ndarray) -> Any:
-    begin = int(offsets[block.first])
-    low, high = np.searchsorted(rows, [begin, begin + block.X.shape[0]])
-    return block.X[rows[low:high] - begin]
+def _rows_of(block: Block, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Any]:
+    """Give which of some rows are in a block, and their instances."""
+    mine = block.rows(offsets)
+    if isinstance(mine, slice):
+        low, high = np.searchsorted(rows, [mine.start, mine.stop])
+        return np.arange(low, high), block.X[rows[low:high] - mine.start]
+    place = np.searchsorted(rows, mine)
+    wanted = place < len(rows)
+    wanted[wanted] = rows[place[wanted]] == mine[wanted]
+    return place[wanted], block.X[wanted]
 
 
 def _stack(parts: list[Any]) -> Any:
