@@ -16,9 +16,8 @@ from bagwise import (
     augment_bags,
     make_positive_unlabeled,
 )
-from bagwise.base import Training
 from bagwise.datasets import fetch_musk1
-from bagwise.pu.prior import split_features
+from bagwise.pu.features import split_features
 from bagwise.pu.risk import minimize_risk
 from benchmarks.harness import race
 
@@ -114,7 +113,7 @@ def _sample(n_positive: int, n_unlabeled: int):
 def _features(bags, y, degree: int):
     """Features of all bags with all of them as centers, and their Gram matrix."""
     model = PUSetKernelClassifier(degree=degree, class_prior=PRIOR, alpha=1e6).fit(bags, y)
-    features = split_features(model.basis_(model._scaled(bags)), Training(bags, y, np.ones(len(y))))
+    features = split_features(model.basis_(model._scaled(bags)), y, np.ones(len(y)))
     features.gram  # noqa: B018 (computed here, not in what is timed)
     return features
 

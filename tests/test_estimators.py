@@ -27,11 +27,13 @@ def _marks(estimator, name):
 
 
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.PositiveClassWarning")
+@pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
 @parametrize_with_checks(EXAMPLES, expected_failed_checks=_expected_failures)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
 @pytest.mark.parametrize(
     "check",
     [

@@ -5,7 +5,7 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["ConvergenceWarning", "PositiveClassWarning", "VersionWarning", "warn_user"]
+__all__ = ["ClassPriorWarning", "ConvergenceWarning", "PositiveClassWarning", "VersionWarning", "warn_user"]
 
 # Who stands between a user's line and ours: this package, and what hands a fit or a pickle on to it.
 _BETWEEN = {"bagwise", "contextlib", "joblib", "pickle", "sklearn"}
@@ -17,6 +17,10 @@ class PositiveClassWarning(UserWarning):
     In multiple-instance learning the choice is part of the model: only negative bags are free of
     positive instances.
     """
+
+
+class ClassPriorWarning(UserWarning):
+    """The share of positive bags among unlabeled ones is not what it was taken for, or cannot be told."""
 
 
 class VersionWarning(UserWarning):

@@ -2,11 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
-from bagwise import Bags, ClassPriorEstimator, PUSetKernelClassifier, plot_prior_sensitivity
-from bagwise.pu.features import PUFeatures
-from bagwise.pu.prior import split_features
-from bagwise.pu.ratio import DensityRatio, prior_at
+from bagwise import (
+    Bags,
+    ClassPriorEstimator,
+    PUSetKernelClassifier,
+    PUSetKernelClassifierCV,
+    plot_prior_sensitivity,
+)
+from bagwise.exceptions import ClassPriorWarning
+from bagwise.pu.features import PUFeatures, split_features
+from bagwise.pu.ratio import DensityRatio, bounded_prior, rotated
 
 
 def draw_bags(n, positive, rng, n_features=4, separation=4.0):
@@ -44,32 +51,74 @@ def fit_ratio(P, U, ridge):
 
 
 @pytest.mark.parametrize("n_centers", [6, 60])
-def test_estimate_is_the_inverse_of_the_objective_with_a_free_constant(n_centers):
+def test_estimate_is_the_inverse_of_the_objective_with_a_free_constant_and_bounded_ratios(n_centers):
     P, U = random_features(n_centers=n_centers)
     path = DensityRatio(PUFeatures(P, U, np.ones(len(P)), np.ones(len(U)))).path()
     for ridge, prior in zip(path.ridges[4:], path.class_priors[4:], strict=True):
-        coef, H, h = fit_ratio(P, U, ridge)
-        assert prior == pytest.approx(1.0 / (2 * coef @ h - coef @ H @ coef), rel=1e-6)
+        coef, *_ = fit_ratio(P, U, ridge)
+        ratio_P, ratio_U = coef[0] + P @ coef[1:], coef[0] + U @ coef[1:]
+
+        def excess(bound, ratio_P=ratio_P, ratio_U=ratio_U):
+            r_P, r_U = np.clip(ratio_P, 0, bound), np.clip(ratio_U, 0, bound)
+            return 2 * r_P.mean() - (r_U**2).mean() - bound
+
+        assert prior == pytest.approx(1 / first_root(excess), rel=1e-6)
+
+
+def first_root(function):
+    """Where a function first falls to zero beyond one; one, if it is not positive there."""
+    grid = np.linspace(1.0, 50.0, 20_000)
+    values = np.array([function(x) for x in grid])
+    if values[0] <= 1e-12:
+        return 1.0
+    place = np.argmax(values <= 0)
+    return brentq(function, grid[place - 1], grid[place])
+
+
+def test_ratios_of_one_over_the_prior_and_zero_give_the_prior_whatever_a_few_bags_say():
+    share = np.full(100, 0.01)
+    ratio_P, ratio_U = np.full(100, 5.0), np.where(np.arange(100) < 20, 5.0, 0.0)
+    assert bounded_prior(ratio_P, ratio_U, share, share) == pytest.approx(0.2)
+    ratio_P[:10] = 1e6
+    assert bounded_prior(ratio_P, ratio_U, share, share) == pytest.approx(0.2, rel=0.02)
+    ratio_P[:10] = -1e6
+    assert bounded_prior(ratio_P, ratio_U, share, share) == pytest.approx(0.25)  # 1.8 J - 0.2 J^2 = J
+    assert bounded_prior(np.ones(100), np.ones(100), share, share) == 1.0
 
 
 @pytest.mark.parametrize("n_centers", [6, 60])
-def test_criterion_is_leave_one_out_done_the_long_way(n_centers):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_criterion_is_leave_one_out_done_the_long_way(n_centers, weighted):
     P, U = random_features(1, n_centers=n_centers)
-    path = DensityRatio(PUFeatures(P, U, np.ones(len(P)), np.ones(len(U)))).path()
+    rng = np.random.default_rng(0)
+    wp, wu = (rng.integers(1, 4, len(X)) if weighted else np.ones(len(X), int) for X in (P, U))
+    path = DensityRatio(PUFeatures(P, U, wp.astype(float), wu.astype(float))).path()
     for number in (8, 12, 16):
         ridge = path.ridges[number]
-        # Without a bag of U, the ridge keeps its weight beside the sum over the others.
-        n = len(U)
-        ratios_U = []
-        for i in range(n):
-            coef, *_ = fit_ratio(P, np.delete(U, i, axis=0), ridge * n / (n - 1))
+        ratios_U, ratios_P = [], []
+        for i in range(len(U)):
+            # A bag goes with all its weight; the ridge keeps its own beside the sum over the others.
+            rows = np.repeat(np.delete(np.arange(len(U)), i), np.delete(wu, i))
+            coef, *_ = fit_ratio(np.repeat(P, wp, axis=0), U[rows], ridge * wu.sum() / len(rows))
             ratios_U.append(coef[0] + U[i] @ coef[1:])
-        ratios_P = []
         for j in range(len(P)):
-            coef, *_ = fit_ratio(np.delete(P, j, axis=0), U, ridge)
+            rows = np.repeat(np.delete(np.arange(len(P)), j), np.delete(wp, j))
+            coef, *_ = fit_ratio(P[rows], np.repeat(U, wu, axis=0), ridge)
             ratios_P.append(coef[0] + P[j] @ coef[1:])
-        expected = 2 * np.mean(ratios_P) - np.mean(np.square(ratios_U))
+        chance_P, chance_U = (np.maximum(r, 0) / (1 + np.maximum(r, 0)) for r in (ratios_P, ratios_U))
+        expected = np.average((1 - chance_P) ** 2, weights=wp) + np.average(chance_U**2, weights=wu)
         assert path.criterion[number] == pytest.approx(expected, rel=1e-7)
+
+
+def test_the_ridge_is_the_strongest_that_is_no_worse_but_for_the_error_of_the_difference():
+    P, U = random_features(3, 40, 90)
+    path = DensityRatio(PUFeatures(P, U, np.ones(len(P)), np.ones(len(U)))).path()
+    assert path.best >= np.argmin(path.criterion)
+    assert (path.criterion[path.best + 1 :] > path.criterion.min()).all()
+    # However far a positive bag lies from all others, it moves the criterion by no more than its share.
+    far = np.vstack([P, 1e3 * P[:1]])
+    moved = DensityRatio(PUFeatures(far, U, np.ones(len(far)), np.ones(len(U)))).path()
+    assert (moved.criterion <= 2.0).all()
 
 
 def test_estimates_lie_between_zero_and_one_for_any_ridge_and_data():
@@ -88,46 +137,114 @@ def test_weights_are_repetitions():
     P2, U2 = np.repeat(P, wp, axis=0), np.repeat(U, wu, axis=0)
     repeated = DensityRatio(PUFeatures(P2, U2, np.ones(len(P2)), np.ones(len(U2)))).path()
     np.testing.assert_allclose(weighted.class_priors, repeated.class_priors, rtol=1e-9)
-    np.testing.assert_allclose(weighted.criterion, repeated.criterion, rtol=1e-8)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("method", ["tail", "ratio"])
 @pytest.mark.parametrize("prior", [0.1, 0.3, 0.5, 0.7])
-def test_mean_error_is_small_where_classes_are_well_separated(prior, degree):
+def test_mean_error_is_small_where_classes_are_well_separated(prior, method):
     estimates = []
     for seed in range(5):
         bags, y, _ = pu_sample(prior, seed)
-        estimates.append(ClassPriorEstimator(degree=degree).fit(bags, y).class_prior_)
-    assert np.mean(np.abs(np.array(estimates) - prior)) < 0.07
+        estimates.append(ClassPriorEstimator(method=method).fit(bags, y).class_prior_)
+    assert np.mean(np.abs(np.array(estimates) - prior)) < (0.05 if method == "tail" else 0.07)
 
 
-def test_where_classes_overlap_the_estimate_is_an_upper_one():
+def far_bags(seed, n_positive=100, n_unlabeled=200, prior=0.3):
+    """Perfectly separable bags of which a few positive ones lie beyond all unlabeled ones."""
+    rng = np.random.default_rng(seed)
+    truth = np.append(np.ones(n_positive, bool), rng.random(n_unlabeled) < prior)
+    bags = []
+    for positive in truth:
+        X = rng.normal(size=(1 + rng.poisson(4), 3))
+        X[0] += 6.0 * positive
+        bags.append(X)
+    return Bags.from_list(bags), np.repeat([1, 0], [n_positive, n_unlabeled]), truth[n_positive:]
+
+
+@pytest.mark.parametrize("seed", [1009, 1013, 1018])
+def test_a_few_far_positive_bags_do_not_make_the_estimate_collapse(seed):
+    bags, y, hidden = far_bags(seed)
+    for degree in (1, 2, 3, (1, 2, 3)):
+        model = ClassPriorEstimator(method="ratio", degree=degree).fit(bags, y)
+        assert model.class_prior_ == pytest.approx(hidden.mean(), abs=0.06)
+    assert model.check_.class_prior == pytest.approx(hidden.mean(), abs=0.02)
+    chosen = PUSetKernelClassifierCV(random_state=0).fit(bags, y)
+    assert chosen.class_prior_ == chosen.prior_estimate_.class_prior == model.check_.class_prior
+    assert np.mean(chosen.predict(bags[100:]) == hidden) > 0.97
+
+
+@pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
+@pytest.mark.parametrize("method", ["tail", "ratio"])
+def test_where_classes_overlap_the_estimate_is_an_upper_one_and_the_interval_says_so(method):
     bags, y, _ = pu_sample(0.3, 0, separation=1.0)
-    assert ClassPriorEstimator().fit(bags, y).class_prior_ > 0.4
+    model = ClassPriorEstimator(method=method).fit(bags, y)
+    assert model.class_prior_ > 0.4
+    assert model.estimate_.overlap and model.check_.overlap
+    low, high = model.interval(bags, y, level=0.9, n_bootstrap=20, random_state=0)
+    assert low == 0.0 and high > model.class_prior_
+    assert model.estimate_.interval()[0] == 0.0
+    apart, y, _ = pu_sample(0.3, 0, separation=8.0)
+    model = ClassPriorEstimator(method=method).fit(apart, y)
+    assert not model.estimate_.overlap
+    assert 0.15 < model.interval(apart, y, n_bootstrap=20, random_state=0)[0] < 0.3
 
 
-def test_a_given_ridge_is_used():
+def test_both_methods_are_computed_and_one_is_kept_as_a_check():
+    bags, y, _ = pu_sample(0.3, 0)
+    tail, ratio = (ClassPriorEstimator(method=method).fit(bags, y) for method in ("tail", "ratio"))
+    assert tail.class_prior_ == tail.estimate_.class_prior != tail.check_.class_prior
+    assert (tail.estimate_, tail.check_) == (ratio.check_, ratio.estimate_)
+    assert (tail.estimate_.method, tail.check_.method) == ("tail", "ratio")
+    assert ClassPriorEstimator().fit(bags, y).class_prior_ == tail.class_prior_
+
+
+def test_estimates_that_lie_apart_are_said_to():
+    # Positive bags of two kinds, one of them like negative bags: the ratio tends to far more than the tail.
+    rng = np.random.default_rng(0)
+    truth = np.append(np.ones(200), rng.random(600) < 0.2)
+    X = rng.normal(size=(800, 2))
+    easy = (truth == 1) & (rng.random(800) < 0.3)
+    X[easy, 0] += 8.0
+    y = np.repeat([1, 0], [200, 600])
+    with pytest.warns(ClassPriorWarning, match=r'disagree beyond their 90% intervals: .* by "tail" .* by "r'):
+        model = ClassPriorEstimator().fit(X, y)
+    assert model.class_prior_ < model.check_.class_prior
+    with pytest.warns(ClassPriorWarning, match="Pass class_prior if you know it"):
+        PUSetKernelClassifier(degree=2).fit(X, y)
+
+
+def test_degrees_are_chosen_by_the_least_criterion_and_a_given_ridge_is_used():
     bags, y, _ = pu_sample(0.3, 0, n_positive=30, n_unlabeled=60)
-    chosen = ClassPriorEstimator().fit(bags, y)
-    given = ClassPriorEstimator(ridge=chosen.ridge_).fit(bags, y)
+    chosen = ClassPriorEstimator(method="ratio").fit(bags, y)
+    alone = [ClassPriorEstimator(method="ratio", degree=degree).fit(bags, y) for degree in (1, 2, 3)]
+    best = min(alone, key=lambda model: model.path_.criterion.min())
+    assert (chosen.degree_, chosen.class_prior_) == (best.degree_, best.class_prior_)
+    given = ClassPriorEstimator(method="ratio", degree=chosen.degree_, ridge=chosen.ridge_).fit(bags, y)
     assert given.path_ is None
-    assert given.class_prior_ == pytest.approx(chosen.class_prior_, rel=1e-6)
-    features = split_features(chosen.basis_(chosen._scaled(bags)), training_of(bags, y))
-    assert prior_at(features, chosen.ridge_) == pytest.approx(chosen.class_prior_, rel=1e-6)
+    assert given.class_prior_ == pytest.approx(chosen.class_prior_, rel=1e-9)
+    with pytest.raises(ValueError, match="degree must be whole numbers from 1; got"):
+        ClassPriorEstimator(degree=[0, 1]).fit(bags, y)
 
 
-def training_of(bags, y):
-    from bagwise.base import Training
+def test_rotated_features_give_the_same_path():
+    bags, y, _ = pu_sample(0.3, 0, n_positive=20, n_unlabeled=40)
+    model = ClassPriorEstimator(degree=2).fit(bags, y)
+    matrix = model.basis_(model._scaled(bags))
+    few = rotated(matrix)
+    assert few.shape[1] < matrix.shape[1]
+    weight = np.arange(len(y)) % 3 + 1.0
+    paths = [DensityRatio(split_features(F, y, weight)).path() for F in (matrix, few)]
+    np.testing.assert_allclose(paths[0].class_priors[4:], paths[1].class_priors[4:], rtol=1e-6)
+    np.testing.assert_allclose(paths[0].criterion[4:], paths[1].criterion[4:], rtol=1e-6)
 
-    return Training(bags, y, np.ones(len(y)))
 
-
-def test_the_interval_holds_the_estimate_and_narrows_with_more_bags():
+@pytest.mark.parametrize("method", ["tail", "ratio"])
+def test_the_interval_holds_the_estimate_and_narrows_with_more_bags(method):
     widths = []
     for n in (40, 160):
-        bags, y, _ = pu_sample(0.4, 0, n_positive=n // 2, n_unlabeled=n)
-        model = ClassPriorEstimator().fit(bags, y)
+        bags, y, _ = pu_sample(0.4, 0, n_positive=n // 2, n_unlabeled=n, separation=8.0)
+        model = ClassPriorEstimator(method=method).fit(bags, y)
         low, high = model.interval(bags, y, n_bootstrap=100, random_state=0)
         assert 0 < low < model.class_prior_ < high <= 1
         widths.append(high - low)
@@ -136,19 +253,64 @@ def test_the_interval_holds_the_estimate_and_narrows_with_more_bags():
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
-def test_the_interval_holds_the_quantiles_of_a_bootstrap_about_the_estimate(level):
-    bags, y, _ = pu_sample(0.3, 0, n_positive=40, n_unlabeled=80)
-    model = ClassPriorEstimator().fit(bags, y)
-    matrix, rng, drawn = model.basis_(model._scaled(bags)), np.random.RandomState(0), []
-    for _ in range(50):
-        rows = np.concatenate([rng.choice(np.flatnonzero(y == k), (y == k).sum()) for k in (0, 1)])
-        features = split_features(matrix[rows], training_of(bags[rows], y[rows]))
-        drawn.append(prior_at(features, model.ridge_))
+def test_the_interval_holds_the_quantiles_of_a_bootstrap_that_chooses_again(level):
+    bags, y, _ = pu_sample(0.3, 0, n_positive=40, n_unlabeled=80, separation=8.0)
+    model = ClassPriorEstimator(method="ratio", degree=[1, 2]).fit(bags, y)
+    rng, drawn, chosen = np.random.RandomState(0), [], set()
+    bases = [ClassPriorEstimator(degree=d).fit(bags, y).basis_ for d in (1, 2)]
+    matrices = [basis(model._scaled(bags)) for basis in bases]
+    for _ in range(30):
+        weight = np.zeros(len(y))
+        for k in (0, 1):
+            members = np.flatnonzero(y == k)
+            np.add.at(weight, members[rng.randint(len(members), size=len(members))], 1.0)
+        kept = weight > 0
+        paths = [DensityRatio(split_features(M[kept], y[kept], weight[kept])).path() for M in matrices]
+        best = int(np.argmin([path.criterion.min() for path in paths]))
+        chosen.add((best, paths[best].best))
+        drawn.append(paths[best].class_priors[paths[best].best])
+    assert len(chosen) > 2  # what is chosen differs from draw to draw
     low, middle, high = np.quantile(drawn, [(1 - level) / 2, 0.5, (1 + level) / 2])
     expected = np.array([low, high]) * model.class_prior_ / middle
     assert expected[1] < 1
-    found = model.interval(bags, y, level=level, n_bootstrap=50, random_state=0)
-    np.testing.assert_allclose(found, expected, rtol=1e-8)
+    found = model.interval(bags, y, level=level, n_bootstrap=30, random_state=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_bags_that_are_not_those_of_the_fit_have_no_interval():
+    bags, y, _ = pu_sample(0.3, 0, n_positive=20, n_unlabeled=40)
+    weight = np.arange(60) % 3
+    model = ClassPriorEstimator().fit(bags, y, sample_weight=weight)
+    model.interval(bags, y, weight, n_bootstrap=2)
+    for other in ((bags[5:], y[5:], weight[5:]), (bags, 1 - y, weight), (bags, y, None)):
+        with pytest.raises(ValueError, match="are not those of the fit"):
+            model.interval(*other)
+
+
+def test_every_instance_for_itself_is_the_same_as_bags_of_one():
+    rng = np.random.default_rng(0)
+    P, N = rng.normal(6.0, size=(150, 2)), rng.normal(size=(210, 2))
+    X, y = np.vstack([P, N]), np.repeat([1, 0], [60, 300])
+    model = ClassPriorEstimator(level="instance").fit(X, y)
+    for estimate in (model.estimate_, model.check_):
+        assert estimate.class_prior == pytest.approx(0.3, abs=0.03)
+    # Bags of three positive or three negative instances: the same share, and an interval of a third as many.
+    bags, of_bags = X.reshape(-1, 3, 2), y[::3]
+    again = ClassPriorEstimator(level="instance").fit(bags, of_bags)
+    assert again.class_prior_ == pytest.approx(0.3, abs=0.03)
+    assert again.estimate_.log_error == pytest.approx(np.sqrt(3) * model.estimate_.log_error, rel=0.1)
+    low, high = again.interval(bags, of_bags, n_bootstrap=100, random_state=0)
+    near, far = model.interval(X, y, n_bootstrap=100, random_state=0)
+    assert high - low > 1.3 * (far - near)
+
+
+@pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
+def test_positive_bags_with_negative_instances_make_the_instance_level_estimate_an_upper_one():
+    bags, y, _ = pu_sample(0.3, 0, separation=8.0)
+    for method in ("tail", "ratio"):
+        model = ClassPriorEstimator(method=method, level="instance", n_centers=60).fit(bags, y)
+        assert model.class_prior_ > 0.35 and model.estimate_.overlap
+        assert model.degree_ is None and model.scores_.shape == (bags.n_instances,)
 
 
 def test_a_matrix_of_instances_has_a_prior_too():

@@ -1,17 +1,26 @@
-"""What the classifiers of positive and unlabeled bags share: the meaning of labels, and predictions."""
+"""What models of positive and unlabeled bags share: basis functions, the meaning of labels, predictions."""
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import Interval
-from bagwise.base import BagsLike, Scaled, ScoreClassifier, Training
+from bagwise._sklearn import Interval, StrOptions
+from bagwise.bags import Bags
+from bagwise.base import SCALE_CONSTRAINT, BagEstimator, BagsLike, Scaled, ScoreClassifier, Training
 from bagwise.folds import Split, bag_folds
+from bagwise.pu.features import BagBasis, choose_centers
 
+BASIS_CONSTRAINTS: dict = {
+    "kernel": [StrOptions({"minimax", "mean", "set"}), callable],
+    "centers": [StrOptions({"all", "random", "kmeans"}), Bags],
+    "n_centers": [Interval(Integral, 1, None, closed="left")],
+    "scale": SCALE_CONSTRAINT,
+    "random_state": ["random_state"],
+}
 PRIOR_CONSTRAINT = [Interval(Real, 0, 1, closed="neither"), None]
 
 
@@ -29,6 +38,23 @@ def pu_folds(cv, training: Training, sample_weight, random_state, plain: str) ->
                     "unlabeled bags need both."
                 )
     return folds
+
+
+class SetKernelEstimator(Scaled, BagEstimator):
+    """An estimator with basis functions of bags: `kernel`, `centers`, `n_centers`, `random_state`."""
+
+    def _choose_centers(self, training: Training) -> np.ndarray | None:
+        """Numbers of the training bags, scaled, that are centers; None if the user gave centers."""
+        if not isinstance(self.centers, str):
+            return None
+        rng = check_random_state(self.random_state)
+        return choose_centers(self.centers, self.n_centers, training.bags, self.kernel, rng)
+
+    def _make_basis(self, training: Training, chosen: np.ndarray | None, degree: int) -> BagBasis:
+        if chosen is None:
+            given = self._scaled(self.centers)
+            return BagBasis(self.kernel, degree, given, np.ones(len(given)))
+        return BagBasis(self.kernel, degree, training.bags[chosen], training.weight[chosen])
 
 
 class PUClassifier(Scaled, ScoreClassifier):

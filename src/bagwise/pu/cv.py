@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise.base import BagsLike, Training, validated_fit
-from bagwise.pu.base import pu_folds
+from bagwise.base import BagsLike, validated_fit
+from bagwise.pu.base import BASIS_CONSTRAINTS, pu_folds
+from bagwise.pu.features import split_features
 from bagwise.pu.losses import check_pu_labels, risk_of_scores
-from bagwise.pu.prior import BASIS_CONSTRAINTS, estimate_prior, split_features
+from bagwise.pu.prior import check_degrees
 from bagwise.pu.risk import minimize_risk
-from bagwise.pu.set_kernel import LOSS_CONSTRAINTS, SetKernelScore, inner_prior
+from bagwise.pu.set_kernel import LOSS_CONSTRAINTS, SetKernelScore
 from bagwise.reporting import Reporter
 from bagwise.solvers.interrupt import raise_if_stopped
 
@@ -34,9 +36,8 @@ class PUSetKernelClassifierCV(SetKernelScore):
     alphas : sequence of float, default=(1.0, 1e-3, 1e-6)
         The penalties compared.
     class_prior : float or None, default=None
-        The share of positive bags among the unlabeled ones. By default it is estimated once, on all bags,
-        with the degree that has the best criterion of `ClassPriorEstimator`: risks can only be compared at
-        one prior.
+        The share of positive bags among the unlabeled ones. By default it is estimated once, on all bags, as
+        `ClassPriorEstimator` does: risks can only be compared at one prior.
     cv : int or splitter, default=5
         Number of folds (fewer if there are fewer positive bags), or any scikit-learn splitter, or a list of
         splits. Copies of a bag must lie in one fold, or the choice is made on what was learnt by heart.
@@ -51,7 +52,9 @@ class PUSetKernelClassifierCV(SetKernelScore):
         The choice.
     risks_ : array of shape (n_degrees, n_alphas, n_folds)
         Zero-one PU risk of every fold.
-    class_prior_, basis_, coef_, intercept_, scaler_, classes_, objective_, n_iter_, converged_
+    class_prior_, prior_estimate_, basis_, coef_, intercept_, scaler_, classes_
+        As in `PUSetKernelClassifier`, fitted on all bags.
+    objective_, n_iter_, converged_
         As in `PUSetKernelClassifier`, fitted on all bags.
 
     Notes
@@ -83,7 +86,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         "alphas": ["array-like"],
         "cv": ["cv_object"],
     }
-    _example_parameters = {"degrees": (1, 2), "alphas": (1.0, 1e-3), "cv": 3}
+    _example_parameters = {"degrees": (1, 2), "alphas": (1e-2, 1e-3), "cv": 3}
 
     def __init__(
         self,
@@ -138,8 +141,9 @@ class PUSetKernelClassifierCV(SetKernelScore):
         bases = [self._make_basis(training, chosen, degree) for degree in degrees]
         matrices = [basis(training.bags) for basis in bases]
         splits = pu_folds(self.cv, training, sample_weight, self.random_state, "PUSetKernelClassifier")
-        features = [split_features(matrix, training) for matrix in matrices]
-        self.class_prior_ = self.class_prior if self.class_prior is not None else self._estimate(features)
+        # Splits that were given keep copies of a bag together; those of a number need not.
+        given = None if isinstance(self.cv, Integral) else splits
+        self._settle_prior(training, dict(zip(degrees, matrices, strict=True)), given)
         self.risks_ = np.empty((len(degrees), len(alphas), len(splits)))
         reporter = Reporter(type(self).__name__, self.verbose)
         for row, (degree, matrix) in enumerate(zip(degrees, matrices, strict=True)):
@@ -150,30 +154,22 @@ class PUSetKernelClassifierCV(SetKernelScore):
         # Ties go to the first: degrees rise and penalties fall.
         best = np.unravel_index(np.argmin(self.risks_.mean(axis=2).round(12)), self.risks_.shape[:2])
         self.degree_, self.alpha_ = int(degrees[best[0]]), float(alphas[best[1]])
-        self._minimise(bases[best[0]], features[best[0]], self.alpha_)
+        features = split_features(matrices[best[0]], training.y, training.weight)
+        self._minimise(bases[best[0]], features, self.alpha_)
         return self
 
     def _grid(self) -> tuple[list[int], np.ndarray]:
-        degrees = sorted({int(degree) for degree in np.atleast_1d(self.degrees)})
+        degrees = check_degrees(self.degrees, "degrees")
         alphas = np.sort(np.atleast_1d(np.asarray(self.alphas, dtype=np.float64)))[::-1]
-        if not degrees or degrees[0] < 1 or not len(alphas) or not (alphas > 0).all():
-            raise ValueError(
-                "degrees must be whole numbers from 1 and alphas positive numbers; got "
-                f"degrees={self.degrees!r} and alphas={self.alphas!r}."
-            )
+        if not len(alphas) or not (alphas > 0).all():
+            raise ValueError(f"alphas must be positive numbers; got {self.alphas!r}.")
         return (degrees[:1] if callable(self.kernel) else degrees), alphas
-
-    def _estimate(self, features) -> float:
-        paths = [estimate_prior(of_degree, type(self).__name__) for of_degree in features]
-        best = int(np.argmax([path.criterion[path.best] for path, _ in paths]))
-        return inner_prior(paths[best][1], features[best])
 
     def _fold(self, matrix, training, chosen, alphas, train, test) -> list[float]:
         """Risk of the held-out bags of one fold, for every alpha."""
         # Centers are bags of the fold's training part.
         columns = slice(None) if chosen is None else np.isin(chosen, train)
-        part = Training(training.bags, training.y[train], training.weight[train])
-        features = split_features(matrix[train][:, columns], part)
+        features = split_features(matrix[train][:, columns], training.y[train], training.weight[train])
         held = matrix[test][:, columns]
         risks, start = [], None
         for alpha in alphas:

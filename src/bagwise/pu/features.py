@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -71,6 +72,27 @@ class BagBasis:
         if self.kernel == "set":
             return set_kernel(bags, self.centers, kernel=polynomial)
         return statistic_kernel(bags, self.centers, statistic=self.kernel, kernel=polynomial)
+
+
+@dataclass(frozen=True)
+class InstanceBasis:
+    """Basis functions of an instance: ``exp(-gamma |x - center|^2)`` for every center.
+
+    Parameters
+    ----------
+    gamma : float
+        The width.
+    centers : array of shape (n_centers, n_features) or CSR matrix
+        The centers, scaled as the instances are.
+    """
+
+    gamma: float
+    centers: Any
+
+    def __call__(self, bags: Bags) -> np.ndarray:
+        """Features of all instances of bags: shape (n_instances, n_centers)."""
+        require_memory(bags.n_instances, self.centers.shape[0], "instances and centers")
+        return InstanceKernel("rbf", self.gamma)(bags.instances, self.centers)
 
 
 def choose_centers(centers, n_centers: int, bags: Bags, kernel, rng: np.random.RandomState) -> np.ndarray:
@@ -157,3 +179,9 @@ class PUFeatures:
     def scores(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Scores of positive and unlabeled bags without an intercept."""
         return self.positive @ coef, self.unlabeled @ coef
+
+
+def split_features(matrix: np.ndarray, y: np.ndarray, weight: np.ndarray) -> PUFeatures:
+    """Features of the positive and of the unlabeled bags among the rows of a matrix."""
+    positive = y == 1
+    return PUFeatures(matrix[positive], matrix[~positive], weight[positive], weight[~positive])

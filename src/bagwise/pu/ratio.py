@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import eigh
 
-from bagwise.pu.features import PUFeatures
+from bagwise.pu.estimates import PriorEstimate
+from bagwise.pu.features import PUFeatures, split_features
+from bagwise.solvers.interrupt import raise_if_stopped
 
 # Ridges tried, as shares of the spread of the features.
 _RIDGES = np.logspace(-9, 1, 21)
+# Directions with a smaller share of the largest square are rounding.
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -25,17 +30,26 @@ class PriorPath:
     class_priors : array of shape (n_ridges,)
         The estimate at each, in (0, 1].
     criterion : array of shape (n_ridges,)
-        Leave-one-out estimate of ``2 E_P[r] - E_U[r^2]``, to be maximised.
+        Leave-one-out ``mean_P[1 / (1 + r)^2] + mean_U[(r / (1 + r))^2]``, to be minimised; negative ratios
+        count as 0.
+    log_errors : array of shape (n_ridges,)
+        Standard error of the logarithm of each estimate.
+    best : int
+        Number of the ridge that is chosen: the strongest that is not worse than the best beyond the standard
+        error of their difference.
     """
 
     ridges: np.ndarray
     class_priors: np.ndarray
     criterion: np.ndarray
+    log_errors: np.ndarray
+    best: int
 
-    @property
-    def best(self) -> int:
-        """Number of the ridge that is chosen: the strongest of the best."""
-        return len(self.ridges) - 1 - int(np.argmax(self.criterion[::-1]))
+    def estimate(self, overlap: bool) -> PriorEstimate:
+        """Give the estimate at the ridge that is chosen."""
+        return PriorEstimate(
+            "ratio", float(self.class_priors[self.best]), float(self.log_errors[self.best]), overlap
+        )
 
 
 class DensityRatio:
@@ -47,8 +61,9 @@ class DensityRatio:
 
     which is solved by (C + ridge I) coef = mean_P phi - mean_U phi, with C the covariance over unlabeled
     bags. Were there no ridge, the maximum would be E_P[r] = E_U[r^2] >= 1, and where no negative bag looks
-    like a positive one it is 1 / prior: the estimate of the prior is 1 over the first two terms at the fit.
-    They are at least 1, their value for r = 1, so the estimate lies in (0, 1] for any ridge.
+    like a positive one it is 1 / prior: the estimate of the prior is 1 over the first two terms at the fit,
+    with r kept between 0 and 1 / prior, where the ratio of the densities lies. They are equal to 1 for r = 1,
+    and larger ratios count only where many bags have them, so the estimate lies in (0, 1] for any ridge.
     """
 
     def __init__(self, features: PUFeatures):
@@ -63,7 +78,7 @@ class DensityRatio:
             return np.maximum(values, 0.0), axes
         half = np.sqrt(share)[:, None] * U
         values, left = eigh(half @ half.T, check_finite=False)
-        kept = values > 1e-14 * max(values[-1], np.finfo(float).tiny)
+        kept = values > _ROUNDING * max(values[-1], np.finfo(float).tiny)
         return values[kept], half.T @ (left[:, kept] / np.sqrt(values[kept]))
 
     @cached_property
@@ -71,51 +86,124 @@ class DensityRatio:
         """The size of features, against which ridges are measured."""
         return float(self._spectrum[0].sum() + self.features.shift @ self.features.shift)
 
-    def path(self) -> PriorPath:
+    def path(self, ridge: float | None = None) -> PriorPath:
         """Estimate the prior for a grid of ridges, each judged by leaving out one bag after another.
 
         Leaving out a bag changes C by a term of rank one and the means by a vector: all is known from the fit
-        on all bags, and a ridge costs O(n_bags * n_centers).
+        on all bags, and a ridge costs O(n_bags * n_centers). A bag is left out with all its weight, so that
+        one which a bootstrap has drawn twice does not vouch for itself.
+
+        Ratios are judged by r / (1 + r), the probability that a bag is a positive one where positive and
+        unlabeled bags are equally many, with the squared error: its least value has the true ratio, and no
+        bag can gain or lose more than 1. The likelier criterion ``2 mean_P(r) - mean_U(r^2)`` has no such
+        bound: a few positive bags that lie beyond all unlabeled ones decide it, for a ridge of nothing, at
+        which the estimate is near 0.
         """
         f = self.features
         values, axes = self._spectrum
         P, U, shift = f.positive @ axes, f.unlabeled @ axes, f.shift @ axes
         # What of the shift and of positive bags lies in no direction in which unlabeled bags vary.
         lost = 0.0 if axes.shape[0] == axes.shape[1] else 1.0
-        outside = lost * max(0.0, float(f.shift @ f.shift - shift @ shift))
         P_squares = lost * (np.einsum("ij,ij->i", f.positive, f.positive) - np.einsum("ij,ij->i", P, P))
         P_shift = lost * (f.positive @ f.shift - P @ shift)
-        ridges = _RIDGES * (self.spread or 1.0)
-        priors, criterion = [], []
-        for ridge in ridges:
-            inverse = 1.0 / (values + ridge)
+        ridges = _RIDGES * (self.spread or 1.0) if ridge is None else np.array([ridge])
+        priors, errors, losses_P, losses_U = [], [], [], []
+        for number in ridges:
+            inverse = 1.0 / (values + number)
             coef = shift * inverse
-            gain = float(2 * coef @ shift - (coef * coef) @ values) + 2 * outside / ridge
-            priors.append(1.0 / (1.0 + gain))
-            ratio_U = _left_out_unlabeled(U @ coef, (U * U) @ inverse, f.n_unlabeled)
-            own = P @ coef + P_shift / ridge
-            lever = (P * P) @ inverse + P_squares / ridge
-            ratio_P = 1.0 + (f.n_positive * own - lever) / (f.n_positive - 1.0)
-            criterion.append(2 * f.positive_share @ ratio_P - f.unlabeled_share @ ratio_U**2)
-        return PriorPath(ridges, np.array(priors), np.array(criterion))
+            own, along = P @ coef + P_shift / number, U @ coef
+            priors.append(bounded_prior(1.0 + own, 1.0 + along, f.positive_share, f.unlabeled_share))
+            lever = (P * P) @ inverse + P_squares / number
+            left_P = 1.0 + (own - f.positive_share * lever) / (1.0 - f.positive_share)
+            left_U = _left_out_unlabeled(along, (U * U) @ inverse, f.unlabeled_share)
+            left_P, left_U = np.maximum(left_P, 0.0), np.maximum(left_U, 0.0)
+            losses_P.append(1.0 / (1.0 + left_P) ** 2)
+            losses_U.append((1.0 - 1.0 / (1.0 + left_U)) ** 2)
+            # The optimum's first order in the two samples: 2 r over positive and -r^2 over unlabeled bags.
+            bound = 1.0 / priors[-1]
+            variance = 4.0 * _variance_of_mean(np.minimum(left_P, bound), f.positive_share, f.n_positive)
+            squares = np.minimum(left_U, bound) ** 2
+            variance += _variance_of_mean(squares, f.unlabeled_share, f.n_unlabeled)
+            errors.append(np.sqrt(variance) * priors[-1])
+        criterion = np.array(losses_P) @ f.positive_share + np.array(losses_U) @ f.unlabeled_share
+        best = self._strongest(criterion, losses_P, losses_U)
+        return PriorPath(ridges, np.array(priors), criterion, np.array(errors), best)
+
+    def _strongest(self, criterion: np.ndarray, losses_P: list, losses_U: list) -> int:
+        """Number of the strongest ridge that is no worse than the best, but for the difference's error."""
+        f, least = self.features, int(np.argmin(criterion))
+        for number in range(len(criterion) - 1, least, -1):
+            variance = _variance_of_mean(
+                losses_P[number] - losses_P[least], f.positive_share, f.n_positive
+            ) + _variance_of_mean(losses_U[number] - losses_U[least], f.unlabeled_share, f.n_unlabeled)
+            if criterion[number] - criterion[least] <= np.sqrt(variance):
+                return number
+        return least
 
 
-def _left_out_unlabeled(along: np.ndarray, lever: np.ndarray, n: float) -> np.ndarray:
+def bounded_prior(
+    ratio_P: np.ndarray, ratio_U: np.ndarray, share_P: np.ndarray, share_U: np.ndarray
+) -> float:
+    """The prior at which ``1 / prior = 2 mean_P(r) - mean_U(r^2)``, with r kept in [0, 1 / prior].
+
+    The largest there is. Without the bounds a few positive bags with huge ratios would decide it.
+    """
+    order = np.argsort(np.concatenate([ratio_P, ratio_U]))
+    ratio = np.maximum(np.concatenate([ratio_P, ratio_U])[order], 0.0)
+    mass_P = np.concatenate([share_P, np.zeros(len(ratio_U))])[order]
+    mass_U = np.concatenate([np.zeros(len(ratio_P)), share_U])[order]
+    # With ratios up to J = 1 / prior, the right side less the left is a parabola between any two ratios:
+    # constant + slope J - curve J^2. It is concave, so it is positive between places where it is.
+    constant = 2.0 * np.cumsum(mass_P * ratio) - np.cumsum(mass_U * ratio**2)
+    slope = 2.0 * (1.0 - np.cumsum(mass_P)) - 1.0
+    curve = np.maximum(1.0 - np.cumsum(mass_U), 0.0)
+    at_one = int(np.searchsorted(ratio, 1.0, side="right")) - 1
+    start = (constant[at_one] + slope[at_one] - curve[at_one]) if at_one >= 0 else 0.0
+    if start <= _ROUNDING:
+        return 1.0
+    ends = constant + slope * ratio - curve * ratio**2
+    fallen = np.flatnonzero(ends[at_one + 1 :] <= 0.0)
+    last = at_one + int(fallen[0]) if len(fallen) else len(ratio) - 1
+    a, b, c = float(curve[last]), float(slope[last]), float(constant[last])
+    root = np.sqrt(b * b + 4.0 * a * c)
+    return float((root - b) / (2.0 * c) if b < 0 else 2.0 * a / (root + b))
+
+
+def _variance_of_mean(values: np.ndarray, share: np.ndarray, n: float) -> float:
+    mean = share @ values
+    return float(share @ (values - mean) ** 2) / n
+
+
+def _left_out_unlabeled(along: np.ndarray, lever: np.ndarray, share: np.ndarray) -> np.ndarray:
     """Ratio at every unlabeled bag, fitted without it.
 
     With d the bag less the mean and G = C + ridge I: `along` is d'G^-1 shift, `lever` d'G^-1 d. Without the
-    bag the mean moves by -d / (n - 1), and G becomes n / (n - 1) (G - d d' / (n - 1)).
+    bag and its share s the mean moves by -t d, t = s / (1 - s), and G becomes (G - t d d') / (1 - s).
     """
-    left = 1.0 - lever / (n - 1.0)
+    move = share / (1.0 - share)
     # Without a ridge to speak of a fit may hang on a single bag: then nothing is left of G, and the ratio is
     # huge.
-    return 1.0 + (along + lever / (n - 1.0)) / np.maximum(left, 1e-12)
+    return 1.0 + (along + move * lever) / np.maximum(1.0 - move * lever, 1e-12)
 
 
-def prior_at(features: PUFeatures, ridge: float) -> float:
-    """The estimate at one ridge."""
-    C = features.covariance
-    matrix = C.copy()
-    matrix.flat[:: len(matrix) + 1] += ridge
-    coef = cho_solve(cho_factor(matrix, overwrite_a=True, check_finite=False), features.shift)
-    return 1.0 / (1.0 + float(2 * coef @ features.shift - coef @ C @ coef))
+def rotated(matrix: np.ndarray) -> np.ndarray:
+    """Features of the same distances, as few as there are directions: quicker to fit again and again."""
+    centered = matrix - matrix.mean(axis=0)
+    values, axes = eigh(centered @ centered.T, check_finite=False)
+    kept = values > _ROUNDING * max(values[-1], np.finfo(float).tiny)
+    return axes[:, kept] * np.sqrt(values[kept])
+
+
+def choose_ratio(
+    matrices: Mapping[float, np.ndarray], y: np.ndarray, weight: np.ndarray, ridge: float | None = None
+) -> tuple[float, PriorPath]:
+    """Fit ratios with several sets of features, by degree or width; give the one of least criterion.
+
+    Of equals the first.
+    """
+    paths = {}
+    for setting, matrix in matrices.items():
+        raise_if_stopped()
+        paths[setting] = DensityRatio(split_features(matrix, y, weight)).path(ridge)
+    best = min(paths, key=lambda setting: paths[setting].criterion.min())
+    return best, paths[best]

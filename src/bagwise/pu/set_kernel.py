@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
@@ -13,17 +13,13 @@ from sklearn.utils.metaestimators import available_if
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, Training, validated_fit
-from bagwise.pu.base import PRIOR_CONSTRAINT, PUClassifier
-from bagwise.pu.features import PUFeatures
+from bagwise.folds import Split
+from bagwise.pu.base import BASIS_CONSTRAINTS, PRIOR_CONSTRAINT, PUClassifier, SetKernelEstimator
+from bagwise.pu.estimates import PriorEstimate
+from bagwise.pu.features import PUFeatures, split_features
 from bagwise.pu.losses import LOSSES, check_pu_labels
-from bagwise.pu.prior import (
-    BASIS_CONSTRAINTS,
-    DEGREE_CONSTRAINT,
-    SetKernelEstimator,
-    estimate_prior,
-    split_features,
-)
 from bagwise.pu.risk import minimize_risk
+from bagwise.pu.sample import compared_estimates, prior_splits, sample_bags
 from bagwise.reporting import Reporter
 from bagwise.solvers.result import record_result
 
@@ -39,13 +35,24 @@ def _has_probabilities(model) -> bool:
     return model.loss == "logistic"
 
 
-def inner_prior(estimate: float, features: PUFeatures) -> float:
-    """An estimate as a prior below one: at one every bag is positive, and the intercept has no end."""
-    return min(estimate, 1.0 - 0.5 / (features.n_unlabeled + 1.0))
-
-
 class SetKernelScore(SetKernelEstimator, PUClassifier):
     """A linear score of basis functions, `basis_`, `coef_` and `intercept_`, at `class_prior_`."""
+
+    def _settle_prior(
+        self, training: Training, matrices: dict[float, np.ndarray], splits: list[Split] | None = None
+    ) -> None:
+        """Set `class_prior_`: as it was given, or as `ClassPriorEstimator` has it by default."""
+        self.class_prior_ = self.class_prior
+        self.prior_estimate_: PriorEstimate | None = None
+        if self.class_prior is None:
+            if splits is None:
+                splits = prior_splits(5, training, None, type(self).__name__)
+            sample = sample_bags(training, matrices, splits, named_kernel=isinstance(self.kernel, str))
+            estimate, *_ = compared_estimates(sample, "tail")
+            n_unlabeled = float(training.weight[training.y == 0].sum())
+            # At one every bag is positive, and the intercept has no end.
+            self.class_prior_ = min(estimate.class_prior, 1.0 - 0.5 / (n_unlabeled + 1.0))
+            self.prior_estimate_ = estimate
 
     def _minimise(self, basis, features: PUFeatures, alpha: float) -> None:
         """Fit the score and keep it."""
@@ -108,7 +115,7 @@ class PUSetKernelClassifier(SetKernelScore):
         has `predict_proba`.
     class_prior : float or None, default=None
         The share of positive bags among the unlabeled ones, in (0, 1). By default it is estimated, from
-        above: see `ClassPriorEstimator`. If you know it, give it.
+        above, by the tails of scores: see `ClassPriorEstimator`. If you know it, give it.
     centers : {"all", "random", "kmeans"} or Bags, default="all"
         Centers of the basis functions: all training bags, `n_centers` of them at random, those nearest to the
         means of as many clusters, or given bags. Beyond 5,000 bags "all" is refused.
@@ -128,6 +135,8 @@ class PUSetKernelClassifier(SetKernelScore):
     ----------
     class_prior_ : float
         The prior given, or estimated.
+    prior_estimate_ : PriorEstimate or None
+        The estimate with its interval; None if the prior was given.
     basis_ : BagBasis
         The kernel with its centers; ``basis_(bags)`` of scaled bags are the features.
     coef_ : array of shape (1, n_centers)
@@ -170,8 +179,13 @@ class PUSetKernelClassifier(SetKernelScore):
     _parameter_constraints: dict = {
         **BASIS_CONSTRAINTS,
         **LOSS_CONSTRAINTS,
-        "degree": DEGREE_CONSTRAINT,
+        "degree": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
+    }
+    _expected_failed_checks = {
+        f"check_sample_weight_equivalence_on_{kind}_data": "one class has a single bag, of some weight, from "
+        "which no prior can be estimated: it cannot be both learnt from and held out"
+        for kind in ("dense", "sparse")
     }
 
     def __init__(
@@ -221,9 +235,7 @@ class PUSetKernelClassifier(SetKernelScore):
         check_pu_labels(y, type(self).__name__)
         training: Training = self._fit_scaler(self._read_training(X, y, sample_weight))
         basis = self._make_basis(training, self._choose_centers(training), self.degree)
-        features = split_features(basis(training.bags), training)
-        self.class_prior_ = self.class_prior
-        if self.class_prior is None:
-            self.class_prior_ = inner_prior(estimate_prior(features, type(self).__name__)[1], features)
-        self._minimise(basis, features, self.alpha)
+        matrix = basis(training.bags)
+        self._settle_prior(training, {self.degree: matrix})
+        self._minimise(basis, split_features(matrix, training.y, training.weight), self.alpha)
         return self

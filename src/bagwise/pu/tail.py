@@ -1,0 +1,177 @@
+"""The share of positive bags, from the upper tails of scores: best bin estimation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from bagwise.bags import Bags
+from bagwise.folds import Split
+from bagwise.kernels import bag_statistics
+from bagwise.pu.estimates import LEVEL, PriorEstimate
+from bagwise.solvers.interrupt import raise_if_stopped
+
+# Penalties of the scores, as C of a logistic regression.
+_PENALTIES = (0.01, 0.1, 1.0)
+# The confidence margin of the paper: its delta and gamma.
+_DELTA, _GAMMA = 0.1, 0.01
+# Folds are joined into at most this many parts, and their halves are all subsets of half as many.
+_MOST_PARTS = 5
+# The classes overlap if less than the first share of the positive bags lies in the tail, or if the ratio of
+# the tails rises by more than the last share down to the score that 95 % of the positive bags exceed.
+_WITHIN, _MOST, _RISE = 0.9, 0.95, 0.05
+
+
+def bag_vectors(bags: Bags) -> np.ndarray:
+    """Minimum, maximum and mean of every feature: a row per bag."""
+    return np.hstack([bag_statistics(bags, "minimax"), bag_statistics(bags, "mean")])
+
+
+def deal_folds(bags: Bags, y: np.ndarray, n_folds: int) -> np.ndarray:
+    """Deal bags of either class out to folds, in the order of their minima and maxima.
+
+    Folds then depend neither on the order of the bags nor on random numbers, and equal bags fall in one fold,
+    unless a class has so few different ones that folds would be left without it.
+    """
+    vectors = bag_statistics(bags, "minimax")
+    fold = np.empty(len(y), dtype=np.int64)
+    for label in (0, 1):
+        members = np.flatnonzero(y == label)
+        different, number = np.unique(vectors[members], axis=0, return_inverse=True)
+        number = number.reshape(-1)
+        if len(different) < 2 * n_folds:
+            number = np.argsort(np.argsort(number, kind="stable"), kind="stable")
+        fold[members] = number % n_folds
+    return fold
+
+
+def out_of_fold_scores(
+    vectors: np.ndarray, y: np.ndarray, weight: np.ndarray, splits: list[Split]
+) -> np.ndarray:
+    """Log-odds of positive against unlabeled for rows that a logistic regression has not learnt from.
+
+    The mean, where a row is held out several times; NaN, where it never is. The penalty is the one of least
+    log loss.
+    """
+    vectors = vectors[:, np.ptp(vectors, axis=0) > 0]
+    if vectors.shape[1]:
+        vectors = StandardScaler().fit_transform(vectors, sample_weight=weight)
+    if vectors.shape[1] > vectors.shape[0]:
+        # A rotation: a ridge penalty sees lengths only.
+        left, lengths, _ = np.linalg.svd(vectors, full_matrices=False)
+        vectors = left * lengths
+    held = np.zeros(len(y))
+    for _, test in splits:
+        held[test] += 1.0
+    there, best = held > 0, (np.inf, np.zeros(len(y)))
+    for C in _PENALTIES:
+        score = np.zeros(len(y))
+        for train, test in splits:
+            raise_if_stopped()
+            score[test] += _learned_score(vectors, y, weight, C, train)(test)
+        score[there] /= held[there]
+        margin = np.where(y == 1, score, -score)[there]
+        loss = float(np.average(np.logaddexp(0.0, -margin), weights=weight[there]))
+        if loss < best[0]:
+            best = loss, score
+    # What is equal but for rounding is equal, and falls on one side of a cut.
+    return np.where(there, np.round(best[1], 5), np.nan)
+
+
+def _learned_score(vectors, y, weight, C, train):
+    """Learn from some rows; give a function that scores others."""
+    shares = np.bincount(y[train], weights=weight[train], minlength=2)
+    if not vectors.shape[1]:
+        return lambda rows: np.zeros(len(rows))
+    model = LogisticRegression(C=C, max_iter=2000)
+    model.fit(vectors[train], y[train], sample_weight=weight[train])
+    # Folds have slightly different shares of positive rows, which must not order the scores.
+    shift = np.log(shares[1] / shares[0])
+    return lambda rows: model.decision_function(vectors[rows]) - shift
+
+
+class UpperTails:
+    """Upper tails of the scores of positive and of unlabeled bags, whose least ratio is the prior.
+
+    With q_P(c) and q_U(c) the shares of positive and of unlabeled bags that score c or more, the class prior
+    is at most q_U(c) / q_P(c), for every c, and equal to it where no negative bag scores c. The cut c
+    minimises ::
+
+        q_U(c) / q_P(c) + margin / q_P(c),   margin = 1.01 (sqrt(log(40) / 2 n_U) + sqrt(log(40) / 2 n_P))
+
+    A cut is chosen on one half of the folds, halfway down to the next score, and tails are counted in the
+    other half; all halves take turns. So a bag lies in the tail to a degree, the share of its turns.
+
+    Parameters
+    ----------
+    score : array of shape (n,)
+        Scores that no model has learnt from their own bag.
+    y : array of shape (n,)
+        1 for positive bags, 0 for unlabeled ones.
+    fold : array of int, shape (n,)
+        The fold of every bag.
+    """
+
+    def __init__(self, score: np.ndarray, y: np.ndarray, fold: np.ndarray):
+        self._order = np.argsort(-score, kind="stable")
+        ordered = score[self._order]
+        self._score = ordered
+        self._is_cut = np.append(ordered[1:] < ordered[:-1], True)
+        self._positive = y[self._order] == 1
+        part = fold[self._order] % _MOST_PARTS
+        n_parts = int(part.max()) + 1
+        halves = [np.isin(part, chosen) for chosen in combinations(range(n_parts), n_parts // 2)]
+        self._halves = np.array([side for half in halves for side in (half, ~half)])
+
+    def _shares(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Shares of unlabeled and positive bags down to every place in the order, and the bags' numbers."""
+        totals, shares = [], []
+        for kind in (~self._positive, self._positive):
+            running = np.cumsum(weight * kind, axis=-1)
+            total, count = running[..., -1], np.count_nonzero((weight > 0) & kind, axis=-1)
+            shares.append(running / np.where(total > 0, total, 1.0)[..., None])
+            totals.append(np.maximum(np.maximum(total, count), 1.0))
+        return shares[0], shares[1], totals[0], totals[1]
+
+    def membership(self, weight: np.ndarray) -> np.ndarray:
+        """To which degree every bag lies in the tail."""
+        ordered = weight[self._order]
+        unlabeled, positive, n_unlabeled, n_positive = self._shares(ordered * self._halves)
+        bound = 0.5 * np.log(4.0 / _DELTA)
+        margin = (1.0 + _GAMMA) * (np.sqrt(bound / n_unlabeled) + np.sqrt(bound / n_positive))
+        usable = (positive > 0) & self._is_cut
+        value = np.full(positive.shape, np.inf)
+        np.divide(unlabeled + margin[:, None], positive, out=value, where=usable)
+        degree = np.zeros(len(ordered))
+        for half, last, found in zip(self._halves, value.argmin(axis=1), usable.any(axis=1), strict=True):
+            below = half[last + 1 :] & (ordered[last + 1 :] > 0)
+            # A half without a positive bag, which a bootstrap may draw, has no cut: all bags are in its tail.
+            cut = -np.inf
+            if found and below.any():
+                cut = 0.5 * (self._score[last] + self._score[last + 1 + np.argmax(below)])
+            degree += (self._score >= cut) & ~half
+        result = np.empty(len(ordered))
+        result[self._order] = degree / (0.5 * len(self._halves))
+        return result
+
+    def estimate(self, weight: np.ndarray, n_unlabeled: float, n_positive: float) -> PriorEstimate:
+        """Estimate from all bags; the two numbers are those of independent ones, for the error."""
+        degree = self.membership(weight)[self._order]
+        ordered = weight[self._order]
+        kinds = (~self._positive, n_unlabeled), (self._positive, n_positive)
+        # Half a bag where none is: a share is not known to be zero.
+        below, above = (
+            max(float(np.average(degree[kind], weights=ordered[kind])), 0.5 / n) for kind, n in kinds
+        )
+        error = np.sqrt((1.0 - below) / (n_unlabeled * below) + (1.0 - above) / (n_positive * above))
+        value = min(1.0, below / above)
+        unlabeled, positive, *_ = self._shares(ordered)
+        most = np.flatnonzero((positive >= _MOST) & self._is_cut)[0]
+        rises = unlabeled[most] / positive[most] > (1.0 + _RISE) * value
+        found = PriorEstimate("tail", value, float(error), bool(rises or above < _WITHIN))
+        # All bags may be positive: no negative one has been seen.
+        return replace(found, overlap=True) if found.interval(LEVEL)[1] >= 1.0 else found
