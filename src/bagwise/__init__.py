@@ -48,6 +48,7 @@ _ROOMS = {
         "save_npy",
         "save_npz",
         "save_parquet",
+        "scan_bags",
     ],
     "kernels": ["minimax_kernel", "set_kernel", "statistic_kernel"],
     "linear_model": [
@@ -93,6 +94,7 @@ _ROOMS = {
         "SoftMax",
         "Threshold",
     ],
+    "scanned": ["ScannedBags"],
     "sequences": ["Sequences"],
     "single_instance": ["SingleInstanceClassifier"],
     "svm": ["InstanceMISVC", "MISVC", "MissSVC", "SetKernelSVC"],

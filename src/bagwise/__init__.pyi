@@ -41,6 +41,7 @@ from bagwise.io import save_h5 as save_h5
 from bagwise.io import save_npy as save_npy
 from bagwise.io import save_npz as save_npz
 from bagwise.io import save_parquet as save_parquet
+from bagwise.io import scan_bags as scan_bags
 from bagwise.kernels import minimax_kernel as minimax_kernel
 from bagwise.kernels import set_kernel as set_kernel
 from bagwise.kernels import statistic_kernel as statistic_kernel
@@ -92,6 +93,7 @@ from bagwise.rules import Or as Or
 from bagwise.rules import Rule as Rule
 from bagwise.rules import SoftMax as SoftMax
 from bagwise.rules import Threshold as Threshold
+from bagwise.scanned import ScannedBags as ScannedBags
 from bagwise.sequences import Sequences as Sequences
 from bagwise.single_instance import SingleInstanceClassifier as SingleInstanceClassifier
 from bagwise.svm import InstanceMISVC as InstanceMISVC

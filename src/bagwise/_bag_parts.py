@@ -114,6 +114,57 @@ def as_bag_index(key, n_bags: int) -> np.ndarray:
     return np.where(index < 0, index + n_bags, index)
 
 
+def refuse_missing_values(
+    instances, offsets: np.ndarray, ids: np.ndarray, feature_names: np.ndarray | None, *, accept_nan: bool
+) -> None:
+    """Refuse what is not finite, naming the bag, the instance and the feature."""
+    values = instances.data if sp.issparse(instances) else instances
+    # The sum is finite whenever all is well (one read, no temporary), barring overflow.
+    refused = np.isinf if accept_nan else lambda numbers: ~np.isfinite(numbers)
+    if np.isfinite(np.sum(values)) or not refused(values).any():
+        return
+    bad = refused(instances.toarray() if sp.issparse(instances) else instances)
+    row, column = (int(i) for i in np.argwhere(bad)[0])
+    number = int(np.searchsorted(offsets, row, side="right")) - 1
+    feature = column if feature_names is None else repr(str(feature_names[column]))
+    what = "NaN" if np.isnan(instances[row, column]) else "infinity"
+    raise ValueError(
+        f"X contains {what}: bag {as_python(ids[number])!r}, instance {row - offsets[number]}, "
+        f"feature {feature}; remove or impute it, for instance with "
+        "OnInstances(SimpleImputer()) in a pipeline."
+    )
+
+
+def selection(key, n_bags: int) -> int | slice | np.ndarray:
+    """Read an index into bags: the number of one, a run of neighbours (of step 1), or numbers of several."""
+    if isinstance(key, tuple):
+        # scikit-learn indexes whatever has a shape by X[key, ...].
+        if len(key) != 2 or key[1] is not Ellipsis:
+            raise IndexError(
+                "Bags are indexed by bag only; for features take bags.with_instances("
+                "bags.instances[:, columns])."
+            )
+        key = key[0]
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        if not -n_bags <= key < n_bags:
+            raise IndexError(f"bag {key} is out of range; there are {n_bags} bags.")
+        return int(key) % n_bags
+    if isinstance(key, slice):
+        start, stop, step = key.indices(n_bags)
+        if step == 1:
+            return slice(start, max(start, stop))
+        key = np.arange(start, stop, step)
+    index = as_bag_index(key, n_bags)
+    if len(index) and (np.diff(index) == 1).all():
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index
+
+
+def show_counts(**counts: int) -> str:
+    """Write numbers of things, such as "1 bag, 20 instances"."""
+    return ", ".join(f"{n:,} {what}" if n != 1 else f"1 {what[:-1]}" for what, n in counts.items())
+
+
 def same_names(a, b) -> bool:
     return (a is None) == (b is None) and (a is None or np.array_equal(a, b))
 

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._bag_parts import (
-    as_bag_index,
     as_column,
     as_columns,
     as_feature_names,
@@ -22,6 +21,8 @@ from bagwise._bag_parts import (
     group,
     join,
     read_only,
+    selection,
+    show_counts,
 )
 from bagwise.blocks import Blocks, MemoryBlocks
 from bagwise.sequences import Sequences
@@ -344,13 +345,8 @@ class Bags:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        def count(n, what):
-            return f"{n:,} {what}" if n != 1 else f"1 {what[:-1]}"
-
-        return (
-            f"Bags({count(len(self), 'bags')}, {count(self.n_instances, 'instances')}, "
-            f"{count(self.n_features, 'features')})"
-        )
+        counts = show_counts(bags=len(self), instances=self.n_instances, features=self.n_features)
+        return f"Bags({counts})"
 
     def per_bag(self, column) -> np.ndarray:
         """Turn a column with a value per row into one value per bag.
@@ -423,29 +419,12 @@ class Bags:
 
     def __getitem__(self, key):
         """Select one bag (a 2-D view) by its number, or several (`Bags`) by index, slice or mask."""
-        if isinstance(key, tuple):
-            # scikit-learn indexes whatever has a shape by X[key, ...].
-            if len(key) != 2 or key[1] is not Ellipsis:
-                raise IndexError(
-                    "Bags are indexed by bag only; for features take bags.with_instances("
-                    "bags.instances[:, columns])."
-                )
-            key = key[0]
-        n_bags = len(self)
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            if not -n_bags <= key < n_bags:
-                raise IndexError(f"bag {key} is out of range; there are {n_bags} bags.")
-            i = int(key) % n_bags
-            return self._instances[self._offsets[i] : self._offsets[i + 1]]
-        if isinstance(key, slice):
-            start, stop, step = key.indices(n_bags)
-            if step == 1:
-                return self._run(start, max(start, stop))
-            key = np.arange(start, stop, step)
-        index = as_bag_index(key, n_bags)
-        if len(index) and (np.diff(index) == 1).all():
-            return self._run(int(index[0]), int(index[-1]) + 1)
-        return self._gather(index)
+        chosen = selection(key, len(self))
+        if isinstance(chosen, int):
+            return self._instances[self._offsets[chosen] : self._offsets[chosen + 1]]
+        if isinstance(chosen, slice):
+            return self._run(chosen.start, chosen.stop)
+        return self._gather(chosen)
 
     def _run(self, start: int, stop: int) -> Bags:
         """Select neighbouring bags: views, nothing is copied but the offsets."""

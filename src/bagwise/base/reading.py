@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from bagwise._bag_parts import as_python
+from bagwise._bag_parts import refuse_missing_values
 from bagwise.bags import Bags, as_bags, describes_bags
 from bagwise.sequences import Sequences
 
@@ -82,7 +82,7 @@ def read_bags(
     instances = check_array(
         bags.instances, dtype=_FLOATS, order="C", accept_sparse="csr", ensure_all_finite=False
     )
-    _refuse_missing_values(instances, bags, accept_nan=accept_missing)
+    refuse_missing_values(instances, bags.offsets, bags.ids, bags.feature_names, accept_nan=accept_missing)
     return bags if instances is bags.instances else bags.with_instances(instances)
 
 
@@ -96,24 +96,6 @@ def _read_sequences(estimator, X, *, reset: bool, accept: bool) -> Bags:
     bags._refuse_empty_bags()
     _compare_features(estimator, bags, reset=reset)
     return bags
-
-
-def _refuse_missing_values(instances, bags: Bags, *, accept_nan: bool) -> None:
-    values = instances.data if sp.issparse(instances) else instances
-    # The sum is finite whenever all is well (one read, no temporary), barring overflow.
-    refused = np.isinf if accept_nan else lambda numbers: ~np.isfinite(numbers)
-    if np.isfinite(np.sum(values)) or not refused(values).any():
-        return
-    bad = refused(instances.toarray() if sp.issparse(instances) else instances)
-    row, column = (int(i) for i in np.argwhere(bad)[0])
-    number = int(np.searchsorted(bags.offsets, row, side="right")) - 1
-    feature = column if bags.feature_names is None else repr(str(bags.feature_names[column]))
-    what = "NaN" if np.isnan(instances[row, column]) else "infinity"
-    raise ValueError(
-        f"X contains {what}: bag {as_python(bags.ids[number])!r}, instance {row - bags.offsets[number]}, "
-        f"feature {feature}; remove or impute it, for instance with "
-        "OnInstances(SimpleImputer()) in a pipeline."
-    )
 
 
 def _compare_features(estimator, bags: Bags, *, reset: bool) -> None:

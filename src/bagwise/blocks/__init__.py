@@ -6,6 +6,7 @@ time, and what a model asks of them is a sum over blocks.
 
 from bagwise.blocks.base import LARGE, Block, Blocks, Sums, add_up
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
+from bagwise.blocks.files import FileBlocks
 from bagwise.blocks.memory import MemoryBlocks
 from bagwise.blocks.sharing import share_out
 from bagwise.blocks.together import run_together
@@ -15,6 +16,7 @@ __all__ = [
     "LARGE",
     "Block",
     "Blocks",
+    "FileBlocks",
     "MemoryBlocks",
     "Sums",
     "TransformedBlocks",

@@ -8,6 +8,7 @@ from bagwise.io.h5 import load_h5, save_h5
 from bagwise.io.npy import load_npy, save_npy
 from bagwise.io.npz import load_npz, save_npz
 from bagwise.io.parquet import iter_parquet, load_parquet, save_parquet
+from bagwise.io.scan import scan_bags
 
 __all__ = [
     "instance_frame",
@@ -26,4 +27,5 @@ __all__ = [
     "save_npy",
     "save_npz",
     "save_parquet",
+    "scan_bags",
 ]

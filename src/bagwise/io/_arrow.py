@@ -47,6 +47,13 @@ def from_arrow(array: Any) -> np.ndarray:
     return values
 
 
+def in_one(column: Any) -> Any:
+    """Give a column as one array; it is copied only if it is in several parts."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def is_text(arrow_type: Any) -> bool:
     """Whether values of the type are text."""
     return (
@@ -124,8 +131,7 @@ class BagTables:
 
     def column(self, name: str, array: Any, first: int = 0, *, complete: bool = False) -> np.ndarray:
         """Make a numpy array of a column, whose row 0 is row `first` in errors; `complete`: refuse nulls."""
-        if isinstance(array, pa.ChunkedArray):
-            array = array.combine_chunks()
+        array = in_one(array)
         if array.null_count and (complete or is_list(array.type)):
             row = first + int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
             raise ValueError(f"{self.where}, row {row}: there is no value in the column {name!r}.")
@@ -134,8 +140,7 @@ class BagTables:
     def rows(self, table: Any, first: int = 0) -> BagRows:
         """Read the columns of a table, whose row 0 is row `first` in errors."""
         name = self.instances_column
-        sizes, inner = self._lists(name, table[name], first)
-        instances = self._matrix(inner, sizes, first)
+        sizes, instances = self.instances(table, first)
         if self.description is not None:
             return self._described(table, first, sizes, instances)
         names = table.column_names
@@ -155,6 +160,12 @@ class BagTables:
             else:
                 part.bag_columns[other] = self.column(other, table[other], first)
         return part
+
+    def instances(self, table: Any, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Give the sizes of the bags of a table, and their instances."""
+        name = self.instances_column
+        sizes, inner = self._lists(name, table[name], first)
+        return sizes, self._matrix(inner, sizes, first)
 
     def _described(self, table: Any, first: int, sizes: np.ndarray, instances: np.ndarray) -> BagRows:
         about = self.description or {}
@@ -179,7 +190,7 @@ class BagTables:
 
     def _lists(self, name: str, column: Any, first: int) -> tuple[np.ndarray, Any]:
         """Give the lengths of the lists of a column, and what is in them."""
-        array = column.combine_chunks()
+        array = in_one(column)
         if not is_list(array.type) or pa.types.is_fixed_size_list(array.type):
             raise ValueError(
                 f"{self.where}: the column {name!r} is of the type {array.type}; expected lists."

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 
+from bagwise._bag_parts import as_python
 from bagwise.bags import Bags
 from bagwise.io._description import BAG_NAMES, LABEL_NAMES, choose_column, missing_values, restore
 from bagwise.io.frames import _describes_bags
@@ -78,31 +79,14 @@ def infer_long(
     Numbers that vary inside some bag are features; what is constant inside every bag, but not everywhere,
     describes bags; the rest are instance columns.
     """
-    bag = choose_column(bag, BAG_NAMES, columns, where, "the bag of every row")
-    if bag is None:
-        raise ValueError(
-            f"{where} has no column called {' or '.join(BAG_NAMES)}; name the one that says which bag a row "
-            f"is of (bag=...): it has {', '.join(map(repr, list(columns)[:8]))}."
-        )
-    label = choose_column(label, LABEL_NAMES, columns, where, "the labels")
-    for name in filter(None, (bag, label)):
-        missing = missing_values(columns[name])
-        if missing.any():
-            what = "bag" if name == bag else "label"
-            raise ValueError(
-                f"{where}, {row_name(int(np.argmax(missing)))}: the {what} is missing ({name!r})."
-            )
+    bag, label = choose_bag_and_label(bag, label, columns, where)
+    refuse_missing(columns, bag, label, where, row_name)
     others = {name: column for name, column in columns.items() if name not in (bag, label)}
     rows = _grouped(np.empty((len(columns[bag]), 0)), columns[bag], where, others)
     sides = rows.instance_columns
     of_bags = [name for name in others if _describes_bags(sides[name], rows.offsets)]
-    features = [name for name in others if name not in of_bags and sides[name].dtype.kind in "biuf"]
-    if len(rows) == rows.n_instances:  # bags of one: everything that is a number is a feature
-        features = [name for name in others if sides[name].dtype.kind in "biuf"]
-    if not features:
-        raise ValueError(
-            f"{where} has no column of numbers that could be a feature; it has {sorted(columns)}."
-        )
+    kinds = {name: sides[name].dtype for name in others}
+    features = choose_features(kinds, of_bags, bags_of_one=len(rows) == rows.n_instances, where=where)
     y = None
     if label is not None:
         y = _per_bag(columns[label][rows.source_rows], rows, label, where)
@@ -117,6 +101,50 @@ def infer_long(
         ),
         y,
     )
+
+
+def choose_bag_and_label(
+    bag: str | None, label: str | None, columns: Collection[str], where: str
+) -> tuple[str, str | None]:
+    """Find the columns with the bags and the labels, by the names given or by custom."""
+    bag = choose_column(bag, BAG_NAMES, columns, where, "the bag of every row")
+    if bag is None:
+        raise ValueError(
+            f"{where} has no column called {' or '.join(BAG_NAMES)}; name the one that says which bag a row "
+            f"is of (bag=...): it has {', '.join(map(repr, list(columns)[:8]))}."
+        )
+    return bag, choose_column(label, LABEL_NAMES, columns, where, "the labels")
+
+
+def refuse_missing(
+    columns: Mapping[str, np.ndarray],
+    bag: str,
+    label: str | None,
+    where: str,
+    row_name: Callable[[int], str],
+) -> None:
+    """Refuse rows without a bag or a label."""
+    for name in filter(None, (bag, label)):
+        missing = missing_values(columns[name])
+        if missing.any():
+            what = "bag" if name == bag else "label"
+            raise ValueError(
+                f"{where}, {row_name(int(np.argmax(missing)))}: the {what} is missing ({name!r})."
+            )
+
+
+def choose_features(
+    kinds: Mapping[str, np.dtype], of_bags: Collection[str], *, bags_of_one: bool, where: str
+) -> list[str]:
+    """Choose the features among columns: numbers that do not describe bags.
+
+    In bags of one instance nothing can be told from what varies: there every number is a feature.
+    """
+    numbers = [name for name, dtype in kinds.items() if dtype.kind in "biuf"]
+    features = numbers if bags_of_one else [name for name in numbers if name not in of_bags]
+    if not features:
+        raise ValueError(f"{where} has no column of numbers that could be a feature; it has {sorted(kinds)}.")
+    return features
 
 
 def _grouped(X: np.ndarray, ids: np.ndarray, where: str, columns=None) -> Bags:
@@ -134,8 +162,13 @@ def _per_bag(values: np.ndarray, bags: Bags, column: str, where: str) -> np.ndar
     if differs.any():
         row = int(np.argmax(differs.reshape(len(values), -1).any(axis=1)))
         number = int(bags.bag_index[row])
-        raise ValueError(
-            f"{where}: the bag {bags.ids[number].item()!r} has two values of {column!r}, "
-            f"{firsts[number].tolist()!r} and {values[row].tolist()!r}; all rows of a bag must agree."
-        )
+        raise two_values(where, bags.ids[number], column, firsts[number], values[row])
     return firsts
+
+
+def two_values(where: str, bag: Any, column: str, first: Any, other: Any) -> ValueError:
+    """Make the error of a bag whose rows do not agree."""
+    return ValueError(
+        f"{where}: the bag {as_python(bag)!r} has two values of {column!r}, "
+        f"{first.tolist()!r} and {other.tolist()!r}; all rows of a bag must agree."
+    )

@@ -15,6 +15,8 @@ from bagwise.io._arrow import BagRows, BagTables, pa
 from bagwise.io._description import join, refuse_duplicates
 from bagwise.io._long import bags_from_long, infer_long
 
+_BUFFER_BYTES = 2**16  # of a column, compressed
+
 
 class Reader:
     """A Parquet file, opened, and what its columns mean.
@@ -25,14 +27,18 @@ class Reader:
         The file.
     bag, label : str or None
         The columns with ids and labels, where the file does not say.
+    streamed : bool
+        Whether row groups are read a little at a time, as `batches` does.
     """
 
-    def __init__(self, path, bag: str | None, label: str | None):
+    def __init__(self, path, bag: str | None, label: str | None, *, streamed: bool = False):
         self.where = repr(str(path))
         if not Path(path).is_file():
             raise FileNotFoundError(f"there is no file {self.where}.")
+        # Without a buffer that is filled in advance, memory holds a few pages of every column.
+        how = {"pre_buffer": False, "buffer_size": _BUFFER_BYTES} if streamed else {}
         try:
-            self.file = pq.ParquetFile(path)
+            self.file = pq.ParquetFile(path, **how)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
         self.schema = self.file.schema_arrow
@@ -65,6 +71,14 @@ class Reader:
         with self.file:
             for first, table in self._tables():
                 yield self.tables.read(table, first)
+
+    def batches(self, groups: list[int], columns: list[str], rows: int) -> Iterator[Any]:
+        """Read some columns of some row groups as tables of a bounded number of rows."""
+        try:
+            for batch in self.file.iter_batches(rows, row_groups=groups, columns=columns):
+                yield pa.Table.from_batches([batch])
+        except (pa.ArrowException, OSError) as error:
+            raise self._unreadable(error) from error
 
     # ------------------------------------------------------------------ a row per instance
 
@@ -103,20 +117,24 @@ class Reader:
             parts.append(part)
         if X is None:
             raise ValueError(f"{self.where} has no bags.")
-        whole = _joined(parts)
+        whole = joined_rows(parts)
         if whole.ids is not None:
             refuse_duplicates(whole.ids.tolist(), self.where, lambda i: f"row {i}")
         return self.tables.bags(whole, X[:filled], whole.ids), whole.y
 
-    def _most_rows(self) -> int:
-        """Find from the footer how many instances there are at most."""
+    def n_values(self) -> int:
+        """Find from the footer how many numbers all instances have; a bag without any counts as one."""
         metadata = self.file.metadata
         leaf = next(
             j
             for j in range(metadata.num_columns)
             if metadata.schema.column(j).path.split(".")[0] == self.tables.instances_column
         )
-        entries = sum(metadata.row_group(i).column(leaf).num_values for i in range(metadata.num_row_groups))
+        return sum(metadata.row_group(i).column(leaf).num_values for i in range(metadata.num_row_groups))
+
+    def _most_rows(self) -> int:
+        """Find from the footer how many instances there are at most."""
+        entries = self.n_values()
         # A bag without instances has an entry, too.
         inner = self.schema.field(self.tables.instances_column).type.value_type
         width = inner.list_size if pa.types.is_fixed_size_list(inner) else 1
@@ -131,7 +149,7 @@ class Reader:
             first += len(table)
 
 
-def _joined(parts: list[BagRows]) -> BagRows:
+def joined_rows(parts: list[BagRows]) -> BagRows:
     """Join everything but the instances."""
     first = parts[0]
 

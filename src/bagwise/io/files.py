@@ -97,7 +97,7 @@ def load_bags(path, *, format: str | None = None, **options: Any) -> tuple[Bags,
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {str(path)!r}.")
     name = (
-        _known(format) if format is not None else (_folder_format(path) if path.is_dir() else _by_name(path))
+        _known(format) if format is not None else (folder_format(path) if path.is_dir() else _by_name(path))
     )
     reader = FORMATS[name].reader()
     options = {key: value for key, value in options.items() if value is not None}
@@ -156,7 +156,8 @@ def _by_name(path: Path) -> str:
     )
 
 
-def _folder_format(path: Path) -> str:
+def folder_format(path: Path) -> str:
+    """Find the format of a folder by the files in it."""
     for name, patterns in {"h5": ("*.h5",), "npy": ("*.npy", "features/*.npy")}.items():
         if any(next(path.glob(pattern), None) for pattern in patterns):
             return name

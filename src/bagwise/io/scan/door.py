@@ -1,0 +1,164 @@
+"""One door for scans of all kinds of files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from glob import has_magic
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise.io.scan.source import FileSource, Stamp
+from bagwise.scanned import ScannedBags
+
+_FORMATS = ("parquet", "h5", "npy", "npz")
+
+
+def scan_bags(
+    path,
+    *,
+    bag: str | None = None,
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+    positive: Any = None,
+    format: str | None = None,
+) -> ScannedBags:
+    """Look through files of bags that may be larger than memory, and leave the instances where they are.
+
+    Ids, sizes, labels and columns of bags are known afterwards. A Parquet file with a row per instance that
+    bagwise wrote is looked at in these columns only; one of other origin is read once, to find out which
+    columns describe bags, unless `features` are named. A file with a row per bag is read once for the sizes
+    of bags.
+
+    Parameters
+    ----------
+    path : path or pattern
+        A Parquet file with a row per bag, or with a row per instance, the rows of a bag together and bags
+        in any order; a folder of such files, or a pattern such as ``"data/part-*.parquet"`` (in the order
+        of their names; where a row is an instance, the last bag of a file may go on in the next); a folder
+        with an .h5 or .npy file for every bag and its table of labels; or an uncompressed .npz file.
+    bag, label : str, optional
+        The columns with the bags and their labels, where the files are of other origin: by default
+        ``bag_id``, ``bag`` or ``slide_id``, and ``y`` or ``label``.
+    features : sequence of str, optional
+        The columns with the features, where a row is an instance. By default what the file says, else every
+        column of numbers that varies inside some bag.
+    positive : optional
+        The label of the positive class; `y` is then boolean.
+    format : {"parquet", "h5", "npy", "npz"}, optional
+        The kind of file, where its name does not say.
+
+    Returns
+    -------
+    ScannedBags
+
+    See Also
+    --------
+    load_bags : reads them into memory.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from bagwise import make_noisy_or_bags, save_parquet, scan_bags
+    >>> data = make_noisy_or_bags(5, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = save_parquet(pathlib.Path(folder) / "five.parquet", data.bags, data.y, layout="long")
+    ...     scan = scan_bags(file)
+    >>> scan
+    ScannedBags(5 bags, 15 instances, 3 features)
+    """
+    paths, kind = _find(path, format)
+    source = _scan(paths, kind, bag, label, features)
+    if positive is not None:
+        source = replace(source, y=_is_positive(source, positive, str(path)))
+    return ScannedBags(source)
+
+
+def _find(path, format: str | None) -> tuple[list[Path], str]:
+    """Find the files, or the folder, and their kind."""
+    if format is not None and format not in _FORMATS:
+        raise ValueError(f"format is {format!r}; scan_bags knows {', '.join(_FORMATS)}.")
+    place = Path(path)
+    if place.is_file():
+        paths = [place]
+    elif place.is_dir():
+        paths = sorted(place.glob("*.parquet")) if format in (None, "parquet") else []
+        if not paths:
+            return [place], format or _kind_of_folder(place)
+    elif has_magic(str(path)):
+        paths = sorted(Path().glob(str(path)) if not place.is_absolute() else _absolute_glob(place))
+        if not paths:
+            raise FileNotFoundError(f"there is no file {str(path)!r}.")
+    else:
+        raise FileNotFoundError(f"there is no file or folder {str(path)!r}.")
+    if format is None:
+        suffix = paths[0].suffix.lower()
+        if suffix not in (".parquet", ".npz"):
+            raise ValueError(
+                f"{str(paths[0])!r} ends in {suffix!r}; scan_bags expects .parquet, .npz or a folder, or the "
+                f"format by name: one of {', '.join(_FORMATS)}."
+            )
+        format = suffix[1:]
+    return paths, format
+
+
+def _absolute_glob(pattern: Path) -> list[Path]:
+    return list(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
+
+
+def _kind_of_folder(folder: Path) -> str:
+    from bagwise.io.files import folder_format
+
+    return folder_format(folder)
+
+
+def _scan(
+    paths: list[Path], kind: str, bag: str | None, label: str | None, features: Sequence[str] | None
+) -> FileSource:
+    if kind == "parquet":
+        return _scan_parquet(paths, bag, label, features)
+    raise ValueError(f"{str(paths[0])!r} is of the kind {kind}; scan_bags reads Parquet so far.")
+
+
+def _scan_parquet(
+    paths: list[Path], bag: str | None, label: str | None, features: Sequence[str] | None
+) -> FileSource:
+    from bagwise.io._parquet_reader import Reader
+    from bagwise.io.scan.parquet import refuse_other_columns
+    from bagwise.io.scan.parquet_bags import scan_bag_rows
+    from bagwise.io.scan.parquet_long import scan_long
+
+    stamps = [Stamp.of(path) for path in paths]
+    readers = []
+    try:
+        for path in paths:
+            readers.append(Reader(path, bag, label, streamed=True))
+            refuse_other_columns(readers[0], readers[-1])
+        if readers[0].is_long:
+            return scan_long(readers, stamps, features)
+        _refuse_features(features, readers[0].where)
+        return scan_bag_rows(readers, stamps)
+    finally:
+        for reader in readers:
+            reader.file.close()
+
+
+def _refuse_features(features: Sequence[str] | None, where: str) -> None:
+    if features is not None:
+        raise ValueError(
+            f"{where} has no column for every feature; features= is for tables with a row per instance."
+        )
+
+
+def _is_positive(source: FileSource, positive: Any, where: str) -> np.ndarray:
+    if source.y is None:
+        raise ValueError(
+            f"positive is {positive!r}, but {where!r} has no labels; name their column: label=..."
+        )
+    found = source.y == positive
+    if not np.any(found):
+        known = np.unique(source.y)[:8].tolist()
+        raise ValueError(f"positive is {positive!r}, which no bag of {where!r} has; the labels are {known}.")
+    return found

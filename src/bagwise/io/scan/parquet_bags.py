@@ -1,0 +1,115 @@
+"""Scans of Parquet files with a row per bag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bagwise.blocks import block_rows
+from bagwise.blocks.buffers import Buffers
+from bagwise.io._arrow import BagRows
+from bagwise.io._description import refuse_duplicates
+from bagwise.io._parquet_reader import Reader, joined_rows
+from bagwise.io.scan.parquet import ParquetSource, row_groups
+from bagwise.io.scan.source import MatrixPiece, Stamp
+
+
+@dataclass
+class BagRowsSource(ParquetSource):
+    """A row per bag, its instances a list of lists.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns of the files.
+    """
+
+    names: list[str] = field(repr=False)
+
+    def _columns(self, sides: bool) -> list[str]:
+        return self.names if sides else [self.tables.instances_column]
+
+    def _rows_at_a_time(self) -> int:
+        return _bags_at_a_time(self.offsets, block_rows(self.n_features))
+
+    def _piece(self, first: int, table: Any, sides: bool, buffers: Buffers) -> MatrixPiece:
+        row = int(np.searchsorted(self.offsets, first))
+        if not sides:
+            return MatrixPiece(first, self.tables.instances(table, row)[1])
+        rows = self.tables.rows(table, row)
+        return MatrixPiece(first, rows.instances, rows.instance_columns)
+
+
+def scan_bag_rows(readers: Sequence[Reader], stamps: list[Stamp]) -> BagRowsSource:
+    """Find the bags of some files; sizes are known only from the instances, which are read once for them."""
+    groups, n_rows = row_groups(readers)
+    parts: list[BagRows] = []
+    width, dtype = 0, np.dtype(float)
+    for reader in readers:
+        row = 0
+        every = list(range(reader.file.num_row_groups))
+        for table in reader.batches(every, reader.schema.names, _likely_bags_at_a_time(reader)):
+            part = reader.tables.rows(table, row)
+            if part.instances.size:
+                if width and part.instances.shape[1] != width:
+                    raise ValueError(
+                        f"{reader.where}, row {row}: instances have {part.instances.shape[1]} features, and "
+                        f"before had {width}."
+                    )
+                width, dtype = part.instances.shape[1], part.instances.dtype
+            part.instances, part.instance_columns = np.empty((0, 0)), {}  # do not hold on to the batch
+            parts.append(part)
+            row += len(table)
+    if not parts:
+        raise ValueError(f"{readers[0].where} has no bags.")
+    whole = joined_rows(parts)
+    if whole.ids is not None:
+        begins = np.cumsum([0, *(reader.file.metadata.num_rows for reader in readers)])
+
+        def place(bag: int) -> str:
+            number = int(np.searchsorted(begins, bag, side="right")) - 1
+            file = "" if len(readers) == 1 else f"{readers[number].where}, "
+            return f"{file}row {bag - begins[number]}"
+
+        refuse_duplicates(whole.ids.tolist(), readers[0].where if len(readers) == 1 else "ids", place)
+    offsets = np.append(0, np.cumsum(whole.sizes))
+    first = readers[0]
+    return BagRowsSource(
+        offsets=offsets,
+        ids=whole.ids,
+        y=whole.y,
+        bag_columns=whole.bag_columns,
+        feature_names=None if first.description is None else first.description["instances"]["names"],
+        n_features=width,
+        dtype=dtype,
+        unit_offsets=offsets[np.append(0, np.cumsum(n_rows))],
+        stamps=stamps,
+        groups=groups,
+        tables=first.tables,
+        names=first.schema.names,
+    )
+
+
+def _likely_bags_at_a_time(reader: Reader) -> int:
+    """How many bags make a block, judged by the mean of all."""
+    bags = max(1, reader.file.metadata.num_rows)
+    return max(1, int(block_rows(1) / max(1.0, reader.n_values() / bags)))
+
+
+def _bags_at_a_time(offsets: np.ndarray, most: int) -> int:
+    """Find how many bags may be read at once, so that none of these runs is much longer than `most`.
+
+    Runs of a fixed number of bags are all that a file gives; the longest bag is allowed beside a full run.
+    """
+    n_bags = len(offsets) - 1
+    allowed = most + int(np.diff(offsets).max(initial=0))
+    several = 1
+    while several < n_bags:
+        ends = offsets[np.minimum(np.arange(0, n_bags + 2 * several, 2 * several), n_bags)]
+        if np.diff(ends).max() > allowed:
+            break
+        several *= 2
+    return several

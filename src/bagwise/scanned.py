@@ -1,0 +1,294 @@
+"""`ScannedBags`: bags that stay in their files until a pass reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bagwise._bag_parts import as_feature_names, read_only, refuse_missing_values, selection, show_counts
+from bagwise.bags import Bags
+from bagwise.blocks import LARGE, Block, Blocks, FileBlocks, TransformedBlocks
+from bagwise.blocks.files import read_runs
+
+if TYPE_CHECKING:
+    from bagwise.io.scan.source import FileSource
+
+
+class Step(NamedTuple):
+    """A transformer of instances that is applied as they are read."""
+
+    transform: Callable[[Any], Any]
+    n_features: int
+    feature_names: np.ndarray | None
+
+
+class ScannedBags:
+    """Bags in files: ids, sizes, labels and columns of bags are known, instances are read when they are used.
+
+    Made by `scan_bags`. Estimators that pass over blocks of bags take it wherever they take `Bags`, and
+    every estimator predicts from it; an index selects bags, so that scikit-learn's cross-validation, searches
+    and splits work on it. What is selected still lies in the files: a fold reads only the row groups that its
+    bags are in, each once a pass. Not more than 2**24 numbers are simply held in memory after the first read.
+
+    See Also
+    --------
+    scan_bags : makes one.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from bagwise import make_noisy_or_bags, save_parquet, scan_bags
+    >>> data = make_noisy_or_bags(5, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scan = scan_bags(save_parquet(pathlib.Path(folder) / "five.parquet", data.bags, data.y))
+    ...     print(scan, scan.sizes)
+    ...     bags = scan[scan.y == 1].load()
+    ScannedBags(5 bags, 15 instances, 3 features) [3 3 3 3 3]
+    >>> len(bags) == int(data.y.sum())
+    True
+    """
+
+    def __init__(
+        self,
+        source: FileSource,
+        numbers: np.ndarray | None = None,
+        *,
+        steps: tuple[Step, ...] = (),
+        accept_missing: bool = False,
+        memory: dict[str, Bags] | None = None,
+    ):
+        self._source = source
+        self._numbers = numbers
+        self._steps = steps
+        self._accept_missing = accept_missing
+        # Shared by all selections of one scan that is small enough to be held.
+        self._memory: dict[str, Bags] = {} if memory is None else memory
+        sizes = np.diff(source.offsets)
+        sizes = sizes if numbers is None else sizes[numbers]
+        self._offsets = read_only(np.append(0, np.cumsum(sizes)))
+
+    # ------------------------------------------------------------------ what is known
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where each bag starts among all instances, and the end of the last."""
+        return self._offsets
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of instances of every bag."""
+        return np.diff(self._offsets)
+
+    @property
+    def bag_index(self) -> np.ndarray:
+        """The number of its bag, for every instance."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The names of the bags; their numbers in the files if they have none."""
+        return self._named(self._all_numbers)
+
+    def _named(self, numbers: np.ndarray) -> np.ndarray:
+        return numbers if self._source.ids is None else self._source.ids[numbers]
+
+    @property
+    def y(self) -> np.ndarray | None:
+        """The labels of the bags, or None."""
+        return None if self._source.y is None else self._of_bags(self._source.y)
+
+    @property
+    def bag_columns(self) -> Mapping[str, np.ndarray]:
+        """Side columns with a value per bag."""
+        columns = self._source.bag_columns
+        return MappingProxyType({name: self._of_bags(values) for name, values in columns.items()})
+
+    def _of_bags(self, values: np.ndarray) -> np.ndarray:
+        return read_only(values if self._numbers is None else values[self._numbers])
+
+    @property
+    def feature_names(self) -> np.ndarray | None:
+        """The names of the features, or None."""
+        if self._steps:
+            return self._steps[-1].feature_names
+        return as_feature_names(self._source.feature_names, self._source.n_features)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of an instance."""
+        return self._steps[-1].n_features if self._steps else self._source.n_features
+
+    @property
+    def n_instances(self) -> int:
+        """The number of instances in all bags together."""
+        return int(self._offsets[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the instances would take."""
+        return self.n_instances * self.n_features * self._source.dtype.itemsize
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n_bags, n_features)``, what scikit-learn's tools count by."""
+        return len(self), self.n_features
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __repr__(self) -> str:
+        counts = show_counts(bags=len(self), instances=self.n_instances, features=self.n_features)
+        return f"ScannedBags({counts})"
+
+    # ------------------------------------------------------------------ selection and reading
+
+    def __getitem__(self, key):
+        """Read one bag (a 2-D array) by its number, or select several (unread) by index, slice or mask."""
+        chosen = selection(key, len(self))
+        if isinstance(chosen, int):
+            return self._select(np.array([chosen])).load()[0]
+        return self._select(np.arange(chosen.start, chosen.stop) if isinstance(chosen, slice) else chosen)
+
+    def _select(self, places: np.ndarray) -> ScannedBags:
+        return self._but(numbers=places if self._numbers is None else self._numbers[places])
+
+    def _but(self, **parts: Any) -> ScannedBags:
+        """The same scan with some parts in place of its own."""
+        return ScannedBags(
+            self._source,
+            parts.get("numbers", self._numbers),
+            steps=parts.get("steps", self._steps),
+            accept_missing=parts.get("accept_missing", self._accept_missing),
+            memory=self._memory,
+        )
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        if self._fits or (np.diff(self._all_numbers) < 0).any():
+            yield from (self[i] for i in range(len(self)))
+            return
+        for block in self._in_files(dtype=self._source.dtype).each(lambda block: block):
+            yield from np.split(block.X, block.offsets[1:-1])
+
+    def load(self) -> Bags:
+        """Read all instances into memory: `Bags`, with ids, names and side columns."""
+        bags = self._held() if self._fits else self._read(self._numbers)
+        for step in self._steps:
+            bags = bags.with_instances(step.transform(bags.instances), feature_names=step.feature_names)
+        return bags
+
+    def head(self, n: int = 5) -> Bags:
+        """Read the first `n` bags."""
+        return self[:n].load()
+
+    def blocks(self, y: np.ndarray | None = None, weight: np.ndarray | None = None) -> Blocks:
+        """Give the bags in blocks, with what a model passes over them for.
+
+        Parameters
+        ----------
+        y : array of shape (n_bags,), optional
+            Labels as a rule reads them; unknown, -1, by default.
+        weight : array of shape (n_bags,), optional
+            Weights; ones by default.
+
+        Returns
+        -------
+        FileBlocks, or MemoryBlocks where there are not more than 2**24 numbers
+        """
+        y = np.full(len(self), -1, dtype=np.int8) if y is None else y
+        weight = np.ones(len(self)) if weight is None else weight
+        if self._fits:
+            known = bool(self._memory)
+            bags = self.load()
+            bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
+            self._check(bags.instances, bags.offsets, bags.ids)
+            in_memory = bags.blocks(y, weight)
+            in_memory.n_passes += not known
+            return in_memory
+        blocks: Blocks = self._in_files(y, weight, check=self._check_block)
+        for step in self._steps:
+            blocks = TransformedBlocks(blocks, step.transform, step.n_features)
+        return blocks
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of instances in blocks: single precision stays, all else is double."""
+        return np.dtype(np.float32 if self._source.dtype == np.float32 else np.float64)
+
+    @property
+    def _fits(self) -> bool:
+        return self.n_instances * max(self.n_features, self._source.n_features) <= LARGE
+
+    @cached_property
+    def _all_numbers(self) -> np.ndarray:
+        return np.arange(len(self)) if self._numbers is None else self._numbers
+
+    def _in_files(self, y=None, weight=None, *, dtype=None, check=None) -> FileBlocks:
+        nothing = np.zeros(len(self))
+        return FileBlocks(
+            self._source,
+            self._all_numbers,
+            nothing if y is None else y,
+            nothing if weight is None else weight,
+            dtype=self.dtype if dtype is None else dtype,
+            check=check,
+        )
+
+    def _held(self) -> Bags:
+        """Read bags that fit, once for all selections of the scan if all of it fits."""
+        source = self._source
+        if int(source.offsets[-1]) * max(self.n_features, source.n_features) > LARGE:
+            return self._read(self._numbers)
+        if "all" not in self._memory:
+            self._memory["all"] = self._read(None)
+        return self._memory["all"] if self._numbers is None else self._memory["all"][self._numbers]
+
+    def _read(self, numbers: np.ndarray | None) -> Bags:
+        source = self._source
+        wanted = np.arange(len(source.offsets) - 1) if numbers is None else numbers
+        sizes = np.diff(source.offsets)
+        if not sizes[wanted].any() and sizes.any():
+            # Side columns of instances are known by reading some.
+            return self._read(np.append(np.argmax(sizes), wanted))[1:]
+        bags, places = np.unique(wanted, return_inverse=True)
+        X, columns = next(read_runs(source, bags, [bags], source.dtype, sides=True))
+        read = Bags(
+            X,
+            np.append(0, np.cumsum(sizes[bags])),
+            ids=None if numbers is None and source.ids is None else self._named(bags),
+            feature_names=source.feature_names,
+            instance_columns=columns,
+            bag_columns={name: values[bags] for name, values in source.bag_columns.items()},
+        )
+        return read if len(wanted) == len(bags) and (np.diff(wanted) > 0).all() else read[places]
+
+    def _check_block(self, block: Block) -> None:
+        self._check(block.X, block.offsets, self._named(block.part_of(self._all_numbers)))
+
+    def _check(self, X: np.ndarray, offsets: np.ndarray, ids: np.ndarray) -> None:
+        names = as_feature_names(self._source.feature_names, self._source.n_features)
+        refuse_missing_values(X, offsets, ids, names, accept_nan=self._accept_missing)
+
+    # ------------------------------------------------------------------ manners
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(
+            "ScannedBags cannot become one array; scan.load() reads them into Bags, and its `instances` are "
+            "the flat matrix."
+        )
+
+    def __sklearn_clone__(self) -> ScannedBags:
+        return self
+
+    def __copy__(self) -> ScannedBags:
+        return self
+
+    def __deepcopy__(self, memo) -> ScannedBags:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Whoever gets it reads for itself.
+        return {**self.__dict__, "_memory": {}}

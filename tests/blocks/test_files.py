@@ -1,0 +1,192 @@
+"""Blocks of bags in files: the blocks of the same bags in memory, whatever the row groups are."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bagwise import Bags, save_parquet, scan_bags
+from bagwise.blocks import FileBlocks, MemoryBlocks, Sums, run_together
+from bagwise.blocks import files as files_module
+from bagwise.blocks.buffers import Buffers
+from bagwise.io.scan import parquet_bags, parquet_long
+
+
+def some_bags(sizes, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(sum(sizes), 3)).astype(dtype)
+    return Bags(X, np.cumsum([0, *sizes]), ids=[f"bag {i}" for i in range(len(sizes))])
+
+
+def write(path, bags, *, layout, rows):
+    """Write a file, and again with the row groups asked for, some of them empty."""
+    save_parquet(path, bags, np.arange(len(bags)) % 2, layout=layout)
+    table, about = pq.read_table(path), pq.read_metadata(path).metadata[b"bagwise"]
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for begin in range(0, len(table), rows):
+            writer.write_table(table.slice(begin, rows))
+            writer.write_table(table.slice(0, 0))
+        writer.add_key_value_metadata({"bagwise": about})
+    return path
+
+
+@pytest.fixture
+def in_files(monkeypatch, tmp_path):
+    """Make blocks of a few rows from files, however small they are."""
+    monkeypatch.setattr("bagwise.scanned.LARGE", 0)
+
+    def make(bags, *, layout, most=10, rows=7):
+        for module in (files_module, parquet_long, parquet_bags):
+            monkeypatch.setattr(module, "block_rows", lambda _: most)
+        return scan_bags(write(tmp_path / f"{layout}.parquet", bags, layout=layout, rows=rows))
+
+    return make
+
+
+def weighted_sums(block, power):
+    return Sums((block.weight_of_each @ block.X**power, block.n_bags))
+
+
+SIZES = {
+    "one block": [1, 2, 1],
+    "many blocks": [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7],
+    "a bag larger than a block": [2, 25, 1, 3],
+    "a bag in three row groups": [5, 14, 9],
+    "a last block of one bag": [5, 5, 10, 1],
+    "one bag": [4],
+}
+
+
+@pytest.mark.parametrize("layout", ["long", "bags"])
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_blocks_are_those_of_memory_to_the_last_bit(in_files, layout, sizes, dtype):
+    bags = some_bags(sizes, dtype)
+    scan = in_files(bags, layout=layout, rows=7 if layout == "long" else 2)
+    y, weight = np.arange(len(bags)).astype(np.int8) % 2, np.linspace(1, 2, len(bags))
+    blocks = scan.blocks(y, weight)
+    memory = MemoryBlocks(bags.instances, bags.offsets, y, weight, most=10)
+    assert isinstance(blocks, FileBlocks)
+    assert blocks.n_blocks == memory.n_blocks
+    for ours, theirs in zip(blocks.each(lambda b: b), memory.each(lambda b: b), strict=True):
+        assert ours.X.dtype == dtype
+        assert ours.X.flags.c_contiguous and ours.X.flags.aligned
+        assert ours.first == theirs.first
+        for mine, its in zip(ours[:4], theirs[:4], strict=True):
+            np.testing.assert_array_equal(mine, its)
+    for _ in range(2):
+        sums, n_bags = blocks.total(weighted_sums, 3)
+        expected, _ = memory.total(weighted_sums, 3)
+        assert sums.tobytes() == expected.tobytes() and n_bags == len(bags)
+    assert blocks.n_passes == 3
+
+
+@pytest.mark.parametrize("layout", ["long", "bags"])
+def test_selected_bags_in_any_order_and_more_than_once(in_files, layout):
+    bags = some_bags(SIZES["many blocks"])
+    scan = in_files(bags, layout=layout)
+    for chosen in ([5, 2, 2, 11, 5, 0], [0, 1, 2], [13], np.arange(14)[::-1], np.arange(0, 14, 3)):
+        few, blocks = bags[chosen], scan[chosen].blocks(np.asarray(chosen), np.ones(len(chosen)))
+        np.testing.assert_array_equal(blocks.offsets, few.offsets)
+        seen = np.full_like(few.instances, np.nan)
+        for block in blocks.each(lambda b: b):
+            np.testing.assert_array_equal(block.y, block.part_of(np.asarray(chosen)))
+            seen[block.rows(blocks.offsets)] = block.X
+        np.testing.assert_array_equal(seen, few.instances)
+        rows = np.arange(0, few.n_instances, 4)
+        np.testing.assert_array_equal(blocks.take(rows), few.instances[rows])
+        sampled = few.blocks().sample(9, np.random.RandomState(0))
+        np.testing.assert_array_equal(blocks.sample(9, np.random.RandomState(0)), sampled)
+
+
+def test_a_fold_reads_only_its_row_groups_and_each_once(in_files, monkeypatch):
+    bags = some_bags([4] * 30)
+    scan = in_files(bags, layout="long", rows=12)  # three bags a row group
+    read = []
+    usual = scan._source._batches
+    monkeypatch.setattr(
+        scan._source, "_batches", lambda units, names: read.extend(units) or usual(units, names)
+    )
+    blocks = scan[[29, 3, 4, 16, 0]].blocks()
+    blocks.total(lambda block: block.n_bags)
+    assert read == [0, 1, 5, 9]
+
+
+def test_runs_share_passes_over_a_file(in_files):
+    blocks = in_files(some_bags(SIZES["many blocks"]), layout="long").blocks()
+    jobs = [lambda blocks, p=p: blocks.total(weighted_sums, p)[0] for p in (1, 2)]
+    one, two = run_together(blocks, jobs)
+    assert blocks.n_passes == 1
+    np.testing.assert_array_equal(one, blocks.total(weighted_sums, 1)[0])
+    np.testing.assert_array_equal(two, blocks.total(weighted_sums, 2)[0])
+
+
+def test_progress_is_told_bag_by_bag(in_files):
+    blocks = in_files(some_bags(SIZES["many blocks"]), layout="bags").blocks()
+    told = []
+    blocks.on_block = told.append
+    blocks.total(lambda block: 0)
+    assert sum(told) == 14 and len(told) == blocks.n_blocks
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_fails_in_a_block_fails_outside_and_leaves_the_file_closed(in_files, monkeypatch, threads):
+    from numba import config
+
+    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", threads)
+    blocks = in_files(some_bags(SIZES["many blocks"]), layout="long").blocks()
+    with pytest.raises(ZeroDivisionError):
+        blocks.total(lambda block: 1 / 0)
+    assert blocks.total(lambda block: block.n_bags) == 14
+    assert next(blocks.each(lambda block: block.first)) == 0  # and nobody asks for the others
+
+
+@pytest.mark.parametrize("layout", ["long", "bags"])
+def test_missing_values_are_refused_by_bag_instance_and_feature(in_files, layout):
+    bags = some_bags(SIZES["many blocks"])
+    X = bags.instances.copy()
+    X[14, 1] = np.nan
+    scan = in_files(bags.with_instances(X), layout=layout)
+    with pytest.raises(ValueError, match=r"X contains NaN: bag 'bag 5', instance 0, feature 1"):
+        scan[[7, 5, 1]].blocks().total(lambda block: 0)
+    scan[[7, 1]].blocks().total(lambda block: 0)
+
+
+def test_whole_numbers_become_doubles(in_files):
+    bags = some_bags([3, 20, 4])
+    whole = bags.with_instances(np.arange(81, dtype=np.int16).reshape(27, 3))
+    for layout in ("long", "bags"):
+        scan = in_files(whole, layout=layout)
+        parts = list(scan.blocks().each(lambda block: block.X))
+        assert {part.dtype for part in parts} == {np.dtype(float)}
+        np.testing.assert_array_equal(np.concatenate(parts), whole.instances)
+        assert scan.load().instances.dtype == np.int16
+
+
+def test_buffers_are_used_again_only_when_nobody_looks_at_them():
+    buffers = Buffers()
+    kept = [buffers.empty((4, 2), np.float64) for _ in range(3)]
+    for number, array in enumerate(kept):
+        array[:] = number
+    view = kept.pop()[1:3]
+    kept.pop()
+    again = buffers.empty((3, 2), np.float32)
+    again[:] = 9
+    assert len(buffers) == 3
+    assert (view == 2).all() and (kept[0] == 0).all()
+    larger = buffers.empty((100, 2), np.float64)
+    assert larger.flags.c_contiguous and larger.flags.aligned and larger.shape == (100, 2)
+
+
+def test_memory_holds_a_few_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("bagwise.scanned.LARGE", 0)
+    bags = some_bags([50] * 4000, np.float32)
+    table = pa.table(
+        {"bag": np.repeat(np.arange(4000), 50), **dict(zip("abc", bags.instances.T, strict=True))}
+    )
+    pq.write_table(table, tmp_path / "one_group.parquet")
+    monkeypatch.setattr(files_module, "block_rows", lambda _: 1000)
+    blocks = scan_bags(tmp_path / "one_group.parquet").blocks()
+    assert blocks.n_blocks == 200
+    blocks.total(lambda block: block.X.sum(axis=0))
+    assert len(blocks._buffers) <= 2 + 2 * files_module._MOST_WORKERS
