@@ -114,6 +114,15 @@ def as_bag_index(key, n_bags: int) -> np.ndarray:
     return np.where(index < 0, index + n_bags, index)
 
 
+def refuse_empty_bags(sizes: np.ndarray, ids: np.ndarray | None) -> None:
+    """Refuse bags without instances, naming the first."""
+    empty = sizes == 0
+    if empty.any():
+        number = int(np.argmax(empty))
+        name = "" if ids is None else f" ({as_python(ids[number])!r})"
+        raise ValueError(f"bag {number}{name} is empty; every bag needs at least one instance.")
+
+
 def refuse_missing_values(
     instances, offsets: np.ndarray, ids: np.ndarray, feature_names: np.ndarray | None, *, accept_nan: bool
 ) -> None:

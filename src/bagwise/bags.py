@@ -21,6 +21,7 @@ from bagwise._bag_parts import (
     group,
     join,
     read_only,
+    refuse_empty_bags,
     selection,
     show_counts,
 )
@@ -409,11 +410,7 @@ class Bags:
         return firsts
 
     def _refuse_empty_bags(self) -> None:
-        empty = self.sizes == 0
-        if empty.any():
-            number = int(np.argmax(empty))
-            name = "" if self._ids is None else f" ({as_python(self._ids[number])!r})"
-            raise ValueError(f"bag {number}{name} is empty; every bag needs at least one instance.")
+        refuse_empty_bags(self.sizes, self._ids)
 
     # ------------------------------------------------------------------ selection
 
@@ -536,20 +533,27 @@ class Bags:
 def as_bags(X) -> Bags:
     """Make `Bags` of anything that describes bags.
 
-    `Bags` pass; a list of 2-D arrays, an object array of them and a 3-D array are bags; a plain 2-D array,
-    data frame or sparse matrix stands for bags of one instance each.
+    `Bags` pass; `ScannedBags` are read if they are small; a list of 2-D arrays, an object array of them and a
+    3-D array are bags; a plain 2-D array, data frame or sparse matrix stands for bags of one instance each.
     """
     if isinstance(X, Bags):
         return X
+    if is_scan(X):
+        return X.in_memory()
     if describes_bags(X):
         return Bags.from_list(X)
     X = as_matrix(X)
     return Bags(X, np.arange(X.shape[0] + 1))
 
 
+def is_scan(X) -> bool:
+    """Whether `X` is `ScannedBags`, which stand on this module."""
+    return bool(getattr(type(X), "_lies_in_files", False))
+
+
 def describes_bags(X) -> bool:
-    """Whether `X` is `Bags`, a 3-D array, or a list or object array whose first item has two dimensions."""
-    if isinstance(X, Bags):
+    """Whether `X` is `Bags`, a scan of them, a 3-D array, or a list or object array of 2-D items."""
+    if isinstance(X, Bags) or is_scan(X):
         return True
     if isinstance(X, np.ndarray):
         if X.dtype != object or X.ndim != 1:

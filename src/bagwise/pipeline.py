@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from bagwise.bags import describes_bags
 from bagwise.base import BagsLike, BagTransformer, validated_fit
+from bagwise.scanned import ScannedBags
 from bagwise.solvers.interrupt import interruptible
 
 
@@ -87,18 +88,20 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
 
         Returns
         -------
-        Bags, or a matrix if `X` is one
+        Bags, or a matrix if `X` is one, or ScannedBags whose instances are transformed as they are read
         """
-        bags = self._read(X)
-        transformed = self.transformer_.transform(bags.instances)
-        if not sp.issparse(transformed):
-            transformed = np.asarray(transformed)
-        if not describes_bags(X):
-            return transformed
+        bags = self._open(X)
         names = None
         if bags.feature_names is not None and hasattr(self.transformer_, "get_feature_names_out"):
             names = self.get_feature_names_out(bags.feature_names)
-        return bags.with_instances(transformed, feature_names=names)
+        if isinstance(bags, ScannedBags):
+            return bags.transformed(self._transform, names)
+        transformed = self._by_blocks(X, lambda some: self._transform(some.instances))
+        return bags.with_instances(transformed, feature_names=names) if describes_bags(X) else transformed
+
+    def _transform(self, instances: Any) -> Any:
+        transformed = self.transformer_.transform(instances)
+        return transformed if sp.issparse(transformed) else np.asarray(transformed)
 
     def get_feature_names_out(self, input_features=None):
         """Names of the features after the transformation, as the transformer gives them."""

@@ -52,6 +52,8 @@ class ScannedBags:
     True
     """
 
+    _lies_in_files = True  # for those that cannot know this class
+
     def __init__(
         self,
         source: FileSource,
@@ -166,19 +168,58 @@ class ScannedBags:
             memory=self._memory,
         )
 
+    def accepting(self, *, missing: bool) -> ScannedBags:
+        """The same scan, whose blocks may hold missing values (NaN), or may not."""
+        return self._but(accept_missing=missing)
+
+    def transformed(
+        self, transform: Callable[[Any], Any], feature_names: np.ndarray | None = None
+    ) -> ScannedBags:
+        """The same bags, whose instances pass through a transformer whenever they are read.
+
+        Parameters
+        ----------
+        transform : callable
+            From a matrix of instances to as many new ones; no row depends on another.
+        feature_names : sequence of str, optional
+            Names of the new features.
+        """
+        n_features = transform(np.asarray(self.head(1).instances, dtype=self.dtype)).shape[1]
+        names = None if feature_names is None else as_feature_names(feature_names, n_features)
+        return self._but(steps=(*self._steps, Step(transform, n_features, names)))
+
     def __iter__(self) -> Iterator[np.ndarray]:
-        if self._fits or (np.diff(self._all_numbers) < 0).any():
+        if self.fits or (np.diff(self._all_numbers) < 0).any():
             yield from (self[i] for i in range(len(self)))
             return
         for block in self._in_files(dtype=self._source.dtype).each(lambda block: block):
-            yield from np.split(block.X, block.offsets[1:-1])
+            X = block.X
+            for step in self._steps:
+                X = step.transform(X)
+            yield from np.split(X, block.offsets[1:-1])
 
     def load(self) -> Bags:
         """Read all instances into memory: `Bags`, with ids, names and side columns."""
-        bags = self._held() if self._fits else self._read(self._numbers)
+        bags = self._held() if self.fits else self._read(self._numbers)
         for step in self._steps:
             bags = bags.with_instances(step.transform(bags.instances), feature_names=step.feature_names)
         return bags
+
+    def in_memory(self) -> Bags:
+        """Read all instances for something that cannot do without, if they are few; else refuse."""
+        if self.fits:
+            return self.load()
+        raise ValueError(
+            f"the instances of this scan would take {self.shown_bytes} of memory, and are needed there all "
+            "at once: pass scan.load() if they fit, or a part such as scan.head(100)."
+        )
+
+    @property
+    def shown_bytes(self) -> str:
+        """How much memory the instances would take, for a reader."""
+        units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1.0))
+        unit, size = next((u, s) for u, s in units if self.nbytes >= s or s == 1.0)
+        return f"{self.nbytes / size:.3g} {unit}"
 
     def head(self, n: int = 5) -> Bags:
         """Read the first `n` bags."""
@@ -200,7 +241,7 @@ class ScannedBags:
         """
         y = np.full(len(self), -1, dtype=np.int8) if y is None else y
         weight = np.ones(len(self)) if weight is None else weight
-        if self._fits:
+        if self.fits:
             known = bool(self._memory)
             bags = self.load()
             bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
@@ -219,7 +260,8 @@ class ScannedBags:
         return np.dtype(np.float32 if self._source.dtype == np.float32 else np.float64)
 
     @property
-    def _fits(self) -> bool:
+    def fits(self) -> bool:
+        """Whether there are so few numbers that they are held in memory after the first read."""
         return self.n_instances * max(self.n_features, self._source.n_features) <= LARGE
 
     @cached_property

@@ -114,7 +114,8 @@ class SingleInstanceClassifier(WaistClassifier):
         return self
 
     def _log_odds(self, bags) -> np.ndarray:
-        inside, X = self.estimator_, bags.instances
+        # In double precision, so that the last digits do not depend on which instances come together.
+        inside, X = self.estimator_, bags.instances.astype(np.float64, copy=False)
         if not hasattr(inside, "predict_proba"):
             return inside.decision_function(X)
         # A forest may be certain; log-odds of plus or minus infinity are what a rule expects then.

@@ -95,7 +95,7 @@ class ScoreClassifier(BagClassifier):
         array of shape (n_bags,)
             With more than two classes, shape (n_bags, n_classes).
         """
-        return self._bag_scores(self._read(X))
+        return self._by_blocks(X, self._bag_scores)
 
     def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the label of every bag.
@@ -109,7 +109,7 @@ class ScoreClassifier(BagClassifier):
         -------
         array of shape (n_bags,)
         """
-        return self._labels_of(self._bag_scores(self._read(X)))
+        return self._labels_of(self._by_blocks(X, self._bag_scores))
 
 
 class InstanceScoreClassifier(ScoreClassifier):
@@ -127,13 +127,16 @@ class InstanceScoreClassifier(ScoreClassifier):
         """Make of the columns of `_instance_scores` one score, or one for each class."""
         return scores
 
+    def _joined_instance_scores(self, bags: Bags) -> np.ndarray:
+        return self._joined(self._instance_scores(bags))
+
     def _bag_scores(self, bags: Bags) -> np.ndarray:
         return self._joined(np.maximum.reduceat(self._instance_scores(bags), bags.offsets[:-1], axis=0))
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Score of every instance, as of a bag of its own: shape (n_instances,) or (.., n_classes)."""
-        return self._joined(self._instance_scores(self._read(X)))
+        return self._by_blocks(X, self._joined_instance_scores)
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
-        return self._labels_of(self._joined(self._instance_scores(self._read(X))))
+        return self._labels_of(self._by_blocks(X, self._joined_instance_scores))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._version import __version__
-from bagwise.bags import Bags
-from bagwise.base.reading import BagsLike, read_bags
+from bagwise.bags import Bags, as_bags, describes_bags
+from bagwise.base.reading import BagsLike, lie_large, read_bags
+from bagwise.blocks import Block
 from bagwise.exceptions import VersionWarning, warn_user
 
 
@@ -27,17 +32,54 @@ class BagEstimator(BaseEstimator):
     def _accepts_sequences(self) -> bool:
         return False
 
+    # Whether `fit` passes over blocks, so that it learns from bags in files as well.
+    @property
+    def _streams(self) -> bool:
+        return False
+
     def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
+        """Read bags for `fit` (`reset`) or for a prediction, all at once; only `fit` may get a scan."""
         if not reset:
             check_is_fitted(self)
+        return self._enter(X, reset=reset, streams=reset and self._streams)
+
+    def _open(self, X: BagsLike) -> Bags:
+        """Read what is known of bags for a prediction; instances of large ones are left as they lie."""
+        check_is_fitted(self)
+        return self._enter(X, whole=False)
+
+    def _enter(self, X: BagsLike, **how: bool) -> Bags:
         return read_bags(
             self,
             X,
-            reset=reset,
             accept_sparse=self._accepts_sparse,
             accept_missing=self._accepts_missing,
             accept_sequences=self._accepts_sequences,
+            **how,
         )
+
+    def _by_blocks(
+        self, X: BagsLike, f: Callable[..., Any], labels: Callable[[Bags], np.ndarray] | None = None
+    ) -> Any:
+        """Give ``f(bags)`` of all bags, computed block by block where they are large or lie in files.
+
+        Every prediction goes through here. `f` gives a row per bag or a row per instance. `labels` reads
+        labels for the bags; then `f` gets those of its bags, too.
+        """
+        if isinstance(X, (list, tuple)) and describes_bags(X):
+            X = as_bags(X)
+        if not lie_large(X):
+            bags = self._read(X)
+            return f(bags) if labels is None else f(bags, labels(bags))
+        bags = self._open(X)
+        read = None if labels is None else labels(bags)
+        return bags.blocks().joined(self._of_block, f, bags.ids, read)
+
+    def _of_block(
+        self, block: Block, f: Callable[..., Any], ids: np.ndarray, labels: np.ndarray | None
+    ) -> Any:
+        bags = self._read(Bags(block.X, block.offsets, ids=block.part_of(ids)))
+        return f(bags) if labels is None else f(bags, block.part_of(labels))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from bagwise._bag_parts import refuse_missing_values
+from bagwise._bag_parts import refuse_empty_bags, refuse_missing_values
 from bagwise.bags import Bags, as_bags, describes_bags
+from bagwise.blocks import LARGE
+from bagwise.scanned import ScannedBags
 from bagwise.sequences import Sequences
 
 # What an estimator takes as `X`: a list of 2-D arrays and a 3-D array are array-like, and so is a frame.
-BagsLike: TypeAlias = Bags | ArrayLike | sp.sparray | sp.spmatrix
+BagsLike: TypeAlias = Bags | ScannedBags | ArrayLike | sp.sparray | sp.spmatrix
 
 _FLOATS = (np.float64, np.float32)
 
@@ -28,6 +30,8 @@ def read_bags(
     accept_sparse: bool = True,
     accept_missing: bool = False,
     accept_sequences: bool = False,
+    streams: bool = False,
+    whole: bool = True,
 ) -> Bags:
     """Read the argument `X` of a method: the one door through which bags come in.
 
@@ -36,7 +40,7 @@ def read_bags(
     estimator : estimator
         Whose method was called; ``n_features_in_`` and ``feature_names_in_`` are set on it (`reset`) or
         compared with it.
-    X : Bags, list of 2-D arrays, 3-D array, or 2-D array (bags of one instance)
+    X : Bags, ScannedBags, list of 2-D arrays, 3-D array, or 2-D array (bags of one instance)
         The argument.
     reset : bool
         True in `fit`.
@@ -46,15 +50,24 @@ def read_bags(
         Whether it can work on NaN.
     accept_sequences : bool
         Whether it works on `Sequences`, and then on nothing else.
+    streams : bool
+        Whether it passes over blocks, so that `ScannedBags` stay what they are.
+    whole : bool
+        False if blocks of the bags will be read one by one: instances of large ones are then left as they
+        lie, and scans, too.
 
     Returns
     -------
-    Bags
+    Bags, or ScannedBags where an estimator streams
         Instances are C-ordered float32 or float64 (integers become float64) or CSR, finite, and no bag is
         empty.
     """
     if accept_sequences or isinstance(getattr(X, "instances", None), Sequences):
         return _read_sequences(estimator, X, reset=reset, accept=accept_sequences)
+    if isinstance(X, ScannedBags):
+        return _read_scan(
+            estimator, X, reset=reset, accept_missing=accept_missing, stays=streams or not whole
+        )
     if not describes_bags(X):
         # Two dimensions: scikit-learn's own door, its messages and its handling of data frames.
         X = validate_data(
@@ -79,6 +92,18 @@ def read_bags(
             "bags.with_instances(bags.instances.toarray()) if that fits in memory."
         )
     _compare_features(estimator, bags, reset=reset)
+    return bags if lie_large(bags) and not whole else _read_instances(bags, accept_missing=accept_missing)
+
+
+def lie_large(X: BagsLike) -> bool:
+    """Whether bags are so large that they are better looked at block by block, wherever they lie."""
+    if isinstance(X, ScannedBags):
+        return not X.fits
+    array = X.instances if isinstance(X, Bags) else X
+    return isinstance(array, np.ndarray) and array.size > LARGE
+
+
+def _read_instances(bags: Bags, *, accept_missing: bool) -> Bags:
     instances = check_array(
         bags.instances, dtype=_FLOATS, order="C", accept_sparse="csr", ensure_all_finite=False
     )
@@ -98,7 +123,23 @@ def _read_sequences(estimator, X, *, reset: bool, accept: bool) -> Bags:
     return bags
 
 
-def _compare_features(estimator, bags: Bags, *, reset: bool) -> None:
+def _read_scan(estimator, scan: ScannedBags, *, reset: bool, accept_missing: bool, stays: bool):
+    name = type(estimator).__name__
+    if reset and not stays:
+        raise ValueError(
+            f"{name} needs all instances in memory and does not learn from a scan; pass scan.load() if its "
+            f"{scan.shown_bytes} fit, or take an estimator that learns from it as it is, such as "
+            "MILogisticRegression."
+        )
+    if len(scan) == 0:
+        raise ValueError(f"{name} needs at least one bag; X has none.")
+    refuse_empty_bags(scan.sizes, scan.ids)
+    _compare_features(estimator, scan, reset=reset)
+    scan = scan.accepting(missing=accept_missing)
+    return scan if stays else _read_instances(scan.in_memory(), accept_missing=accept_missing)
+
+
+def _compare_features(estimator, bags: Bags | ScannedBags, *, reset: bool) -> None:
     names = bags.feature_names
     if reset:
         estimator.n_features_in_ = bags.n_features

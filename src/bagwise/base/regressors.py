@@ -41,4 +41,4 @@ class BagRegressor(RegressorMixin, BagEstimator):
         -------
         array of shape (n_bags,)
         """
-        return self._bag_values(self._read(X))
+        return self._by_blocks(X, self._bag_values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
@@ -55,11 +57,11 @@ class WaistClassifier(ScoreClassifier):
         -------
         array of shape (n_bags, 2)
         """
-        return self._bag_log_proba(self._read(X))
+        return self._by_blocks(X, self._bag_log_proba)
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
         """Probability of the negative and the positive class, for every bag: shape (n_bags, 2)."""
-        return np.exp(self._bag_log_proba(self._read(X)))
+        return np.exp(self._by_blocks(X, self._bag_log_proba))
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
         """Log-odds that a bag is positive: shape (n_bags,)."""
@@ -67,16 +69,16 @@ class WaistClassifier(ScoreClassifier):
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Log-odds that an instance is positive: shape (n_instances,), in the order of the bags."""
-        return self._log_odds(self._read(X))
+        return self._by_blocks(X, self._log_odds)
 
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
         """Probability that an instance is negative, positive: shape (n_instances, 2)."""
-        log_odds = self._log_odds(self._read(X))
+        log_odds = self._by_blocks(X, self._log_odds)
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the more probable label of every instance: shape (n_instances,)."""
-        return self._labels_of(self._log_odds(self._read(X)))
+        return self._labels_of(self._by_blocks(X, self._log_odds))
 
     @available_if(has_posterior)
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
@@ -96,6 +98,7 @@ class WaistClassifier(ScoreClassifier):
         -------
         array of shape (n_instances,)
         """
-        bags = self._read(X)
-        labels = self._encode_known(y, bags)
+        return self._by_blocks(X, self._posterior, partial(self._encode_known, y))
+
+    def _posterior(self, bags: Bags, labels: np.ndarray) -> np.ndarray:
         return self.rule_.estep(self._log_odds(bags), bags.offsets, labels).posterior

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import HasMethods, Interval
+from bagwise.bags import Bags
 from bagwise.base import BagsLike, BagTransformer, validated_fit
 from bagwise.solvers.interrupt import interruptible
 
@@ -135,8 +136,13 @@ class ClusterEmbedding(BagTransformer):
 
     def transform(self, X: BagsLike) -> np.ndarray:
         """Describe every bag: shape (n_bags, n_clusters_)."""
-        bags = self._read(X)
-        cluster = self.clusterer_.predict(_writable(bags.instances))
+        return self._by_blocks(X, self._describe)
+
+    def _describe(self, bags: Bags) -> np.ndarray:
+        instances = _writable(bags.instances)
+        # k-means takes instances only in the precision of those that it was fitted on.
+        centers = getattr(self.clusterer_, "cluster_centers_", instances)
+        cluster = self.clusterer_.predict(instances.astype(centers.dtype, copy=False))
         known = (cluster >= 0) & (cluster < self.n_clusters_)
         cell = (bags.bag_index * self.n_clusters_ + cluster)[known]
         counted = np.bincount(cell, minlength=len(bags) * self.n_clusters_).reshape(len(bags), -1)

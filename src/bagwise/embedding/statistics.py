@@ -87,7 +87,9 @@ class BagStatistics(BagTransformer):
 
     def transform(self, X: BagsLike) -> np.ndarray:
         """Describe every bag: shape (n_bags, n_features_out)."""
-        bags = self._read(X)
+        return self._by_blocks(X, self._describe_all)
+
+    def _describe_all(self, bags: Bags) -> np.ndarray:
         return np.concatenate([self._describe(block) for block in _dense_blocks(bags)])
 
     def _describe(self, bags: Bags) -> np.ndarray:

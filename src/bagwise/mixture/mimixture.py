@@ -292,7 +292,9 @@ class MIMixture(WaistClassifier):
         -------
         array of shape (n_bags,)
         """
-        bags = self._read(X)
+        return self._by_blocks(X, self._log_density)
+
+    def _log_density(self, bags: Bags) -> np.ndarray:
         by_instance = np.logaddexp(*self._class_log_joint(bags))
         return np.add.reduceat(by_instance, bags.offsets[:-1])  # no bag is empty
 
@@ -389,9 +391,8 @@ class MIMixture(WaistClassifier):
         float
             Every instance counts as an observation.
         """
-        bags = self._read(X)
-        penalty = np.log(bags.n_instances) * self._count_parameters()
-        return float(penalty - 2 * self.score_samples(bags).sum())
+        penalty = np.log(self._open(X).n_instances) * self._count_parameters()
+        return float(penalty - 2 * self.score_samples(X).sum())
 
     def aic(self, X: BagsLike) -> float:
         """Akaike's information criterion of the instances' density, lower is better: see `bic`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Self
 
@@ -242,28 +243,27 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         others = [logsumexp(np.delete(log_p, c, axis=1), axis=1) for c in range(1, log_p.shape[1])]
         return log_p[:, 1:] - np.column_stack(others)
 
-    def _bag_log_odds(self, X: BagsLike) -> np.ndarray:
+    def _bag_log_odds(self, bags: Bags) -> np.ndarray:
         """Log-odds that some instance has a label: the or-rule, label by label."""
-        bags = self._read(X)
         log_proba = [Or().log_proba(column, bags.offsets) for column in self._log_odds(bags).T]
         return np.column_stack([found[:, 1] - found[:, 0] for found in log_proba])
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
         """Log-odds of every label, for every bag: shape (n_bags, n_labels)."""
-        log_odds = self._bag_log_odds(X)
+        log_odds = self._by_blocks(X, self._bag_log_odds)
         return log_odds if self.multilabel_ else log_odds[:, 0]
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
         """Probability that a bag shows a label: shape (n_bags, n_labels)."""
-        return self._as_proba(expit(self._bag_log_odds(X)))
+        return self._as_proba(expit(self._by_blocks(X, self._bag_log_odds)))
 
     def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the labels that are more probable than not: indicators of shape (n_bags, n_labels)."""
-        return self._as_labels(is_positive(self._bag_log_odds(X)))
+        return self._as_labels(is_positive(self._by_blocks(X, self._bag_log_odds)))
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Log-odds of every label against all other classes: shape (n_instances, n_labels)."""
-        log_odds = self._log_odds(self._read(X))
+        log_odds = self._by_blocks(X, self._log_odds)
         return log_odds if self.multilabel_ else log_odds[:, 0]
 
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
@@ -271,14 +271,14 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
 
         What a row lacks to 1 is the probability of the background.
         """
-        return self._as_proba(np.exp(self._log_classes(self._read(X))[:, 1:]))
+        return self._as_proba(np.exp(self._by_blocks(X, self._log_classes)[:, 1:]))
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the most probable class: indicators of shape (n_instances, n_labels).
 
         The row of an instance of the background is zero.
         """
-        best = self._log_classes(self._read(X)).argmax(axis=1)
+        best = self._by_blocks(X, self._log_classes).argmax(axis=1)
         return self._as_labels(best[:, None] == np.arange(1, self.coef_.shape[0] + 1))
 
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
@@ -295,8 +295,9 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         -------
         array of shape (n_instances, n_labels) or, after a fit on a 1-D `y`, (n_instances,)
         """
-        bags = self._read(X)
-        labels = self._encode_label_matrix(y, bags)
-        refuse_impossible(labels, bags, background=self._with_background)
-        posterior = label_estep(self._log_classes(bags), bags.offsets, *as_lists(labels))[1][:, 1:]
+        posterior = self._by_blocks(X, self._posterior, partial(self._encode_label_matrix, y))
         return posterior if self.multilabel_ else posterior[:, 0]
+
+    def _posterior(self, bags: Bags, labels: np.ndarray) -> np.ndarray:
+        refuse_impossible(labels, bags, background=self._with_background)
+        return label_estep(self._log_classes(bags), bags.offsets, *as_lists(labels))[1][:, 1:]

@@ -105,7 +105,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
 
         `of_label` are further arguments, with a column per label. Of two classes the second is taken.
         """
-        bags = self._read(X)
+        bags = self._open(X)
         answers = (
             getattr(model, method)(bags, *(argument[:, label] for argument in of_label))
             for label, model in enumerate(self.estimators_)
@@ -144,7 +144,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     @available_if(_estimator_has("posterior_instances"))
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Probability of every label, for every instance, given the labels `y` of the bags."""
-        bags = self._read(X)
+        bags = self._open(X)
         posterior = self._columns("posterior_instances", bags, self._encode_label_matrix(y, bags))
         return posterior if self.multilabel_ else posterior[:, 0]
 

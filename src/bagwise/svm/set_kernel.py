@@ -180,7 +180,9 @@ class SetKernelSVC(KernelClassifier):
     @available_if(_is_a_mean_of_instances)
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Score of every instance, whose mean over a bag is the bag's: shape (n_instances,)."""
-        bags = self._read(X)
+        return self._by_blocks(X, self._scores_of_instances)
+
+    def _scores_of_instances(self, bags: Bags) -> np.ndarray:
         return self._bag_scores(Bags(bags.instances, np.arange(bags.n_instances + 1)))
 
     @available_if(_is_a_mean_of_instances)

@@ -1,0 +1,204 @@
+"""Every estimator and bags in files, or large ones: predictions by blocks, and who learns from a scan."""
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    ShuffleSplit,
+    cross_val_predict,
+    cross_val_score,
+    train_test_split,
+)
+
+from bagwise import (
+    Bags,
+    MILogisticRegression,
+    OnInstances,
+    make_bag_pipeline,
+    make_noisy_or_bags,
+    save_parquet,
+    scan_bags,
+    set_kernel,
+)
+from bagwise.base import ScoreClassifier
+from bagwise.blocks import Sums
+from bagwise.blocks import files as files_module
+from bagwise.blocks import memory as memory_module
+from bagwise.io.scan import parquet_bags, parquet_long
+from bagwise.testing import all_estimators, example_of
+
+EXAMPLES = [example_of(cls) for cls in all_estimators()]
+OF_BAGS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples")
+OF_INSTANCES = ("predict_instances", "predict_proba_instances", "decision_function_instances")
+NAMES = [type(estimator).__name__ for estimator in EXAMPLES]
+
+
+@pytest.fixture
+def everything_is_large(monkeypatch):
+    """Treat a few bags as if they did not fit: blocks of 13 instances, and nothing is held."""
+    for place in ("bagwise.scanned", "bagwise.base.reading"):
+        monkeypatch.setattr(f"{place}.LARGE", 0)
+    for module in (files_module, memory_module, parquet_long, parquet_bags):
+        monkeypatch.setattr(module, "block_rows", lambda _: 13)
+
+
+def some_data():
+    data = make_noisy_or_bags(48, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
+    return Bags(data.bags.instances.astype(np.float32), data.bags.offsets), data.y
+
+
+def predictions(model, bags, y):
+    said = {name: getattr(model, name)(bags) for name in (*OF_BAGS, *OF_INSTANCES) if hasattr(model, name)}
+    if hasattr(model, "posterior_instances"):
+        said["posterior_instances"] = model.posterior_instances(bags, y)
+    return said
+
+
+def assert_same_predictions(ours, expected):
+    assert ours.keys() == expected.keys()
+    for name, values in expected.items():
+        mine = ours[name]
+        if hasattr(values, "instances"):
+            mine, values = (mine.load() if hasattr(mine, "load") else mine).instances, values.instances
+        assert mine.dtype == values.dtype and mine.shape == values.shape
+        np.testing.assert_allclose(mine, values, rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
+@pytest.mark.parametrize("estimator", EXAMPLES, ids=NAMES)
+def test_every_estimator_predicts_from_a_scan_and_from_large_bags(estimator, tmp_path, request):
+    bags, y = some_data()
+    model = clone(estimator).fit(bags, y)
+    order = np.random.default_rng(0).permutation(48)[:40]
+    in_order, shuffled = predictions(model, bags, y), predictions(model, bags[order], y[order])
+    request.getfixturevalue("everything_is_large")
+    scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, y, layout="long"))
+    assert_same_predictions(predictions(model, scan, y), in_order)
+    assert_same_predictions(predictions(model, scan[order], y[order]), shuffled)
+    assert_same_predictions(predictions(model, bags, y), in_order)
+    whole = bags.with_instances(np.round(bags.instances * 8).astype(np.int16))
+    assert_same_predictions(
+        predictions(model, whole, y), predictions(model, whole.with_instances(whole.instances * 1.0), y)
+    )
+
+
+@pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
+@pytest.mark.parametrize("estimator", EXAMPLES, ids=NAMES)
+def test_every_estimator_learns_from_a_scan_or_says_that_it_cannot(estimator, tmp_path):
+    bags, y = some_data()
+    scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, y))
+    if not estimator._streams:
+        with pytest.raises(ValueError, match=r"scan\.load\(\) if its [\d.]+ kB fit, .* MILogisticRegression"):
+            clone(estimator).fit(scan, scan.y)
+        return
+    ours, theirs = clone(estimator).fit(scan, scan.y), clone(estimator).fit(bags, y)
+    assert_same_predictions(predictions(ours, scan, y), predictions(theirs, bags, y))
+
+
+class Nearest(ScoreClassifier):
+    """The smallest model that learns from blocks: the nearer of two class means, over the bag."""
+
+    _streams = True
+
+    def fit(self, X, y, sample_weight=None):
+        training = self._read_training(X, y, sample_weight)
+        blocks = training.bags.blocks(training.y, training.weight)
+
+        def sums(block, label):
+            weight = block.weight_of_each * np.repeat(block.y == label, np.diff(block.offsets))
+            return Sums((weight @ block.X, weight.sum()))
+
+        self.means_ = np.array([total / n for total, n in (blocks.total(sums, label) for label in (0, 1))])
+        return self
+
+    def _bag_scores(self, bags):
+        far = [np.square(bags.instances - mean).sum(axis=1) for mean in self.means_]
+        return np.add.reduceat(far[0] - far[1], bags.offsets[:-1])
+
+
+@pytest.fixture
+def scan_and_bags(everything_is_large, tmp_path):
+    bags, y = some_data()
+    bags = Bags(bags.instances.astype(float), bags.offsets, bag_columns={"patient": np.arange(48) // 4})
+    return scan_bags(save_parquet(tmp_path / "a.parquet", bags, y, layout="long")), bags, y
+
+
+def test_scikit_learns_tools_work_on_a_scan(scan_and_bags):
+    scan, bags, y = scan_and_bags
+    patients = scan.bag_columns["patient"]
+    for cv, groups in ((4, None), (GroupKFold(3), patients), (ShuffleSplit(3, random_state=0), None)):
+        ours = cross_val_score(Nearest(), scan, scan.y, cv=cv, groups=groups)
+        np.testing.assert_array_equal(ours, cross_val_score(Nearest(), bags, y, cv=cv, groups=groups))
+    ours = cross_val_predict(Nearest(), scan, scan.y, method="decision_function", cv=5)
+    theirs = cross_val_predict(Nearest(), bags, y, method="decision_function", cv=5)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-11)
+    train, test, y_train, y_test = train_test_split(scan, scan.y, stratify=scan.y, random_state=0)
+    assert Nearest().fit(train, y_train).score(test, y_test) > 0.5
+    search = GridSearchCV(make_bag_pipeline(Nearest()), {"nearest": [Nearest()]}, cv=3, n_jobs=2)
+    with parallel_config(backend="threading"):
+        assert search.fit(scan, scan.y).predict(scan).shape == (48,)
+
+
+def test_weights_and_labels_of_a_fit_are_those_of_bags(scan_and_bags):
+    scan, bags, y = scan_and_bags
+    weight = np.arange(48) % 3
+    order = np.random.default_rng(1).permutation(48)
+    ours = Nearest().fit(scan[order], y[order], weight[order])
+    np.testing.assert_allclose(ours.means_, Nearest().fit(bags, y, weight).means_, rtol=1e-13)
+    with pytest.raises(ValueError, match="X has 48 bags but y has 47 labels; give one per bag"):
+        Nearest().fit(scan, y[:-1])
+    with pytest.raises(ValueError, match=r"sample_weight has .* values, one per instance"):
+        Nearest().fit(scan, y, np.ones(scan.n_instances))
+    with pytest.raises(ValueError, match="needs at least one bag"):
+        Nearest().fit(scan[:0], y[:0])
+
+
+def test_what_a_scan_lacks_is_refused_as_in_memory(scan_and_bags, tmp_path):
+    scan, bags, y = scan_and_bags
+    model = Nearest().fit(scan, y)
+    narrow = bags.with_instances(bags.instances[:, :3])
+    with pytest.raises(ValueError, match="X has 3 features, but Nearest is expecting 4"):
+        model.predict(scan_bags(save_parquet(tmp_path / "narrow.parquet", narrow)))
+    with pytest.raises(ValueError, match=r"bag 1 \('v'\) is empty"):
+        hollow = Bags(np.ones((3, 4)), [0, 2, 2, 3], ids=["u", "v", "w"])
+        model.predict(scan_bags(save_parquet(tmp_path / "hollow.parquet", hollow)))
+    X = bags.instances.copy()
+    X[70, 2] = np.inf
+    bag = int(np.searchsorted(bags.offsets, 70, side="right")) - 1
+    where = f"X contains infinity: bag {bag}, instance {70 - bags.offsets[bag]}, feature 2"
+    broken = bags.with_instances(X)
+    for spoiled in (broken, scan_bags(save_parquet(tmp_path / "broken.parquet", broken))):
+        with pytest.raises(ValueError, match=where):
+            model.predict(spoiled)
+    with pytest.raises(NotFittedError):
+        Nearest().predict(scan)
+    with pytest.raises(ValueError, match="X has 48 bags but y has 2 labels"):
+        MILogisticRegression().fit(bags, y).posterior_instances(scan, [0, 1])
+
+
+def test_what_needs_all_instances_refuses_a_large_scan(scan_and_bags):
+    scan, _, _ = scan_and_bags
+    with pytest.raises(ValueError, match=r"would take [\d.]+ kB of memory, .* scan\.head\(100\)"):
+        set_kernel(scan)
+    assert set_kernel(scan.head(3)).shape == (3, 3)
+
+
+def test_a_transformer_of_instances_is_applied_as_they_are_read(scan_and_bags):
+    scan, bags, y = scan_and_bags
+    transformer = OnInstances(PCA(2, random_state=0)).fit(bags)
+    ours, theirs = transformer.transform(scan), transformer.transform(bags)
+    assert repr(ours) == "ScannedBags(48 bags, 202 instances, 2 features)".replace(
+        "202", str(bags.n_instances)
+    )
+    np.testing.assert_allclose(ours.load().instances, theirs.instances, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(ours[5], theirs[5], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(np.concatenate(list(ours)), theirs.instances, rtol=1e-10, atol=1e-12)
+    order = np.arange(48)[::-1]
+    model = Nearest().fit(ours[order], y[order])
+    np.testing.assert_allclose(model.means_, Nearest().fit(theirs, y).means_, rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(ours), model.predict(theirs))
