@@ -11,8 +11,8 @@ from bagwise import Or, Rule, make_noisy_or_bags
 from bagwise.density.problem import DensityProblem
 from bagwise.families import make_family
 from bagwise.linear_model.design import Design
+from bagwise.linear_model.in_memory import InMemoryProblem
 from bagwise.linear_model.null import fit_null
-from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.mixture.build import build_model
 from bagwise.rules.base import RuleResult
 from bagwise.solvers.control import Control
@@ -70,7 +70,7 @@ def test_a_rule_of_labels_refuses_numbers(data):
 
 
 def test_linear_problems_take_numbers(data):
-    problem = LinearBagProblem(
+    problem = InMemoryProblem(
         Design(data.bags.instances, data.bags.offsets), data.number, np.ones(40), NoisyCount(), ridge=0.01
     )
     theta = np.array([0.5, -0.5, 0.2])
@@ -80,7 +80,7 @@ def test_linear_problems_take_numbers(data):
 
 
 def test_the_null_model_takes_numbers(data):
-    problem = LinearBagProblem(
+    problem = InMemoryProblem(
         Design(data.bags.instances, data.bags.offsets), data.number, np.ones(40), NoisyCount()
     )
     theta = fit_null(problem, Control(1e-8, 100))

@@ -22,9 +22,10 @@ from bagwise.linear_model._lasso.columns import ColumnCopy
 from bagwise.linear_model._lasso.problem import LassoProblem
 from bagwise.linear_model._lasso.search import search_l1
 from bagwise.linear_model.design import Design
-from bagwise.linear_model.logistic import make_design
+from bagwise.linear_model.in_memory import InMemoryProblem
+from bagwise.linear_model.moments import moments_of
 from bagwise.linear_model.null import fit_null
-from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.linear_model.setup import make_design
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import minimize_l1
 from bagwise.solvers.working_set import ElasticNet
@@ -58,9 +59,9 @@ def test_the_optimality_conditions_hold_and_the_objective_never_rises(data, rule
     model = MILogisticRegression(rule, alpha=1.5, l1_ratio=l1_ratio, tol=1e-7, n_init=1, random_state=0)
     model.fit(data.bags, data.y)
     assert model.converged_ and (np.diff(model.objective_history_) <= 0).all()
-    design = make_design(data.bags, model.scaler_)
+    design = make_design(data.bags.instances, data.bags.offsets, model.scaler_)
     total = len(data.y)
-    problem = LinearBagProblem(design, data.y.astype(np.int8), np.ones(total), model.rule_)
+    problem = InMemoryProblem(design, data.y.astype(np.int8), np.ones(total), model.rule_)
     point = problem.point(design.from_original(model.coef_[0], model.intercept_[0]))
     penalty = ElasticNet(1.5 * l1_ratio / total, 1.5 * (1 - l1_ratio) / total)
     assert penalty.violation(point).max() <= 1.1e-7
@@ -117,7 +118,7 @@ def test_one_fit_is_as_good_as_a_hundred_random_starts():
     coef[rng.permutation(100)[:5]] = [-2, -1, 1, 2, 0.5]
     data = make_noisy_or_bags(100, size=3, coef=coef, random_state=seed)
     X = StandardScaler().fit_transform(data.bags.instances)
-    bags = LinearBagProblem(Design(X, data.bags.offsets), data.y.astype(np.int8), np.ones(100), Or())
+    bags = InMemoryProblem(Design(X, data.bags.offsets), data.y.astype(np.int8), np.ones(100), Or())
     problem, control = LassoProblem(bags, None, tol=1e-6), Control(1e-6, 200)
     null = fit_null(bags, control)
     top = milr_path(data.bags, data.y, alphas=2).alpha_max / 100
@@ -216,7 +217,7 @@ def test_scaling_of_large_data_stays_implicit_and_does_not_cancel(monkeypatch):
     for shift in (0.0, 1e3, 1e9):
         moved = data.bags.with_instances(data.bags.instances + shift)
         model = MILogisticRegression(alpha=1.0, n_init=1, random_state=0).fit(moved, data.y)
-        design = make_design(moved, model.scaler_)
+        design = make_design(moved.instances, moved.offsets, model.scaler_)
         assert np.shares_memory(design.X, moved.instances) == (shift < 1e4)
         if shift == 0.0:
             reference = model.coef_
@@ -244,13 +245,15 @@ def test_curvature_of_the_design_is_that_of_the_scaled_instances(n_pairs, monkey
         v = outer[a:b] @ Z[a:b] if b - a > 1 else np.zeros(4)
         expected += np.outer(v, v)
         without_negligible += np.outer(v, v)
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 100)  # a few rows at a time
     monkeypatch.setattr("bagwise.linear_model._lasso.columns._WORTH_BYTES", 0)
-    for matrix in (X, sp.csr_array(X)):
+    for matrix in (X, sp.csr_array(X), X.astype(np.float32)):
         design = Design(matrix, offsets, factor=factor, shift=shift)
-        assert (len(design.blocks) == 1) == sp.issparse(matrix)
-        np.testing.assert_allclose(design.curvature(diagonal, outer, columns), expected, rtol=1e-10)
-        rough = [design.curvature(diagonal, outer, columns, rough=True)]
+        raw, roughly = (
+            moments_of(matrix, columns, diagonal, outer, offsets, rough=rough) for rough in (False, True)
+        )
+        rtol = 1e-10 if matrix.dtype == np.float64 else 1e-5
+        np.testing.assert_allclose(design.scale_moments(raw, columns), expected, rtol=rtol)
+        rough = [design.scale_moments(roughly, columns)]
         wanted = expected
         if not sp.issparse(matrix):
             rough.append(ColumnCopy.of(design).curvature(diagonal, outer, columns, offsets))
@@ -261,8 +264,8 @@ def test_curvature_of_the_design_is_that_of_the_scaled_instances(n_pairs, monkey
 
 def test_a_rough_curvature_keeps_to_double_precision_where_single_would_overflow():
     X = np.random.default_rng(0).normal(size=(30, 2)) * [1e-25, 1e25]
-    design = Design(X, np.arange(31))
-    rough, exact = (design.curvature(np.ones(30), np.zeros(30), np.arange(2), rough=r) for r in (True, False))
+    how = X, np.arange(2), np.ones(30), np.zeros(30), np.arange(31)
+    rough, exact = (moments_of(*how, rough=r) for r in (True, False))
     np.testing.assert_array_equal(rough, exact)
     assert np.isfinite(exact).all() and (np.diagonal(exact) > 0).all()
 

@@ -12,8 +12,8 @@ from bagwise.linear_model._lasso import columns
 from bagwise.linear_model._lasso.columns import ColumnCopy
 from bagwise.linear_model._lasso.problem import LassoProblem
 from bagwise.linear_model.design import Design
+from bagwise.linear_model.in_memory import InMemoryProblem
 from bagwise.linear_model.null import fit_null
-from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.solvers.control import Control
 from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.working_set import ElasticNet
@@ -29,7 +29,7 @@ def make_problem(X, offsets, seed=0, tol=1e-6, **how):
     rng = np.random.default_rng(seed)
     n_bags = len(offsets) - 1
     y = (rng.random(n_bags) < 0.5).astype(np.int8)
-    bags = LinearBagProblem(Design(X, offsets, **how), y, rng.uniform(0.5, 1.5, n_bags), Or())
+    bags = InMemoryProblem(Design(X, offsets, **how), y, rng.uniform(0.5, 1.5, n_bags), Or())
     return LassoProblem(bags, ColumnCopy.of(bags.design), tol=tol)
 
 
@@ -173,7 +173,7 @@ def _violation(problem, coef, intercept, penalty):
 
 def _exact_problem(data):
     design = Design(np.array(data.bags.instances), data.bags.offsets)
-    return LinearBagProblem(design, data.y.astype(np.int8), np.ones(len(data.y)), Or())
+    return InMemoryProblem(design, data.y.astype(np.int8), np.ones(len(data.y)), Or())
 
 
 @pytest.mark.parametrize("tol", [1e-5, 1e-9])
@@ -240,8 +240,8 @@ def test_several_points_at_once_are_those_computed_one_by_one(n_points, monkeypa
     rng = np.random.default_rng(0)
     how = {"factor": 2.0, "shift": np.arange(5.0) / 9}
     problem = make_problem(rng.normal(size=(90, 5)), np.arange(0, 91, 3), **how).bags
-    problem = LinearBagProblem(problem.design, problem.y, problem.weight, problem.rule, ridge=0.3)
-    assert len(problem.design.blocks) > 1
+    problem = InMemoryProblem(problem.design, problem.y, problem.weight, problem.rule, ridge=0.3)
+    assert problem.blocks.n_blocks > 1
     xs = list(rng.normal(size=(n_points, 6)))
     for x, point in zip(xs, problem.points(xs), strict=True):
         alone = problem.point(x)

@@ -14,7 +14,7 @@ import bagwise
 from bagwise import Bags, MILogisticRegression, Or, SoftMax, make_noisy_or_bags
 from bagwise.exceptions import ConvergenceWarning, PositiveClassWarning, VersionWarning
 from bagwise.linear_model.design import Design
-from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.linear_model.in_memory import InMemoryProblem
 from bagwise.testing import all_rules, enumerate_labels
 
 
@@ -69,7 +69,7 @@ def test_gradient_and_curvature_agree_with_finite_differences(data, rule, fit_in
         shift=rng.normal(size=4),
         fit_intercept=fit_intercept,
     )
-    problem = LinearBagProblem(design, y, weight, rule.start(bags.offsets, y), ridge=0.7)
+    problem = InMemoryProblem(design, y, weight, rule.start(bags.offsets, y), ridge=0.7)
     theta, v = rng.normal(size=(2, 5))
     if not fit_intercept:
         theta[-1] = v[-1] = 0.0

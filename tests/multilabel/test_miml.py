@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 from bagwise import Bags, MILogisticRegression, MIMLLogisticRegression
-from bagwise.linear_model.design import Design
+from bagwise.linear_model.design import Scaling
 from bagwise.multilabel.label_sets import LabelSetProblem, as_lists, label_estep, log_classes
 
 
@@ -78,8 +78,8 @@ def test_the_gradient_is_that_of_differences(data, background):
     has_label = y.any(axis=1)
     bags, y = bags[has_label], y[has_label]
     weight = np.random.default_rng(1).uniform(0.5, 2.0, size=len(bags))
-    design = Design(bags.instances, bags.offsets)
-    problem = LabelSetProblem(design, y, weight, background=background, ridge=0.3)
+    blocks, scaling = bags.blocks(y, weight), Scaling(bags.n_features)
+    problem = LabelSetProblem(blocks, scaling, background=background, ridge=0.3)
     theta = np.random.default_rng(2).normal(size=15)
     error = check_grad(
         lambda x: problem.value_and_gradient(x)[0], lambda x: problem.value_and_gradient(x)[1], theta

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,42 +11,98 @@ from sklearn.base import clone
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
+from bagwise._numba.arrays import readonly
 from bagwise._sklearn import HasMethods, StrOptions
 from bagwise.bags import Bags
 from bagwise.base.labels import Training
-from bagwise.blocks.cutting import block_rows, cut_rows
+from bagwise.blocks import Block, Blocks
 
 # What `scale` may be, for `_parameter_constraints`.
 SCALE_CONSTRAINT = [StrOptions({"standard", "minmax"}), HasMethods(["fit", "transform"]), None]
 
 
-def fit_scaler(scale, bags: Bags, weight: np.ndarray | None = None):
+def fit_scaler(scale, blocks: Blocks):
     """Fit the transformer that ``scale=`` asks for on the instances; None for None.
 
     Every instance counts with the weight of its bag. CSR instances stay sparse: "standard" then divides
-    only, and "minmax" divides by the largest absolute value.
+    only, and "minmax" divides by the largest absolute value. "standard" and "minmax" are sums over blocks,
+    one pass; another transformer is fitted on all instances at once.
     """
     if scale is None:
         return None
-    sparse = sp.issparse(bags.instances)
+    X = blocks.whole
+    if isinstance(scale, str) and not sp.issparse(X):
+        return blocks.total(moments_of_columns).as_scaler(scale)
+    if X is None:
+        raise TypeError(
+            f"scale={scale!r} is fitted on all instances at once, and these are read from files in parts; "
+            'use "standard", "minmax" or None, or X.load() if they fit in memory.'
+        )
     if isinstance(scale, str):
-        scaler = {
-            ("standard", False): StandardScaler,
-            ("standard", True): lambda: StandardScaler(with_mean=False),
-            ("minmax", False): MinMaxScaler,
-            ("minmax", True): MaxAbsScaler,
-        }[scale, sparse]()
+        scaler = StandardScaler(with_mean=False) if scale == "standard" else MaxAbsScaler()
     else:
         scaler = clone(scale)
-    how = {}
-    if weight is not None and (weight != weight[0]).any() and has_fit_parameter(scaler, "sample_weight"):
-        how["sample_weight"] = np.repeat(weight, bags.sizes)
-    if sparse or not isinstance(scale, str):
-        return scaler.fit(bags.instances, **how)
-    # A fit of all at once would need a copy of all.
-    for rows in cut_rows(bags.n_instances, block_rows(bags.n_features)):
-        scaler.partial_fit(bags.instances[rows], **{name: values[rows] for name, values in how.items()})
-    return scaler
+    how, weight = {}, np.repeat(blocks.weight, np.diff(blocks.offsets))
+    if not weight.all():
+        X, weight = X[weight > 0], weight[weight > 0]
+    if (weight != weight[0]).any() and has_fit_parameter(scaler, "sample_weight"):
+        how["sample_weight"] = weight
+    return scaler.fit(X, **how)
+
+
+@dataclass(frozen=True)
+class ColumnMoments:
+    """What a scaler needs to know of the columns of `n` instances; those of two sets add up to those of both.
+
+    `squares` is the weighted sum of squares about the `mean`. It is added without cancellation, as by Chan,
+    Golub and LeVeque (1983).
+    """
+
+    n: int
+    weight: float
+    mean: np.ndarray
+    squares: np.ndarray
+    least: np.ndarray
+    largest: np.ndarray
+
+    def __add__(self, other: ColumnMoments) -> ColumnMoments:
+        if not (self.n and other.n):
+            return self if self.n else other
+        weight = self.weight + other.weight
+        share, difference = other.weight / weight, other.mean - self.mean
+        return ColumnMoments(
+            self.n + other.n,
+            weight,
+            self.mean + share * difference,
+            self.squares + other.squares + self.weight * share * difference**2,
+            np.minimum(self.least, other.least),
+            np.maximum(self.largest, other.largest),
+        )
+
+    def as_scaler(self, scale: str) -> StandardScaler | MinMaxScaler:
+        """Give scikit-learn's scaler as it would be after its own fit."""
+        if scale == "minmax":
+            return MinMaxScaler().fit(np.stack([self.least, self.largest]))
+        scaler = StandardScaler().fit(np.stack([self.least, self.largest]))
+        scaler.n_samples_seen_, scaler.mean_, scaler.var_ = self.n, self.mean, self.squares / self.weight
+        # Columns that are constant but for rounding are not divided.
+        error = self.n * np.finfo(np.float64).eps
+        is_constant = scaler.var_ <= error * scaler.var_ + np.square(error * scaler.mean_)
+        scaler.scale_ = np.where(is_constant, 1.0, np.sqrt(scaler.var_))
+        return scaler
+
+
+def moments_of_columns(block: Block) -> ColumnMoments:
+    """Moments of a block's columns, over the instances of bags that have a weight."""
+    from bagwise._numba.rows import column_moments
+
+    X, weight = block.X, block.weight_of_each
+    if not weight.all():
+        X, weight = X[weight > 0], weight[weight > 0]
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    X, weight = readonly(X, weight)
+    return ColumnMoments(len(X), float(weight.sum()), *column_moments(X, weight))
 
 
 def affine_map(scaler) -> tuple[np.ndarray | float, np.ndarray | float] | None:
@@ -71,7 +128,7 @@ class Scaled:
 
     def _fit_scaler(self, training: Training) -> Training:
         """Set ``scaler_``, fitted on the training instances; give the training bags, scaled."""
-        self.scaler_ = fit_scaler(self.scale, training.bags, training.weight)
+        self.scaler_ = fit_scaler(self.scale, training.bags.blocks(training.y, training.weight))
         return training._replace(bags=self._scaled(training.bags))
 
     def _scaled(self, bags: Bags) -> Bags:

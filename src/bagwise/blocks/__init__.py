@@ -8,9 +8,10 @@ from bagwise.blocks.base import LARGE, Block, Blocks, Sums, add_up
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.blocks.files import FileBlocks
 from bagwise.blocks.memory import MemoryBlocks
+from bagwise.blocks.sampling import sample_bags
 from bagwise.blocks.sharing import share_out
 from bagwise.blocks.together import run_together
-from bagwise.blocks.transformed import TransformedBlocks
+from bagwise.blocks.views import ReweightedBlocks, TransformedBlocks
 
 __all__ = [
     "LARGE",
@@ -18,6 +19,7 @@ __all__ = [
     "Blocks",
     "FileBlocks",
     "MemoryBlocks",
+    "ReweightedBlocks",
     "Sums",
     "TransformedBlocks",
     "add_up",
@@ -25,5 +27,6 @@ __all__ = [
     "cut",
     "cut_rows",
     "run_together",
+    "sample_bags",
     "share_out",
 ]

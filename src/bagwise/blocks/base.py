@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-# Beyond so many numbers (64 MB in single precision) the instances are neither copied nor read oftener than
+# Beyond so many numbers (64 MB in double precision) the instances are neither copied nor read oftener than
 # necessary, wherever they lie; below, a fit may hold whatever makes it fast.
-LARGE = 2**24
+LARGE = 2**23
 
 
 class Block(NamedTuple):
@@ -109,6 +109,11 @@ class Blocks(ABC):
     n_passes: int = 0
     on_block: Callable[[int], None] | None = None
 
+    @property
+    def whole(self) -> Any:
+        """All instances at once, if they lie in memory as they are; else None."""
+        return None
+
     @abstractmethod
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Give ``f(block, *args)`` of every block, in order: one pass."""
@@ -150,9 +155,14 @@ class Blocks(ABC):
         return int(self.offsets[-1])
 
     @property
+    def n_values(self) -> int:
+        """How many numbers the instances have."""
+        return self.n_instances * self.n_features
+
+    @property
     def are_large(self) -> bool:
         """Whether passes are to be few and copies avoided: the same for any place and precision."""
-        return self.n_instances * self.n_features > LARGE
+        return self.n_values > LARGE
 
     def take(self, rows: np.ndarray) -> Any:
         """Give some instances by their numbers, which rise: one pass."""

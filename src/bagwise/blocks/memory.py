@@ -28,7 +28,7 @@ class MemoryBlocks(Blocks):
         Where bags begin, their labels and weights.
     most : int, optional
         The most instances of a block, unless a bag has more. By default 8 MB of doubles, or all if they are
-        sparse.
+        sparse or lie by columns.
     extras : dict, optional
         `instance_weight`, `instance_y`, `bag_features`, for all bags.
     """
@@ -44,15 +44,29 @@ class MemoryBlocks(Blocks):
         extras: dict[str, np.ndarray] | None = None,
     ):
         # The same numbers at another alignment have other last digits in BLAS.
-        self.X = np.require(X, requirements=["C", "A"]) if isinstance(X, np.ndarray) else X
+        is_by_column = isinstance(X, np.ndarray) and X.flags.f_contiguous and not X.flags.c_contiguous
+        if isinstance(X, np.ndarray) and not is_by_column:
+            X = np.require(X, requirements=["C", "A"])
+        self.X = X
         self.offsets, self.y, self.weight = offsets, y, weight
         self.n_features = X.shape[1]
         self._extras = extras or {}
         if most is None:
-            # A part of a sparse matrix is a copy.
-            most = int(offsets[-1]) if sp.issparse(X) else block_rows(self.n_features)
+            # A part of a sparse matrix is a copy, and one of columns is not contiguous.
+            is_whole = sp.issparse(X) or is_by_column
+            most = int(offsets[-1]) if is_whole else block_rows(self.n_features)
         self._runs = cut(offsets, most)
         self.n_blocks = len(self._runs)
+
+    @property
+    def whole(self) -> Any:
+        """All instances at once."""
+        return self.X
+
+    @property
+    def n_values(self) -> int:
+        """How many numbers the instances have; zeros of sparse ones do not count."""
+        return self.X.nnz if sp.issparse(self.X) else super().n_values
 
     def block(self, number: int) -> Block:
         """Give one block."""

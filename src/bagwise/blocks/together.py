@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from bagwise.blocks.base import Block, Blocks, Sums
+from bagwise.blocks.views import BlocksView
 
 R = TypeVar("R")
 
@@ -113,17 +114,15 @@ class _Meeting:
             self._condition.notify_all()
 
 
-class _Member(Blocks):
+class _Member(BlocksView):
     """The blocks as one of several jobs sees them."""
 
     def __init__(self, blocks: Blocks, meeting: _Meeting, number: int):
-        self.n_features, self.n_blocks = blocks.n_features, blocks.n_blocks
-        self.offsets, self.y, self.weight = blocks.offsets, blocks.y, blocks.weight
+        super().__init__(blocks)
         self._meeting = meeting
         self._number = number
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
-        self.n_passes += 1
         return self._meeting.ask(self._number, _Request(f, args))
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:

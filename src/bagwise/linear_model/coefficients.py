@@ -10,10 +10,11 @@ import numpy as np
 from bagwise.linear_model._lasso.columns import ColumnCopy
 from bagwise.linear_model._lasso.problem import LassoProblem
 from bagwise.linear_model._lasso.search import search_l1
+from bagwise.linear_model.in_memory import InMemoryProblem
 from bagwise.linear_model.null import fit_null
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.solvers.control import Control
-from bagwise.solvers.prox_newton import finish, minimize_l1
+from bagwise.solvers.prox_newton import WarmModel, finish, minimize_l1
 from bagwise.solvers.result import SolverResult
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.solvers.working_set import ElasticNet
@@ -23,8 +24,8 @@ from bagwise.solvers.working_set import ElasticNet
 class CoefficientFit:
     """Minimises a `LinearBagProblem` plus a penalty over the coefficients and the intercept.
 
-    With an L1 norm the steps are proximal Newton ones (`_lasso`). Without, rules with latent labels are
-    fitted by a trust-region Newton method and links by L-BFGS.
+    With an L1 norm, or on bags that are many, the steps are proximal Newton ones (`_lasso`). Otherwise rules
+    with latent labels are fitted by a trust-region Newton method and links by L-BFGS.
 
     Attributes
     ----------
@@ -57,7 +58,9 @@ class CoefficientFit:
         rng: np.random.RandomState,
     ) -> CoefficientFit:
         """Set up fits of a problem under this and other rules."""
-        copy = ColumnCopy.of(problem.design) if penalty.l1 else None
+        copy = None
+        if penalty.l1 and isinstance(problem, InMemoryProblem):
+            copy = ColumnCopy.of(problem.design)
         return cls(penalty, control, n_init, rng, copy)
 
     @property
@@ -68,11 +71,19 @@ class CoefficientFit:
     def _lasso(self, problem: LinearBagProblem) -> LassoProblem:
         return LassoProblem(problem.without_ridge(), self.copy, tol=self.control.tol)
 
-    def solve(self, problem: LinearBagProblem, start: np.ndarray) -> SolverResult:
-        """Minimise from one start."""
-        if self.has_l1:
+    def solve(
+        self, problem: LinearBagProblem, start: np.ndarray, warm_models: Sequence[WarmModel] = ()
+    ) -> SolverResult:
+        """Minimise from one start.
+
+        Where every look at the bags is a pass over all of them, a step is computed from their curvature, as
+        with an L1 norm, and not from many products of it with vectors; `warm_models` are as in `minimize_l1`.
+        """
+        is_large = not isinstance(problem, InMemoryProblem)
+        if self.has_l1 or (is_large and not problem.has_kinks):
             lasso = self._lasso(problem)
-            result = minimize_l1(lasso, lasso.point(start), self.penalty, self.control)
+            begin = lasso.point(start)
+            result = minimize_l1(lasso, begin, self.penalty, self.control, warm_models=warm_models)
             return finish(lasso, [result], self.control)[0]
         return minimize_smooth(
             problem.value_and_gradient,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Self
 
@@ -12,9 +13,10 @@ from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import BagsLike, Training, validated_fit
+from bagwise.blocks import Block, Blocks, ReweightedBlocks, run_together
 from bagwise.folds import Split, bag_folds
 from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
-from bagwise.linear_model.path import fit_path
+from bagwise.linear_model.path import MILRPath, fit_path
 from bagwise.solvers.result import record_result
 from bagwise.threads import blas_threads_for
 
@@ -151,13 +153,14 @@ class MILogisticRegressionCV(LinearBagClassifier):
         training = self._read_training(X, y, sample_weight)
         rng = check_random_state(self.random_state)
         folds_seed, search_seed = rng.randint(np.iinfo(np.int32).max, size=2)
-        self.path_, warm_models = fit_path(self, training, alphas=self.alphas, eps=self.eps)
+        blocks = training.bags.blocks(training.y, training.weight)
+        self.path_, warm_models = fit_path(self, blocks, alphas=self.alphas, eps=self.eps)
         # Penalties beyond the largest are there to look at; the choice is made on the grid.
         inside = self.path_.alphas <= max(self.path_.alpha_max * (1 + 1e-8), self.path_.alphas[-1])
         self.alphas_ = self.path_.alphas[inside] if isinstance(self.alphas, Integral) else self.path_.alphas
         if self.criterion == "deviance":
             splits = bag_folds(self.cv, training, sample_weight, seed=int(folds_seed), remedy=_WITHOUT_FOLDS)
-            self.deviances_ = self._held_out_deviances(training, splits, warm_models)
+            self.deviances_ = self._held_out_deviances(training, blocks, splits, warm_models)
             self.criterion_path_ = self.deviances_.mean(axis=1)
         else:
             each = np.log(len(training.bags)) if self.criterion == "bic" else 2.0
@@ -169,6 +172,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         start = self.path_.coefs[at], self.path_.intercepts[at]
         problem, results = self._minimise(training, self.alpha_, int(search_seed), also_from=start)
         self._keep(problem, record_result(self, results))
+        self.n_passes_ += blocks.n_passes
         return self
 
     def _choose(self) -> int:
@@ -179,35 +183,69 @@ class MILogisticRegressionCV(LinearBagClassifier):
         error = self.deviances_[best].std(ddof=1) / np.sqrt(n_folds)
         return int(np.argmax(self.criterion_path_ <= self.criterion_path_[best] + error))
 
-    def _held_out_deviances(self, training: Training, splits: list[Split], warm_models: dict) -> np.ndarray:
+    def _held_out_deviances(
+        self, training: Training, blocks: Blocks, splits: list[Split], warm_models: dict
+    ) -> np.ndarray:
+        """Deviance per held-out bag: shape (n_alphas, n_folds)."""
+        if blocks.are_large:
+            return self._folds_together(blocks, splits, warm_models)
         # Folds at the same time share the cores between them; products inside each do not.
-        size = training.bags.n_instances * training.bags.n_features
-        n_jobs = self.n_jobs if size >= _WORTH_THREADS else None
-        with blas_threads_for(size if n_jobs in (None, 1) else 0):
+        n_jobs = self.n_jobs if blocks.n_values >= _WORTH_THREADS else None
+        with blas_threads_for(blocks.n_values if n_jobs in (None, 1) else 0):
             columns = Parallel(n_jobs=n_jobs, prefer="threads")(
                 delayed(self._fold)(training, train, test, warm_models) for train, test in splits
             )
         return np.column_stack(columns)
 
     def _fold(self, training: Training, train: np.ndarray, test: np.ndarray, warm_models: dict) -> np.ndarray:
-        """Deviance per held-out bag at every alpha, for one fold.
+        bags, y, weight = training
+        path = self._fold_path(bags[train].blocks(y[train], weight[train]), warm_models)
+        held = bags[test].blocks(y[test], weight[test])
+        return -2.0 * held.total(_log_likelihoods, path) / weight[test].sum()
 
-        Its path starts from the model without features like any other; of the path on all bags it takes the
+    def _fold_path(self, blocks: Blocks, warm_models: dict) -> MILRPath:
+        """The path of one fold.
+
+        It starts from the model without features like any other; of the path on all bags it takes the
         curvature, which says how far to step and not where to end.
         """
-        bags, y, weight = training
         path, _ = fit_path(
             self,
-            Training(bags[train], y[train], weight[train]),
+            blocks,
             alphas=self.alphas_,
             both_ways=False,
             tol=max(self.tol, _FOLD_TOL),
             warm_models=warm_models,
             exactly=False,
         )
-        held, labels, weights = bags[test], y[test], weight[test]
-        deviances = []
-        for log_odds in path.log_odds(held.instances).T:
-            log_likelihood, _ = path.rule.gradient(log_odds, held.offsets, labels)
-            deviances.append(-2.0 * (weights @ log_likelihood) / weights.sum())
-        return np.array(deviances)
+        return path
+
+    def _folds_together(self, blocks: Blocks, splits: list[Split], warm_models: dict) -> np.ndarray:
+        """All folds share passes over all bags: in each of them, the bags held out have no weight."""
+
+        def only(bags: np.ndarray) -> np.ndarray:
+            weight = np.zeros(blocks.n_bags)
+            # A splitter may give a bag more than once.
+            np.add.at(weight, bags, blocks.weight[bags])
+            return weight
+
+        def job(train: np.ndarray, test: np.ndarray) -> Callable[[Blocks], np.ndarray]:
+            def run(shared: Blocks) -> np.ndarray:
+                path = self._fold_path(ReweightedBlocks(shared, only(train)), warm_models)
+                held = ReweightedBlocks(shared, only(test))
+                return -2.0 * held.total(_log_likelihoods, path) / held.weight.sum()
+
+            return run
+
+        return np.column_stack(run_together(blocks, [job(train, test) for train, test in splits]))
+
+
+def _log_likelihoods(block: Block, path: MILRPath) -> np.ndarray:
+    """Weighted log-likelihood of a block's bags at every alpha of a path."""
+    kept = np.flatnonzero(block.weight)
+    if len(kept) == 0:
+        return np.zeros(len(path.alphas))
+    log_odds = path.log_odds(block.X)
+    return np.array(
+        [block.weight @ path.rule.gradient(column, block.offsets, block.y)[0] for column in log_odds.T]
+    )

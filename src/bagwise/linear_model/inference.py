@@ -14,9 +14,11 @@ from bagwise.bags import as_bags
 from bagwise.base import BagsLike, Training, fit_scaler
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.linear_model.design import Design
-from bagwise.linear_model.logistic import MILogisticRegression, make_design
+from bagwise.linear_model.in_memory import InMemoryProblem
+from bagwise.linear_model.logistic import MILogisticRegression
 from bagwise.linear_model.null import fit_null
 from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.linear_model.setup import make_design
 from bagwise.solvers.control import Control
 from bagwise.solvers.interrupt import interruptible
 
@@ -167,7 +169,7 @@ def infer(model: MILogisticRegression, X, y, sample_weight=None) -> Inference:
     message = _why_not(model, information)
     if message is not None:
         return Inference(names, coef, None, None, None, None, message=message, **facts)
-    to_original = _jacobian(problem.design, model.fit_intercept)
+    to_original = _jacobian(problem.scaling, model.fit_intercept)
     covariance = to_original @ np.linalg.inv(information) @ to_original.T
     se = np.sqrt(np.diagonal(covariance))
     z = coef / se
@@ -182,9 +184,10 @@ def _at(model, training: Training, selected: np.ndarray) -> tuple[LinearBagProbl
     chosen = bags.with_instances(bags.instances[:, np.flatnonzero(selected)])
     if not selected.any():
         design = Design(chosen.instances, bags.offsets, fit_intercept=model.fit_intercept)
-        return LinearBagProblem(design, y, weight, model.rule_), model.intercept_
-    design = make_design(chosen, fit_scaler("standard", chosen, weight), fit_intercept=model.fit_intercept)
-    problem = LinearBagProblem(design, y, weight, model.rule_)
+        return InMemoryProblem(design, y, weight, model.rule_), model.intercept_
+    scaler = fit_scaler("standard", chosen.blocks(y, weight))
+    design = make_design(chosen.instances, bags.offsets, scaler, fit_intercept=model.fit_intercept)
+    problem = InMemoryProblem(design, y, weight, model.rule_)
     return problem, design.from_original(model.coef_[0][selected], model.intercept_[0])
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit, logit, ndtri
 
+from bagwise.blocks import Block
+from bagwise.linear_model.design import Scaling
 from bagwise.linear_model.learned_rule import JointProblem
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.rules import CountRule, LearnedRule, Or, Threshold
@@ -80,7 +82,7 @@ class Labeler:
 
 def describe_labeler(problem: LinearBagProblem, best) -> Labeler | None:
     """Find out what the best result of a fit says of its rule; None if that is no rule of counts."""
-    rule, offsets, theta = problem.rule, problem.design.offsets, best.x
+    rule, offsets, theta = problem.rule, problem.offsets, best.x
     if isinstance(rule, Or):
         rule = Threshold(1)
     if not isinstance(rule, CountRule) or rule.depends_on_size:
@@ -88,9 +90,7 @@ def describe_labeler(problem: LinearBagProblem, best) -> Labeler | None:
     largest = int(np.diff(offsets).max())
     counts = np.arange(largest + 1)
     values = np.exp(rule.log_labeler(counts, largest)[1])
-    by_bag = rule.count_proba(problem.design.dot(theta), offsets, problem.y)
-    weight = problem.weight * problem.total
-    expected = np.stack([(weight * (problem.y == label)) @ by_bag for label in (0, 1)])
+    expected = problem.blocks.total(_expected_counts, theta, problem.scaling, rule, largest)
     tried = getattr(best, "tried", ())
     profile = {other.k: problem.total * value for other, value in tried}
     std_err: np.ndarray | None = None
@@ -108,6 +108,17 @@ def describe_labeler(problem: LinearBagProblem, best) -> Labeler | None:
     return Labeler(counts, values, std_err, expected, rule, profile, message)
 
 
+def _expected_counts(
+    block: Block, theta: np.ndarray, scaling: Scaling, rule: CountRule, largest: int
+) -> np.ndarray:
+    """Weighted numbers of negative and of positive bags with each count of positive instances."""
+    by_bag = rule.count_proba(scaling.dot(theta, block.X), block.offsets, block.y)
+    expected = np.zeros((2, largest + 1))
+    for label in (0, 1):
+        expected[label, : by_bag.shape[1]] = (block.weight * (block.y == label)) @ by_bag
+    return expected
+
+
 def rule_covariance(
     problem: LinearBagProblem, rule: LearnedRule, theta: np.ndarray
 ) -> tuple[np.ndarray | None, str | None]:
@@ -121,13 +132,8 @@ def rule_covariance(
     x = np.concatenate([theta, vector])
     n = len(theta)
     free = theta != 0
-    free[-1] = problem.design.fit_intercept
-    columns = np.empty((len(x), len(vector)))
-    for k in range(len(vector)):
-        step = np.zeros(len(x))
-        step[n + k] = 1e-4 * max(1.0, abs(vector[k]))
-        ahead, back = (joint.value_and_gradient(x + sign * step)[1] for sign in (1, -1))
-        columns[:, k] = (ahead - back) / (2 * step[n + k])
+    free[-1] = problem.scaling.fit_intercept
+    columns = joint.rule_columns(x)
     of_rule, mixed = columns[n:], columns[:n][free]
     inner = problem.with_rule(rule)
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from bagwise.blocks import Block, Sums
 from bagwise.linear_model.coefficients import CoefficientFit
+from bagwise.linear_model.design import Scaling
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.rules import CountTable, LearnedRule, Rule
 from bagwise.solvers.control import Control
+from bagwise.solvers.prox_newton import minimize_l1
 from bagwise.solvers.result import SolverResult, Status, best_of
 from bagwise.solvers.smooth import minimize_smooth
+from bagwise.solvers.working_set import ElasticNet
 
 # Soft thresholds that a learned rule may start from: how they grow, and how many of the best are taken.
 _SOFT_RATIO, _SOFT_KEPT = 2, 2
@@ -93,7 +96,7 @@ class RuleLearner:
         Where many positive instances are needed, random starts end with a labeler that is nearly constant.
         """
         ends: list[tuple[float, LearnedRule, np.ndarray]] = []
-        largest = int(np.diff(problem.design.offsets).max())
+        largest = int(np.diff(problem.offsets).max())
         k = 1
         while k <= largest and (soft := rule.soft_threshold(k)) is not None:
             under_it = problem.with_rule(soft)
@@ -124,12 +127,18 @@ class RuleLearner:
             np.concatenate([start, rule.parameters()]),
             replace(self.control, max_iter=_STEPS_PER_NEWTON * self.control.max_iter),
         )
+        return self._or_in_turns(problem, joint, result)
+
+    def _or_in_turns(
+        self, problem: LinearBagProblem, joint: JointProblem, result: SolverResult, **how: int
+    ) -> LearnedResult:
+        """Give the end of a joint run, or where EM says that it is none, what the two in turns make of it."""
         theta, vector = joint.split(result.x)
-        rule = rule.with_parameters(vector)
-        _, gain = update_rule(problem, rule, theta)
+        rule = joint.rule.with_parameters(vector)
+        _, gain = update_rule(problem, rule, theta, **how)
         is_small = gain <= self._small(result.value)
         if result.status is Status.INTERRUPTED or (result.converged and is_small):
-            return _learned(result, rule, theta)
+            return learned_result(result, rule, theta)
         # The optimum may lie on the border, where values of a table are equal: EM reaches it.
         rest = self._in_turns(problem, rule, theta)
         return replace(rest, history=(*result.history, *rest.history[1:]), n_iter=result.n_iter + rest.n_iter)
@@ -155,6 +164,21 @@ class RuleLearner:
             status = Status.MAX_ITER
         return LearnedResult(theta, history[-1], status, len(history) - 1, tuple(history), rule)
 
+    # ------------------------------------------------------------ bags that are many
+
+    def go_on(self, problem: LinearBagProblem, end: LearnedResult, sample: LinearBagProblem) -> LearnedResult:
+        """Go on from an end on a sample of the bags, each step being one pass over all."""
+        rule = end.rule
+        assert isinstance(rule, LearnedRule)
+        n_rule = len(rule.parameters())
+        if self.has_l1 or not n_rule:
+            return oriented(self._in_turns(problem, rule, end.x), problem)
+        joint = LargeJointProblem(problem, rule, JointProblem(sample, rule))
+        start = joint.point(np.concatenate([end.x, rule.parameters()]))
+        control = replace(self.control, max_iter=_STEPS_PER_NEWTON * self.control.max_iter)
+        result = minimize_l1(joint, start, ElasticNet(0.0), control)
+        return oriented(self._or_in_turns(problem, joint, result, n_steps=1), problem)
+
     # ------------------------------------------------------------ one of several rules
 
     def _best_rule(self, problem: LinearBagProblem, rules: Sequence[Rule], given) -> list[LearnedResult]:
@@ -163,7 +187,7 @@ class RuleLearner:
 
         def look(number: int, results: Sequence[SolverResult]) -> None:
             known = [best[number]] if number in best else []
-            best[number] = best_of([*known, *(_learned(r, rules[number]) for r in results)])
+            best[number] = best_of([*known, *(learned_result(r, rules[number]) for r in results)])
 
         def solve(number: int, start: np.ndarray) -> None:
             look(number, [self.coefficients.solve(problem.with_rule(rules[number]), start)])
@@ -201,7 +225,7 @@ class RuleLearner:
 
 
 class JointProblem:
-    """`LinearBagProblem` whose rule has parameters too: theta is (coefficients, intercept, parameters)."""
+    """`LinearBagProblem` whose rule has parameters too: x is (coefficients, intercept, parameters)."""
 
     def __init__(self, problem: LinearBagProblem, rule: LearnedRule):
         self.problem = problem
@@ -214,43 +238,124 @@ class JointProblem:
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and its gradient, in one pass over the bags."""
-        problem, design = self.problem, self.problem.design
+        problem = self.problem
         theta, vector = self.split(x)
         rule = self.rule.with_parameters(vector)
-        log_likelihood, gradient = 0.0, np.zeros(len(theta))
-        statistics: Any = 0.0
-        for bags, rows, X, offsets in design.blocks:
-            weight = problem.weight[bags]
-            by_bag, by_instance, of_block = rule.gradient_and_statistics(
-                design.dot(theta, X), offsets, problem.y[bags], weight * problem.total
-            )
-            log_likelihood += weight @ by_bag
-            gradient -= design.pull_back(problem.instance_weight[rows] * by_instance, X)
-            statistics = statistics + of_block
-        gradient[:-1] += problem.ridge * theta[:-1]
-        value = 0.5 * problem.ridge * (theta[:-1] @ theta[:-1]) - log_likelihood
+        *sums, statistics = problem.blocks.total(evaluate_jointly, theta, problem.scaling, rule)
+        point = problem.make_point(theta, *sums)
         by_rule = rule.parameter_gradient(statistics) / problem.total
-        return float(value - rule.log_prior() / problem.total), np.concatenate([gradient, -by_rule])
+        return point.value - rule.log_prior() / problem.total, np.concatenate([point.gradient, -by_rule])
+
+    def whole_curvature(self, x: np.ndarray) -> np.ndarray:
+        """Curvature in all parameters: by `Rule.curvature` in coefficients, by differences in the rule's."""
+        theta, vector = self.split(x)
+        n = len(theta)
+        under_it = self.problem.with_rule(self.rule.with_parameters(vector))
+        H = np.empty((len(x), len(x)))
+        H[:n, :n] = under_it.curvature(under_it.point(theta), np.arange(n - 1))
+        H[:, n:] = self.rule_columns(x)
+        H[n:, :n] = H[:n, n:].T
+        H[n:, n:] = 0.5 * (H[n:, n:] + H[n:, n:].T)
+        return H
+
+    def rule_columns(self, x: np.ndarray) -> np.ndarray:
+        """The columns of the Hessian that belong to the rule's parameters, by differences of the gradient."""
+        n = self.problem.n_features + 1
+        columns = []
+        for k in range(n, len(x)):
+            step = np.zeros(len(x))
+            step[k] = 1e-4 * max(1.0, abs(x[k]))
+            ahead, back = (self.value_and_gradient(x + sign * step)[1] for sign in (1, -1))
+            columns.append((ahead - back) / (2 * step[k]))
+        return np.column_stack(columns)
 
 
-def update_rule(problem: LinearBagProblem, rule: Rule, theta: np.ndarray) -> tuple[Rule, float]:
+@dataclass(frozen=True)
+class JointPoint:
+    """Objective and gradient at one set of coefficients and parameters of the rule."""
+
+    x: np.ndarray
+    value: float
+    gradient: np.ndarray
+
+
+class LargeJointProblem(JointProblem):
+    """The joint problem on many bags, as the L1 solver wants it; all curvature is that of a sample.
+
+    It says how far to step, not where to end.
+    """
+
+    has_kinks = False
+
+    def __init__(self, problem: LinearBagProblem, rule: LearnedRule, sample: JointProblem):
+        super().__init__(problem, rule)
+        self.sample = sample
+
+    @property
+    def n_features(self) -> int:
+        """The number of parameters but the last."""
+        return self.problem.n_features + len(self.rule.parameters())
+
+    def point(self, x: np.ndarray, base: JointPoint | None = None) -> JointPoint:
+        """Compute value and gradient: one pass."""
+        return JointPoint(x, *self.value_and_gradient(x))
+
+    def exact(self, points: Sequence[JointPoint]) -> list[JointPoint]:
+        """All points are exact."""
+        return list(points)
+
+    def curvature(self, point: JointPoint, columns: np.ndarray) -> np.ndarray:
+        """Curvature on the sample in some entries and the last."""
+        entries = np.append(columns, self.n_features)
+        return self.sample.whole_curvature(point.x)[np.ix_(entries, entries)]
+
+    def restrict(self, columns: np.ndarray) -> LargeJointProblem:
+        """All parameters are needed anyway."""
+        return self
+
+    def enter(self, point: JointPoint) -> JointPoint:
+        """The point itself."""
+        return point
+
+    def lift(self, point: JointPoint, base: JointPoint) -> JointPoint:
+        """The point itself."""
+        return point
+
+
+def evaluate_jointly(block: Block, theta: np.ndarray, scaling: Scaling, rule: LearnedRule) -> Sums:
+    """Log-likelihood of a block's bags, its gradient in theta, and the statistics of the rule."""
+    by_bag, by_instance, statistics = rule.gradient_and_statistics(
+        scaling.dot(theta, block.X), block.offsets, block.y, block.weight
+    )
+    gradient = scaling.pull_back(block.weight_of_each * by_instance, block.X)
+    return Sums((float(block.weight @ by_bag), gradient, statistics))
+
+
+def rule_statistics(block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule) -> Sums:
+    """Log-likelihood of a block's bags, and what the M step of the rule needs."""
+    result = rule.estep(scaling.dot(theta, block.X), block.offsets, block.y, block.weight)
+    return Sums((float(block.weight @ result.log_likelihood), result.statistics))
+
+
+def update_rule(
+    problem: LinearBagProblem, rule: Rule, theta: np.ndarray, n_steps: int = _RULE_STEPS
+) -> tuple[Rule, float]:
     """Learn the rule by EM for given coefficients; also say what that gained, per unit of weight."""
-    log_odds, weight = problem.design.dot(theta), problem.weight * problem.total
     start = last = -np.inf
-    for step in range(_RULE_STEPS + 1):
-        result = rule.estep(log_odds, problem.design.offsets, problem.y, weight)
-        value = float(weight @ result.log_likelihood) + rule.log_prior()
+    for step in range(n_steps + 1):
+        log_likelihood, statistics = problem.blocks.total(rule_statistics, theta, problem.scaling, rule)
+        value = log_likelihood + rule.log_prior()
         start = value if step == 0 else start
-        if step == _RULE_STEPS or value - last <= 1e-9 * abs(value):
+        if step == n_steps or value - last <= 1e-9 * abs(value):
             break
         last = value
-        rule = rule.update(result.statistics)
+        rule = rule.update(statistics)
     return rule, max(0.0, (value - start) / problem.total)
 
 
 def oriented(result: LearnedResult, problem: LinearBagProblem) -> LearnedResult:
     """Turn a free table that falls, and the coefficients with it: the same model, if bags have one size."""
-    rule, sizes = result.rule, np.diff(problem.design.offsets)
+    rule, sizes = result.rule, np.diff(problem.offsets)
     if not isinstance(rule, CountTable) or rule.monotone or (sizes != sizes[0]).any():
         return result
     values = np.asarray(rule.values)
@@ -259,6 +364,7 @@ def oriented(result: LearnedResult, problem: LinearBagProblem) -> LearnedResult:
     return replace(result, x=-result.x, rule=rule.with_parameters(rule.parameters()[::-1]))
 
 
-def _learned(result: SolverResult, rule: Rule, x=None) -> LearnedResult:
+def learned_result(result: SolverResult, rule: Rule, x=None) -> LearnedResult:
+    """A run's end with the rule that belongs to it."""
     x = result.x if x is None else x
     return LearnedResult(x, result.value, result.status, result.n_iter, result.history, rule)

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -23,19 +22,16 @@ from bagwise.base import (
     fit_scaler,
     validated_fit,
 )
-from bagwise.linear_model.coefficients import CoefficientFit
-from bagwise.linear_model.design import Design
-from bagwise.linear_model.learned_rule import RuleLearner
+from bagwise.linear_model.fits import make_fit
 from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.linear_model.products import log_odds_of
+from bagwise.linear_model.setup import make_problem
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, as_totals, best_of, record_result
 from bagwise.solvers.working_set import ElasticNet
 from bagwise.threads import blas_threads_for
-
-# Beyond this many spreads from zero, scaling is done on the instances and not in the parameters.
-_LARGEST_SHIFT = 1e4
 
 
 class LinearBagClassifier(WaistClassifier):
@@ -54,33 +50,32 @@ class LinearBagClassifier(WaistClassifier):
         an L1 search takes place.
         """
         bags, y, weight = training
-        self.scaler_ = fit_scaler(self.scale, bags, weight)
+        blocks = bags.blocks(y, weight)
+        self.scaler_ = fit_scaler(self.scale, blocks)
         rules = make_rule(self.rule).alternatives(bags.offsets, y)
-        design = make_design(bags, self.scaler_, fit_intercept=self.fit_intercept)
         total = weight.sum()
         penalty = ElasticNet(alpha * self.l1_ratio / total, alpha * (1 - self.l1_ratio) / total)
-        problem = LinearBagProblem(design, y, weight, rules[0], ridge=penalty.l2)
+        problem = make_problem(
+            blocks, self.scaler_, rules[0], ridge=penalty.l2, fit_intercept=self.fit_intercept
+        )
         reporter = Reporter(type(self).__name__, self.verbose)
-        given = [design.from_original(*start) for start in (only_from, also_from) if start is not None]
-        with blas_threads_for(bags.n_instances * bags.n_features):
-            fit = CoefficientFit.of(
-                problem,
-                penalty,
-                Control(self.tol, self.max_iter, reporter.iteration),
-                n_init=self.n_init,
-                rng=check_random_state(random_state),
-            )
+        rng = check_random_state(random_state)
+        given = [
+            problem.scaling.from_original(*start) for start in (only_from, also_from) if start is not None
+        ]
+        with blas_threads_for(blocks.n_values):
+            control = Control(self.tol, self.max_iter, reporter.iteration)
+            fit = make_fit(problem, penalty, control, n_init=self.n_init, rng=rng)
             results: Sequence[SolverResult]
             if len(rules) > 1 or rules[0].learns:
-                results = learned = RuleLearner(fit).run(
-                    problem, rules, given if only_from is not None else ()
-                )
+                results = learned = fit.learn(rules, given if only_from is not None else ())
                 problem = problem.with_rule(best_of(learned).rule)
             elif only_from is not None:
-                results = [fit.solve(problem, given[0])]
+                results = [fit.solve(given[0])]
             else:
-                results = fit.search(problem, given[0] if given else None)
+                results = fit.search(given[0] if given else None)
         self.rule_ = problem.rule
+        self.n_passes_ = blocks.n_passes
         for number, result in enumerate(results):
             reporter.start(number, len(results), result)
         return problem, [as_totals(result, problem.total) for result in results]
@@ -88,7 +83,7 @@ class LinearBagClassifier(WaistClassifier):
     def _keep(self, problem: LinearBagProblem, best: SolverResult) -> None:
         """Set the fitted attributes that describe the model."""
         self.log_likelihood_ = problem.log_likelihood(best.x)
-        coef, intercept = problem.design.to_original(best.x)
+        coef, intercept = problem.scaling.to_original(best.x)
         self.coef_, self.intercept_ = coef[None, :], np.array([intercept])
 
     @property
@@ -100,7 +95,7 @@ class LinearBagClassifier(WaistClassifier):
         X = bags.instances
         if not self._has_original_scale:
             X = self.scaler_.transform(X)
-        return X @ self.coef_[0] + self.intercept_[0]
+        return log_odds_of(X, self.coef_[0], self.intercept_[0])
 
 
 class MILogisticRegression(LinearBagClassifier):
@@ -301,27 +296,3 @@ class MILogisticRegression(LinearBagClassifier):
 
         check_is_fitted(self)
         return infer(self, X, y, sample_weight)
-
-
-def make_design(bags, scaler, *, fit_intercept: bool = True) -> Design:
-    """Set up the instances for a linear model; the scaling stays implicit wherever that loses no digits."""
-    affine = affine_map(scaler)
-    if affine is not None and not fit_intercept:
-        affine = affine[0], 0.0  # a shift of the features would be an intercept
-    X = bags.instances
-    # With a mean far beyond the spread, x * factor + shift would cancel: then the features are scaled first.
-    is_scaled = affine is None or np.abs(affine[1]).max(initial=0.0) > _LARGEST_SHIFT
-    if is_scaled:
-        X = scaler.transform(X)
-    X = X.astype(np.float64, copy=False)
-    if not sp.issparse(X):
-        X = np.ascontiguousarray(X)
-    factor, shift = affine or (1.0, 0.0)
-    return Design(
-        X,
-        bags.offsets,
-        factor=factor,
-        shift=shift,
-        is_scaled=is_scaled,
-        fit_intercept=fit_intercept,
-    )

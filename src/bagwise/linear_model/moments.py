@@ -2,11 +2,91 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 # So many positive and negative terms are added at a time: what is gathered for them stays in the cache.
 _PAIRS = 1024
+# Columns whose largest value is within these bounds have squares that single precision holds.
+_SMALLEST, _LARGEST = 1e-12, 1e12
+
+_of_this_thread = threading.local()
+
+
+def moments_of(
+    X: Any,
+    columns: np.ndarray,
+    diagonal: np.ndarray,
+    factor: np.ndarray,
+    offsets: np.ndarray,
+    *,
+    rough: bool = False,
+) -> np.ndarray:
+    """Carry curvature in the log-odds of instances over to coefficients of some columns and an intercept.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_instances, n_features)
+        Instances of whole bags.
+    columns : array of int, shape (k,)
+        The features wanted.
+    diagonal, factor : array of shape (n_instances,)
+        The curvature in the log-odds of a bag is diag(diagonal) + factor factor' (`Rule.curvature`).
+    offsets : array
+        Where bags begin.
+    rough : bool
+        Whether two digits are enough, as they are for a step of Newton's method: then the products are in
+        single precision, and instances whose weight is negligible are left out.
+
+    Returns
+    -------
+    array of shape (k + 1, k + 1)
+        The last row and column are the intercept's.
+
+    Notes
+    -----
+    One read of the instances, and k^2 operations for each instance (diagonal) and for each bag (factor).
+    """
+    diagonal, factor = diagonal_where_alone(diagonal, factor, offsets)
+    if sp.issparse(X):
+        return _sparse_moments(X, columns, diagonal, factor, offsets)
+    if not hasattr(_of_this_thread, "moments"):
+        _of_this_thread.moments = Moments()
+    return _of_this_thread.moments.sum(
+        X,
+        columns,
+        diagonal,
+        factor,
+        offsets,
+        dtype=np.float32 if rough and _fits_single(X) else np.float64,
+        negligible=negligible_weight(diagonal) if rough else 0.0,
+    )
+
+
+def _fits_single(X: np.ndarray) -> bool:
+    """Whether single precision holds all squares of columns as stored."""
+    # Without a copy of absolute values.
+    ends = X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)
+    return bool(are_moderate(np.maximum(*ends)).all())
+
+
+def are_moderate(largest: np.ndarray) -> np.ndarray:
+    """Whether single precision holds the squares of columns with these largest absolute values."""
+    return (largest == 0) | ((largest > _SMALLEST) & (largest < _LARGEST))
+
+
+def _sparse_moments(X, columns, diagonal, factor, offsets) -> np.ndarray:
+    """The moments of (x, 1) under both parts of the curvature; only the result is dense."""
+    chosen = sp.hstack([X[:, columns], sp.csc_array(np.ones((X.shape[0], 1)))], format="csr")
+    moments = (chosen.T @ chosen.multiply(diagonal[:, None]).tocsr()).toarray()
+    # A matrix with a row per bag, whose entries are the weights of its instances.
+    gather = sp.csr_array((factor, np.arange(len(factor)), offsets))
+    sums = gather @ chosen
+    return moments + (sums.T @ sums).toarray()
 
 
 class Moments:

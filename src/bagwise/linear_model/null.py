@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bagwise.linear_model.design import Design
+from bagwise.linear_model.in_memory import InMemoryProblem
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.solvers.control import Control
 from bagwise.solvers.smooth import minimize_smooth
@@ -16,13 +17,13 @@ def fit_null(problem: LinearBagProblem, control: Control) -> np.ndarray:
     All instances then have the same log-odds: bags of one size and label are alike, and one stands for all of
     them. So this costs next to nothing, however many instances there are.
     """
-    design = problem.design
-    sizes = np.diff(design.offsets)
+    sizes = np.diff(problem.offsets)
     labels, label = np.unique(problem.y, return_inverse=True)
     _, first, kind = np.unique(sizes * len(labels) + label, return_index=True, return_inverse=True)
     offsets = np.append(0, np.cumsum(sizes[first]))
-    alike = Design(np.empty((offsets[-1], 0)), offsets, fit_intercept=design.fit_intercept)
-    alone = LinearBagProblem(alike, problem.y[first], np.bincount(kind, problem.weight), problem.rule)
+    alike = Design(np.empty((offsets[-1], 0)), offsets, fit_intercept=problem.scaling.fit_intercept)
+    weight = np.bincount(kind, problem.blocks.weight)
+    alone = InMemoryProblem(alike, problem.y[first], weight, problem.rule)
     result = minimize_smooth(
         alone.value_and_gradient,
         np.zeros(1),

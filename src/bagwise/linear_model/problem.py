@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
-from bagwise.linear_model.design import Design
+from bagwise.blocks import Block, Blocks, Sums
+from bagwise.linear_model.design import Scaling
+from bagwise.linear_model.moments import moments_of
 from bagwise.rules import Rule
 
 
@@ -24,7 +26,7 @@ class BagPoint:
     log_likelihood : float
         The weighted log-likelihood of all bags.
     log_odds, by_instance : arrays of shape (n_instances,)
-        Log-odds, and the derivatives of the log-likelihoods of the bags in them.
+        Log-odds, and the derivatives of the log-likelihoods of the bags in them: kept in memory, else empty.
     gradient_error : float
         How far the gradient is likely to be off by rounding, if it was not computed to all digits.
     """
@@ -33,17 +35,68 @@ class BagPoint:
     value: float
     gradient: np.ndarray
     log_likelihood: float
-    log_odds: np.ndarray
-    by_instance: np.ndarray
+    log_odds: np.ndarray = field(default_factory=lambda: np.empty(0))
+    by_instance: np.ndarray = field(default_factory=lambda: np.empty(0))
     gradient_error: float = 0.0
+
+    @property
+    def largest_slope(self) -> float:
+        """The largest derivative in a coefficient: zeros stay so under a stronger L1 norm."""
+        return float(np.abs(self.gradient[:-1]).max(initial=0.0))
 
     def without_instances(self) -> BagPoint:
         """The same without what has the size of the data."""
         return replace(self, log_odds=np.empty(0), by_instance=np.empty(0))
 
 
+# ---------------------------------------------------------------------- functions of a block
+
+
+class Look(NamedTuple):
+    """What one block says at one set of parameters: the sums, and what is known of its instances."""
+
+    log_likelihood: float
+    gradient: np.ndarray
+    log_odds: np.ndarray
+    by_instance: np.ndarray
+
+
+def look_at(block: Block, x: np.ndarray, scaling: Scaling, rule: Rule) -> Look:
+    """Compute the weighted log-likelihood of a block's bags, and its gradient in the parameters."""
+    log_odds = scaling.dot(x, block.X)
+    by_bag, by_instance = rule.gradient(log_odds, block.offsets, block.y)
+    gradient = scaling.pull_back(block.weight_of_each * by_instance, block.X)
+    return Look(float(block.weight @ by_bag), gradient, log_odds, by_instance)
+
+
+def evaluate(block: Block, x: np.ndarray, scaling: Scaling, rule: Rule) -> Sums:
+    """The same without what is known of its instances: log-likelihood and gradient, which add up."""
+    return Sums(look_at(block, x, scaling, rule)[:2])
+
+
+def curvature_of(
+    block: Block, x: np.ndarray, columns: np.ndarray, scaling: Scaling, rule: Rule, rough: bool
+) -> np.ndarray:
+    """Curvature of minus a block's log-likelihood in some columns, as they are stored, and the intercept."""
+    diagonal, factor = rule.curvature(scaling.dot(x, block.X), block.offsets, block.y)
+    weight = block.weight_of_each
+    return moments_of(
+        block.X, columns, weight * diagonal, np.sqrt(weight) * factor, block.offsets, rough=rough
+    )
+
+
+def hessian_times(block: Block, x: np.ndarray, v: np.ndarray, scaling: Scaling, rule: Rule) -> np.ndarray:
+    """Product of the Hessian of a block's log-likelihood with `v`."""
+    log_odds, along = scaling.dot(x, block.X), scaling.dot(v, block.X)
+    curved = rule.hessian_product(log_odds, block.offsets, block.y, along)
+    return scaling.pull_back(block.weight_of_each * curved, block.X)
+
+
+# ---------------------------------------------------------------------- sums over all blocks
+
+
 class LinearBagProblem:
-    """Likelihood of bags whose instances have linear log-odds, per unit of bag weight.
+    """Likelihood of bags whose instances have linear log-odds, per unit of bag weight, wherever they lie.
 
     For parameters x = (coef, intercept), log-odds ``eta`` of the scaled instances and bag weights ``w``::
 
@@ -51,10 +104,10 @@ class LinearBagProblem:
 
     Parameters
     ----------
-    design : Design
-        The instances.
-    y, weight : arrays of shape (n_bags,)
-        Labels as the rule reads them; a positive weight per bag.
+    blocks : Blocks
+        The bags, with labels as the rule reads them and a positive weight per bag.
+    scaling : Scaling
+        Of the features.
     rule : Rule
         How log-odds make the probability of a bag's label.
     ridge : float
@@ -62,24 +115,32 @@ class LinearBagProblem:
 
     Notes
     -----
-    Value and gradient together cost one read of the instances. The curvature is the rule's: the exact Hessian
-    where it has the form that `Rule.curvature` wants, else Fisher's information.
+    Nothing of the size of the data is kept. Value and gradient together cost one read of the instances. The
+    curvature is the rule's: the exact Hessian where it has the form that `Rule.curvature` wants, else
+    Fisher's information.
     """
 
-    def __init__(self, design: Design, y: np.ndarray, weight: np.ndarray, rule: Rule, *, ridge: float = 0.0):
-        self.design = design
-        self.y = y
+    def __init__(self, blocks: Blocks, scaling: Scaling, rule: Rule, *, ridge: float = 0.0):
+        self.blocks = blocks
+        self.scaling = scaling
         self.rule = rule
         self.ridge = ridge
-        self.total = float(weight.sum())
-        self.weight = weight / self.total
-        self.instance_weight = np.repeat(self.weight, np.diff(design.offsets))
-        self._last: BagPoint | None = None
+        self.total = float(blocks.weight.sum())
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where bags begin."""
+        return self.blocks.offsets
+
+    @property
+    def y(self) -> np.ndarray:
+        """The labels of all bags."""
+        return self.blocks.y
 
     @property
     def is_convex(self) -> bool:
         """Whether there is one optimum: with bags of one instance every rule is logistic regression."""
-        return bool((np.diff(self.design.offsets) == 1).all())
+        return bool((np.diff(self.offsets) == 1).all())
 
     @property
     def has_kinks(self) -> bool:
@@ -89,102 +150,57 @@ class LinearBagProblem:
     @property
     def n_features(self) -> int:
         """The number of coefficients."""
-        return self.design.n_features
+        return self.scaling.n_features
+
+    def _with(self, rule: Rule, ridge: float) -> LinearBagProblem:
+        return LinearBagProblem(self.blocks, self.scaling, rule, ridge=ridge)
+
+    def with_rule(self, rule: Rule) -> Self:
+        """The problem under another rule."""
+        return cast(Self, self._with(rule, self.ridge))
+
+    def without_ridge(self) -> Self:
+        """The likelihood alone."""
+        return cast(Self, self._with(self.rule, 0.0)) if self.ridge else self
+
+    def over(self, blocks: Blocks) -> LinearBagProblem:
+        """The problem on other bags with the same scaling, rule and ridge per unit of weight."""
+        return LinearBagProblem(blocks, self.scaling, self.rule, ridge=self.ridge)
 
     def select(self, columns: np.ndarray) -> LinearBagProblem | None:
         """The likelihood as a function of some coefficients alone; None if that needs too large a copy."""
-        design = self.design.select(columns)
-        if design is None:
-            return None
-        return LinearBagProblem(design, self.y, self.weight * self.total, self.rule, ridge=self.ridge)
+        return None
 
-    def with_rule(self, rule: Rule) -> LinearBagProblem:
-        """The problem under another rule."""
-        return LinearBagProblem(self.design, self.y, self.weight * self.total, rule, ridge=self.ridge)
-
-    def without_ridge(self) -> LinearBagProblem:
-        """The likelihood alone."""
-        if not self.ridge:
-            return self
-        return LinearBagProblem(self.design, self.y, self.weight * self.total, self.rule)
-
-    @cached_property
-    def weight_norm(self) -> float:
-        """The Euclidean norm of the weights of instances."""
-        return float(np.linalg.norm(self.instance_weight))
+    # ------------------------------------------------------------ points and curvature
 
     def point(self, x: np.ndarray) -> BagPoint:
-        """Compute value and gradient in one read of the instances, a block of bags after the other."""
-        log_odds = np.empty(self.design.X.shape[0])
-        by_instance = np.empty_like(log_odds)
-        log_likelihood, gradient = 0.0, self._ridge_gradient(x)
-        for bags, rows, X, offsets in self.design.blocks:
-            log_odds[rows] = self.design.dot(x, X)
-            by_bag, by_instance[rows] = self.rule.gradient(log_odds[rows], offsets, self.y[bags])
-            log_likelihood += self.weight[bags] @ by_bag
-            gradient -= self.design.pull_back(self.instance_weight[rows] * by_instance[rows], X)
-        return self.make_point(x, log_odds, by_instance, log_likelihood, gradient)
-
-    def points(self, xs: list[np.ndarray]) -> list[BagPoint]:
-        """Compute several points, with two products of matrices for all of them.
-
-        What is held beside the instances has a row of these for each point: so no more points than features
-        are computed at a time.
-        """
-        points: list[BagPoint] = []
-        most = max(1, self.n_features)
-        for begin in range(0, len(xs), most):
-            some = np.array(xs[begin : begin + most])
-            log_odds = self.design.dot(some)
-            found = [self.rule.gradient(row, self.design.offsets, self.y) for row in log_odds]
-            slopes = self.design.pull_back(
-                np.array([self.instance_weight * by_instance for _, by_instance in found])
-            )
-            for x, row, (by_bag, by_instance), slope in zip(some, log_odds, found, slopes, strict=True):
-                gradient = self._ridge_gradient(x) - slope
-                points.append(self.make_point(x, row, by_instance, self.weight @ by_bag, gradient))
-        return points
+        """Compute value and gradient in one pass."""
+        return self.make_point(x, *self.blocks.total(evaluate, x, self.scaling, self.rule))
 
     def make_point(
-        self,
-        x: np.ndarray,
-        log_odds: np.ndarray,
-        by_instance: np.ndarray,
-        log_likelihood: float,
-        gradient: np.ndarray,
-        gradient_error: float = 0.0,
+        self, x: np.ndarray, log_likelihood: float, gradient: np.ndarray, **known: Any
     ) -> BagPoint:
-        """Put a point together; `log_likelihood` is per unit of weight."""
-        value = float(0.5 * self.ridge * (x[:-1] @ x[:-1]) - log_likelihood)
-        total = float(self.total * log_likelihood)
-        return BagPoint(x, value, gradient, total, log_odds, by_instance, gradient_error)
+        """Put a point together from the weighted log-likelihood of all bags and its gradient."""
+        value = float(0.5 * self.ridge * (x[:-1] @ x[:-1]) - log_likelihood / self.total)
+        return BagPoint(x, value, self.ridge_gradient(x) - gradient / self.total, log_likelihood, **known)
 
-    def gradient_of(self, point: BagPoint) -> np.ndarray:
-        """The gradient from what is known of every instance at a point: one product with the instances."""
-        return self._ridge_gradient(point.x) - self.design.pull_back(self.instance_weight * point.by_instance)
-
-    def _ridge_gradient(self, x: np.ndarray) -> np.ndarray:
+    def ridge_gradient(self, x: np.ndarray) -> np.ndarray:
+        """The gradient of the ridge."""
         return np.append(self.ridge * x[:-1], 0.0)
 
     def curvature(self, point: BagPoint, columns: np.ndarray, *, rough: bool = False) -> np.ndarray:
         """Curvature in some columns and the intercept, which may be indefinite: shape (k + 1, k + 1).
 
-        `rough` is as in `Design.curvature`.
+        `rough` is as in `moments_of`.
         """
-        return self.finish_curvature(
-            self.design.curvature(*self.instance_curvature(point), columns, rough=rough)
-        )
-
-    def instance_curvature(self, point: BagPoint) -> tuple[np.ndarray, np.ndarray]:
-        """Diagonal and factor of the curvature in log-odds, with the weights of the bags."""
-        diagonal, factor = self.rule.curvature(point.log_odds, self.design.offsets, self.y)
-        return self.instance_weight * diagonal, np.sqrt(self.instance_weight) * factor
+        raw = self.blocks.total(curvature_of, point.x, columns, self.scaling, self.rule, rough)
+        return self.finish_curvature(self.scaling.scale_moments(raw / self.total, columns))
 
     def finish_curvature(self, H: np.ndarray) -> np.ndarray:
         """Add the ridge to the curvature of the likelihood, and hold an intercept that is not there."""
         k = len(H) - 1
         H[np.arange(k), np.arange(k)] += self.ridge
-        if not self.design.fit_intercept:
+        if not self.scaling.fit_intercept:
             H[-1, :] = H[:, -1] = 0.0
             H[-1, -1] = 1.0
         return H
@@ -192,19 +208,13 @@ class LinearBagProblem:
     # ------------------------------------------------------------ for solvers that ask for a vector at a time
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Objective and its gradient; the point is kept for Hessian products there."""
-        self._last = self.point(x.copy())
-        return self._last.value, self._last.gradient
+        """Objective and its gradient."""
+        point = self.point(x.copy())
+        return point.value, point.gradient
 
     def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Product of the exact Hessian at `x` with `v`; for rules with latent labels."""
-        if self._last is None or not np.array_equal(self._last.x, x):
-            self._last = self.point(x.copy())
-        product = np.zeros(len(v))
-        for bags, rows, X, offsets in self.design.blocks:
-            along = self.design.dot(v, X)
-            curved = self.rule.hessian_product(self._last.log_odds[rows], offsets, self.y[bags], along)
-            product -= self.design.pull_back(self.instance_weight[rows] * curved, X)
+        product = self.blocks.total(hessian_times, x, v, self.scaling, self.rule) / -self.total
         product[:-1] += self.ridge * v[:-1]
         return product
 

@@ -7,7 +7,8 @@ from scipy.special import log_softmax
 
 from bagwise._numba.arrays import readonly
 from bagwise.bags import Bags
-from bagwise.linear_model.design import Design
+from bagwise.blocks import Block, Blocks, Sums
+from bagwise.linear_model.design import Scaling
 
 # A bag with k labels has 2^k sets of labels that its first instances may show.
 _MOST_LABELS = 16
@@ -20,48 +21,46 @@ class LabelSetProblem:
 
     Parameters
     ----------
-    design : Design
-        The instances.
-    labels : array of shape (n_bags, n_labels)
-        1 where a bag shows a label.
-    weight : array of shape (n_bags,)
-        Weights of the bags.
+    blocks : Blocks
+        The instances; labels are rows of indicators, 1 where a bag shows a label.
+    scaling : Scaling
+        Of the features.
     background : bool
         Whether instances may have none of the labels.
     ridge : float
         Strength of the squared norm, per unit of weight.
     """
 
-    def __init__(self, design: Design, labels, weight, *, background: bool, ridge: float):
-        self.design = design
-        self.n_labels = labels.shape[1]
-        self.lists = as_lists(labels)
+    def __init__(self, blocks: Blocks, scaling: Scaling, *, background: bool, ridge: float):
+        self.blocks = blocks
+        self.scaling = scaling
+        self.n_labels = blocks.y.shape[1]
         self.background = background
         self.ridge = ridge
-        self.total = float(weight.sum())
-        self.weight = weight / self.total
-        self.instance_weight = np.repeat(self.weight, np.diff(design.offsets))[:, None]
+        self.total = float(blocks.weight.sum())
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Objective and gradient, which for an instance is its prior less its posterior classes."""
+        """Objective and gradient: one pass."""
         theta = theta.reshape(self.n_labels, -1)
-        log_p = self._log_classes(theta)
-        log_likelihood, posterior = label_estep(log_p, self.design.offsets, *self.lists)
-        by_instance = self.instance_weight * (np.exp(log_p) - posterior)[:, 1:]
-        gradient = self.design.pull_back(by_instance.T)
         coef = theta[:, :-1]
+        log_likelihood, gradient = self.blocks.total(_evaluate, theta, self.scaling, self.background)
+        gradient = gradient / -self.total
         gradient[:, :-1] += self.ridge * coef
-        value = 0.5 * self.ridge * np.square(coef).sum() - self.weight @ log_likelihood
+        value = 0.5 * self.ridge * np.square(coef).sum() - log_likelihood / self.total
         return float(value), gradient.ravel()
 
     def log_likelihood(self, theta: np.ndarray) -> float:
         """Weighted log-likelihood of all bags, without the penalty."""
-        found = label_estep(self._log_classes(theta), self.design.offsets, *self.lists)[0]
-        return float(self.total * (self.weight @ found))
+        return float(self.blocks.total(_evaluate, theta, self.scaling, self.background)[0])
 
-    def _log_classes(self, theta: np.ndarray) -> np.ndarray:
-        log_odds = self.design.dot(theta).T
-        return log_classes(log_odds, background=self.background)
+
+def _evaluate(block: Block, theta: np.ndarray, scaling: Scaling, background: bool) -> Sums:
+    """Log-likelihood and its gradient, which for an instance is its posterior less its prior classes."""
+    log_p = log_classes(scaling.dot(theta, block.X).T, background=background)
+    log_likelihood, posterior = label_estep(log_p, block.offsets, *as_lists(block.y))
+    by_instance = block.weight_of_each[:, None] * (posterior - np.exp(log_p))[:, 1:]
+    gradient = scaling.pull_back(np.ascontiguousarray(by_instance.T), block.X)
+    return Sums((float(block.weight @ log_likelihood), gradient))
 
 
 def log_classes(log_odds: np.ndarray, *, background: bool) -> np.ndarray:

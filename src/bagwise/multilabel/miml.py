@@ -22,7 +22,7 @@ from bagwise.base import (
     is_positive,
     validated_fit,
 )
-from bagwise.linear_model.logistic import make_design
+from bagwise.linear_model.setup import scaled_blocks
 from bagwise.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.multilabel.label_sets import (
     LabelSetProblem,
@@ -189,11 +189,11 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         training = self._read_label_matrix(X, y, sample_weight)
         bags, labels, weight = training
         refuse_impossible(labels, bags, background=self._with_background)
-        self.scaler_ = fit_scaler(self.scale, bags, weight)
-        design = make_design(bags, self.scaler_)
-        problem = LabelSetProblem(
-            design, labels, weight, background=self._with_background, ridge=self.alpha / weight.sum()
-        )
+        blocks = bags.blocks(labels, weight)
+        self.scaler_ = fit_scaler(self.scale, blocks)
+        scaled, scaling = scaled_blocks(blocks, self.scaler_)
+        ridge = self.alpha / weight.sum()
+        problem = LabelSetProblem(scaled, scaling, background=self._with_background, ridge=ridge)
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(self.tol, self.max_iter, reporter.iteration)
         results: list[SolverResult] = []
@@ -207,7 +207,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         best = record_result(self, results)
         theta = best.x.reshape(labels.shape[1], -1)
         self.log_likelihood_ = problem.log_likelihood(theta)
-        rows = [design.to_original(row) for row in theta]
+        rows = [scaling.to_original(row) for row in theta]
         self.coef_, self.intercept_ = (np.array(part) for part in zip(*rows, strict=True))
         return self
 

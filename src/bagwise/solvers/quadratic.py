@@ -61,7 +61,7 @@ class QuadraticModel:
         return replace(self, H=learn_curvature(self.H, change, step @ change, expected, step @ expected))
 
     def minimum(self, point: Point, wanted: np.ndarray, penalty: ElasticNet, tol: float) -> np.ndarray:
-        """Minimise the model around a point plus the penalty, by coordinate descent.
+        """Minimise the model around a point plus the penalty; by coordinate descent, if it has an L1 norm.
 
         Where the model is convex, all its columns take part, else those wanted alone.
         """
@@ -72,9 +72,10 @@ class QuadraticModel:
         if penalty.l2:
             H = H + np.diag(penalty.l2 * is_penalised)
         x = point.x.copy()
-        chosen = x[entries]
-        descend(H, penalty.gradient(point)[entries], chosen, penalty.l1 * is_penalised, tol, _MAX_SWEEPS)
-        x[entries] = chosen
+        chosen, gradient = x[entries], penalty.gradient(point)[entries]
+        if penalty.l1:
+            descend(H, gradient, chosen, penalty.l1 * is_penalised, tol, _MAX_SWEEPS)
+        x[entries] = chosen if penalty.l1 else chosen - np.linalg.solve(H, gradient)
         return x
 
     def _convex_part(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

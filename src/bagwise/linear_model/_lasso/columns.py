@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bagwise.linear_model.design import COPY_BYTES, Design, are_moderate
-from bagwise.linear_model.moments import Moments, diagonal_where_alone, negligible_weight
+from bagwise.linear_model.design import COPY_BYTES, Design
+from bagwise.linear_model.moments import Moments, are_moderate, diagonal_where_alone, negligible_weight
 
 # Beyond this size products are what a step costs, and the copy saves most of it; a smaller matrix stays in
 # the processor's cache anyway.

@@ -43,7 +43,7 @@ class PathSolver:
         self.control = control
         self.total = problem.bags.total
         self.null = problem.point(null)
-        self.alpha_max = float(np.abs(self.null.gradient[:-1]).max(initial=0.0)) * self.total / l1_ratio
+        self.alpha_max = self.null.largest_slope * self.total / l1_ratio
         self.warm_models: dict[float, WarmModel] = {}
 
     def penalty(self, alpha: float) -> ElasticNet:

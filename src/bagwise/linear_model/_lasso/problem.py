@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import hypot
+from typing import Any
 
 import numpy as np
 from numpy.linalg import norm
@@ -47,7 +48,7 @@ class LassoProblem:
         whole: LassoProblem | None = None,
         entries: np.ndarray | None = None,
     ):
-        self.bags = bags
+        self.bags: Any = bags  # with a copy, an InMemoryProblem
         self._copy = copy
         self._tol = tol
         self._whole = whole
@@ -76,10 +77,10 @@ class LassoProblem:
         if base.gradient_error > _LARGEST_ERROR * self._tol and error <= _SHORT * _LARGEST_ERROR * self._tol:
             return self._anew(x)
         log_odds = copy.moved(base.log_odds, step)
-        by_bag, by_instance = self.bags.rule.gradient(log_odds, self.bags.design.offsets, self.bags.y)
+        by_bag, by_instance = self.bags.rule.gradient(log_odds, self.bags.offsets, self.bags.y)
         gradient, more = self._gradient_from(base, by_instance)
         error = hypot(base.gradient_error, error + more)
-        return self.bags.make_point(x, log_odds, by_instance, self.bags.weight @ by_bag, gradient, error)
+        return self.bags.near_point(x, log_odds, by_bag, by_instance, gradient, error)
 
     def exact(self, points: Sequence[BagPoint]) -> list[BagPoint]:
         """Compute points anew, all together, but for those that are exact already."""
@@ -100,7 +101,7 @@ class LassoProblem:
         assert self._copy is not None
         change, size = self._copy.pull_back(self.bags.instance_weight, by_instance, base.by_instance)
         gradient = base.gradient - change
-        if not self.bags.design.fit_intercept:
+        if not self.bags.scaling.fit_intercept:
             gradient[-1] = 0.0
         return gradient, self._copy.rounding(size)
 
@@ -108,9 +109,9 @@ class LassoProblem:
         """Curvature in some columns and the intercept, to two digits: shape (k + 1, k + 1)."""
         if self._copy is None:
             return self.bags.curvature(point, columns, rough=True)
-        by_instance = self.bags.instance_curvature(point)
-        offsets = self.bags.design.offsets
-        return self.bags.finish_curvature(self._copy.curvature(*by_instance, columns, offsets))
+        diagonal, factor = self.bags.instance_curvature(point)
+        H = self._copy.curvature(diagonal, factor, columns, self.bags.offsets)
+        return self.bags.finish_curvature(H)
 
     # ------------------------------------------------------------ fewer columns
 

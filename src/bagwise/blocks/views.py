@@ -1,0 +1,93 @@
+"""Other blocks, seen with transformed instances or other weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bagwise.blocks.base import Block, Blocks
+
+
+class BlocksView(Blocks):
+    """The blocks of another `Blocks`, each changed as it is read."""
+
+    def __init__(self, blocks: Blocks):
+        self._blocks = blocks
+        self.n_features, self.n_blocks = blocks.n_features, blocks.n_blocks
+        self.offsets, self.y, self.weight = blocks.offsets, blocks.y, blocks.weight
+
+    @property
+    def n_values(self) -> int:
+        """How many numbers the instances have, as they lie."""
+        return self._blocks.n_values
+
+    @property
+    def whole(self) -> Any:
+        """All instances at once, if they lie in memory as they are; else None."""
+        return self._blocks.whole
+
+    @property
+    def n_passes(self) -> int:  # type: ignore[override]
+        """How often the instances have been read."""
+        return self._blocks.n_passes
+
+
+class TransformedBlocks(BlocksView):
+    """Other blocks, with a transformer of instances applied to each block whenever it is read.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The instances as they lie.
+    transform : callable
+        From the instances of a block to as many new ones; no row depends on another.
+    n_features : int
+        How many features that gives.
+    """
+
+    def __init__(self, blocks: Blocks, transform: Callable[[Any], Any], n_features: int):
+        super().__init__(blocks)
+        self._transform = transform
+        self.n_features = n_features
+
+    @property
+    def whole(self) -> Any:
+        """None: the instances are transformed as they are read."""
+        return None
+
+    def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
+        """Give ``f(block, *args)`` of every block, in order: one pass."""
+        return self._blocks.each(_transformed, self._transform, f, *args)
+
+    def total(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Sum ``f(block, *args)`` over all blocks: one pass."""
+        return self._blocks.total(_transformed, self._transform, f, *args)
+
+
+def _transformed(block: Block, transform: Callable[[Any], Any], f: Callable[..., Any], *args: Any) -> Any:
+    return f(block._replace(X=transform(block.X)), *args)
+
+
+class ReweightedBlocks(BlocksView):
+    """Other blocks, with another weight for every bag; zero leaves a bag out of every sum.
+
+    So the folds of a cross-validation can share passes over all bags.
+    """
+
+    def __init__(self, blocks: Blocks, weight: np.ndarray):
+        super().__init__(blocks)
+        self.weight = weight
+
+    def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
+        """Give ``f(block, *args)`` of every block, in order: one pass."""
+        return self._blocks.each(_reweighted, self.weight, f, *args)
+
+    def total(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Sum ``f(block, *args)`` over all blocks: one pass."""
+        return self._blocks.total(_reweighted, self.weight, f, *args)
+
+
+def _reweighted(block: Block, weight: np.ndarray, f: Callable[..., Any], *args: Any) -> Any:
+    return f(block._replace(weight=block.part_of(weight)), *args)

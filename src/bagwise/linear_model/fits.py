@@ -1,0 +1,214 @@
+"""Whole fits, from one start, from all, or with the rule: of few bags in memory, and of many anywhere.
+
+Where bags are many, in memory or not, a sample of two million numbers says where the optima are and which of
+several rules is best, to within what sampling leaves open. From there a few steps of Newton's method, each
+one pass over all bags, lead to the optimum of all of them, exactly as if every step had been taken on all.
+Several ends on the sample share their passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from bagwise.blocks import Blocks, MemoryBlocks, run_together, sample_bags
+from bagwise.linear_model.coefficients import CoefficientFit
+from bagwise.linear_model.design import Design
+from bagwise.linear_model.in_memory import InMemoryProblem
+from bagwise.linear_model.learned_rule import LearnedResult, RuleLearner, learned_result
+from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.rules import Rule
+from bagwise.solvers.control import Control
+from bagwise.solvers.prox_newton import WarmModel
+from bagwise.solvers.quadratic import QuadraticModel
+from bagwise.solvers.result import SolverResult
+from bagwise.solvers.working_set import ElasticNet, with_likely
+
+# So many numbers make a sample; with many features at least so many instances for each of them, but no more
+# than these numbers.
+_NUMBERS, _PER_FEATURE, _MOST_NUMBERS = 2**21, 50, 2**23
+# With no more features than this the curvature of all is taken from the sample.
+_ALL_COLUMNS = 256
+# Ends on the sample are the same optimum if values and parameters agree to these parts.
+_SAME_VALUE, _SAME_PLACE = 1e-5, 1e-2
+# Rules whose log-likelihood on the sample is within so many units of the best one's are compared on all bags.
+_CLOSE = 10.0
+
+Result = TypeVar("Result", bound=SolverResult)
+
+
+class Fit(Protocol):
+    """How a linear model is fitted, whatever the number of bags."""
+
+    def solve(self, start: np.ndarray) -> SolverResult:
+        """Minimise from one start."""
+
+    def search(self, known: np.ndarray | None = None) -> Sequence[SolverResult]:
+        """Minimise from all starts; with an L1 norm around a `known` end, if given."""
+
+    def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
+        """Minimise over coefficients and rule from all starts, or from those `given`."""
+
+
+def make_fit(
+    problem: LinearBagProblem,
+    penalty: ElasticNet,
+    control: Control,
+    *,
+    n_init: int,
+    rng: np.random.RandomState,
+) -> Fit:
+    """Choose the way to fit a problem."""
+    if isinstance(problem, InMemoryProblem):
+        return MemoryFit(problem, CoefficientFit.of(problem, penalty, control, n_init=n_init, rng=rng))
+    sample = rehearsal(problem, rng)
+    return LargeFit(problem, sample, CoefficientFit.of(sample, penalty, control, n_init=n_init, rng=rng))
+
+
+@dataclass(frozen=True)
+class MemoryFit:
+    """Fits of a problem in memory."""
+
+    problem: InMemoryProblem
+    fit: CoefficientFit
+
+    def solve(self, start: np.ndarray) -> SolverResult:
+        """Minimise from one start."""
+        return self.fit.solve(self.problem, start)
+
+    def search(self, known: np.ndarray | None = None) -> Sequence[SolverResult]:
+        """Minimise from all starts."""
+        return self.fit.search(self.problem, known)
+
+    def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
+        """Minimise over coefficients and rule."""
+        return RuleLearner(self.fit).run(self.problem, rules, given)
+
+
+def rehearsal(problem: LinearBagProblem, rng: np.random.RandomState) -> InMemoryProblem:
+    """Give the same problem on a sample of the bags, in memory: one pass."""
+    blocks = problem.blocks
+    numbers = min(_MOST_NUMBERS, max(_NUMBERS, _PER_FEATURE * blocks.n_features**2))
+    n_instances = int(np.ceil(numbers * blocks.n_instances / max(1, blocks.n_values)))
+    return in_memory(problem, sample_bags(blocks, n_instances, rng)[0])
+
+
+def in_memory(problem: LinearBagProblem, blocks: MemoryBlocks) -> InMemoryProblem:
+    """Give the same problem on bags in memory, with the same scaling."""
+    scaling = problem.scaling
+    how = {"factor": scaling.factor, "shift": scaling.shift, "fit_intercept": scaling.fit_intercept}
+    design = Design(blocks.X, blocks.offsets, **how)
+    return InMemoryProblem(design, blocks.y, blocks.weight, problem.rule, ridge=problem.ridge)
+
+
+def warm_model(sample: InMemoryProblem, x: np.ndarray, l1: float) -> WarmModel:
+    """What a run on all bags begins with: the curvature of a sample at `x`, in the columns that matter there.
+
+    It says how far to step, not where to end, and saves a pass that costs as much as many points.
+    """
+    point = sample.point(x)
+    columns = np.arange(sample.n_features)
+    if sample.n_features > _ALL_COLUMNS:
+        columns = with_likely(point, np.flatnonzero(x[:-1]), 0.5 * l1)
+    model = QuadraticModel.of(sample.curvature(point, columns), columns, sample.n_features)
+    return WarmModel(np.arange(sample.n_features), model)
+
+
+def finish_on_all(
+    problem: LinearBagProblem, found: Sequence[Result], solve: Callable[[Blocks, Result], Result]
+) -> list[Result]:
+    """Go on from the ends on a sample, those at one place once, sharing passes; give an end for each.
+
+    `solve` gets the blocks as one of several runs sees them, and an end to start from.
+    """
+    kinds: list[Result] = []
+    kind_of = []
+    for result in found:
+        same = [k for k, other in enumerate(kinds) if _is_same(result, other)]
+        kind_of.append(same[0] if same else len(kinds))
+        if not same:
+            kinds.append(result)
+
+    def job(result: Result) -> Callable[[Blocks], Result]:
+        return lambda blocks: solve(blocks, result)
+
+    ends = run_together(problem.blocks, [job(result) for result in kinds])
+    return [ends[kind] for kind in kind_of]
+
+
+def _is_same(one: SolverResult, other: SolverResult) -> bool:
+    if abs(one.value - other.value) > _SAME_VALUE * abs(other.value):
+        return False
+    if isinstance(one, LearnedResult) and isinstance(other, LearnedResult):
+        # A learned rule may be steeper and the coefficients smaller, and mean nearly the same.
+        return type(one.rule) is type(other.rule)
+    return bool(np.abs(one.x - other.x).max() <= _SAME_PLACE * np.abs(other.x).max())
+
+
+@dataclass(frozen=True)
+class LargeFit:
+    """Fits of a problem on all bags, given the same problem on a sample.
+
+    Attributes
+    ----------
+    problem : LinearBagProblem
+        On all bags.
+    sample : InMemoryProblem
+        On the sample.
+    fit : CoefficientFit
+        Fits of the latter.
+    """
+
+    problem: LinearBagProblem
+    sample: InMemoryProblem
+    fit: CoefficientFit
+
+    @property
+    def on_all(self) -> CoefficientFit:
+        """Fits on all bags: one start, no copy."""
+        return replace(self.fit, copy=None)
+
+    def solve(self, start: np.ndarray) -> SolverResult:
+        """Minimise from one start."""
+        return self._finish(self.problem, self.sample, start)
+
+    def search(self, known: np.ndarray | None = None) -> list[SolverResult]:
+        """Minimise from all starts."""
+        found = self.fit.search(self.sample, known)
+        return finish_on_all(
+            self.problem,
+            found,
+            lambda blocks, end: self._finish(self.problem.over(blocks), self.sample, end.x),
+        )
+
+    def _finish(self, problem: LinearBagProblem, sample: InMemoryProblem, start: np.ndarray) -> SolverResult:
+        warm = warm_model(sample.without_ridge(), start, self.fit.penalty.l1)
+        return self.on_all.solve(problem, start, [warm])
+
+    def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
+        """Minimise over coefficients and rule."""
+        found = RuleLearner(self.fit).run(self.sample, rules, given)
+        if len(rules) == 1:
+            learner = RuleLearner(self.on_all)
+            return finish_on_all(
+                self.problem,
+                found,
+                lambda blocks, end: learner.go_on(self.problem.over(blocks), end, self.sample),
+            )
+        best = min(result.value for result in found)
+        rivals = [result for result in found if result.value - best < _CLOSE / self.sample.total]
+        ends = finish_on_all(
+            self.problem,
+            rivals,
+            self._with_rule_of,
+        )
+        tried = tuple((end.rule, end.value) for end in ends)
+        return [replace(end, tried=tried) for end in ends]
+
+    def _with_rule_of(self, blocks: Blocks, end: LearnedResult) -> LearnedResult:
+        """Go on from an end on the sample, with its rule as it is."""
+        problem = self.problem.over(blocks).with_rule(end.rule)
+        return learned_result(self._finish(problem, self.sample.with_rule(end.rule), end.x), end.rule)

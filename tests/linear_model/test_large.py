@@ -1,0 +1,182 @@
+"""Fits on bags that are many: searched for on a sample, finished on all, however they are cut."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bagwise import (
+    Bags,
+    MILogisticRegression,
+    MILogisticRegressionCV,
+    MIMLLogisticRegression,
+    SoftORLogisticRegression,
+    make_noisy_or_bags,
+    milr_path,
+)
+from bagwise.blocks import MemoryBlocks, sample_bags
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_noisy_or_bags(3000, size=4, coef=[2.0, -2.0, 1.0, 0.0, 0.0, 0.0], random_state=0)
+
+
+@pytest.fixture(params=[700, 2**20], ids=["many blocks", "one block"])
+def large(request, monkeypatch):
+    """Let small data be large, with a sample of a sixth of the bags, in blocks of so many instances."""
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 1000)
+    monkeypatch.setattr("bagwise.linear_model.fits._NUMBERS", 12_000)
+    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 6 * 8 * request.param)
+
+
+RIDGE = {"l1_ratio": 0.0, "alpha": 3.0, "n_init": 2, "random_state": 0}
+
+
+def in_memory(model, bags, y, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("bagwise.blocks.base.LARGE", 2**40)
+        return model.fit(bags, y)
+
+
+@pytest.mark.parametrize("rule", ["or", "mean", "softmax"])
+def test_ridge_ends_where_the_fit_in_memory_ends(rule, data, large, monkeypatch):
+    model = MILogisticRegression(rule, tol=1e-10, **RIDGE)
+    expected = in_memory(MILogisticRegression(rule, tol=1e-10, **RIDGE), data.bags, data.y, monkeypatch)
+    model.fit(data.bags, data.y)
+    assert model.converged_
+    if rule == "or":
+        np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-8 * np.abs(model.coef_).max())
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-12)
+    assert model.log_likelihood_ == pytest.approx(expected.log_likelihood_, rel=1e-9)
+    assert len(model.objectives_) == 2
+    assert model.n_passes_ <= 40
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("scale", ["standard", "minmax", None])
+def test_scaling_and_intercept(scale, fit_intercept, data, large, monkeypatch):
+    how = {"scale": scale, "fit_intercept": fit_intercept, "tol": 1e-9, **RIDGE}
+    bags = Bags(data.bags.instances * [1.0, 2.0, 3.0, 1.0, 0.1, 1.0] + 0.5, data.bags.offsets)
+    expected = in_memory(MILogisticRegression(**how), bags, data.y, monkeypatch)
+    model = MILogisticRegression(**how).fit(bags, data.y)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_lasso_reaches_the_objective_in_memory(l1_ratio, data, large, monkeypatch):
+    how = {"alpha": 20.0, "l1_ratio": l1_ratio, "n_init": 2, "random_state": 0}
+    expected = in_memory(MILogisticRegression(**how), data.bags, data.y, monkeypatch)
+    model = MILogisticRegression(**how).fit(data.bags, data.y)
+    assert model.converged_
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+    np.testing.assert_array_equal(model.coef_ != 0, expected.coef_ != 0)
+    assert model.n_passes_ <= 40
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        pytest.param({"l1_ratio": 1.0, "alpha": 5.0, "tol": 1e-6}, marks=pytest.mark.slow),
+        {"rule": "threshold"},
+    ],
+    ids=str,
+)
+def test_learned_rules_reach_the_objective_in_memory(how, data, large, monkeypatch):
+    how = {"n_init": 1, "random_state": 0, "tol": 1e-8, **how}
+    expected = in_memory(SoftORLogisticRegression(**how), data.bags, data.y, monkeypatch)
+    model = SoftORLogisticRegression(**how).fit(data.bags, data.y)
+    assert model.objective_ <= expected.objective_ * (1 + 1e-9)
+    # Another start may have led to a better end, but hardly on these data.
+    assert model.objective_ >= expected.objective_ * (1 - 1e-4)
+    np.testing.assert_allclose(model.labeler_.expected_bags.sum(), len(data.y), rtol=1e-9)
+    np.testing.assert_allclose(model.labeler_.values, expected.labeler_.values, atol=0.02)
+
+
+def test_a_path_reaches_the_objectives_in_memory(data, large, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("bagwise.blocks.base.LARGE", 2**40)
+        expected = milr_path(data.bags, data.y, alphas=8)
+    path = milr_path(data.bags, data.y, alphas=8)
+    assert path.alpha_max == pytest.approx(expected.alpha_max, rel=1e-9)
+    np.testing.assert_allclose(path.alphas, expected.alphas, rtol=1e-9)
+    np.testing.assert_allclose(path.objectives, expected.objectives, rtol=1e-9)
+    np.testing.assert_array_equal(path.n_nonzero, expected.n_nonzero)
+    assert path.n_nonzero[0] == 0
+    assert (path.kkt <= 1e-6).all()
+
+
+def test_cross_validation_shares_passes(data, large, monkeypatch):
+    how = {"alphas": 5, "cv": 3, "n_init": 1, "random_state": 0}
+    expected = in_memory(MILogisticRegressionCV(**how), data.bags, data.y, monkeypatch)
+    model = MILogisticRegressionCV(**how).fit(data.bags, data.y)
+    np.testing.assert_allclose(model.deviances_, expected.deviances_, rtol=1e-4)
+    assert model.alpha_ == pytest.approx(expected.alpha_, rel=1e-9)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+    assert model.n_passes_ <= 80
+
+
+def test_many_labels(data, large, monkeypatch):
+    y = np.column_stack([data.y, 1 - data.y])
+    how = {"alpha": 3.0, "n_init": 1, "random_state": 0, "tol": 1e-7}
+    expected = in_memory(MIMLLogisticRegression(**how), data.bags, y, monkeypatch)
+    model = MIMLLogisticRegression(**how).fit(data.bags, y)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+def test_single_precision_gives_the_numbers_of_the_same_instances_in_double(l1_ratio, data, large):
+    how = {"alpha": 5.0, "l1_ratio": l1_ratio, "n_init": 1, "random_state": 0, "tol": 1e-9}
+    single = Bags(data.bags.instances.astype(np.float32), data.bags.offsets)
+    double = Bags(single.instances.astype(np.float64), data.bags.offsets)
+    one, other = (MILogisticRegression(**how).fit(bags, data.y) for bags in (single, double))
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(one.predict_proba(single), other.predict_proba(double), rtol=1e-7)
+
+
+def test_sparse_bags(data, large, monkeypatch):
+    X = data.bags.instances * (np.abs(data.bags.instances) > 0.5)
+    bags = Bags(sp.csr_array(X), data.bags.offsets)
+    how = {"tol": 1e-9, **RIDGE}
+    expected = in_memory(MILogisticRegression(**how), bags, data.y, monkeypatch)
+    model = MILogisticRegression(**how).fit(bags, data.y)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-8)
+
+
+def test_a_rule_with_kinks_and_a_warm_start(data, large):
+    model = MILogisticRegression("max", l1_ratio=0.0, alpha=3.0, n_init=1, random_state=0, warm_start=True)
+    model.fit(data.bags, data.y)
+    before = model.objective_
+    assert model.fit(data.bags, data.y).objective_ <= before * (1 + 1e-9)
+
+
+def test_rare_positive_bags_are_in_the_sample(large):
+    data = make_noisy_or_bags(4000, size=3, coef=[3.0, -1.0, 0.0], intercept=-11.0, random_state=1)
+    assert 0 < data.y.sum() < 120
+    model = MILogisticRegression(l1_ratio=0.0, alpha=1.0, n_init=1, random_state=0).fit(data.bags, data.y)
+    assert model.converged_
+    assert model.coef_[0, 0] > 1
+
+
+def test_a_sample_stands_for_all_bags():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 6, 5000)
+    offsets = np.append(0, np.cumsum(sizes))
+    X, y = rng.normal(size=(offsets[-1], 2)), (rng.random(5000) < 0.02).astype(np.int8)
+    weight = rng.uniform(0.5, 2.0, 5000) * (rng.random(5000) < 0.9)
+    cuts = [MemoryBlocks(X, offsets, y, weight, most=most) for most in (None, 7, 500)]
+    samples = [sample_bags(blocks, 3000, np.random.RandomState(0)) for blocks in cuts]
+    sample, numbers = samples[0]
+    assert (weight[numbers] > 0).all()
+    assert sample.y.sum() == (weight[y == 1] > 0).sum()  # all of the rare class
+    assert sample.weight.sum() == pytest.approx(weight.sum(), rel=1e-12)
+    for label in (0, 1):
+        drawn, all_of = sample.weight[sample.y == label], weight[y == label]
+        assert drawn.sum() == pytest.approx(all_of.sum(), rel=0.1)
+    for number, bag in zip(numbers[:20], range(20), strict=True):
+        mine = sample.X[sample.offsets[bag] : sample.offsets[bag + 1]]
+        np.testing.assert_array_equal(mine, X[offsets[number] : offsets[number + 1]])
+    for other, its_numbers in samples[1:]:
+        np.testing.assert_array_equal(its_numbers, numbers)
+        np.testing.assert_array_equal(other.X, sample.X)
