@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bagwise._cache import cache_folder
 from bagwise.datasets._sources import SOURCES, Source
 
 
@@ -51,15 +52,6 @@ def _contents(path: Path) -> bytes:
 
 def _is_original(content: bytes, source: Source) -> bool:
     return hashlib.sha256(content).hexdigest() == source.sha256
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: ``$BAGWISE_CACHE``, else the usual place of the operating system."""
-    if folder := os.environ.get("BAGWISE_CACHE"):
-        return Path(folder)
-    import pooch
-
-    return Path(pooch.os_cache("bagwise"))
 
 
 def _download(source: Source, path: Path) -> None:

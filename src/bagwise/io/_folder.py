@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 import numpy as np
@@ -147,15 +147,22 @@ def _inferred(table: Path, bag: str | None, label: str | None) -> tuple[FolderIn
     return FolderIndex([], ids, y, columns), ids.tolist(), lines
 
 
-def load_folder(
-    index: FolderIndex, open_bag: Callable[[Path], AbstractContextManager[Mapping[str, Any]]]
-) -> tuple[Bags, np.ndarray | None]:
-    """Read all bags of a folder into one matrix.
+# Opens the file of a bag and gives its arrays, or things that numpy can read slices of: the instances are
+# called "features", the others are columns of instances, left out if ``sides=False``.
+OpenBag: TypeAlias = Callable[..., AbstractContextManager[Mapping[str, Any]]]
 
-    Files are opened twice, for their shapes and then for their values, so that memory holds the result and
-    no second copy of it. `open_bag` gives the arrays of a file, or things that numpy can read slices of;
-    instances are called "features", the others are columns of instances.
-    """
+
+class Shapes(NamedTuple):
+    """What the files of a folder hold: sizes of bags, features and their dtype, and the other arrays."""
+
+    sizes: np.ndarray
+    n_features: int
+    dtype: np.dtype
+    names: list[str]
+
+
+def look_at_shapes(index: FolderIndex, open_bag: OpenBag) -> Shapes:
+    """Open every file of a folder for the shape of its instances."""
     first = repr(str(index.files[0]))
     sizes, dtypes, width, names = [], set(), 0, []
     for i, path in enumerate(index.files):
@@ -171,26 +178,27 @@ def load_folder(
                 raise ValueError(f"{str(path)!r} has no {absent[0]!r}, which {first} has.")
             sizes.append(features.shape[-2])
             dtypes.add(features.dtype)
-    offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    about = index.description
-    X = np.empty(
-        (int(offsets[-1]), width), dtype=dtypes.pop() if len(dtypes) == 1 else np.result_type(*dtypes)
-    )
+    dtype = dtypes.pop() if len(dtypes) == 1 else np.result_type(*dtypes)
+    return Shapes(np.array(sizes, dtype=np.int64), width, dtype, names)
+
+
+def load_folder(index: FolderIndex, open_bag: OpenBag) -> tuple[Bags, np.ndarray | None]:
+    """Read all bags of a folder into one matrix.
+
+    Files are opened twice, for their shapes and then for their values, so that memory holds the result and
+    no second copy of it.
+    """
+    sizes, width, dtype, names = look_at_shapes(index, open_bag)
+    offsets = np.append(0, np.cumsum(sizes))
+    X = np.empty((int(offsets[-1]), width), dtype=dtype)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for path, start, stop in zip(index.files, offsets[:-1], offsets[1:], strict=True):
         with open_bag(path) as arrays:
             X[start:stop] = np.asarray(arrays["features"]).reshape(-1, width)
             for name in names:
-                values = np.array(arrays[name])
-                if len(values) != stop - start:
-                    raise ValueError(
-                        f"{str(path)!r} has {len(values)} values of {name!r} but {stop - start} instances."
-                    )
-                parts[name].append(values)
-    columns = {name: join(found) for name, found in parts.items()}
-    if about is not None:
-        kinds = about["instance_columns"]
-        columns = {name: restore(columns[safe_name(kind["column"])], kind) for name, kind in kinds.items()}
+                parts[name].append(read_column(arrays, name, stop - start, path))
+    columns = restore_columns({name: join(found) for name, found in parts.items()}, index.description)
+    about = index.description
     bags = Bags(
         X,
         offsets,
@@ -200,6 +208,24 @@ def load_folder(
         bag_columns=index.bag_columns,
     )
     return bags, index.y
+
+
+def read_column(arrays: Mapping[str, Any], name: str, size: int, path: Path) -> np.ndarray:
+    """Read a column with a value for each of `size` instances."""
+    values = np.array(arrays[name])
+    if len(values) != size:
+        raise ValueError(f"{str(path)!r} has {len(values)} values of {name!r} but {size} instances.")
+    return values
+
+
+def restore_columns(
+    columns: dict[str, np.ndarray], description: dict[str, Any] | None
+) -> dict[str, np.ndarray]:
+    """Give columns of instances the names, dtypes and shapes that a description says."""
+    if description is None:
+        return columns
+    kinds = description["instance_columns"]
+    return {name: restore(columns[safe_name(kind["column"])], kind) for name, kind in kinds.items()}
 
 
 def _check_features(features: Any, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing_folder
-from bagwise.io._folder import load_folder, read_index, safe_name, write_labels
+from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, safe_name, write_labels
 
 
 def save_h5(folder, bags: Bags, y=None) -> Path:
@@ -89,20 +90,27 @@ def load_h5(
     >>> bags
     Bags(5 bags, 15 instances, 3 features)
     """
-    h5py = _h5py()
+    return load_folder(*h5_folder(folder, labels=labels, bag=bag, label=label, key=key))
 
-    @contextmanager
-    def open_bag(path: Path) -> Iterator[dict[str, Any]]:
-        try:
-            with h5py.File(path, "r") as file:
-                if key not in file:
-                    raise ValueError(f"{str(path)!r} has no dataset {key!r}; it has {sorted(file)}.")
-                yield _datasets(file, key)
-        except OSError as error:
-            raise ValueError(f"{str(path)!r} is not a readable HDF5 file: {error}") from error
 
+def h5_folder(
+    folder, *, labels=None, bag: str | None = None, label: str | None = None, key: str = "features"
+) -> tuple[FolderIndex, OpenBag]:
+    """Find the bags of a folder, and how one is opened; arguments are those of `load_h5`."""
+    _h5py()
     index = read_index(folder, ".h5", inside=Path(folder), labels=labels, bag=bag, label=label)
-    return load_folder(index, open_bag)
+    return index, partial(_open_bag, key=key)
+
+
+@contextmanager
+def _open_bag(path: Path, *, key: str, sides: bool = True) -> Iterator[dict[str, Any]]:
+    try:
+        with _h5py().File(path, "r") as file:
+            if key not in file:
+                raise ValueError(f"{str(path)!r} has no dataset {key!r}; it has {sorted(file)}.")
+            yield _datasets(file, key) if sides else {"features": file[key]}
+    except OSError as error:
+        raise ValueError(f"{str(path)!r} is not a readable HDF5 file: {error}") from error
 
 
 def _h5py() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing_folder
-from bagwise.io._folder import load_folder, read_index, safe_name, write_labels
+from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, safe_name, write_labels
 
 
 def save_npy(folder, bags: Bags, y=None) -> Path:
@@ -88,20 +89,28 @@ def load_npy(
     >>> bags.ids
     array(['a', 'b'], dtype='<U1')
     """
+    return load_folder(*npy_folder(folder, labels=labels, bag=bag, label=label))
+
+
+def npy_folder(
+    folder, *, labels=None, bag: str | None = None, label: str | None = None
+) -> tuple[FolderIndex, OpenBag]:
+    """Find the bags of a folder, and how one is opened; arguments are those of `load_npy`."""
     folder = Path(folder)
     inside = folder / "features" if (folder / "features").is_dir() else folder
     index = read_index(folder, ".npy", inside=inside, labels=labels, bag=bag, label=label)
     others = [path for path in sorted(folder.glob("*/")) if path.is_dir() and path != inside]
     names = [path.name for path in index.files]
     columns = [path for path in others if all((path / name).is_file() for name in names)]
+    return index, partial(_open_bag, columns=columns)
 
-    @contextmanager
-    def open_bag(path: Path) -> Iterator[dict[str, Any]]:
-        arrays = {"features": _read(path)}
-        arrays |= {column.name: _read(column / path.name) for column in columns}
-        yield arrays
 
-    return load_folder(index, open_bag)
+@contextmanager
+def _open_bag(path: Path, *, columns: list[Path], sides: bool = True) -> Iterator[dict[str, Any]]:
+    yield {
+        "features": _read(path),
+        **{column.name: _read(column / path.name) for column in columns if sides},
+    }
 
 
 def _read(path: Path) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +93,23 @@ def load_npz(path) -> tuple[Bags, np.ndarray | None]:
     >>> bags
     Bags(5 bags, 15 instances, 3 features)
     """
+    return bags_of_arrays(read_arrays(path), path)
+
+
+def read_arrays(path, *, but: Collection[str] = ()) -> dict[str, Any]:
+    """Read the arrays of a file; those of the names `but` are there, but not read."""
     try:
         # Opened here, because np.load leaves a broken file open.
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+            return {name: None if name in but else file[name] for name in file.files}
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {str(path)!r}.") from None
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
         raise ValueError(f"{str(path)!r} is not a readable npz file: {error}") from error
+
+
+def bags_of_arrays(arrays: dict[str, Any], path) -> tuple[Bags, np.ndarray | None]:
+    """Make bags and labels of the arrays of a file."""
     if "X_data" in arrays:
         parts = (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"])
         X = sp.csr_array(parts, shape=tuple(arrays["X_shape"]))

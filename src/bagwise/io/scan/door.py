@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
@@ -119,7 +119,31 @@ def _scan(
 ) -> FileSource:
     if kind == "parquet":
         return _scan_parquet(paths, bag, label, features)
-    raise ValueError(f"{str(paths[0])!r} is of the kind {kind}; scan_bags reads Parquet so far.")
+    _refuse_features(features, repr(str(paths[0])))
+    if kind == "npz":
+        return _scan_npz(paths, bag or label)
+    from bagwise.io.scan.folder import scan_folder
+
+    if not paths[0].is_dir():
+        raise ValueError(f"{str(paths[0])!r} is a file; name the folder with a {kind} file for every bag.")
+    return scan_folder(*_bags_of_folder(kind)(paths[0], bag=bag, label=label))
+
+
+def _bags_of_folder(kind: str) -> Callable[..., Any]:
+    from bagwise.io.h5 import h5_folder
+    from bagwise.io.npy import npy_folder
+
+    return {"h5": h5_folder, "npy": npy_folder}[kind]
+
+
+def _scan_npz(paths: list[Path], column: str | None) -> FileSource:
+    from bagwise.io.scan.npz import scan_npz
+
+    if len(paths) > 1:
+        raise ValueError(f"there are {len(paths)} npz files; scan_bags reads one.")
+    if column is not None:
+        raise ValueError(f"{str(paths[0])!r} has no columns, and so no {column!r} for bags or labels.")
+    return scan_npz(paths[0])
 
 
 def _scan_parquet(

@@ -27,17 +27,15 @@ class Stamp(NamedTuple):
         about = path.stat()
         return cls(path, about.st_size, about.st_mtime_ns)
 
-
-def refuse_changes(stamps: Iterable[Stamp]) -> None:
-    """Refuse files that are not what they were."""
-    for stamp in stamps:
+    def refuse_change(self) -> None:
+        """Refuse the file if it is not what it was."""
         try:
-            same = Stamp.of(stamp.path) == stamp
+            same = Stamp.of(self.path) == self
         except OSError:
-            raise ValueError(f"{str(stamp.path)!r} is gone since it was scanned; scan it anew.") from None
+            raise ValueError(f"{str(self.path)!r} is gone since it was scanned; scan it anew.") from None
         if not same:
             raise ValueError(
-                f"{str(stamp.path)!r} has changed since it was scanned; scan it anew: scan_bags(...)."
+                f"{str(self.path)!r} has changed since it was scanned; scan it anew: scan_bags(...)."
             )
 
 
@@ -77,7 +75,8 @@ class FileSource(ABC):
 
     def pieces(self, units: np.ndarray, *, sides: bool = False) -> Iterator[Piece]:
         """Read some units, whose numbers rise: all their instances, in their order, piece by piece."""
-        refuse_changes(self._stamps_of(units))
+        for stamp in self._stamps_of(units):
+            stamp.refuse_change()
         return self._pieces(units, sides)
 
     def _stamps_of(self, units: np.ndarray) -> Iterable[Stamp]:

@@ -1,0 +1,140 @@
+"""Scans of folders with a file for every bag, and the index that spares opening all of them again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise._cache import cache_folder
+from bagwise.blocks import block_rows, cut_rows
+from bagwise.io._atomic import replacing
+from bagwise.io._folder import FolderIndex, OpenBag, Shapes, look_at_shapes, read_column, restore_columns
+from bagwise.io.scan.source import FileSource, Stamp
+
+
+@dataclass
+class FolderSource(FileSource):
+    """A file for every bag; units are files.
+
+    Attributes
+    ----------
+    open_bag : callable
+        Opens a file and gives its arrays.
+    names : list of str
+        The arrays with a value per instance, beside the instances.
+    description : dict or None
+        What is noted of the bags.
+    """
+
+    open_bag: OpenBag = field(repr=False)
+    names: list[str] = field(repr=False)
+    description: dict[str, Any] | None = field(repr=False)
+
+    def _stamps_of(self, units: np.ndarray) -> Iterable[Stamp]:
+        return ()  # every file is looked at when it is opened
+
+    def _pieces(self, units: np.ndarray, sides: bool) -> Iterator[BagPiece]:
+        for unit in units:
+            stamp = self.stamps[unit]
+            stamp.refuse_change()
+            with self.open_bag(stamp.path, sides=sides) as arrays:
+                features = arrays["features"]
+                size = features.shape[-2]
+                columns = {}
+                if sides:
+                    columns = {name: read_column(arrays, name, size, stamp.path) for name in self.names}
+                    columns = restore_columns(columns, self.description)
+                yield BagPiece(int(self.offsets[unit]), features, columns)
+
+
+class BagPiece:
+    """The instances of one bag, in a file that is open."""
+
+    def __init__(self, first: int, features: Any, columns: dict[str, np.ndarray]):
+        self.first = first
+        self.n_rows = features.shape[-2]
+        self._features = features
+        self._columns = columns
+
+    def copy(self, begin: int, stop: int, out: np.ndarray) -> None:
+        """Write the rows from `begin` to `stop` into `out`, a few at a time."""
+        for rows in cut_rows(stop - begin, block_rows(out.shape[1])):
+            some = slice(begin + rows.start, begin + rows.stop)
+            out[rows] = self._features[some] if len(self._features.shape) == 2 else self._features[0, some]
+
+    def take(self, rows: np.ndarray, out: np.ndarray) -> None:
+        """Write some rows into `out`."""
+        whole = np.empty((self.n_rows, out.shape[1]), out.dtype)
+        self.copy(0, self.n_rows, whole)
+        out[...] = whole[rows]
+
+    def sides(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Give the side columns of some rows."""
+        return {name: values[rows] for name, values in self._columns.items()}
+
+
+def scan_folder(index: FolderIndex, open_bag: OpenBag) -> FolderSource:
+    """Find the sizes of all bags: from what is remembered of the folder, or by opening every file once."""
+    stamps = [Stamp.of(path) for path in index.files]
+    shapes = _remembered(stamps)
+    if shapes is None:
+        shapes = look_at_shapes(index, open_bag)
+        _remember(stamps, shapes)
+    else:  # side columns may lie in files of their own
+        with open_bag(index.files[0]) as arrays:
+            shapes = shapes._replace(names=[name for name in arrays if name != "features"])
+    offsets = np.append(0, np.cumsum(shapes.sizes))
+    about = index.description
+    return FolderSource(
+        offsets=offsets,
+        ids=index.ids,
+        y=index.y,
+        bag_columns=index.bag_columns,
+        feature_names=None if about is None else about["instances"]["names"],
+        n_features=shapes.n_features,
+        dtype=shapes.dtype,
+        unit_offsets=offsets,
+        stamps=stamps,
+        open_bag=open_bag,
+        names=shapes.names,
+        description=about,
+    )
+
+
+def _index_path(stamps: list[Stamp]) -> Path:
+    folder = stamps[0].path.resolve().parent
+    return cache_folder() / "scans" / f"{hashlib.sha256(str(folder).encode()).hexdigest()[:24]}.npz"
+
+
+def _remembered(stamps: list[Stamp]) -> Shapes | None:
+    """Look up the shapes of a folder's files; None if they are not known, or some file is another."""
+    try:
+        with np.load(_index_path(stamps), allow_pickle=False) as file:
+            if not all(np.array_equal(file[name], now) for name, now in _as_arrays(stamps).items()):
+                return None
+            return Shapes(file["sizes"], int(file["n_features"]), np.dtype(str(file["dtype"])), [])
+    except (OSError, ValueError, KeyError, EOFError):
+        return None
+
+
+def _remember(stamps: list[Stamp], shapes: Shapes) -> None:
+    path = _index_path(stamps)
+    known = {"sizes": shapes.sizes, "n_features": shapes.n_features, "dtype": shapes.dtype.str}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as part, part.open("wb") as file:
+            np.savez(file, **{**known, **_as_arrays(stamps)})  # type: ignore[arg-type]
+    except OSError:
+        return  # it is only quicker with an index
+
+
+def _as_arrays(stamps: list[Stamp]) -> dict[str, np.ndarray]:
+    return {
+        "files": np.array([stamp.path.name for stamp in stamps]),
+        "stamps": np.array([[stamp.size, stamp.changed] for stamp in stamps], dtype=np.int64),
+    }

@@ -1,0 +1,98 @@
+"""Scans of npz files whose instances are not compressed."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+from bagwise.blocks import block_rows
+from bagwise.blocks.buffers import Buffers
+from bagwise.io.npz import bags_of_arrays, read_arrays
+from bagwise.io.scan.source import FileSource, MatrixPiece, Stamp
+
+
+@dataclass
+class NpzSource(FileSource):
+    """A matrix that lies in one piece in a file; units are runs of a few rows.
+
+    Attributes
+    ----------
+    begin : int
+        Where the matrix begins in the file, in bytes.
+    per_instance : dict of str to array
+        The side columns, which are in memory.
+    """
+
+    begin: int = field(repr=False)
+    per_instance: dict[str, np.ndarray] = field(repr=False)
+
+    def _pieces(self, units: np.ndarray, sides: bool) -> Iterator[MatrixPiece]:
+        buffers = Buffers()
+        width = self.n_features * self.dtype.itemsize
+        with self.stamps[0].path.open("rb") as file:
+            for unit in units:
+                rows = slice(*self.unit_offsets[unit : unit + 2].tolist())
+                X = buffers.empty((rows.stop - rows.start, self.n_features), self.dtype)
+                file.seek(self.begin + rows.start * width)
+                if file.readinto(X.data) != X.nbytes:
+                    raise ValueError(f"{str(self.stamps[0].path)!r} ends before its last instance.")
+                columns = {name: values[rows] for name, values in self.per_instance.items()}
+                yield MatrixPiece(rows.start, X, columns if sides else {})
+
+
+def scan_npz(path: Path) -> NpzSource:
+    """Read all arrays of a file but the instances, and find where these lie."""
+    stamp = Stamp.of(path)
+    arrays = read_arrays(path, but=("X",))
+    if "X_data" in arrays:
+        raise ValueError(f"{str(path)!r} has sparse instances, which cannot be scanned; load_npz reads them.")
+    if "X" not in arrays:
+        raise ValueError(f"{str(path)!r} has no array 'X'; it has {sorted(arrays)}.")
+    begin, shape, dtype = _find_matrix(path)
+    names = arrays.pop("feature_names", None)
+    # Bags of as many instances without features: all else is read as loading does.
+    bags, y = bags_of_arrays({**arrays, "X": np.empty((shape[0], 0))}, path)
+    return NpzSource(
+        offsets=np.asarray(bags.offsets),
+        ids=bags._ids,
+        y=y,
+        bag_columns=dict(bags.bag_columns),
+        feature_names=None if names is None else names.tolist(),
+        n_features=shape[1],
+        dtype=dtype,
+        unit_offsets=np.append(np.arange(0, shape[0], block_rows(shape[1])), shape[0]),
+        stamps=[stamp],
+        begin=begin,
+        per_instance=dict(bags.instance_columns),
+    )
+
+
+def _find_matrix(path: Path) -> tuple[int, tuple[int, int], np.dtype]:
+    """Find where the array `X` begins in the file, and its shape and dtype."""
+    where = repr(str(path))
+    with zipfile.ZipFile(path) as archive:
+        about = archive.getinfo("X.npy")
+        if about.compress_type != zipfile.ZIP_STORED:
+            raise ValueError(
+                f"{where} is compressed, so that no part of its instances can be read alone; load_npz reads "
+                "all, and bagwise convert SRC DST.parquet makes a file that can be scanned."
+            )
+    with path.open("rb") as file:
+        # The name and the extra field before the array may differ from those in the directory of the archive.
+        file.seek(about.header_offset + 26)
+        name_length, extra_length = np.frombuffer(file.read(4), dtype="<u2").tolist()
+        file.seek(about.header_offset + 30 + name_length + extra_length)
+        version = npy_format.read_magic(file)
+        read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+        shape, by_columns, dtype = read(file)
+        if len(shape) != 2 or by_columns or dtype.kind not in "biuf":
+            raise ValueError(
+                f"{where} has instances of shape {shape} and type {dtype}"
+                f"{', column by column' if by_columns else ''}; a scan needs a matrix of numbers, row by row."
+            )
+        return file.tell(), shape, dtype
