@@ -13,7 +13,7 @@ from bagwise.families import make_family
 from bagwise.linear_model.design import Design
 from bagwise.linear_model.in_memory import InMemoryProblem
 from bagwise.linear_model.null import fit_null
-from bagwise.mixture.build import build_model
+from bagwise.mixture.build import build_model, prepare
 from bagwise.rules.base import RuleResult
 from bagwise.solvers.control import Control
 from bagwise.solvers.em import run_em
@@ -97,8 +97,8 @@ def test_densities_take_numbers(data):
 
 def test_mixtures_take_numbers(data):
     bags, weight = data.bags, np.ones(40)
-    model = build_model(make_family("gaussian"), "default", NoisyCount(), (1, 1), bags, data.number, weight)
-    blocks = model.blocks(bags.instances, bags.offsets, data.number, weight)
+    ground = prepare(make_family("gaussian"), "default", (1, 1), bags.blocks(data.number, weight))
+    model, blocks = build_model(ground, NoisyCount())
     (found,) = run_em(model, blocks, Control(1e-6, 100), n_init=1, rng=np.random.RandomState(0))
     assert found.converged
     assert (np.diff(found.history) < 1e-9).all()

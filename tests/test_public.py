@@ -85,7 +85,7 @@ def test_heavy_libraries_wait_until_they_are_needed(heavy):
 def test_dependencies_point_one_way():
     """Solvers know no model, kernels nothing of ours, rules no estimator."""
     allowed = {
-        "solvers": {"solvers", "exceptions", "_numba"},
+        "solvers": {"solvers", "exceptions", "_numba", "blocks"},
         "_numba": {"_numba"},
         "blocks": {"blocks", "threads"},
         "rules": {"rules", "_numba", "blocks", "named_parts"},

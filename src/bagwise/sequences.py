@@ -101,7 +101,18 @@ class Sequences:
         if isinstance(key, (int, np.integer)):
             i = range(len(self))[key]
             return self.symbols[self.offsets[i] : self.offsets[i + 1]]
+        if isinstance(key, slice) and key.step in (None, 1):
+            return self._run(*key.indices(len(self))[:2])
         return self.take(np.arange(len(self))[key])
+
+    def _run(self, begin: int, end: int) -> Sequences:
+        """Give neighbours, whose symbols are not copied."""
+        offsets = self.offsets[begin : max(begin, end) + 1]
+        part = object.__new__(Sequences)
+        part.symbols = self.symbols[offsets[0] : offsets[-1]]
+        (part.offsets,) = readonly(offsets - offsets[0])
+        part.n_symbols = self.n_symbols
+        return part
 
     def take(self, rows, axis: int = 0) -> Sequences:
         """Select sequences by their numbers, as numpy's `take` does rows."""

@@ -30,10 +30,14 @@ def draw(family, n=40, seed=0):
     return X, rng.random(n)
 
 
+def start(family, X, weight, prior="default"):
+    return family.start(family.start_statistics(X, weight), 2, prior)
+
+
 def fitted(cls, prior="default"):
     family = cls()
     X, weight = draw(family)
-    resolved = family.start(X, weight, 2, prior)
+    resolved = start(family, X, weight, prior)
     sums = family.statistics(X, weight, None, resolved)
     return family, X, weight, resolved, sums, family.mstep(sums, weight.sum(), resolved)
 
@@ -73,7 +77,7 @@ def test_tied_covariances_maximise_together():
     X, weight = draw(family)
     share = np.random.default_rng(2).random(len(X))
     weights = [weight * share, weight * (1 - share)]
-    prior = family.start(X, weight, 2, "default")
+    prior = start(family, X, weight)
     sums = [family.statistics(X, w, None, prior) for w in weights]
     best = family.mstep_all(sums, [w.sum() for w in weights], prior)
 
@@ -97,7 +101,7 @@ def test_tied_covariances_without_a_mean_prior_maximise_together():
     X, weight = draw(family)
     share = np.random.default_rng(2).random(len(X))
     weights = [weight * share, weight * (1 - share)]
-    prior = family.start(X, weight, 2, FraleyRaftery(kappa=0.0))
+    prior = start(family, X, weight, FraleyRaftery(kappa=0.0))
     sums = [family.statistics(X, w, None, prior) for w in weights]
     best = family.mstep_all(sums, [w.sum() for w in weights], prior)
     about = [X - p.mean for p in best]
@@ -175,12 +179,12 @@ def test_the_mode_has_the_divisors_of_mclust():
     }
     for cls, covariance in expected.items():
         family = cls()
-        prior = family.start(X, one, 2, "default")
+        prior = start(family, X, one)
         mean, found = family.mstep(family.statistics(X, w, None, prior), n, prior)
         np.testing.assert_allclose(mean, (n * xbar + k * m) / (n + k), rtol=1e-12)
         np.testing.assert_allclose(found, covariance, rtol=1e-12)
     family = GaussianDiag()
-    prior = family.start(X, one, 2, "per_feature")
+    prior = start(family, X, one, "per_feature")
     found = family.mstep(family.statistics(X, w, None, prior), n, prior).variance
     np.testing.assert_allclose(found, (np.diag(V) / 4 + np.diag(B)) / (n + 3 + 2 + 1), rtol=1e-12)
 
@@ -192,7 +196,7 @@ def test_a_large_mean_costs_no_digits():
         near, far = (
             family.mstep(family.statistics(Y, weight, None, p), weight.sum(), p)
             for Y in (X, X + 2.0**30)
-            for p in [family.start(Y, weight, 2, "default")]
+            for p in [start(family, Y, weight)]
         )
         np.testing.assert_allclose(far[1], near[1], rtol=1e-5)  # X + 2^30 itself keeps eight digits
 
@@ -213,7 +217,7 @@ def test_gaussian_densities_integrate_a_missing_value_out():
         found = np.exp(Gaussian().log_density(np.array([[x, np.nan]]), params)[0])
         assert found == pytest.approx(expected, rel=1e-9)
         # And the expected statistics are the moments of the same integral.
-        family, origin = Gaussian(), Gaussian().start(rng.normal(size=(9, 2)), np.ones(9), 2, "default")
+        family, origin = Gaussian(), start(Gaussian(), rng.normal(size=(9, 2)), np.ones(9))
         sums = family.statistics(np.array([[x, np.nan]]), np.ones(1), params, origin)
         for power, found in ((1, sums[0, 1]), (2, sums[2, 1])):
 
@@ -278,27 +282,27 @@ def test_samples_have_the_distribution_they_are_drawn_from(cls):
 
 def test_values_that_a_family_cannot_make_are_refused():
     with pytest.raises(ValueError, match=r"needs features that are 0 or 1; instance 0 has 2 as feature 1"):
-        Bernoulli().start(np.array([[0.0, 2.0]]), np.ones(1), 2, "default")
+        start(Bernoulli(), np.array([[0.0, 2.0]]), np.ones(1))
     with pytest.raises(ValueError, match=r"instance 0 has 0.5 as feature 0"):
-        Categorical().start(np.array([[0.5]]), np.ones(1), 2, "default")
+        start(Categorical(), np.array([[0.5]]), np.ones(1))
     with pytest.raises(ValueError, match="n_values"):
-        Categorical(n_values=2).start(np.array([[2.0]]), np.ones(1), 2, "default")
+        start(Categorical(n_values=2), np.array([[2.0]]), np.ones(1))
 
 
 @pytest.mark.parametrize("prior", [0.0, -1.0, "per_feature", None])
 def test_a_discrete_family_needs_a_pseudo_count(prior):
     with pytest.raises(ValueError, match="pseudo-count above 0"):
-        Bernoulli().start(np.zeros((1, 1)), np.ones(1), 2, prior)
+        start(Bernoulli(), np.zeros((1, 1)), np.ones(1), prior)
 
 
 def test_priors_that_do_not_fit_are_refused():
     X, one = np.zeros((3, 2)), np.ones(3)
     with pytest.raises(ValueError, match="'per_feature' is for family='gaussian_diag'"):
-        Gaussian().start(X, one, 2, "per_feature")
+        start(Gaussian(), X, one, "per_feature")
     with pytest.raises(ValueError, match="must be 'default', 'per_feature' or a FraleyRaftery"):
-        GaussianDiag().start(X, one, 2, 3.0)
+        start(GaussianDiag(), X, one, 3.0)
     with pytest.raises(ValueError, match="kappa of FraleyRaftery must be at least 0"):
-        Gaussian().start(X, one, 2, FraleyRaftery(kappa=-1.0))
+        start(Gaussian(), X, one, FraleyRaftery(kappa=-1.0))
     with pytest.raises(ValueError, match="family must be one of 'gaussian'"):
         make_family("gauss")
 
@@ -310,7 +314,7 @@ def test_constant_and_redundant_features_leave_no_singular_covariance(cls):
     for X in (np.column_stack([x, 2 * x]), np.column_stack([x, 0 * x]), np.ones((30, 2))):
         family = cls()
         weight = np.ones(30)
-        prior = family.start(X, weight, 2, "default")
+        prior = start(family, X, weight)
         params = family.mstep(family.statistics(X, weight, None, prior), 30.0, prior)
         assert np.isfinite(family.log_density(X, params)).all()
         assert np.isfinite(family.log_prior(params, prior))

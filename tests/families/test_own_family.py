@@ -10,8 +10,11 @@ from bagwise.families import GaussianDiag
 class Plain(Family):
     """The diagonal Gaussian by its four methods and its prior, without any short cut."""
 
-    def start(self, X, weight, n_components, prior):
-        return GaussianDiag().start(X, weight, n_components, prior)
+    def start_statistics(self, X, weight):
+        return GaussianDiag().start_statistics(X, weight)
+
+    def start(self, sums, n_components, prior):
+        return GaussianDiag().start(sums, n_components, prior)
 
     def log_density(self, X, params):
         return GaussianDiag().log_density(X, params)
@@ -58,7 +61,7 @@ def test_each_of_the_four_methods_is_asked_for_by_name(method, n_arguments):
 
 def test_parameters_are_a_vector_of_their_numbers_unless_a_family_says_otherwise():
     X = np.random.default_rng(0).normal(size=(9, 3))
-    prior = GaussianDiag().start(X, np.ones(9), 2, "default")
+    prior = GaussianDiag().start(GaussianDiag().start_statistics(X, np.ones(9)), 2, "default")
     named = GaussianDiag().mstep(GaussianDiag().statistics(X, np.ones(9), None, prior), 9.0, prior)
     for params in (named, (np.arange(4.0).reshape(2, 2), np.array([5.0]))):
         vector = Plain().pack(params)

@@ -8,10 +8,9 @@ import pytest
 
 from bagwise import Bags, MIMixture, make_mixture_bags
 from bagwise.exceptions import ConvergenceWarning
-from bagwise.families import FAMILIES, FraleyRaftery, GaussianDiag, make_family
-from bagwise.mixture.build import build_model
-from bagwise.mixture.model import BagMixture, MixtureParams
-from bagwise.mixture.start import Pool
+from bagwise.families import FAMILIES, FraleyRaftery, Gaussian, GaussianDiag, make_family
+from bagwise.mixture.build import build_model, prepare
+from bagwise.mixture.params import MixtureParams
 from bagwise.rules import Mean, Or
 from bagwise.testing import enumerate_labels
 
@@ -19,16 +18,12 @@ SIZES = np.array([3, 1, 10, 2, 4, 5])
 LABELS = np.array([1, 1, 1, 0, 0, -1], dtype=np.int8)
 
 
-def make_model(name, X, weight, *, n_components=(1, 1), rule=None, need=False):
-    family = make_family(name)
-    each = np.repeat(weight, SIZES) if len(weight) != len(X) else weight
-    prior = family.start(X, each, sum(n_components), "default")
-    pools = tuple(Pool(family, prior, X, each) for _ in range(2))
-    complete = not (isinstance(X, np.ndarray) and np.isnan(X).any())
-    need = need or (family.missing == "expect" and not complete)
-    return BagMixture(
-        family, prior, rule or Or(), n_components, pools, sums_need_params=need, is_complete=complete
-    )
+def make_model(family, X, y, weight, *, offsets=None, n_components=(1, 1), rule=None):
+    """A model, and the bags that EM passes over."""
+    offsets = np.concatenate([[0], np.cumsum(SIZES)]) if offsets is None else offsets
+    blocks = Bags(X, offsets).blocks(y, weight)
+    ground = prepare(make_family(family), "default", n_components, blocks)
+    return build_model(ground, rule or Or())
 
 
 def brute_force(model, params, X, y, weight):
@@ -67,9 +62,7 @@ def test_estep_and_mstep_agree_with_enumeration(name, n_components, rule):
     rng = np.random.default_rng(0)
     weight = rng.random(len(SIZES)) + 0.5
     X = make_family(name).example(SIZES.sum(), rng)
-    model = make_model(name, X, weight, n_components=n_components, rule=rule)
-    offsets = np.concatenate([[0], np.cumsum(SIZES)])
-    blocks = model.blocks(X, offsets, LABELS, weight)
+    model, blocks = make_model(name, X, LABELS, weight, n_components=n_components, rule=rule)
     params = model.init(blocks, np.random.RandomState(1))
     params = params._replace(log_rate=np.log([0.7, 0.3]))
     found = sum_up(model, blocks, params)
@@ -94,8 +87,7 @@ def test_estep_and_mstep_agree_with_enumeration(name, n_components, rule):
 def test_parameters_are_read_back_from_a_vector_and_half_a_step_leads_to_parameters(name, n_components):
     rng = np.random.default_rng(0)
     X = make_family(name).example(SIZES.sum(), rng)
-    model = make_model(name, X, np.ones(len(SIZES)), n_components=n_components)
-    blocks = model.blocks(X, np.concatenate([[0], np.cumsum(SIZES)]), LABELS, np.ones(len(SIZES)))
+    model, blocks = make_model(name, X, LABELS, np.ones(len(SIZES)), n_components=n_components)
     here = model.init(blocks, np.random.RandomState(1))
     there = model.mstep(sum_up(model, blocks, here), here)
     again = model.unpack(model.pack(there), here)
@@ -113,10 +105,7 @@ def test_parameters_are_read_back_from_a_vector_and_half_a_step_leads_to_paramet
 
 
 def sum_up(model, blocks, params):
-    total = model.estep(blocks[0], params)
-    for block in blocks[1:]:
-        total = total + model.estep(block, params)
-    return total
+    return model.complete(blocks.total(model.estep, params), params)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "gaussian_diag", "bernoulli", "categorical"])
@@ -125,8 +114,7 @@ def test_missing_values_agree_with_enumeration_too(name):
     weight = np.ones(len(SIZES))
     X = make_family(name).example(SIZES.sum(), rng)
     X[rng.random(X.shape) < 0.3] = np.nan
-    model = make_model(name, X, weight)
-    blocks = model.blocks(X, np.concatenate([[0], np.cumsum(SIZES)]), LABELS, weight)
+    model, blocks = make_model(name, X, LABELS, weight)
     params = model.init(blocks, np.random.RandomState(1))
     found = sum_up(model, blocks, params)
     value, share = brute_force(model, params, X, LABELS, weight)
@@ -141,9 +129,7 @@ def test_a_class_that_has_died_out_takes_nothing_and_leaves_the_likelihood_finit
     rng = np.random.default_rng(0)
     weight = rng.random(len(SIZES)) + 0.5
     X = make_family(name).example(SIZES.sum(), rng)
-    model = make_model(name, X, weight)
-    unknown = np.full(len(SIZES), -1, dtype=np.int8)
-    blocks = model.blocks(X, np.concatenate([[0], np.cumsum(SIZES)]), unknown, weight)
+    model, blocks = make_model(name, X, np.full(len(SIZES), -1, dtype=np.int8), weight)
     params = model.init(blocks, np.random.RandomState(1))._replace(log_rate=np.array([0.0, -np.inf]))
     found = sum_up(model, blocks, params)
     each = np.repeat(weight, SIZES)
@@ -207,8 +193,8 @@ def test_the_objective_never_rises_over_two_hundred_random_problems():
 def test_finite_when_all_responsibilities_of_a_positive_bag_vanish():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(20, 2)), rng.normal(size=(20, 2)) + 1000.0])
-    offsets = np.array([0, 10, 20, 30, 40])
-    model = make_model("gaussian", X, np.ones(40))
+    y = np.array([0, 1, 0, 1], dtype=np.int8)
+    model, blocks = make_model("gaussian", X, y, np.ones(4), offsets=[0, 10, 20, 30, 40])
     params = MixtureParams(
         np.log([1 - 1e-300, 1e-300]),
         np.zeros(2),
@@ -223,8 +209,6 @@ def test_finite_when_all_responsibilities_of_a_positive_bag_vanish():
         1,
         Or(),
     )
-    y = np.array([0, 1, 0, 1], dtype=np.int8)
-    blocks = model.blocks(X, offsets, y, np.ones(4))
     for _ in range(3):
         found = sum_up(model, blocks, params)
         assert np.isfinite(found.log_likelihood) and np.isfinite(found.sums).all()
@@ -242,7 +226,7 @@ def test_bags_of_one_are_the_supervised_mode_after_one_mstep(name):
     y = rng.integers(0, 2, size=60)
     model = MIMixture(name, n_init=1, tol=1e-12, random_state=0).fit(X, y)
     family = make_family(name)
-    prior = family.start(X, np.ones(60), 2, "default")
+    prior = family.start(family.start_statistics(X, np.ones(60)), 2, "default")
     sums = [family.statistics(X[y == k], np.ones((y == k).sum()), None, prior) for k in (1, 0)]
     expected = family.mstep_all(sums, [(y == 1).sum(), (y == 0).sum()], prior)
     for a, b in zip(model.params_.components, expected, strict=True):
@@ -255,11 +239,10 @@ def test_bags_of_one_are_the_supervised_mode_after_one_mstep(name):
 def test_the_likelihoods_of_mimm_and_mm_differ_by_the_positive_bags():
     data = make_mixture_bags(60, separation=1.5, random_state=0)
     X, offsets, y = data.bags.instances, data.bags.offsets, data.y.astype(np.int8)
-    model = make_model("gaussian", X, np.ones(len(X)))
-    params = model.init([], np.random.RandomState(0))
-    likelihoods = []
+    likelihoods, params = [], None
     for used in (y, np.where(y == 1, -1, 0).astype(np.int8)):
-        blocks = model.blocks(X, offsets, used, np.ones(len(y)))
+        model, blocks = make_model("gaussian", X, used, np.ones(len(y)), offsets=offsets)
+        params = params or model.init(blocks, np.random.RandomState(0))
         likelihoods.append(sum_up(model, blocks, params).log_likelihood)
     fitted = MIMixture(n_init=1, tol=1.0, random_state=0).fit(data.bags, y)
     fitted._keep(params)
@@ -270,11 +253,15 @@ def test_the_likelihoods_of_mimm_and_mm_differ_by_the_positive_bags():
 def test_negative_bags_summed_once_change_nothing():
     data = make_mixture_bags(40, random_state=0)
     X, offsets, y = data.bags.instances, data.bags.offsets, data.y.astype(np.int8)
-    quick = make_model("gaussian", X, np.ones(len(X)))
-    plain = make_model("gaussian", X, np.ones(len(X)), need=True)
-    params = quick.init([], np.random.RandomState(0))
-    found = [sum_up(m, m.blocks(X, offsets, y, np.ones(len(y))), params) for m in (quick, plain)]
-    assert len(plain.blocks(X, offsets, y, np.ones(len(y)))) == 1
+
+    class Needy(Gaussian):
+        statistics_need_params = True
+
+    found = []
+    for family, n_passed_over in ((Gaussian(), (y == 1).sum()), (Needy(), len(y))):
+        model, blocks = make_model(family, X, y, np.ones(len(y)), offsets=offsets)
+        assert blocks.n_bags == n_passed_over
+        found.append(sum_up(model, blocks, model.init(blocks, np.random.RandomState(0))))
     assert found[0].log_likelihood == pytest.approx(found[1].log_likelihood, rel=1e-12)
     np.testing.assert_allclose(found[0].sums, found[1].sums, rtol=1e-11, atol=1e-11)
 
@@ -299,7 +286,7 @@ def test_an_iteration_touches_only_instances_of_positive_bags():
 def test_instances_in_many_blocks_are_instances_in_one(monkeypatch):
     data = make_mixture_bags(200, random_state=0)
     whole = MIMixture(n_init=2, random_state=0).fit(data.bags, data.y)
-    monkeypatch.setattr("bagwise.mixture.model.BLOCK_INSTANCES", 50)
+    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 8 * 2 * 50)
     cut = MIMixture(n_init=2, random_state=0).fit(data.bags, data.y)
     np.testing.assert_allclose(cut.objectives_, whole.objectives_, rtol=1e-11)
     np.testing.assert_allclose(cut.predict_proba(data.bags), whole.predict_proba(data.bags), rtol=1e-8)
@@ -310,15 +297,16 @@ def test_classes_that_are_drawn_alike_start_the_better_way_round(rule, labels):
     data = make_mixture_bags(20, size=4, random_state=0)
     bags = data.bags[np.isin(data.y, labels)]
     y = data.y[np.isin(data.y, labels)].astype(np.int8)
-    weight, turns = np.ones(len(y)), 0
-    model = build_model(GaussianDiag(), "default", rule, (1, 1), bags, y, weight)
-    blocks = model.blocks(bags.instances, bags.offsets, y, weight)
+    turns = 0
+    model, blocks = make_model(
+        "gaussian_diag", bags.instances, y, np.ones(len(y)), offsets=bags.offsets, rule=rule
+    )
     for seed in range(10):
         drawn = [pool.draw(rng) for rng in [np.random.RandomState(seed)] for pool in model.pools]
         first = model.family.mstep(drawn[0] * model.pools[0].weight, model.pools[0].weight, model.prior)
         start = model.init(blocks, np.random.RandomState(seed))
         turned = start._replace(components=start.components[::-1])
-        here, there = (sum(model.estep(b, p).log_likelihood for b in blocks) for p in (start, turned))
+        here, there = (sum_up(model, blocks, p).log_likelihood for p in (start, turned))
         assert here >= there
         turns += not np.array_equal(first.mean, start.components[0].mean)
     assert 0 < turns < 10  # some are drawn the right way round, some are not

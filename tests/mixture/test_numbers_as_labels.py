@@ -5,7 +5,7 @@ import pytest
 
 from bagwise import Bags
 from bagwise.families import GaussianDiag
-from bagwise.mixture.build import build_model
+from bagwise.mixture.build import build_model, prepare
 from bagwise.rules import CountTable, Rule, RuleResult
 from bagwise.solvers.control import Control
 from bagwise.solvers.em import run_em
@@ -45,10 +45,10 @@ def test_a_mixture_learns_from_numbers_that_its_rule_reads(n_components):
     X = (rng.normal(size=(60, 5, 2)) + 3.0 * z[..., None]).reshape(300, 2)
     y = np.where(np.arange(60) % 4 == 3, np.nan, z.sum(axis=1))
     bags, weight = Bags(X, np.arange(0, 301, 5)), np.ones(60)
-    model = build_model(GaussianDiag(), "default", Counted(), n_components, bags, y, weight)
-    blocks = model.blocks(X, bags.offsets, y, weight)
+    ground = prepare(GaussianDiag(), "default", n_components, bags.blocks(y, weight))
+    model, blocks = build_model(ground, Counted())
     summed_once = n_components[1] == 1 and bool((y == 0).any())
-    assert len(blocks) == 1 + summed_once
+    assert blocks.n_bags == 60 - summed_once * (y == 0).sum()
     results = run_em(model, blocks, Control(1e-8, 300), n_init=3, rng=np.random.RandomState(0))
     best = min(results, key=lambda result: result.value)
     assert best.converged and (np.diff(best.history) <= 1e-9 * np.abs(best.history[:-1])).all()

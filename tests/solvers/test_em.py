@@ -3,11 +3,12 @@ import threading
 import numpy as np
 import pytest
 
+from bagwise.blocks import MemoryBlocks
 from bagwise.solvers import Control, Status, best_of, run_em
 
 
 class CoinModel:
-    """Two coins, thrown ten times each time one is picked: the textbook EM. Blocks are counts of heads."""
+    """Two coins, thrown ten times each time one is picked: the textbook EM. Instances are counts of heads."""
 
     def __init__(self, overstep=1.0):
         self.overstep = overstep
@@ -16,11 +17,14 @@ class CoinModel:
         return rng.uniform(0.2, 0.8, size=2)
 
     def estep(self, block, params):
-        heads = np.asarray(block, dtype=float)[:, None]
+        heads = block.X
         joint = heads * np.log(params) + (10 - heads) * np.log1p(-params) + np.log(0.5)
         each = np.logaddexp.reduce(joint, axis=1)
         share = np.exp(joint - each[:, None])
         return np.concatenate([[each.sum()], share.sum(0), (share * heads).sum(0)])
+
+    def complete(self, statistics, params):
+        return statistics
 
     def mstep(self, statistics, params):
         best = statistics[3:] / (10 * statistics[1:3])
@@ -37,7 +41,8 @@ class CoinModel:
         return 1 / (1 + np.exp(-vector))
 
 
-BLOCKS = [np.array([5, 9, 8]), np.array([4, 7, 9, 2])]
+HEADS = np.array([[5.0], [9.0], [8.0], [4.0], [7.0], [9.0], [2.0]])
+BLOCKS = MemoryBlocks(HEADS, np.arange(8), np.zeros(7), np.ones(7), most=4)
 
 
 def fit(model=None, *, n_init=5, n_jobs=None, on_start=None, **control):
@@ -62,13 +67,13 @@ def test_the_loop_finds_the_maximum_and_never_rises():
 
 
 def best_value(params):
-    return sum(-CoinModel().estep(block, params)[0] for block in BLOCKS)
+    return -BLOCKS.total(CoinModel().estep, params)[0]
 
 
 def test_an_mstep_that_oversteps_is_halved_until_the_objective_falls():
     model = CoinModel(overstep=6.0)
     first = CoinModel().init(BLOCKS, np.random.RandomState(np.random.RandomState(0).randint(2**31 - 1)))
-    statistics = sum(model.estep(block, first) for block in BLOCKS)
+    statistics = BLOCKS.total(model.estep, first)
     assert best_value(model.mstep(statistics, first)) > best_value(first), "the step must overstep"
     result = fit(model, n_init=1)[0]
     assert (np.diff(result.history) <= 1e-9 * abs(result.value)).all()
@@ -93,8 +98,11 @@ def test_a_start_that_is_not_finite_is_reported_and_never_the_best():
         def init(self, blocks, rng):
             return np.array([0.0, 1.0]) if rng.uniform() < 0.5 else super().init(blocks, rng)
 
-    with np.errstate(all="ignore"):
-        results = fit(Broken(), n_init=8)
+        def estep(self, block, params):
+            with np.errstate(all="ignore"):
+                return super().estep(block, params)
+
+    results = fit(Broken(), n_init=8)
     assert {result.status for result in results} == {Status.NOT_FINITE, Status.CONVERGED}
     assert best_of(results).converged
 

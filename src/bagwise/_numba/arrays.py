@@ -29,3 +29,7 @@ def readonly(*arrays: Any, dtype: Any = None) -> tuple[np.ndarray, ...]:
     for view in views:
         view.setflags(write=False)
     return tuple(views)
+
+
+# What kernels that read some rows of a matrix take for all of them.
+(ALL_ROWS,) = readonly(np.empty(0, dtype=np.int64))

@@ -1,7 +1,8 @@
 """Kernels of mixtures: quadratic forms and moments of rows, and the mixture's share of the likelihood.
 
-`X` is (n, d) float64, complete; vectors over features are (d,), over instances (n,). Each kernel reads
-its arrays once and makes nothing as large as them: O(n d), O(n d^2) for full covariances, or O(n).
+`X` is (m, d), float32 or float64, complete; `rows` (n,) are those of its rows that are meant, or empty, which
+means all: then n = m. Vectors over features are (d,), over instances (n,), float64, and so are all sums. Each
+kernel reads its arrays once and makes nothing as large as them: O(n d), O(n d^2) for full covariances, O(n).
 """
 
 from __future__ import annotations
@@ -22,29 +23,31 @@ _ROWS = 256
 
 
 @kernel(reorder=True)
-def diagonal_form(X, center, slope, curve, constant):
+def diagonal_form(X, rows, center, slope, curve, constant):
     """Give constant + sum_j u_j (slope_j + curve_j u_j), u = x - center, for every row x."""
-    out = np.empty(X.shape[0])
-    for i in range(X.shape[0]):
+    out = np.empty(rows.shape[0] or X.shape[0])
+    for i in range(out.shape[0]):
         total = 0.0
+        x = X[rows[i] if rows.shape[0] else i]
         for j in range(X.shape[1]):
-            u = X[i, j] - center[j]
+            u = x[j] - center[j]
             total += u * (slope[j] + curve[j] * u)
         out[i] = total + constant
     return out
 
 
 @kernel
-def diagonal_moments(X, weight, origin):
+def diagonal_moments(X, rows, weight, origin):
     """Sums over rows of weight, weight u and weight u^2, u = x - origin: shape (3, d)."""
     sums = np.zeros((3, X.shape[1]))
     first, second = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     total = 0.0
-    for i in range(X.shape[0]):
+    for i in range(weight.shape[0]):
         w = weight[i]
         total += w
+        x = X[rows[i] if rows.shape[0] else i]
         for j in range(X.shape[1]):
-            u = X[i, j] - origin[j]
+            u = x[j] - origin[j]
             first[j] += w * u
             second[j] += w * u * u
     sums[0] = total
@@ -54,19 +57,20 @@ def diagonal_moments(X, weight, origin):
 
 
 @kernel(reorder=True)
-def whitened_odds(X, center, whiteners, shift, constant):
+def whitened_odds(X, rows, center, whiteners, shift, constant):
     """Give constant + (|z-|^2 - |z+ - shift|^2) / 2, (z-, z+) = (x - center) @ whiteners, for every row x.
 
     `whiteners` is (d, 2 d): one product serves both classes.
     """
-    d = X.shape[1]
-    out = np.empty(X.shape[0])
+    n, d = rows.shape[0] or X.shape[0], X.shape[1]
+    out = np.empty(n)
     U, Z = np.empty((_ROWS, d)), np.empty((_ROWS, 2 * d))
-    for begin in range(0, X.shape[0], _ROWS):
-        size = min(_ROWS, X.shape[0] - begin)
+    for begin in range(0, n, _ROWS):
+        size = min(_ROWS, n - begin)
         for i in range(size):
+            x = X[rows[begin + i] if rows.shape[0] else begin + i]
             for j in range(d):
-                U[i, j] = X[begin + i, j] - center[j]
+                U[i, j] = x[j] - center[j]
         np.dot(U[:size], whiteners, Z[:size])
         for i in range(size):
             total = 0.0
@@ -80,17 +84,18 @@ def whitened_odds(X, center, whiteners, shift, constant):
 
 
 @kernel(reorder=True)
-def second_moments(X, weight, origin):
+def second_moments(X, rows, weight, origin):
     """Sums over rows of weight u, as the first row, and of weight u u', u = x - origin: shape (d + 1, d)."""
     d = X.shape[1]
     sums, part = np.zeros((d + 1, d)), np.empty((d + 1, d))
     U, weighted = np.ones((_ROWS, d + 1)), np.empty((_ROWS, d))
-    for begin in range(0, X.shape[0], _ROWS):
-        size = min(_ROWS, X.shape[0] - begin)
+    for begin in range(0, weight.shape[0], _ROWS):
+        size = min(_ROWS, weight.shape[0] - begin)
         for i in range(size):
             w = weight[begin + i]
+            x = X[rows[begin + i] if rows.shape[0] else begin + i]
             for j in range(d):
-                u = X[begin + i, j] - origin[j]
+                u = x[j] - origin[j]
                 U[i, 1 + j] = u
                 weighted[i, j] = w * u
         np.dot(U[:size].T, weighted[:size], part)

@@ -4,11 +4,12 @@ What a pass over the instances needs beside them must not have their size: so th
 time, and what a model asks of them is a sum over blocks.
 """
 
-from bagwise.blocks.base import LARGE, Block, Blocks, Sums, add_up
+from bagwise.blocks.base import LARGE, Block, Blocks, Sums, add_up, stack
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.blocks.files import FileBlocks
-from bagwise.blocks.memory import MemoryBlocks
+from bagwise.blocks.memory import MemoryBlocks, hold
 from bagwise.blocks.sampling import sample_bags
+from bagwise.blocks.selected import PickedRows, SelectedBlocks
 from bagwise.blocks.sharing import share_out
 from bagwise.blocks.together import run_together
 from bagwise.blocks.views import ReweightedBlocks, TransformedBlocks
@@ -19,14 +20,18 @@ __all__ = [
     "Blocks",
     "FileBlocks",
     "MemoryBlocks",
+    "PickedRows",
     "ReweightedBlocks",
+    "SelectedBlocks",
     "Sums",
     "TransformedBlocks",
     "add_up",
     "block_rows",
     "cut",
     "cut_rows",
+    "hold",
     "run_together",
     "sample_bags",
     "share_out",
+    "stack",
 ]

@@ -136,7 +136,7 @@ class Blocks(ABC):
         for place, part in self.each(_with_place, f, self.offsets, *args):
             parts.append(part)
             places.append(place)
-        joined = _stack(parts)
+        joined = stack(parts)
         level = 0 if joined.shape[0] == self.n_bags else 1
         chosen = [place[level] for place in places]
         if all(isinstance(which, slice) for which in chosen):
@@ -167,7 +167,7 @@ class Blocks(ABC):
     def take(self, rows: np.ndarray) -> Any:
         """Give some instances by their numbers, which rise: one pass."""
         places, parts = zip(*self.each(_rows_of, self.offsets, rows), strict=True)
-        place, taken = np.concatenate(places), _stack(list(parts))
+        place, taken = np.concatenate(places), stack(list(parts))
         return taken if (np.diff(place) > 0).all() else taken[np.argsort(place)]
 
     def sample(self, n: int, rng: np.random.RandomState) -> Any:
@@ -195,7 +195,10 @@ def _rows_of(block: Block, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.nd
     return place[wanted], block.X[wanted]
 
 
-def _stack(parts: list[Any]) -> Any:
+def stack(parts: list[Any]) -> Any:
+    """Join the instances of blocks, of whatever kind."""
+    if hasattr(parts[0], "concat"):  # sequences
+        return type(parts[0]).concat(parts)
     if sp.issparse(parts[0]):
         return sp.vstack(parts, format="csr")
     return np.concatenate(parts)

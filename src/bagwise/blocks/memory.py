@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.blocks.base import Block, Blocks
+from bagwise.blocks.base import Block, Blocks, stack
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.blocks.sharing import n_threads, share_out
 from bagwise.threads import one_blas_thread
@@ -29,6 +30,10 @@ class MemoryBlocks(Blocks):
     most : int, optional
         The most instances of a block, unless a bag has more. By default 8 MB of doubles, or all if they are
         sparse or lie by columns.
+    runs : list of slice, optional
+        The bags of every block, in place of `most`.
+    in_threads : bool
+        Whether blocks are shared out to threads.
     extras : dict, optional
         `instance_weight`, `instance_y`, `bag_features`, for all bags.
     """
@@ -41,6 +46,8 @@ class MemoryBlocks(Blocks):
         weight: np.ndarray,
         *,
         most: int | None = None,
+        runs: list[slice] | None = None,
+        in_threads: bool = True,
         extras: dict[str, np.ndarray] | None = None,
     ):
         # The same numbers at another alignment have other last digits in BLAS.
@@ -55,8 +62,9 @@ class MemoryBlocks(Blocks):
             # A part of a sparse matrix is a copy, and one of columns is not contiguous.
             is_whole = sp.issparse(X) or is_by_column
             most = int(offsets[-1]) if is_whole else block_rows(self.n_features)
-        self._runs = cut(offsets, most)
+        self._runs = cut(offsets, most) if runs is None else runs
         self.n_blocks = len(self._runs)
+        self._in_threads = in_threads
 
     @property
     def whole(self) -> Any:
@@ -87,7 +95,7 @@ class MemoryBlocks(Blocks):
 
         for numbers in cut_rows(self.n_blocks, _AT_A_TIME * n_threads()):
             several = range(numbers.start, numbers.stop)
-            if len(several) == 1:
+            if len(several) == 1 or not self._in_threads:
                 results = [work(number) for number in several]
             else:
                 with one_blas_thread():
@@ -96,3 +104,31 @@ class MemoryBlocks(Blocks):
                 if self.on_block is not None:
                     self.on_block(self._runs[number].stop - self._runs[number].start)
                 yield result
+
+
+def hold(blocks: Blocks, dtype: Any = None) -> MemoryBlocks:
+    """Read blocks into memory, cut where they are cut: one pass, and any number over what it gives.
+
+    Only for blocks that are not large. Bags in memory are not copied, unless `dtype` is another than theirs.
+    Later passes do not begin threads, which would take a good part of the time of a pass over so few.
+    """
+    if isinstance(blocks, MemoryBlocks):
+        blocks.n_passes += 1
+        X, offsets, y, weight = blocks.X, blocks.offsets, blocks.y, blocks.weight
+        runs = blocks._runs
+    else:
+        parts = list(blocks.each(_copied))
+        X = stack([part.X for part in parts])
+        y, weight = (np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "weight"))
+        offsets = np.append(0, np.cumsum(np.concatenate([np.diff(part.offsets) for part in parts])))
+        ends = np.append(0, np.cumsum([part.n_bags for part in parts]))
+        runs = [slice(int(begin), int(end)) for begin, end in itertools.pairwise(ends)]
+    if isinstance(X, np.ndarray) and dtype is not None:
+        X = X.astype(dtype, copy=False)
+    return MemoryBlocks(X, offsets, y, weight, runs=runs, in_threads=False)
+
+
+def _copied(block: Block) -> Block:
+    """Give a block that does not refer to where it was read from."""
+    X = block.X.copy() if isinstance(block.X, np.ndarray) else block.X[:]
+    return Block(X, block.offsets.copy(), block.y.copy(), block.weight.copy())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly
+from bagwise._numba.arrays import ALL_ROWS, readonly
 
 # An instance on the target itself is positive with probability 1 - exp(-FLOOR), not 1: else a negative
 # bag that holds one would be impossible, and the gradient of a positive one undefined.
@@ -51,7 +51,7 @@ class DensityProblem:
         log_likelihood, by_log_odds = self.rule.gradient(-q - np.log(negative), self.offsets, self.y)
         # d eta / dq = -1 / (1 - exp(-q)); its largest values meet the smallest of the rule's gradient.
         by_q = self.each * by_log_odds / negative
-        _, first, second = diagonal_moments(*readonly(self.X, by_q, target, dtype=np.float64))
+        _, first, second = diagonal_moments(self.X, ALL_ROWS, *readonly(by_q, target, dtype=np.float64))
         gradient = np.concatenate([-2 * scale**2 * first, 2 * scale * second])
         return float(-self.weight @ log_likelihood), gradient
 
@@ -86,9 +86,8 @@ def distance(X, target, scale) -> np.ndarray:
     """Give q of every instance, never quite zero."""
     from bagwise._numba.mixture import diagonal_form
 
-    return diagonal_form(
-        *readonly(X, target, np.zeros(len(scale)), np.square(scale), dtype=np.float64), FLOOR
-    )
+    X, *vectors = readonly(X, target, np.zeros(len(scale)), np.square(scale), dtype=np.float64)
+    return diagonal_form(X, ALL_ROWS, *vectors, FLOOR)
 
 
 def log_odds(q: np.ndarray) -> np.ndarray:

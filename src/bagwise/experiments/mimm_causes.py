@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from bagwise.blocks import Block, Blocks, Sums
 from bagwise.experiments.framework import Cell, Settings, Table, with_error
 from bagwise.experiments.mimm import SUPERVISION
 from bagwise.experiments.mimm_data import Fold, family_of, folds
+from bagwise.families.parts import statistics_of
 from bagwise.mixture import MIMixture
 from bagwise.mixture.labelled import fit_labelled
-from bagwise.mixture.model import BagMixture, MixtureParams, PureBlock
+from bagwise.mixture.model import BagMixture
+from bagwise.mixture.params import MixtureParams
 
 # A change of the features, the start, the prior, the end, or the use that is made of the fit; for columns
 # of the data ("raw"), for principal components ("pca_train"), or for both.
@@ -65,23 +68,25 @@ def start_from_shares(share):
         ``(n, rng) -> (n,)``.
     """
 
-    def start(model: BagMixture, blocks, rng) -> MixtureParams:
-        sums: list[Any] = [0.0, 0.0]
-        weights = np.zeros(2)
-        for block in blocks:
-            if isinstance(block, PureBlock):
-                sums[1] = sums[1] + block.sums
-                weights[1] += block.weight
-                continue
-            positive = share(len(block.each), rng)
-            for k, part in enumerate((positive, 1 - positive)):
-                sums[k] = sums[k] + model.family.statistics(block.X, part, None, model.prior)
-                weights[k] += part.sum()
+    def start(model: BagMixture, blocks: Blocks, rng) -> MixtureParams:
+        positive = share(blocks.n_instances, rng)
+        sums, weights = blocks.total(_shared_out, model, blocks.offsets, positive)
+        if model.known is not None:
+            sums[1] += model.known.sums
+            weights[1] += model.known.weight
         components = model.family.mstep_all(sums, weights, model.prior)
         log_rate = np.log(weights[::-1] / weights.sum())
         return MixtureParams(log_rate, np.zeros(2), components, 1, model.rule)
 
     return start
+
+
+def _shared_out(block: Block, model: BagMixture, offsets, positive) -> Sums:
+    """Sums and weights of both classes, of which one has a share of every instance."""
+    mine = positive[block.rows(offsets)]
+    shares = mine, 1 - mine
+    sums = np.stack([statistics_of(model.family, block.X, part, None, model.prior) for part in shares])
+    return Sums((sums, np.array([part.sum() for part in shares])))
 
 
 STARTS = {

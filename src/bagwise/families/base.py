@@ -38,6 +38,9 @@ class Family(BaseEstimator):
         independent; or replaced in `statistics` by its expectation, which needs `params`.
     takes_sequences : bool
         Whether instances are `Sequences` rather than the rows of a matrix.
+    in_any_precision : bool
+        Whether all methods take large blocks of instances as they lie, in float32 or float64, and make
+        nothing of their size. Else they are given small parts in float64, one after another.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class Family(BaseEstimator):
     statistics_need_params = False
     missing = "refuse"
     takes_sequences = False
+    in_any_precision = False
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log density of every instance."""
@@ -84,13 +88,20 @@ class Family(BaseEstimator):
 
     # ------------------------------------------------------------------ with defaults
 
-    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> Any:
-        """Check the instances, and resolve the user's `prior` on them; by default it stays as it is.
+    def start_statistics(self, X: Any, weight: np.ndarray) -> Any:
+        """Give what `start` needs of some training instances; blocks of them add up by ``+``.
+
+        Here instances are refused that the family cannot have made. By default nothing is needed.
+        """
+        return 0.0
+
+    def start(self, sums: Any, n_components: int, prior: Any) -> Any:
+        """Resolve the user's `prior`; by default it stays as it is.
 
         Parameters
         ----------
-        X, weight : instances, array of shape (n_instances,)
-            All training instances and their weights.
+        sums : object
+            What `start_statistics` gave, added up over all training instances.
         n_components : int
             The number of components that will share them.
         prior : object

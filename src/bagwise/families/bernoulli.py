@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 from bagwise.families.base import Family
-from bagwise.families.discrete import read_pseudo_count, refuse_values
+from bagwise.families.discrete import read_pseudo_count
+from bagwise.families.refusal import refuse_values
 
 
 class BernoulliParams(NamedTuple):
@@ -41,9 +42,13 @@ class Bernoulli(Family):
 
     missing = "skip"
 
-    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> float:
-        """Give the pseudo-count."""
+    def start_statistics(self, X: Any, weight: np.ndarray) -> float:
+        """Refuse what is neither 0 nor 1."""
         self.check(X, None)
+        return 0.0
+
+    def start(self, sums: Any, n_components: int, prior: Any) -> float:
+        """Give the pseudo-count."""
         return read_pseudo_count(prior)
 
     def check(self, X: Any, params: Any) -> None:
@@ -53,15 +58,17 @@ class Bernoulli(Family):
     def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log probability of every instance, over the features that it has."""
         p = params.probability
-        if not np.isnan(X).any():
-            return X @ logit(p) + np.log1p(-p).sum()
+        out = X @ logit(p) + np.log1p(-p).sum()
+        if not np.isnan(out).any():
+            return out
         return np.where(np.isnan(X), 0.0, np.where(X == 1, np.log(p), np.log1p(-p))).sum(axis=1)
 
     def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Weight of the instances that have a feature, and of those where it is 1: (2, n_features)."""
+        ones = weight @ X
+        if not np.isnan(ones).any():  # as they are if any instance has a NaN
+            return np.stack([np.full(X.shape[1], weight.sum()), ones])
         missing = np.isnan(X)
-        if not missing.any():
-            return np.stack([np.full(X.shape[1], weight.sum()), weight @ X])
         return np.stack([weight @ ~missing, weight @ np.where(missing, 0.0, X)])
 
     def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:

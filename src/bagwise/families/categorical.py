@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise.families.base import Family
-from bagwise.families.discrete import from_log_simplex, log_simplex, read_pseudo_count, refuse_values
+from bagwise.families.discrete import Largest, from_log_simplex, log_simplex, read_pseudo_count
+from bagwise.families.refusal import refuse_values
 
 
 class CategoricalParams(NamedTuple):
@@ -47,7 +48,7 @@ class Categorical(Family):
     >>> import numpy as np
     >>> from bagwise.families import Categorical
     >>> family, X, weight = Categorical(), np.array([[0.0], [2.0], [2.0]]), np.ones(3)
-    >>> prior = family.start(X, weight, 2, "default")
+    >>> prior = family.start(family.start_statistics(X, weight), 2, "default")
     >>> family.mstep(family.statistics(X, weight, None, prior), 3.0, prior).probability.round(3)
     array([[0.333, 0.167, 0.5  ]])
     """
@@ -57,17 +58,26 @@ class Categorical(Family):
     def __init__(self, n_values: int | None = None):
         self.n_values = n_values
 
-    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> CategoricalPrior:
-        """Find the values of every feature."""
-        largest = np.nanmax(X, axis=0, initial=0).astype(int)
-        sizes = largest + 1 if self.n_values is None else np.full(X.shape[1], self.n_values)
-        allowed = np.arange(sizes.max()) < sizes[:, None]
-        _check(X, allowed)
-        return CategoricalPrior(read_pseudo_count(prior), allowed)
+    def start_statistics(self, X: Any, weight: np.ndarray) -> Largest:
+        """Find the largest value of every feature; refuse what is no category."""
+        codes, seen = _codes(X)
+        most = np.inf if self.n_values is None else self.n_values
+        _refuse(X, seen & ~((codes == X) & (codes >= 0) & (codes < most)))
+        return Largest(codes.max(axis=0, initial=0))
+
+    def start(self, sums: Any, n_components: int, prior: Any) -> CategoricalPrior:
+        """Give the pseudo-count, and the values of every feature."""
+        largest = sums.value
+        sizes = largest + 1 if self.n_values is None else np.full(len(largest), self.n_values)
+        return CategoricalPrior(read_pseudo_count(prior), np.arange(sizes.max()) < sizes[:, None])
 
     def check(self, X: Any, params: Any) -> None:
         """Refuse values that no training instance had."""
-        _check(X, params.probability > 0)
+        allowed = params.probability > 0
+        codes, seen = _codes(X)
+        inside = (codes >= 0) & (codes < allowed.shape[1])
+        known = allowed[np.arange(len(allowed)), np.where(inside, codes, 0)]
+        _refuse(X, seen & ~((codes == X) & inside & known))
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log probability of every instance, over the features that it has."""
@@ -137,9 +147,5 @@ def _codes(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(seen, X, 0.0).astype(np.int64), seen
 
 
-def _check(X: np.ndarray, allowed: np.ndarray) -> None:
-    codes, seen = _codes(X)
-    inside = (codes >= 0) & (codes < allowed.shape[1])
-    known = allowed[np.arange(len(allowed)), np.where(inside, codes, 0)]
-    wrong = seen & ~((codes == X) & inside & known)
+def _refuse(X: np.ndarray, wrong: np.ndarray) -> None:
     refuse_values(X, wrong, "categorical", "values 0, 1, ... that the training instances have, or n_values")

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest value of every feature: two add up to the larger."""
+
+    value: np.ndarray
+
+    def __add__(self, other: Largest) -> Largest:
+        return Largest(np.maximum(self.value, other.value))
 
 
 def read_pseudo_count(prior: object) -> float:
@@ -15,15 +27,6 @@ def read_pseudo_count(prior: object) -> float:
         f"prior of a discrete family must be 'default' or a pseudo-count above 0 (without one, a value "
         f"that was never seen would be impossible); got {prior!r}."
     )
-
-
-def refuse_values(X: np.ndarray, wrong: np.ndarray, family: str, expected: str) -> None:
-    """Raise an error that names the first value that a family cannot have made."""
-    if wrong.any():
-        row, column = (int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(
-            f"family={family!r} needs {expected}; instance {row} has {X[row, column]:g} as feature {column}."
-        )
 
 
 def log_simplex(vector: np.ndarray, axis: int = -1) -> np.ndarray:

@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise._numba.arrays import readonly
-from bagwise.blocks.cutting import cut_rows
+from bagwise.blocks import cut_rows
 from bagwise.families.base import Family
+from bagwise.families.moments import Moments, moments_of
+from bagwise.families.parts import for_kernels, part_rows
 from bagwise.families.prior import GaussianPrior, matrix_prior
 
 _LOG_2PI = float(np.log(2 * np.pi))
 
-# So many rows at a time, for each of which there is a matrix.
+# So many rows at a time, at most, for each of which there is a matrix; and so many numbers in these.
 _ROWS = 4096
+_MATRIX_VALUES = 2**18
 
 
 class GaussianParams(NamedTuple):
@@ -51,22 +54,27 @@ class Gaussian(Family):
     """
 
     missing = "expect"
+    in_any_precision = True
 
-    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> GaussianPrior:
+    def start_statistics(self, X: Any, weight: np.ndarray) -> Moments:
+        """Means, and covariances of all pairs of features."""
+        return moments_of(X, weight, pairs=True)
+
+    def start(self, sums: Any, n_components: int, prior: Any) -> GaussianPrior:
         """Resolve the prior on all instances."""
-        return matrix_prior(prior, X, weight, n_components)
+        return matrix_prior(prior, sums, n_components)
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log density of every instance, over the features that it has."""
-        seen = ~np.isnan(X)
-        if seen.all():
-            return _log_normal(X, *params)
-        out = np.empty(len(X))
-        for rows in cut_rows(len(X), _ROWS):
-            which, precision, half_log_det = _precisions(params.covariance, seen[rows])
-            U = np.where(seen[rows], X[rows] - params.mean, 0.0)
+        out = _log_normal(X, *params)
+        missing = np.flatnonzero(np.isnan(out))
+        for part in cut_rows(len(missing), _rows_with_matrix(X)):
+            some = X[missing[part]]
+            seen = ~np.isnan(some)
+            which, precision, half_log_det = _precisions(params.covariance, seen)
+            U = np.where(seen, some - params.mean, 0.0)
             distance = np.einsum("ni,ni->n", _by_pattern(U, precision, which), U)
-            out[rows] = -0.5 * (distance + seen[rows].sum(axis=1) * _LOG_2PI) - half_log_det[which]
+            out[missing[part]] = -0.5 * (distance + seen.sum(axis=1) * _LOG_2PI) - half_log_det[which]
         return out
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
@@ -79,25 +87,28 @@ class Gaussian(Family):
         shift = whiten @ (positive.mean - negative.mean)
         both = np.hstack([other.T, whiten.T])
         return whitened_odds(
-            *readonly(X, negative.mean, both, shift, dtype=np.float64), other_half - half_log_det
+            *for_kernels(X),
+            *readonly(negative.mean, both, shift, dtype=np.float64),
+            other_half - half_log_det,
         )
 
     def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Sums of w u and of w u u', u = x - m, the former as the first row: (n_features + 1, n_features)."""
         from bagwise._numba.mixture import second_moments
 
-        sums = second_moments(*readonly(X, weight, prior.mean, dtype=np.float64))
+        sums = second_moments(*for_kernels(X), *readonly(weight, prior.mean, dtype=np.float64))
         if not np.isnan(sums).any():  # as they are if any instance has a NaN
             return sums
-        sums, seen, origin = np.zeros_like(sums), ~np.isnan(X), np.zeros(X.shape[1])
-        for rows in cut_rows(len(X), _ROWS):
+        sums, origin = np.zeros_like(sums), np.zeros(X.shape[1])
+        for rows in cut_rows(len(X), _rows_with_matrix(X)):
             # What is missing is Gaussian given the rest: its mean is linear, its covariance constant, and
             # Sigma - Sigma P Sigma, with P the precision of what is seen, is 0 where nothing is missing.
-            which, precision, _ = _precisions(params.covariance, seen[rows])
-            U = np.where(seen[rows], X[rows] - params.mean, 0.0)
+            seen = ~np.isnan(X[rows])
+            which, precision, _ = _precisions(params.covariance, seen)
+            U = np.where(seen, X[rows] - params.mean, 0.0)
             expected = params.mean + _by_pattern(U, precision, which) @ params.covariance
-            filled = np.where(seen[rows], X[rows], expected) - prior.mean
-            sums += second_moments(*readonly(filled, weight[rows], origin, dtype=np.float64))
+            filled = np.where(seen, X[rows], expected) - prior.mean
+            sums += second_moments(*for_kernels(filled), *readonly(weight[rows], origin, dtype=np.float64))
             of_pattern = np.bincount(which, weight[rows], minlength=len(precision))
             total = np.tensordot(of_pattern, precision, axes=1)
             left = params.covariance @ total @ params.covariance
@@ -171,8 +182,13 @@ class GaussianTied(Gaussian):
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Difference of two log densities: linear."""
+        from bagwise._numba.mixture import diagonal_form
+
         direction = np.linalg.solve(positive.covariance, positive.mean - negative.mean)
-        return (X - 0.5 * (positive.mean + negative.mean)) @ direction
+        middle = 0.5 * (positive.mean + negative.mean)
+        return diagonal_form(
+            *for_kernels(X), *readonly(middle, direction, 0.0 * direction, dtype=np.float64), 0.0
+        )
 
     def mstep_all(self, sums: Iterable[np.ndarray], weights: np.ndarray, prior: Any) -> list[GaussianParams]:
         """Mode of the posterior of all components together."""
@@ -199,8 +215,11 @@ class GaussianTied(Gaussian):
 
 def _log_normal(X: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     whiten, half_log_det = _whitener(covariance)
-    Z = (X - mean) @ whiten.T
-    return -0.5 * np.einsum("ij,ij->i", Z, Z) - (half_log_det + 0.5 * len(mean) * _LOG_2PI)
+    out = np.empty(len(X))
+    for rows in cut_rows(len(X), part_rows(X)):
+        Z = (X[rows] - mean) @ whiten.T
+        out[rows] = np.einsum("ij,ij->i", Z, Z)
+    return -0.5 * out - (half_log_det + 0.5 * len(mean) * _LOG_2PI)
 
 
 def _whitener(covariance: np.ndarray) -> tuple[np.ndarray, float]:
@@ -224,6 +243,10 @@ def _log_wishart(
     whiten, half_log_det = _whitener(covariance)
     pull = prior.scale + prior.kappa * sum(np.outer(mu - prior.mean, mu - prior.mean) for mu in means)
     return float(-count * half_log_det - 0.5 * np.sum((whiten @ pull) * whiten))
+
+
+def _rows_with_matrix(X: np.ndarray) -> int:
+    return max(1, min(_ROWS, _MATRIX_VALUES // X.shape[1] ** 2))
 
 
 def _precisions(covariance: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise._numba.arrays import readonly
+from bagwise.blocks import cut_rows
 from bagwise.families.base import Family
+from bagwise.families.moments import Moments, moments_of
+from bagwise.families.parts import for_kernels, part_rows
 from bagwise.families.prior import GaussianPrior, variance_prior
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -39,16 +42,21 @@ class GaussianDiag(Family):
     >>> import numpy as np
     >>> from bagwise.families import GaussianDiag
     >>> family, X, weight = GaussianDiag(), np.array([[0.0], [2.0]]), np.ones(2)
-    >>> prior = family.start(X, weight, 2, "default")
+    >>> prior = family.start(family.start_statistics(X, weight), 2, "default")
     >>> family.mstep(family.statistics(X, weight, None, prior), 2.0, prior).mean
     array([1.])
     """
 
     missing = "skip"
+    in_any_precision = True
 
-    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> GaussianPrior:
+    def start_statistics(self, X: Any, weight: np.ndarray) -> Moments:
+        """Mean and variance of every feature."""
+        return moments_of(X, weight)
+
+    def start(self, sums: Any, n_components: int, prior: Any) -> GaussianPrior:
         """Resolve the prior on all instances."""
-        return variance_prior(prior, X, weight, n_components)
+        return variance_prior(prior, sums, n_components)
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log density of every instance, over the features that it has."""
@@ -56,12 +64,15 @@ class GaussianDiag(Family):
 
         mean, variance = np.broadcast_arrays(*params)
         terms = -0.5 * (_LOG_2PI + np.log(variance))
-        seen = ~np.isnan(X)
-        if seen.all():
-            return diagonal_form(
-                *readonly(X, mean, 0.0 * mean, -0.5 / variance, dtype=np.float64), terms.sum()
-            )
-        return np.where(seen, terms - 0.5 * np.square(X - mean) / variance, 0.0).sum(axis=1)
+        out = diagonal_form(
+            *for_kernels(X), *readonly(mean, 0.0 * mean, -0.5 / variance, dtype=np.float64), terms.sum()
+        )
+        missing = np.flatnonzero(np.isnan(out))
+        for part in cut_rows(len(missing), part_rows(X)):
+            some = X[missing[part]]
+            each = terms - 0.5 * np.square(some - mean) / variance
+            out[missing[part]] = np.where(np.isnan(some), 0.0, each).sum(axis=1)
+        return out
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Difference of two log densities, in one pass over complete instances."""
@@ -74,18 +85,21 @@ class GaussianDiag(Family):
         slope = shift / other_variance
         curve = 0.5 * (1.0 / variance - 1.0 / other_variance)
         constant = -0.5 * np.sum(shift * slope + np.log(other_variance) - np.log(variance))
-        return diagonal_form(*readonly(X, mean, slope, curve, dtype=np.float64), constant)
+        return diagonal_form(*for_kernels(X), *readonly(mean, slope, curve, dtype=np.float64), constant)
 
     def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Sums of w, w u and w u^2 for every feature, with u = x - m: shape (3, n_features)."""
         from bagwise._numba.mixture import diagonal_moments
 
-        sums = diagonal_moments(*readonly(X, weight, prior.mean, dtype=np.float64))
+        sums = diagonal_moments(*for_kernels(X), *readonly(weight, prior.mean, dtype=np.float64))
         if not np.isnan(sums).any():  # as they are if any instance has a NaN
             return sums
-        seen = ~np.isnan(X)
-        U = np.where(seen, X - prior.mean, 0.0)
-        return np.stack([weight @ seen, weight @ U, weight @ np.square(U)])
+        sums = np.zeros_like(sums)
+        for rows in cut_rows(len(X), part_rows(X)):
+            seen, w = ~np.isnan(X[rows]), weight[rows]
+            U = np.where(seen, X[rows] - prior.mean, 0.0)
+            sums += np.stack([w @ seen, w @ U, w @ np.square(U)])
+        return sums
 
     def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:
         """Weighted sum of log densities: linear in the sums."""
@@ -144,9 +158,9 @@ class GaussianSpherical(GaussianDiag):
     ()
     """
 
-    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> GaussianPrior:
+    def start(self, sums: Any, n_components: int, prior: Any) -> GaussianPrior:
         """Resolve the prior on all instances: one scale for all features."""
-        resolved = variance_prior(prior, X, weight, n_components)
+        resolved = variance_prior(prior, sums, n_components)
         if np.ptp(resolved.scale) > 0:
             raise ValueError("prior='per_feature' is for family='gaussian_diag'; use prior='default'.")
         return resolved

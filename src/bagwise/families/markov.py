@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise.families.base import Family
-from bagwise.families.discrete import from_log_simplex, log_simplex, read_pseudo_count
+from bagwise.families.discrete import Largest, from_log_simplex, log_simplex, read_pseudo_count
 from bagwise.sequences import Sequences
 
 
@@ -63,9 +63,13 @@ class Markov(Family):
     def __init__(self, sample_length: int = 10):
         self.sample_length = sample_length
 
-    def start(self, X: Any, weight: np.ndarray, n_components: int, prior: Any) -> MarkovPrior:
+    def start_statistics(self, X: Any, weight: np.ndarray) -> Largest:
+        """Give the size of the alphabet."""
+        return Largest(np.array(X.n_symbols))
+
+    def start(self, sums: Any, n_components: int, prior: Any) -> MarkovPrior:
         """Give the pseudo-count and the alphabet."""
-        return MarkovPrior(read_pseudo_count(prior), X.n_symbols)
+        return MarkovPrior(read_pseudo_count(prior), int(sums.value))
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log probability of every sequence, given its length."""

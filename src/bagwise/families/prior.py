@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from bagwise.families.moments import Moments
+
 
 class FraleyRaftery(BaseEstimator):
     """A weak conjugate prior on the mean and the covariance of Gaussian components.
@@ -73,38 +75,14 @@ def read_prior(prior: object) -> FraleyRaftery:
     )
 
 
-def moments(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Mean and variance (divisor N - 1) of every feature, ignoring NaN, and the total weight."""
-    seen = ~np.isnan(X)
-    total = np.maximum(weight @ seen, np.finfo(float).tiny)
-    if seen.all():
-        mean = weight @ X / total
-        return mean, weight @ np.square(X - mean) / _less_one(total), float(weight.sum())
-    mean = weight @ np.where(seen, X, 0.0) / total
-    spread = np.where(seen, np.square(X - mean), 0.0)
-    return mean, weight @ spread / _less_one(total), float(weight.sum())
-
-
-def _less_one(total: np.ndarray | float) -> np.ndarray:
-    return np.where(total > 1, total - 1, 1.0)
-
-
-def matrix_prior(prior: object, X: np.ndarray, weight: np.ndarray, n_components: int) -> GaussianPrior:
-    """Resolve the prior for full covariances."""
+def matrix_prior(prior: object, moments: Moments, n_components: int) -> GaussianPrior:
+    """Resolve the prior for full covariances, from the moments of pairs of features."""
     chosen = read_prior(prior)
     if chosen.per_feature:
         raise ValueError("prior='per_feature' is for family='gaussian_diag'; use prior='default'.")
-    mean, variance, total = moments(X, weight)
-    d = X.shape[1]
-    if total <= d:
-        V = np.diag(variance)
-    else:
-        # A missing value says nothing of the spread: it stands at the mean, and the diagonal is rescaled.
-        D = np.where(np.isnan(X), 0.0, X - mean)
-        V = (weight[:, None] * D).T @ D / _less_one(total)
-        factor = np.sqrt(variance / np.where(np.diag(V) > 0, np.diag(V), 1.0))
-        V = V * factor[:, None] * factor[None, :]
-    return GaussianPrior(mean, chosen.kappa, d + 2.0, _regular(V) / n_components ** (2 / d))
+    d = len(moments.origin)
+    V = np.diag(moments.variance) if moments.total <= d else moments.covariance
+    return GaussianPrior(moments.mean, chosen.kappa, d + 2.0, _regular(V) / n_components ** (2 / d))
 
 
 def _regular(V: np.ndarray) -> np.ndarray:
@@ -119,11 +97,10 @@ def _regular(V: np.ndarray) -> np.ndarray:
     return V
 
 
-def variance_prior(prior: object, X: np.ndarray, weight: np.ndarray, n_components: int) -> GaussianPrior:
+def variance_prior(prior: object, moments: Moments, n_components: int) -> GaussianPrior:
     """Resolve the prior for diagonal and spherical covariances; the scale has an entry per feature."""
     chosen = read_prior(prior)
-    mean, variance, _ = moments(X, weight)
-    d = X.shape[1]
+    mean, variance, d = moments.mean, moments.variance, len(moments.origin)
     level = variance.mean() if variance.any() else 1.0
     if chosen.per_feature:
         # A constant feature borrows from the others: nothing is known of its spread.

@@ -6,7 +6,7 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.families import Family
-from bagwise.mixture.model import MixtureParams
+from bagwise.mixture.params import MixtureParams
 
 
 def draw_instances(family: Family, params: MixtureParams, z: np.ndarray, rng: np.random.RandomState):

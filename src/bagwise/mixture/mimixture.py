@@ -12,12 +12,15 @@ from sklearn.utils import Bunch, check_random_state
 from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import RULE_CONSTRAINT, BagsLike, Training, WaistClassifier, validated_fit
+from bagwise.blocks import SelectedBlocks
 from bagwise.families import FAMILIES, make_family
+from bagwise.families.parts import check_all
 from bagwise.mixture.bound import bayes_error_bound
-from bagwise.mixture.build import build_model, read_n_components
+from bagwise.mixture.build import build_model, prepare, read_n_components
 from bagwise.mixture.draw import draw_instances
-from bagwise.mixture.model import MixtureParams, Start, class_log_joint, component_log_joint, log_odds_of
+from bagwise.mixture.model import Start
 from bagwise.mixture.naming import name_components
+from bagwise.mixture.params import MixtureParams, class_log_joint, component_log_joint, log_odds_of
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
 from bagwise.solvers.control import Control
@@ -79,7 +82,8 @@ class MIMixture(WaistClassifier):
     random_state : int, RandomState or None, default=None
         Source of the starts.
     n_jobs : int or None, default=None
-        Threads that share the starts. The result does not depend on it.
+        Threads that share the starts; where bags are large (more than 2**23 numbers), starts share passes
+        over them instead, with as many threads as numba may use. The result does not depend on it.
     verbose : int, default=0
         1 reports every start, 2 every iteration.
 
@@ -105,12 +109,17 @@ class MIMixture(WaistClassifier):
         The weighted log-likelihood of the training bags, with the labels that were used.
     n_iter_, converged_ : int, bool
         Iterations of the best start, and whether it reached `tol`.
+    n_passes_ : int
+        How often the bags were read where they lie: at most ``max_iter`` + 5 times for each rule that is
+        compared. Few bags are read into memory first, and what is done there does not count.
 
     Notes
     -----
     The objective never rises. An iteration costs a pass over the instances (for full covariances a few
     products with the instance matrix); under the or-rule, with one negative component and nothing
-    missing, over those of positive bags only, since those of negative bags are summed up once.
+    missing, over those of positive bags only, since those of negative bags are summed up once. Large bags are
+    never copied, and may lie in files (`scan_bags`): they are read in blocks, in the precision in which they
+    lie, and all starts share every read.
 
     The paper is silent on starts; here a start draws its components around random instances (of positive
     bags for the positive class); without negative bags both classes are drawn alike, and exchanged if that
@@ -186,12 +195,14 @@ class MIMixture(WaistClassifier):
     def _accepts_sequences(self) -> bool:
         return make_family(self.family).takes_sequences
 
+    @property
+    def _streams(self) -> bool:
+        return True
+
     def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
         bags = super()._read(X, reset=reset)
-        if isinstance(bags.instances, np.ndarray):
-            bags = bags.with_instances(bags.instances.astype(np.float64, copy=False))
         if not reset:
-            self.family_.check(bags.instances, self.params_.components[0])
+            check_all(self.family_, bags.instances, self.params_.components[0])
         return bags
 
     @validated_fit
@@ -231,12 +242,14 @@ class MIMixture(WaistClassifier):
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(self.tol, self.max_iter, reporter.iteration)
         rng = check_random_state(self.random_state)
+        blocks = bags.blocks(used, weight)
+        ground = prepare(family, self.prior, n_components, blocks)
         tried: list = []
         for chosen in rule.alternatives(bags.offsets, y):
-            model = build_model(family, self.prior, chosen, n_components, bags, used, weight, start)
+            model, unknown = build_model(ground, chosen, start)
             results = run_em(
                 model,
-                model.blocks(bags.instances, bags.offsets, used, weight),
+                unknown,
                 control,
                 n_init=self.n_init,
                 rng=rng,
@@ -251,12 +264,13 @@ class MIMixture(WaistClassifier):
             if _place_of_best(tried) < len(tried) - _PATIENCE:
                 break
         best = record_result(self, tried[_place_of_best(tried)])
-        self.family_, self.prior_ = model.family, model.prior
+        self.family_, self.prior_ = ground.family, ground.prior
         params = best.x
         log_prior = self.family_.log_prior_all(params.components, self.prior_) + params.rule.log_prior()
         self.log_likelihood_ = -best.value - log_prior
         if self.supervision == "none":
-            params = name_components(self.family_, params, bags[y == 0], weight[y == 0])
+            params = name_components(self.family_, params, SelectedBlocks(blocks, y == 0))
+        self.n_passes_ = blocks.n_passes
         self._keep(params)
         return self
 

@@ -6,26 +6,29 @@ from itertools import combinations
 
 import numpy as np
 
-from bagwise.bags import Bags
-from bagwise.mixture.model import MixtureParams, component_log_joint
+from bagwise.blocks import Block, Blocks
+from bagwise.families import Family
+from bagwise.mixture.params import MixtureParams, component_log_joint
 
 
-def name_components(family, params: MixtureParams, negative: Bags, weight) -> MixtureParams:
-    """Give components to classes such that the instances of negative bags are most probable."""
-    joint = component_log_joint(family, negative.instances, params)
-    each = np.repeat(weight, negative.sizes)
-    everything = range(len(joint))
-
-    def log_likelihood(positive) -> float:
-        rest = [k for k in everything if k not in positive]
-        return float(each @ np.logaddexp.reduce(joint[rest], axis=0))
-
-    positive = max(combinations(everything, params.n_positive), key=log_likelihood)
+def name_components(family: Family, params: MixtureParams, negative: Blocks) -> MixtureParams:
+    """Give components to classes such that the instances of negative bags are most probable: one pass."""
+    everything = range(len(params.components))
+    choices = list(combinations(everything, params.n_positive))
+    values = negative.total(_log_likelihoods, family, params, choices)
+    positive = choices[int(np.argmax(values))]
     order = [*positive, *(k for k in everything if k not in positive)]
-    p = params.n_positive
-    rates = np.where(np.arange(len(joint)) < p, params.log_rate[1], params.log_rate[0])
-    log_joint = (params.log_weights + rates)[order]
-    log_rate = np.array([np.logaddexp.reduce(log_joint[p:]), np.logaddexp.reduce(log_joint[:p])])
-    log_weights = log_joint - np.where(np.arange(len(joint)) < p, log_rate[1], log_rate[0])
+    log_joint = params.log_joint[order]
+    mine, others = params.classes
+    log_rate = np.array([np.logaddexp.reduce(log_joint[others]), np.logaddexp.reduce(log_joint[mine])])
     components = [params.components[k] for k in order]
-    return MixtureParams(log_rate, log_weights, components, p, params.rule)
+    named = params._replace(log_rate=log_rate, log_weights=np.zeros(len(order)), components=components)
+    return named._replace(log_weights=log_joint - named.log_joint)
+
+
+def _log_likelihoods(block: Block, family: Family, params: MixtureParams, choices: list) -> np.ndarray:
+    """Log-likelihood of instances as negative ones, for every choice of positive components."""
+    joint = component_log_joint(family, block.X, params)
+    rest = ([k for k in range(len(joint)) if k not in positive] for positive in choices)
+    each = block.weight_of_each
+    return np.array([each @ np.logaddexp.reduce(joint[mine], axis=0) for mine in rest])

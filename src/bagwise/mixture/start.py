@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bagwise._numba.arrays import readonly
+from bagwise.blocks import Block, cut_rows, stack
 from bagwise.families import Family
+from bagwise.families.parts import is_matrix, part_rows, statistics_of
 
 
 class Pool:
@@ -25,32 +28,103 @@ class Pool:
     ----------
     family, prior : Family, object
         The family, and its resolved prior.
-    X, weight : instances, array of shape (n_instances,)
-        The instances of the pool, and their weights.
+    survey : Survey
+        Sums and a sample of the pool's instances.
     is_labelled : bool
         Whether all of them are known to be of this class, which then starts in their middle.
     """
 
-    def __init__(self, family: Family, prior: Any, X, weight, *, is_labelled: bool = False):
+    def __init__(self, family: Family, prior: Any, survey: Survey, *, is_labelled: bool = False):
         self.family = family
         self.prior = prior
-        self.X: Any = None if is_labelled else X
-        self.each = weight
-        self.weight = float(weight.sum())
+        self.sample = survey.sample
+        self.weight = survey.weight
         self.is_labelled = is_labelled
-        nothing = family.statistics(X[:0], weight[:0], None, prior)
-        # Where statistics need parameters, those of the prior must do at first.
-        self.params = family.mstep(nothing, 0.0, prior)
-        self.mean = family.statistics(X, weight, self.params, prior) / self.weight
+        self.params = params_of_prior(family, survey.sample.X, prior)
+        self.mean = survey.sums / survey.weight
 
     def draw(self, rng: np.random.RandomState) -> np.ndarray:
         """Draw the statistics of one component, for a weight of 1."""
         if self.is_labelled:
             return self.mean
         share = rng.random_sample()
-        row = pick_instance(self.X, self.each, rng)
-        one = self.family.statistics(self.X[row : row + 1], np.ones(1), self.params, self.prior)
+        row = pick_instance(self.sample.X, self.sample.weight, rng)
+        one = statistics_of(self.family, self.sample.X[row : row + 1], np.ones(1), self.params, self.prior)
         return (1 - share) * self.mean + share * one
+
+
+class Sample(NamedTuple):
+    """Some instances, their weights, and the keys by which they were chosen, unless they are all."""
+
+    X: Any
+    weight: np.ndarray
+    keys: Any
+
+    def joined_to(self, other: Sample) -> Sample:
+        """Put two samples together."""
+        keys = None if self.keys is None else np.concatenate([self.keys, other.keys])
+        return Sample(stack([self.X, other.X]), np.concatenate([self.weight, other.weight]), keys)
+
+    def least(self, most: int) -> Sample:
+        """Keep the instances of the smallest keys; one of each, with the weight of all that equal it."""
+        keys, rows, which = np.unique(self.keys, return_index=True, return_inverse=True)
+        weight = np.bincount(which, self.weight, minlength=len(keys))
+        return Sample(self.X[rows[:most]], weight[:most], keys[:most])
+
+
+class Survey:
+    """Sums of some instances, their weight, and all of them, or `most`: those that have the smallest keys.
+
+    A key depends on nothing but the instance, and is as good as random: so they are a random sample, the same
+    for any order and any cut, and for a weight of two as for two instances.
+    """
+
+    def __init__(self, sums: np.ndarray, weight: float, sample: Sample, most: int | None):
+        self.sums = sums
+        self.weight = weight
+        self.sample = sample
+        self._most = most
+
+    def __add__(self, other: Survey) -> Survey:
+        sample = self.sample.joined_to(other.sample)
+        if self._most is not None:
+            sample = sample.least(self._most)
+        return Survey(self.sums + other.sums, self.weight + other.weight, sample, self._most)
+
+
+def survey_block(block: Block, family: Family, prior: Any, most: int | None) -> Survey:
+    """Sum a block up, and keep all its instances, or a sample."""
+    each = block.weight_of_each
+    params = params_of_prior(family, block.X, prior)
+    sums = statistics_of(family, block.X, each, params, prior)
+    if most is None:
+        sample = Sample(block.X[:], each, None)
+    elif most == 0:
+        sample = Sample(block.X[:0], each[:0], np.empty(0, dtype=np.uint64))
+    else:
+        sample = Sample(block.X, each, content_of(block.X)).least(most)
+    return Survey(sums, float(each.sum()), sample, most)
+
+
+def params_of_prior(family: Family, X: Any, prior: Any) -> Any:
+    """Give parameters where there are no data: where statistics need some, these must do at first."""
+    nothing = statistics_of(family, X[:0], np.empty(0), None, prior)
+    return family.mstep(nothing, 0.0, prior)
+
+
+def content_of(X: Any) -> np.ndarray:
+    """Give every instance a number that depends on nothing but the instance, as good as random."""
+    from bagwise._numba.content import content_keys
+
+    if not is_matrix(X):
+        return content_keys(*readonly(X.symbols.astype(np.uint64), X.offsets))
+    keys = np.empty(len(X), dtype=np.uint64)
+    for rows in cut_rows(len(X), part_rows(X)):
+        words = X[rows].astype(np.float64) + 0.0  # there is one zero, and one NaN
+        words[np.isnan(words)] = np.nan
+        offsets = np.arange(0, words.size + 1, X.shape[1])
+        keys[rows] = content_keys(*readonly(words.view(np.uint64).ravel(), offsets))
+    return keys
 
 
 def pick_instance(X, weight, rng: np.random.RandomState) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed
 
+from bagwise.blocks import Block, Blocks, run_together
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 
@@ -21,11 +21,14 @@ _MOST_HALVINGS = 30
 class EMModel(Protocol):
     """What the loop asks of a model. ``params`` is whatever the model calls its parameters."""
 
-    def init(self, blocks: Sequence, rng: np.random.RandomState) -> Any:
+    def init(self, blocks: Blocks, rng: np.random.RandomState) -> Any:
         """Draw the parameters of a start."""
 
-    def estep(self, block: Any, params: Any) -> Any:
-        """Give the statistics of one block of bags, the log-likelihood among them; they add by ``+``."""
+    def estep(self, block: Block, params: Any) -> Any:
+        """Give the statistics of one block of bags; they add by ``+``."""
+
+    def complete(self, statistics: Any, params: Any) -> Any:
+        """Add to the sum of all blocks what needs no pass; the log-likelihood is then among them."""
 
     def mstep(self, statistics: Any, params: Any) -> Any:
         """Give parameters that are better for these statistics, or best."""
@@ -42,7 +45,7 @@ class EMModel(Protocol):
 
 def run_em(
     model: EMModel,
-    blocks: Sequence,
+    blocks: Blocks,
     control: Control,
     *,
     n_init: int,
@@ -55,7 +58,10 @@ def run_em(
     An iteration is an M step and an E step::
 
         params = mstep(statistics, params)
-        statistics = sum of estep(block, params) over the blocks, in their order
+        statistics = complete(sum of estep(block, params) over the blocks, params)
+
+    Where the blocks are large all starts go along together and share their passes: a start costs work, but no
+    further read.
 
     If the M step is only meant to improve, and oversteps, it is halved towards the parameters before it
     until the objective falls: so the course never rises, whatever the model.
@@ -64,8 +70,8 @@ def run_em(
     ----------
     model : EMModel
         The steps.
-    blocks : sequence
-        The data in pieces, in whatever form the model reads.
+    blocks : Blocks
+        The data; an iteration passes over them once.
     control : Control
         Converged when an iteration lowers the objective by less than the share `control.tol` of it; the
         limit is that of every start.
@@ -74,7 +80,8 @@ def run_em(
     rng : RandomState
         Source of the starts; a seed for each is drawn before the first begins.
     n_jobs : int, optional
-        Threads that share the starts, as in joblib. The result does not depend on it.
+        Threads that share the starts, as in joblib, where blocks are not large; those share out the blocks
+        of a pass instead. The result does not depend on it.
     on_start : callable, optional
         Called with (start, of how many, result).
 
@@ -86,7 +93,7 @@ def run_em(
     """
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_init)
 
-    def run(number: int) -> SolverResult | None:
+    def run(number: int, blocks: Blocks) -> SolverResult | None:
         if number and control.is_stopped:
             return None
         start = model.init(blocks, np.random.RandomState(seeds[number]))
@@ -95,12 +102,17 @@ def run_em(
             on_start(number, n_init, result)
         return result
 
-    results = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(run)(number) for number in range(n_init))
+    if blocks.are_large:
+        results = run_together(blocks, [functools.partial(run, number) for number in range(n_init)])
+    else:
+        results = Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(run)(number, blocks) for number in range(n_init)
+        )
     return [result for result in results if result is not None]
 
 
-def _run_start(model: EMModel, blocks: Sequence, params: Any, control: Control) -> SolverResult:
-    statistics = _sum_of_esteps(model, blocks, params)
+def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) -> SolverResult:
+    statistics = _estep(model, blocks, params)
     value = float(model.objective(statistics, params))
     history = [value]
     status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
@@ -121,7 +133,7 @@ def _run_start(model: EMModel, blocks: Sequence, params: Any, control: Control) 
 
 
 def _step(
-    model: EMModel, blocks: Sequence, params: Any, statistics: Any, value: float
+    model: EMModel, blocks: Blocks, params: Any, statistics: Any, value: float
 ) -> tuple[Any, Any, float] | None:
     """Do an iteration that does not let the objective rise; None if there is none."""
     new = model.mstep(statistics, params)
@@ -129,12 +141,12 @@ def _step(
         if halving:
             here, there = model.pack(params), model.pack(new)
             new = model.unpack(0.5 * (here + there), new)
-        new_statistics = _sum_of_esteps(model, blocks, new)
+        new_statistics = _estep(model, blocks, new)
         new_value = float(model.objective(new_statistics, new))
         if new_value <= value + _ROUNDING * max(1.0, abs(value)):
             return new, new_statistics, new_value
     return None
 
 
-def _sum_of_esteps(model: EMModel, blocks: Sequence, params: Any) -> Any:
-    return functools.reduce(operator.add, (model.estep(block, params) for block in blocks))
+def _estep(model: EMModel, blocks: Blocks, params: Any) -> Any:
+    return model.complete(blocks.total(model.estep, params), params)

@@ -1,0 +1,116 @@
+"""Means and variances that add up over blocks without losing digits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bagwise._numba.arrays import readonly
+from bagwise.blocks import PickedRows, cut_rows
+from bagwise.families.parts import for_kernels, part_rows
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weighted sums of w, w u and w u u', u = x - origin, over the values that are not missing.
+
+    They are kept for every feature, (n_features,), or for every pair of features, (n_features, n_features):
+    entry j, k is then a sum over the instances that have both, in `first` of w u_k. The origin is near the
+    mean; when two are added, both move to the mean of both (Chan, Golub and LeVeque, 1979).
+    """
+
+    total: float
+    origin: np.ndarray
+    seen: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+    def __add__(self, other: Moments) -> Moments:
+        shift = other.origin - self.origin
+        first = _of_each(self.first) + _of_each(other.first) + _of_each(other.seen) * shift
+        origin = self.origin + _ratio(first, _of_each(self.seen) + _of_each(other.seen))
+        mine, its = self._about(origin), other._about(origin)
+        return Moments(
+            self.total + other.total,
+            origin,
+            mine.seen + its.seen,
+            mine.first + its.first,
+            mine.second + its.second,
+        )
+
+    def _about(self, origin: np.ndarray) -> Moments:
+        """Give the same sums about another origin."""
+        shift = origin - self.origin
+        row = shift if self.seen.ndim == 1 else shift[:, None]  # of feature j; that of k is `shift`
+        first = self.first - shift * self.seen
+        second = self.second - row * self.first - shift * self.first.T + row * shift * self.seen
+        return Moments(self.total, origin, self.seen, first, second)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The mean of every feature; 0 where it has no value."""
+        return self.origin + _ratio(_of_each(self.first), _of_each(self.seen))
+
+    @property
+    def variance(self) -> np.ndarray:
+        """The variance of every feature, with the divisor N - 1."""
+        about = self._about(self.mean)
+        return _of_each(about.second) / _less_one(_of_each(self.seen))
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """The covariance of pairs: a missing value stands at the mean, then the diagonal is rescaled."""
+        V = self._about(self.mean).second / _less_one(self.total)
+        factor = np.sqrt(self.variance / np.where(np.diag(V) > 0, np.diag(V), 1.0))
+        return V * factor[:, None] * factor[None, :]
+
+
+def moments_of(X: np.ndarray | PickedRows, weight: np.ndarray, *, pairs: bool = False) -> Moments:
+    """Sum up a block, of every feature or of every pair of them; nothing of its size is made."""
+    from bagwise._numba.mixture import diagonal_moments, second_moments
+
+    matrix = for_kernels(X)
+    weight, zero = readonly(weight, np.zeros(X.shape[1]), dtype=np.float64)
+    sums = diagonal_moments(*matrix, weight, zero)
+    if np.isnan(sums).any():  # as they are if any instance has a NaN
+        return _moments_of_some(X, weight, pairs=pairs)
+    total, (origin,) = float(weight.sum()), readonly(_ratio(sums[1], sums[0]))
+    if not pairs:
+        return Moments(total, origin, *diagonal_moments(*matrix, weight, origin))
+    first, *second = second_moments(*matrix, weight, origin)
+    square = (len(first), len(first))
+    return Moments(total, origin, np.full(square, total), np.broadcast_to(first, square), np.array(second))
+
+
+def _moments_of_some(X: np.ndarray | PickedRows, weight: np.ndarray, *, pairs: bool) -> Moments:
+    """Sum up a block with missing values."""
+    parts = cut_rows(len(X), part_rows(X))
+    origin = np.zeros(X.shape[1])
+    for _ in range(2):  # the first round finds the origin
+        sums = [0.0, 0.0, 0.0]
+        for rows in parts:
+            seen = ~np.isnan(X[rows])
+            U = np.where(seen, X[rows] - origin, 0.0)
+            w = weight[rows]
+            if pairs:
+                one = seen.astype(np.float64)
+                terms = (w[:, None] * one).T @ one, (w[:, None] * one).T @ U, (w[:, None] * U).T @ U
+            else:
+                terms = w @ seen, w @ U, w @ np.square(U)
+            sums = [a + b for a, b in zip(sums, terms, strict=True)]
+        moments = Moments(float(weight.sum()), origin, *map(np.asarray, sums))
+        origin = moments.mean
+    return moments
+
+
+def _of_each(sums: np.ndarray) -> np.ndarray:
+    return sums if sums.ndim == 1 else np.diag(sums)
+
+
+def _ratio(sums: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    return np.divide(sums, weight, out=np.zeros(len(sums)), where=weight > 0)
+
+
+def _less_one(total: np.ndarray | float) -> np.ndarray:
+    return np.where(np.asarray(total) > 1, np.asarray(total) - 1, 1.0)

@@ -1,0 +1,84 @@
+"""Instances for a family: as they lie, or in small parts in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bagwise._numba.arrays import ALL_ROWS, readonly
+from bagwise.blocks import PickedRows, cut_rows
+from bagwise.families.refusal import rows_named_by
+
+# So many values go through a family that works in double precision at a time: they, and the handful of arrays
+# of that size that it makes of them, stay in the processor's cache.
+_PART_VALUES = 2**17
+
+
+def is_matrix(X: Any) -> bool:
+    """Whether instances are rows of numbers, and not sequences."""
+    return isinstance(X, (np.ndarray, PickedRows))
+
+
+def part_rows(X: Any) -> int:
+    """How many rows make a part."""
+    return max(1, _PART_VALUES // max(1, X.shape[1]))
+
+
+def for_kernels(X: np.ndarray | PickedRows) -> tuple[np.ndarray, np.ndarray]:
+    """Give a matrix and its rows that are meant as kernels take them: see `_numba.mixture`.
+
+    Single precision stays as it is; whatever else there is becomes double.
+    """
+    if isinstance(X, PickedRows) and len(X):
+        return readonly(X.matrix)[0], readonly(X.rows)[0]
+    if isinstance(X, PickedRows):
+        X = X[:]
+    dtype = np.float32 if X.dtype == np.float32 else np.float64
+    return readonly(X, dtype=dtype)[0], ALL_ROWS
+
+
+def parts(family: Any, X: Any) -> Iterator[tuple[slice, Any]]:
+    """Give the rows and the instances of every part that a family takes at once.
+
+    These are all instances where the family takes them in any precision (`Family.in_any_precision`), where
+    they are no array, or where they are few.
+    """
+    if family.in_any_precision or not is_matrix(X):
+        yield slice(0, X.shape[0]), X
+    elif X.size <= _PART_VALUES:
+        yield slice(0, len(X)), X[:].astype(np.float64, copy=False)
+    else:
+        for rows in cut_rows(len(X), part_rows(X)):
+            yield rows, X[rows].astype(np.float64, copy=False)
+
+
+def of_instances(family: Any, method: str, X: Any, *args: Any) -> np.ndarray:
+    """Give ``family.method(X, *args)``, a number for every instance."""
+    found = [getattr(family, method)(part, *args) for _, part in parts(family, X)]
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def statistics_of(family: Any, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
+    """Give ``family.statistics(X, weight, params, prior)``."""
+    terms = (family.statistics(part, weight[rows], params, prior) for rows, part in parts(family, X))
+    return sum(terms, next(terms))
+
+
+def start_statistics_of(family: Any, X: Any, weight: np.ndarray) -> Any:
+    """Give ``family.start_statistics(X, weight)``."""
+    terms = (_start_statistics(family, rows, part, weight) for rows, part in parts(family, X))
+    return sum(terms, next(terms))
+
+
+def _start_statistics(family: Any, rows: slice, part: Any, weight: np.ndarray) -> Any:
+    with rows_named_by(range(rows.start, rows.stop)):
+        return family.start_statistics(part, weight[rows])
+
+
+def check_all(family: Any, X: Any, params: Any) -> None:
+    """Do ``family.check(X, params)``."""
+    for rows, part in parts(family, X):
+        with rows_named_by(range(rows.start, rows.stop)):
+            family.check(part, params)
