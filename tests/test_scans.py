@@ -41,8 +41,7 @@ NAMES = [type(estimator).__name__ for estimator in EXAMPLES]
 @pytest.fixture
 def everything_is_large(monkeypatch):
     """Treat a few bags as if they did not fit: blocks of 13 instances, and nothing is held."""
-    for place in ("bagwise.scanned", "bagwise.base.reading"):
-        monkeypatch.setattr(f"{place}.LARGE", 0)
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
     for module in (files_module, memory_module, parquet_long, parquet_bags):
         monkeypatch.setattr(module, "block_rows", lambda _: 13)
 

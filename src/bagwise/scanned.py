@@ -11,7 +11,7 @@ import numpy as np
 
 from bagwise._bag_parts import as_feature_names, read_only, refuse_missing_values, selection, show_counts
 from bagwise.bags import Bags
-from bagwise.blocks import LARGE, Block, Blocks, FileBlocks, TransformedBlocks
+from bagwise.blocks import Block, Blocks, FileBlocks, TransformedBlocks, is_large
 from bagwise.blocks.files import read_runs
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ScannedBags:
     Made by `scan_bags`. Estimators that pass over blocks of bags take it wherever they take `Bags`, and
     every estimator predicts from it; an index selects bags, so that scikit-learn's cross-validation, searches
     and splits work on it. What is selected still lies in the files: a fold reads only the row groups that its
-    bags are in, each once a pass. Not more than 2**24 numbers are simply held in memory after the first read.
+    bags are in, each once a pass. Not more than 2**23 numbers are simply held in memory after the first read.
 
     See Also
     --------
@@ -237,7 +237,7 @@ class ScannedBags:
 
         Returns
         -------
-        FileBlocks, or MemoryBlocks where there are not more than 2**24 numbers
+        FileBlocks, or MemoryBlocks where there are not more than 2**23 numbers
         """
         y = np.full(len(self), -1, dtype=np.int8) if y is None else y
         weight = np.ones(len(self)) if weight is None else weight
@@ -262,7 +262,7 @@ class ScannedBags:
     @property
     def fits(self) -> bool:
         """Whether there are so few numbers that they are held in memory after the first read."""
-        return self.n_instances * max(self.n_features, self._source.n_features) <= LARGE
+        return not is_large(self.n_instances * max(self.n_features, self._source.n_features))
 
     @cached_property
     def _all_numbers(self) -> np.ndarray:
@@ -282,7 +282,7 @@ class ScannedBags:
     def _held(self) -> Bags:
         """Read bags that fit, once for all selections of the scan if all of it fits."""
         source = self._source
-        if int(source.offsets[-1]) * max(self.n_features, source.n_features) > LARGE:
+        if is_large(int(source.offsets[-1]) * max(self.n_features, source.n_features)):
             return self._read(self._numbers)
         if "all" not in self._memory:
             self._memory["all"] = self._read(None)

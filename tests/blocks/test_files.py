@@ -33,7 +33,7 @@ def write(path, bags, *, layout, rows):
 @pytest.fixture
 def in_files(monkeypatch, tmp_path):
     """Make blocks of a few rows from files, however small they are."""
-    monkeypatch.setattr("bagwise.scanned.LARGE", 0)
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
 
     def make(bags, *, layout, most=10, rows=7):
         for module in (files_module, parquet_long, parquet_bags):
@@ -179,7 +179,7 @@ def test_buffers_are_used_again_only_when_nobody_looks_at_them():
 
 
 def test_memory_holds_a_few_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("bagwise.scanned.LARGE", 0)
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
     bags = some_bags([50] * 4000, np.float32)
     table = pa.table(
         {"bag": np.repeat(np.arange(4000), 50), **dict(zip("abc", bags.instances.T, strict=True))}

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from bagwise._bag_parts import refuse_empty_bags, refuse_missing_values
 from bagwise.bags import Bags, as_bags, describes_bags
-from bagwise.blocks import LARGE
+from bagwise.blocks import is_large
 from bagwise.scanned import ScannedBags
 from bagwise.sequences import Sequences
 
@@ -100,7 +100,7 @@ def lie_large(X: BagsLike) -> bool:
     if isinstance(X, ScannedBags):
         return not X.fits
     array = X.instances if isinstance(X, Bags) else X
-    return isinstance(array, np.ndarray) and array.size > LARGE
+    return isinstance(array, np.ndarray) and is_large(array.size)
 
 
 def _read_instances(bags: Bags, *, accept_missing: bool) -> Bags:

@@ -4,7 +4,7 @@ What a pass over the instances needs beside them must not have their size: so th
 time, and what a model asks of them is a sum over blocks.
 """
 
-from bagwise.blocks.base import LARGE, Block, Blocks, Sums, add_up, stack
+from bagwise.blocks.base import Block, Blocks, Sums, add_up, is_large, stack
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.blocks.files import FileBlocks
 from bagwise.blocks.memory import MemoryBlocks, hold
@@ -15,7 +15,6 @@ from bagwise.blocks.together import run_together
 from bagwise.blocks.views import ReweightedBlocks, TransformedBlocks
 
 __all__ = [
-    "LARGE",
     "Block",
     "Blocks",
     "FileBlocks",
@@ -30,6 +29,7 @@ __all__ = [
     "cut",
     "cut_rows",
     "hold",
+    "is_large",
     "run_together",
     "sample_bags",
     "share_out",

@@ -14,6 +14,11 @@ import scipy.sparse as sp
 LARGE = 2**23
 
 
+def is_large(n_values: int) -> bool:
+    """Whether instances with so many numbers are better looked at block by block."""
+    return n_values > LARGE
+
+
 class Block(NamedTuple):
     """Some whole bags, mostly neighbours among all.
 
@@ -162,7 +167,7 @@ class Blocks(ABC):
     @property
     def are_large(self) -> bool:
         """Whether passes are to be few and copies avoided: the same for any place and precision."""
-        return self.n_values > LARGE
+        return is_large(self.n_values)
 
     def take(self, rows: np.ndarray) -> Any:
         """Give some instances by their numbers, which rise: one pass."""

@@ -137,17 +137,12 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _rows(block: Block, offsets: np.ndarray) -> slice:
-    begin = int(offsets[block.first])
-    return slice(begin, begin + block.X.shape[0])
-
-
 def _moments_in(block: Block, offsets, columns, diagonal, factor, rough: bool) -> np.ndarray:
-    rows = _rows(block, offsets)
+    rows = block.rows(offsets)
     return moments_of(block.X, columns, diagonal[rows], factor[rows], block.offsets, rough=rough)
 
 
 def _hessian_in(block: Block, offsets, log_odds, v, design: Design, rule: Rule) -> np.ndarray:
     along = design.dot(v, block.X)
-    curved = rule.hessian_product(log_odds[_rows(block, offsets)], block.offsets, block.y, along)
+    curved = rule.hessian_product(log_odds[block.rows(offsets)], block.offsets, block.y, along)
     return design.pull_back(block.weight_of_each * curved, block.X)

@@ -23,6 +23,7 @@ from bagwise.base import (
     validated_fit,
 )
 from bagwise.linear_model.fits import make_fit
+from bagwise.linear_model.in_memory import InMemoryProblem
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.products import log_odds_of
 from bagwise.linear_model.setup import make_problem
@@ -40,6 +41,10 @@ class LinearBagClassifier(WaistClassifier):
     A subclass has the parameters `rule`, `l1_ratio`, `fit_intercept`, `scale`, `n_init`, `tol`, `max_iter`
     and `verbose` of `MILogisticRegression`.
     """
+
+    @property
+    def _streams(self) -> bool:
+        return True
 
     def _minimise(
         self, training: Training, alpha: float, random_state, *, only_from=None, also_from=None
@@ -76,6 +81,8 @@ class LinearBagClassifier(WaistClassifier):
                 results = fit.search(given[0] if given else None)
         self.rule_ = problem.rule
         self.n_passes_ = blocks.n_passes
+        if isinstance(problem, InMemoryProblem):
+            self.n_passes_ += problem.blocks.n_passes
         for number, result in enumerate(results):
             reporter.start(number, len(results), result)
         return problem, [as_totals(result, problem.total) for result in results]
@@ -173,6 +180,8 @@ class MILogisticRegression(LinearBagClassifier):
         The weighted log-likelihood of the training bags.
     n_iter_, converged_ : int, bool
         Iterations of the best start, and whether it reached `tol`.
+    n_passes_ : int
+        How often all instances were read, over all starts.
 
     Notes
     -----

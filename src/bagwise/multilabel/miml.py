@@ -168,6 +168,10 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _streams(self) -> bool:
+        return True
+
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from bags and their labels.
@@ -205,6 +209,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
                 if control.is_stopped:
                     break
         best = record_result(self, results)
+        self.n_passes_ = blocks.n_passes
         theta = best.x.reshape(labels.shape[1], -1)
         self.log_likelihood_ = problem.log_likelihood(theta)
         rows = [scaling.to_original(row) for row in theta]
