@@ -11,7 +11,7 @@ import numpy as np
 
 from bagwise._bag_parts import as_feature_names, read_only, refuse_missing_values, selection, show_counts
 from bagwise.bags import Bags
-from bagwise.blocks import Block, Blocks, FileBlocks, TransformedBlocks, is_large
+from bagwise.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_rows, cut, is_large
 from bagwise.blocks.files import read_runs
 
 if TYPE_CHECKING:
@@ -205,6 +205,29 @@ class ScannedBags:
             bags = bags.with_instances(step.transform(bags.instances), feature_names=step.feature_names)
         return bags
 
+    def parts(self, most: int | None = None) -> Iterator[tuple[Bags, np.ndarray | None]]:
+        """Read all bags part by part, in their order: one pass over the files if they stand in that order.
+
+        Parameters
+        ----------
+        most : int, optional
+            The most instances of a part, unless a bag has more.
+
+        Yields
+        ------
+        bags : Bags
+            With ids, names and side columns.
+        y : array or None
+        """
+        most = block_rows(self._source.n_features) if most is None else most
+        runs = cut(self.offsets, most)
+        numbers = self._all_numbers
+        read: Iterator[Bags] = (self[run].load() for run in runs)
+        if not self._steps and (np.diff(numbers) > 0).all():
+            read = self._read_runs(numbers, [numbers[run] for run in runs], self._numbers is None)
+        for run, bags in zip(runs, read, strict=True):
+            yield bags, None if self.y is None else self.y[run]
+
     def in_memory(self) -> Bags:
         """Read all instances for something that cannot do without, if they are few; else refuse."""
         if self.fits:
@@ -296,16 +319,24 @@ class ScannedBags:
             # Side columns of instances are known by reading some.
             return self._read(np.append(np.argmax(sizes), wanted))[1:]
         bags, places = np.unique(wanted, return_inverse=True)
-        X, columns = next(read_runs(source, bags, [bags], source.dtype, sides=True))
-        read = Bags(
-            X,
-            np.append(0, np.cumsum(sizes[bags])),
-            ids=None if numbers is None and source.ids is None else self._named(bags),
-            feature_names=source.feature_names,
-            instance_columns=columns,
-            bag_columns={name: values[bags] for name, values in source.bag_columns.items()},
-        )
+        read = next(self._read_runs(bags, [bags], numbers is None))
         return read if len(wanted) == len(bags) and (np.diff(wanted) > 0).all() else read[places]
+
+    def _read_runs(self, numbers: np.ndarray, runs: list[np.ndarray], are_all: bool) -> Iterator[Bags]:
+        """Read runs of bags, by rising numbers in the files, each as `Bags` of its own."""
+        source = self._source
+        sizes = np.diff(source.offsets)
+        for run, (X, columns) in zip(
+            runs, read_runs(source, numbers, runs, source.dtype, sides=True), strict=True
+        ):
+            yield Bags(
+                X,
+                np.append(0, np.cumsum(sizes[run])),
+                ids=None if are_all and source.ids is None else self._named(run),
+                feature_names=source.feature_names,
+                instance_columns=columns,
+                bag_columns={name: values[run] for name, values in source.bag_columns.items()},
+            )
 
     def _check_block(self, block: Block) -> None:
         self._check(block.X, block.offsets, self._named(block.part_of(self._all_numbers)))

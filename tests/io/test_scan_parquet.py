@@ -111,6 +111,20 @@ def test_numbered_bags_keep_their_numbers(tmp_path):
         assert scan[[7, 2]].ids.tolist() == [7, 2] == scan[[7, 2]].load().ids.tolist()
 
 
+def test_parts_are_all_bags_in_their_order(tmp_path):
+    bags = full_bags()
+    scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, np.arange(12), layout="long"))
+    order = np.arange(12)[::-1]
+    for some, expected, y in ((scan, bags, np.arange(12)), (scan[order], bags[order], order)):
+        parts = list(some.parts(6))
+        assert len(parts) > 3 and all(part.n_instances <= 6 for part, _ in parts)
+        assert_same(Bags.concat([part for part, _ in parts]), expected)
+        assert np.concatenate([labels for _, labels in parts]).tolist() == y.tolist()
+    numbered = Bags(bags.instances, bags.offsets)
+    scan = scan_bags(save_parquet(tmp_path / "b.parquet", numbered))
+    assert all(part._ids is None and labels is None for part, labels in scan.parts(6))
+
+
 def test_a_small_scan_is_read_once(tmp_path):
     path = save_parquet(tmp_path / "a.parquet", full_bags(), np.arange(12))
     scan = scan_bags(path)

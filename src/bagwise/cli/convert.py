@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.screen import Screen
@@ -19,7 +20,10 @@ Read bags from one kind of file and write them to another. The kind follows from
             and a table labels.csv
 
 Tables of other origin need --bag and --label, the columns with the bag and its label; folders
-may have their labels in a CSV file elsewhere (--labels)."""
+may have their labels in a CSV file elsewhere (--labels).
+
+From Parquet files and folders to Parquet memory holds a part of the bags at a time. SRC may then be a
+folder of Parquet files, or a pattern in quotes; rows of a bag that do not stand together are sorted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,19 +41,35 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read, write, and say what was written."""
     from bagwise.io import load_bags, save_bags
 
+    bags: Any
+    columns = {"bag": arguments.bag, "label": arguments.label}
+    written = arguments.target
     try:
-        bags, y = load_bags(
-            arguments.source,
-            format=arguments.source_format,
-            bag=arguments.bag,
-            label=arguments.label,
-            labels=arguments.labels,
-        )
-        written = save_bags(arguments.target, bags, y, format=arguments.target_format)
+        if layout := _streamed_layout(arguments):
+            from bagwise.io.scan.converting import convert_to_parquet
+
+            bags = convert_to_parquet(arguments.source, written, layout=layout, **columns)
+            y = bags.y
+        else:
+            bags, y = load_bags(
+                arguments.source, format=arguments.source_format, labels=arguments.labels, **columns
+            )
+            written = save_bags(written, bags, y, format=arguments.target_format)
     except (OSError, ValueError, ImportError) as error:
         raise CommandError(error) from error
-    screen.line(f"written: {written}  {str(bags)[5:-1]}, {'no labels' if y is None else 'with labels'}")
+    counts = str(bags).partition("(")[2][:-1]
+    screen.line(f"written: {written}  {counts}, {'no labels' if y is None else 'with labels'}")
     return 0
+
+
+def _streamed_layout(arguments: argparse.Namespace) -> str | None:
+    """What a row of the target is, if bags go into a Parquet file without being in memory all at once."""
+    source, target = arguments.source, arguments.target
+    is_scanned = source.is_dir() or source.suffix.lower() == ".parquet"
+    if not is_scanned or arguments.labels or arguments.source_format not in (None, "parquet"):
+        return None
+    by_name = "parquet" if target.suffix.lower() == ".parquet" else ""
+    return {"parquet": "bags", "parquet-long": "long"}.get(arguments.target_format or by_name)
 
 
 COMMAND = Command(

@@ -69,14 +69,14 @@ def scan_bags(
     >>> scan
     ScannedBags(5 bags, 15 instances, 3 features)
     """
-    paths, kind = _find(path, format)
+    paths, kind = find_files(path, format)
     source = _scan(paths, kind, bag, label, features)
     if positive is not None:
         source = replace(source, y=_is_positive(source, positive, str(path)))
     return ScannedBags(source)
 
 
-def _find(path, format: str | None) -> tuple[list[Path], str]:
+def find_files(path, format: str | None) -> tuple[list[Path], str]:
     """Find the files, or the folder, and their kind."""
     if format is not None and format not in _FORMATS:
         raise ValueError(f"format is {format!r}; scan_bags knows {', '.join(_FORMATS)}.")

@@ -38,6 +38,10 @@ class ColumnOfBags:
         return np.result_type(*self.dtypes)
 
 
+class BagComesBackError(ValueError):
+    """The rows of a bag do not stand together."""
+
+
 class Runs:
     """The bags of a table whose rows come part by part, the rows of a bag together.
 
@@ -149,11 +153,11 @@ class Runs:
         file, row = self.place(int(begins[later]))
         bag = as_python(ids[later])
         if file != earlier_file:
-            raise ValueError(
+            raise BagComesBackError(
                 f"{file}, row {row}: the bag {bag!r} stands in {earlier_file}, too (row {earlier_row}); only "
-                "the last bag of a file may go on in the next."
+                "the last bag of a file may go on in the next: bagwise convert SRC DST sorts them."
             )
-        raise ValueError(
+        raise BagComesBackError(
             f"{file}, row {row}: the bag {bag!r} comes back, after other bags, having begun in row "
             f"{earlier_row}; the rows of a bag must stand together: bagwise convert SRC DST sorts them."
         )
