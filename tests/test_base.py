@@ -24,6 +24,7 @@ from bagwise.base import (
     ScoreClassifier,
     bag_weights,
     classifiers,
+    waist,
 )
 from bagwise.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.testing import all_estimators, bag_checks, check_bag_estimator, example_of
@@ -84,13 +85,13 @@ class Widest(InstanceScoreClassifier):
         return bags.instances[:, 0]
 
 
-def test_a_bag_has_the_largest_score_of_its_instances_and_zero_is_not_positive():
+def test_a_bag_has_the_largest_score_of_its_instances_and_zero_is_positive():
     X = [[[-1.0], [2.0]], [[-3.0]], [[-1.0], [0.0]]]
     model = Widest().fit(X, [7, 5, 5])
     assert model.decision_function(X).tolist() == [2.0, -3.0, 0.0]
-    assert model.predict(X).tolist() == [7, 5, 5]
+    assert model.predict(X).tolist() == [7, 5, 7]
     assert model.decision_function_instances(X).tolist() == [-1.0, 2.0, -3.0, -1.0, 0.0]
-    assert model.predict_instances(X).tolist() == [5, 7, 5, 5, 5]
+    assert model.predict_instances(X).tolist() == [5, 7, 5, 5, 7]
 
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_instances"])
@@ -121,13 +122,15 @@ def test_of_several_scores_the_largest_wins():
 SCORERS = [cls for cls in all_estimators() if issubclass(cls, ScoreClassifier)]
 
 
+@pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
 @pytest.mark.parametrize("cls", SCORERS, ids=lambda cls: cls.__name__)
-def test_every_classifier_asks_one_function_whether_a_score_is_positive(cls, monkeypatch):
+def test_every_classifier_asks_whether_a_score_or_a_probability_is_positive(cls, monkeypatch):
     data = make_noisy_or_bags(30, size=(1, 4), random_state=0)
     model = example_of(cls).fit(data.bags, data.y)
     methods = [name for name in ("predict", "predict_instances") if hasattr(model, name)]
     before = [getattr(model, name)(data.bags) for name in methods]
-    monkeypatch.setattr(classifiers, "is_positive", lambda scores: scores <= 0)
+    monkeypatch.setattr(classifiers, "is_positive", lambda scores: scores < 0)
+    monkeypatch.setattr(waist, "is_as_probable", lambda positive, negative: positive < negative)
     for name, labels in zip(methods, before, strict=True):
         np.testing.assert_array_equal(getattr(model, name)(data.bags), 1 - labels)
 

@@ -25,7 +25,7 @@ def test_zero_one_risk_is_the_error_rate(sample):
     y, score, truth, unlabeled = sample
     error = np.mean((unlabeled > 0) != truth)
     assert pu_risk(y, score, class_prior=PRIOR) == pytest.approx(error, abs=0.005)
-    by_hand = 2 * PRIOR * np.mean(score[y == 1] <= 0) + np.mean(unlabeled > 0) - PRIOR
+    by_hand = 2 * PRIOR * np.mean(score[y == 1] < 0) + np.mean(unlabeled >= 0) - PRIOR
     assert pu_risk(y, score, class_prior=PRIOR) == pytest.approx(by_hand, rel=1e-12)
 
 
@@ -57,8 +57,11 @@ def test_weights_are_repetitions():
     assert pu_recall(y, score, sample_weight=weight) == pytest.approx(pu_recall(y[again], score[again]))
 
 
-def test_a_score_of_zero_counts_as_negative():
-    assert pu_risk([1, 0], [0.0, 0.0], class_prior=PRIOR) == pytest.approx(PRIOR)
+def test_a_score_of_zero_counts_as_positive():
+    """All are called positive: wrong of those that are not."""
+    assert pu_risk([1, 0], [0.0, 0.0], class_prior=PRIOR) == pytest.approx(1 - PRIOR)
+    assert pu_recall([1, 0], [0.0, 0.0]) == 1.0
+    assert pu_precision([1, 0], [0.0, 0.0], class_prior=PRIOR) == pytest.approx(PRIOR)
 
 
 def test_precision_of_no_positive_call_is_undefined_and_never_above_one():

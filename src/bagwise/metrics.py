@@ -22,7 +22,7 @@ def pu_risk(y, score, *, class_prior: float, loss: str = "zero_one", sample_weig
 
         pi mean_P[l(g) - l(-g)] + mean_U[l(-g)]
 
-    For the zero-one loss, 2 pi mean_P[g <= 0] + mean_U[g > 0] - pi: an unbiased estimate of the share of
+    For the zero-one loss, 2 pi mean_P[g < 0] + mean_U[g >= 0] - pi: an unbiased estimate of the share of
     wrong decisions. It may be negative: it is a difference of two means over different bags.
 
     Parameters
@@ -30,7 +30,7 @@ def pu_risk(y, score, *, class_prior: float, loss: str = "zero_one", sample_weig
     y : array of shape (n_bags,)
         1 or True marks positive bags; 0, -1 or False unlabeled ones.
     score : array of shape (n_bags,)
-        Scores, positive for the positive class, such as `decision_function` gives.
+        Scores, zero or more for the positive class, such as `decision_function` gives.
     class_prior : float in (0, 1)
         The share of positive bags among the unlabeled ones.
     loss : {"zero_one", "double_hinge", "squared", "logistic"}, default="zero_one"
@@ -123,7 +123,7 @@ def make_pu_scorer(class_prior: float, *, loss: str = "zero_one") -> PUScorer:
 
 
 def pu_recall(y, score, *, sample_weight=None) -> float:
-    """Share of the positive bags that are found: that of the labelled positive bags with a score above zero.
+    """Share of the positive bags that are found: of the labelled ones, those with a score of zero or more.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def pu_recall(y, score, *, sample_weight=None) -> float:
 
 
 def pu_precision(y, score, *, class_prior: float, sample_weight=None) -> float:
-    """Share of true positives among bags called positive: ``pi recall / mean_U[g > 0]``, at most 1.
+    """Share of true positives among bags called positive: ``pi recall / mean_U[g >= 0]``, at most 1.
 
     A ratio above 1 means that `class_prior` is too large, or that there are too few bags. NaN if no unlabeled
     bag is called positive.
@@ -163,7 +163,7 @@ def pu_precision(y, score, *, class_prior: float, sample_weight=None) -> float:
 
 
 def pu_f1(y, score, *, class_prior: float, sample_weight=None) -> float:
-    """Harmonic mean of precision and recall: ``2 pi recall / (pi + mean_U[g > 0])``, at most 1.
+    """Harmonic mean of precision and recall: ``2 pi recall / (pi + mean_U[g >= 0])``, at most 1.
 
     Parameters
     ----------

@@ -236,7 +236,7 @@ class _Canvas:
             word, color = ("positive", _AMBER) if is_positive else ("negative", _PAPER)
             self._text(0.35, middle + lift, word, size=11, color=color, weight="bold")
         if probability is not None:
-            is_wrong = is_positive is not None and (probability > 0.5) != is_positive
+            is_wrong = is_positive is not None and (probability >= 0.5) != is_positive
             color = _RED if is_wrong else _FAINT
             drop = -0.05 if is_positive is not None else 0.12
             verdict = ", wrong" if is_wrong else ""

@@ -16,6 +16,7 @@ from bagwise.base.labels import (
     bag_weights,
     class_factors,
     encode_labels,
+    is_as_probable,
     is_positive,
     refuse_lost_classes,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "encode_labels",
     "fit_scaler",
     "has_posterior",
+    "is_as_probable",
     "is_positive",
     "read_bags",
     "refuse_lost_classes",

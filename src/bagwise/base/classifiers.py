@@ -61,7 +61,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
     def _labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Give the labels that scores stand for: one score a row, or a score for each class.
 
-        Whoever predicts a label asks here.
+        Whoever predicts a label from scores asks here; from probabilities, `is_as_probable`.
         """
         chosen = is_positive(scores).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
@@ -98,7 +98,7 @@ class ScoreClassifier(BagClassifier):
         return self._by_blocks(X, self._bag_scores)
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the label of every bag.
+        """Predict the label of every bag: the positive one where the score is zero or more.
 
         Parameters
         ----------

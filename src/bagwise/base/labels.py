@@ -112,8 +112,16 @@ def refuse_lost_classes(estimator: Any, y: np.ndarray) -> None:
 
 
 def is_positive(scores: np.ndarray) -> np.ndarray:
-    """Whether scores speak for the positive class; the one place that says so of a score of zero."""
-    return scores > 0
+    """Whether scores speak for the positive class, as a score of zero does; the one place that says so."""
+    return scores >= 0
+
+
+def is_as_probable(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
+    """Whether the positive class is at least as probable as the negative one, by either's probability.
+
+    Probabilities that rounding made equal, or one of them a half, are a tie as well, and a tie is positive.
+    """
+    return (positive >= negative) | (positive >= 0.5)
 
 
 def bag_weights(bags: Bags, sample_weight: ArrayLike | None = None) -> np.ndarray:

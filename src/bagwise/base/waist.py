@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from bagwise._sklearn import StrOptions
 from bagwise.bags import Bags
 from bagwise.base.classifiers import ScoreClassifier
+from bagwise.base.labels import is_as_probable
 from bagwise.base.reading import BagsLike
 from bagwise.rules import RULES, Rule, make_rule
 from bagwise.solvers.interrupt import interruptible
@@ -63,6 +64,13 @@ class WaistClassifier(ScoreClassifier):
         """Probability of the negative and the positive class, for every bag: shape (n_bags, 2)."""
         return np.exp(self._by_blocks(X, self._bag_log_proba))
 
+    def predict(self, X: BagsLike) -> np.ndarray:
+        """Predict the more probable label of every bag, the positive one at a tie: shape (n_bags,)."""
+        return self._more_probable(np.exp(self._by_blocks(X, self._bag_log_proba)))
+
+    def _more_probable(self, proba: np.ndarray) -> np.ndarray:
+        return self.classes_[is_as_probable(proba[:, 1], proba[:, 0]).astype(int)]
+
     def decision_function(self, X: BagsLike) -> np.ndarray:
         """Log-odds that a bag is positive: shape (n_bags,)."""
         return super().decision_function(X)
@@ -73,12 +81,11 @@ class WaistClassifier(ScoreClassifier):
 
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
         """Probability that an instance is negative, positive: shape (n_instances, 2)."""
-        log_odds = self._by_blocks(X, self._log_odds)
-        return np.column_stack([expit(-log_odds), expit(log_odds)])
+        return _both(self._by_blocks(X, self._log_odds))
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
-        """Predict the more probable label of every instance: shape (n_instances,)."""
-        return self._labels_of(self._by_blocks(X, self._log_odds))
+        """Predict the more probable label of every instance, the positive one at a tie: (n_instances,)."""
+        return self._more_probable(_both(self._by_blocks(X, self._log_odds)))
 
     @available_if(has_posterior)
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
@@ -102,3 +109,8 @@ class WaistClassifier(ScoreClassifier):
 
     def _posterior(self, bags: Bags, labels: np.ndarray) -> np.ndarray:
         return self.rule_.estep(self._log_odds(bags), bags.offsets, labels).posterior
+
+
+def _both(log_odds: np.ndarray) -> np.ndarray:
+    """Probability of the negative and of the positive class."""
+    return np.column_stack([expit(-log_odds), expit(log_odds)])

@@ -11,7 +11,14 @@ from sklearn.utils import Bunch, check_random_state
 
 from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import RULE_CONSTRAINT, BagsLike, Training, WaistClassifier, validated_fit
+from bagwise.base import (
+    RULE_CONSTRAINT,
+    BagsLike,
+    Training,
+    WaistClassifier,
+    is_positive,
+    validated_fit,
+)
 from bagwise.blocks import SelectedBlocks
 from bagwise.families import FAMILIES, make_family
 from bagwise.families.parts import check_all
@@ -348,10 +355,10 @@ class MIMixture(WaistClassifier):
         """
         rng = check_random_state(random_state)
         calls = []
-        for is_positive in (False, True):
-            z = np.full(n_samples, is_positive)
+        for label in (False, True):
+            z = np.full(n_samples, label)
             drawn = Bags(draw_instances(self.family_, self.params_, z, rng), np.arange(n_samples + 1))
-            calls.append(np.mean(self._log_odds(drawn) > 0))
+            calls.append(np.mean(is_positive(self._log_odds(drawn))))
         return bayes_error_bound(
             size,
             positive_rate=self.positive_rate_,

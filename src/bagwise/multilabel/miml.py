@@ -19,7 +19,7 @@ from bagwise.base import (
     Training,
     affine_map,
     fit_scaler,
-    is_positive,
+    is_as_probable,
     validated_fit,
 )
 from bagwise.linear_model.setup import scaled_blocks
@@ -263,8 +263,9 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         return self._as_proba(expit(self._by_blocks(X, self._bag_log_odds)))
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the labels that are more probable than not: indicators of shape (n_bags, n_labels)."""
-        return self._as_labels(is_positive(self._by_blocks(X, self._bag_log_odds)))
+        """Predict the labels with a probability of at least 1/2: indicators of shape (n_bags, n_labels)."""
+        log_odds = self._by_blocks(X, self._bag_log_odds)
+        return self._as_labels(is_as_probable(expit(log_odds), expit(-log_odds)))
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Log-odds of every label against all other classes: shape (n_instances, n_labels)."""
@@ -281,10 +282,14 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the most probable class: indicators of shape (n_instances, n_labels).
 
-        The row of an instance of the background is zero.
+        The row of an instance of the background is zero. Where a label is as probable as the background, it
+        is the label.
         """
-        best = self._by_blocks(X, self._log_classes).argmax(axis=1)
-        return self._as_labels(best[:, None] == np.arange(1, self.coef_.shape[0] + 1))
+        proba = np.exp(self._by_blocks(X, self._log_classes))
+        best = 1 + proba[:, 1:].argmax(axis=1)
+        place = np.arange(len(proba))
+        shown = is_as_probable(proba[place, best], proba[:, 0])
+        return self._as_labels(shown[:, None] & (best[:, None] == np.arange(1, proba.shape[1])))
 
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Probability of every label, for every instance, given the labels of its bag.

@@ -128,9 +128,9 @@ class DSDDClassifier(DSDDScore):
         alpha / 2 |f|^2 + mean_P(ramp(f)) / 2 + mean_U(ramp(-f)) / 2
 
     with ramp(z) = max(0, min(1, (1 - z) / 2)), f in the space of a Gaussian kernel plus an intercept, and
-    means over the instances of positive and of unlabeled bags. An instance is positive where f > 0, and a bag
-    if one of its instances is. The class prior plays no part, nor in predictions: instances are judged as if
-    half of them were positive.
+    means over the instances of positive and of unlabeled bags. An instance is positive where f >= 0, and a
+    bag if one of its instances is. The class prior plays no part, nor in predictions: instances are judged as
+    if half of them were positive.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def logistic(z: np.ndarray) -> np.ndarray:
 
 
 def zero_one(z: np.ndarray) -> np.ndarray:
-    """1 where the score of a positive bag is not called positive (as zero is not); not of that kind."""
+    """1 where a positive bag is not called positive, as a score of zero is; not of that kind."""
     return 1.0 - is_positive(z)
 
 
@@ -48,7 +48,7 @@ def risk_of_scores(y: np.ndarray, score: np.ndarray, weight: np.ndarray, prior: 
     """``prior mean_P[l(g) - l(-g)] + mean_U[l(-g)]``, for labels 1 and 0: see `bagwise.metrics.pu_risk`."""
     positive, unlabeled, share_p, share_u = split_scores(y, score, weight)
     of = ALL_LOSSES[loss]
-    # A score of zero counts as negative, so an unlabeled bag errs only above it.
+    # A score of zero is called positive, so l(-g) at zero is an error, though l(g) is none.
     wrong_if_negative = (lambda g: 1.0 * is_positive(g)) if loss == "zero_one" else (lambda g: of(-g))
     gain = of(positive) - wrong_if_negative(positive)
     return float(prior * (share_p @ gain) + share_u @ wrong_if_negative(unlabeled))

@@ -115,7 +115,7 @@ class LSDDClassifier(LSDDScore):
         integral (f - (p - p'))^2 dx + alpha |coef|^2  =  coef'H coef - 2 coef'h + alpha |coef|^2 + constant
 
     with ``H_cd = exp(-gamma |center_c - center_d|^2 / 2)`` and h the mean of the basis functions over
-    instances of positive bags less that over instances of unlabeled bags. An instance is positive where f >
+    instances of positive bags less that over instances of unlabeled bags. An instance is positive where f >=
     0, and a bag if one of its instances is. Use it as a quick baseline in few dimensions; the class prior
     plays no part.
 

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from bagwise._pictures import ACCENT, CHOSEN, QUIET, new_axes
+from bagwise.base import is_positive
 from bagwise.pu.losses import risk_of_scores
 
 _RISK, _CALLED, _FOUND, _ASSUMED = ACCENT, CHOSEN, QUIET, "#b9b4a8"
@@ -38,7 +39,7 @@ def prior_sensitivity(model, X, y, *, class_priors=None, cv=5) -> dict[str, np.n
         assumed = clone(model).set_params(class_prior=float(prior))
         score = cross_val_predict(assumed, X, y, cv=folds, method="decision_function")
         risk = risk_of_scores(positive, score, np.ones(len(score)), prior, "zero_one")
-        rows.append((prior, risk, (score[~positive] > 0).mean(), (score[positive] > 0).mean()))
+        rows.append((prior, risk, is_positive(score[~positive]).mean(), is_positive(score[positive]).mean()))
     names = ("class_prior", "risk", "called", "found")
     return dict(zip(names, np.array(rows).T, strict=True))
 

@@ -53,7 +53,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
 
     over the positive bags (v = 1, y = 1) and the possibly negative ones (y = -1). Confidences are judged by
     the F measure of this machine, for which the unlabeled bags that were not taken as negative count as
-    positive, and improved by a genetic search. A bag is positive if f is positive at its key.
+    positive, and improved by a genetic search. A bag is positive if f >= 0 at its key.
 
     It is here as the method that PU-SKC is compared with. The search is not known to converge to anything,
     the class prior plays no part, and with many negative bags among the unlabeled ones its F measure is wrong

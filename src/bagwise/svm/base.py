@@ -61,7 +61,7 @@ class KernelClassifier(Scaled, ScoreClassifier):
 
 
 class BagMachine(KernelClassifier, InstanceScoreClassifier):
-    """A machine with a score f for every instance; a bag is positive if the largest of its scores is.
+    """A machine with a score f for every instance; a bag is positive if one of its scores is zero or more.
 
     A subclass gives `_loss_weights` and says where to start.
     """

@@ -28,7 +28,7 @@ class MissSVC(BagMachine):
         |f|^2 / 2 + C sum_t H(-f(x_t)) + gamma sum_i H(max_j f(x_ij))
                   + delta sum_ij min(H(f(x_ij)), H(-f(x_ij)))
 
-    where gamma is `bag_weight` and delta `unlabeled_weight`. A bag is positive if max_j f(x_j) > 0.
+    where gamma is `bag_weight` and delta `unlabeled_weight`. A bag is positive if max_j f(x_j) >= 0.
 
     Use it for a few hundred to some ten thousand instances with a curved boundary, when it matters which
     instance makes a bag positive. Features must be comparable, so they are scaled to [0, 1] by default.

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from bagwise.bags import Bags
 from bagwise.datasets import make_noisy_or_bags
 from bagwise.exceptions import PositiveClassWarning
+from bagwise.testing.ties import check_a_tie_is_positive
 
 # Two fits that differ in rounding end within the solver's tolerance of each other, not closer.
 _SOLVER = 1e-4
@@ -136,6 +137,7 @@ def _applicable(estimator) -> list[Callable]:
         checks += [
             check_one_class_is_refused,
             check_instance_predictions_fit_the_bags,
+            check_a_tie_is_positive,
         ]
         if not get_tags(estimator).classifier_tags.multi_class:
             checks.append(check_text_labels_warn_about_the_positive_class)
@@ -325,11 +327,11 @@ def check_instance_predictions_fit_the_bags(estimator, bags, y):
         proba = estimator.predict_proba_instances(bags)
         assert proba.shape == (n, 2) and (proba >= 0).all()
         np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
-        np.testing.assert_array_equal(labels == estimator.classes_[1], proba[:, 1] > proba[:, 0])
+        np.testing.assert_array_equal(labels == estimator.classes_[1], proba[:, 1] >= proba[:, 0])
     if hasattr(estimator, "decision_function_instances"):
         score = estimator.decision_function_instances(bags)
         assert score.shape == (n,)
-        np.testing.assert_array_equal(labels == estimator.classes_[1], score > 0)
+        np.testing.assert_array_equal(labels == estimator.classes_[1], score >= 0)
     if hasattr(estimator, "rule_") and hasattr(estimator, "predict_proba_instances"):
         with np.errstate(divide="ignore"):
             log_odds = np.log(proba[:, 1]) - np.log(proba[:, 0])

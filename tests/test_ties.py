@@ -1,0 +1,89 @@
+"""A tie is positive, at every level and for several labels; that every estimator holds it is a bag check."""
+
+import numpy as np
+import pytest
+
+from bagwise import (
+    MILogisticRegression,
+    MIMLLogisticRegression,
+    MissSVC,
+    MultiLabelBagClassifier,
+    OneVsOneBagClassifier,
+    SoftORLogisticRegression,
+    make_noisy_or_bags,
+)
+from bagwise.base import ScoreClassifier, is_as_probable
+from bagwise.testing.ties import check_a_tie_is_positive
+
+DATA = make_noisy_or_bags(40, random_state=0)
+
+
+def say_nothing(model):
+    """Make every instance's log-odds zero."""
+    model.coef_ = np.zeros_like(model.coef_)
+    model.intercept_ = np.zeros_like(model.intercept_)
+    return model
+
+
+@pytest.mark.parametrize("model", [MILogisticRegression(), SoftORLogisticRegression("or")])
+def test_an_instance_and_a_bag_of_one_with_probability_one_half(model):
+    model = say_nothing(model.fit(DATA.bags, DATA.y))
+    X = np.array(DATA.bags.instances[:3])
+    np.testing.assert_array_equal(model.predict_proba(X), 0.5)
+    assert (model.predict(X) == 1).all() and (model.predict_instances(X) == 1).all()
+
+
+def test_several_labels_each_with_a_tie():
+    Y = np.column_stack([DATA.y, 1 - DATA.y])
+    for model in (MIMLLogisticRegression(), MultiLabelBagClassifier(MILogisticRegression())):
+        model.fit(DATA.bags, Y)
+        for inner in getattr(model, "estimators_", [model]):
+            say_nothing(inner)
+        X = np.array(DATA.bags.instances[:3])
+        if isinstance(model, MultiLabelBagClassifier):
+            assert (model.predict(X) == 1).all() and (model.predict_instances(X) == 1).all()
+        else:  # an instance is of one class: where all three are equal, of the first label
+            np.testing.assert_array_equal(model.predict_instances(X), [[1, 0]] * 3)
+
+
+def test_a_duel_without_a_winner_goes_to_the_class_that_sorts_last():
+    y = np.arange(40) % 3
+    for model in (OneVsOneBagClassifier(MissSVC()), MissSVC()):
+        model.fit(DATA.bags, y)
+        if isinstance(model, MissSVC):
+            model.dual_coef_, model.intercept_ = 0 * model.dual_coef_, 0 * model.intercept_
+        else:
+            for machine in model.estimators_:
+                machine.dual_coef_, machine.intercept_ = 0 * machine.dual_coef_, 0 * machine.intercept_
+        assert (model.predict(DATA.bags) == 2).all()
+
+
+def test_a_tie_that_rounding_made_is_a_tie():
+    below = np.nextafter(0.5, 0)
+    np.testing.assert_array_equal(
+        is_as_probable(np.array([0.5, below, 0.5, below]), np.array([0.5, below, 0.5 + 1e-15, 0.5])),
+        [True, True, True, False],
+    )
+
+
+class _CallsTiesNegative(MissSVC):
+    def _labels_of(self, scores):
+        return self.classes_[(scores > 0).astype(int)]
+
+
+class _Jumps(ScoreClassifier):
+    """Scores of plus or minus one: no tie."""
+
+    def fit(self, X, y):
+        self._read_training(X, y)
+        return self
+
+    def _bag_scores(self, bags):
+        return np.where(np.add.reduceat(bags.instances[:, 0], bags.offsets[:-1]) > 0, 1.0, -1.0)
+
+
+def test_the_check_fails_where_a_tie_is_negative_and_where_there_is_none():
+    with pytest.raises(AssertionError, match=r"at decision_function = .*0\.0.* the prediction is"):
+        check_a_tie_is_positive(_CallsTiesNegative(), DATA.bags, DATA.y)
+    with pytest.raises(AssertionError, match="none has a tie by decision_function"):
+        check_a_tie_is_positive(_Jumps(), DATA.bags, DATA.y)
