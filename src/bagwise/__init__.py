@@ -42,6 +42,7 @@ _ROOMS = {
         "load_npy",
         "load_npz",
         "load_parquet",
+        "predict_frame",
         "save_bags",
         "save_csv",
         "save_h5",

@@ -35,6 +35,7 @@ from bagwise.io import load_h5 as load_h5
 from bagwise.io import load_npy as load_npy
 from bagwise.io import load_npz as load_npz
 from bagwise.io import load_parquet as load_parquet
+from bagwise.io import predict_frame as predict_frame
 from bagwise.io import save_bags as save_bags
 from bagwise.io import save_csv as save_csv
 from bagwise.io import save_h5 as save_h5

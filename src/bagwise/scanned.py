@@ -205,13 +205,17 @@ class ScannedBags:
             bags = bags.with_instances(step.transform(bags.instances), feature_names=step.feature_names)
         return bags
 
-    def parts(self, most: int | None = None) -> Iterator[tuple[Bags, np.ndarray | None]]:
+    def parts(
+        self, most: int | None = None, *, columns: bool = True
+    ) -> Iterator[tuple[Bags, np.ndarray | None]]:
         """Read all bags part by part, in their order: one pass over the files if they stand in that order.
 
         Parameters
         ----------
         most : int, optional
             The most instances of a part, unless a bag has more.
+        columns : bool, default=True
+            Whether side columns of instances are wanted.
 
         Yields
         ------
@@ -223,8 +227,9 @@ class ScannedBags:
         runs = cut(self.offsets, most)
         numbers = self._all_numbers
         read: Iterator[Bags] = (self[run].load() for run in runs)
-        if not self._steps and (np.diff(numbers) > 0).all():
-            read = self._read_runs(numbers, [numbers[run] for run in runs], self._numbers is None)
+        if not self._steps and self.in_order:
+            runs_of_numbers = [numbers[run] for run in runs]
+            read = self._read_runs(numbers, runs_of_numbers, self._numbers is None, sides=columns)
         for run, bags in zip(runs, read, strict=True):
             yield bags, None if self.y is None else self.y[run]
 
@@ -283,6 +288,11 @@ class ScannedBags:
         return np.dtype(np.float32 if self._source.dtype == np.float32 else np.float64)
 
     @property
+    def in_order(self) -> bool:
+        """Whether the bags stand in the order of the files, each once."""
+        return bool((np.diff(self._all_numbers) > 0).all())
+
+    @property
     def fits(self) -> bool:
         """Whether there are so few numbers that they are held in memory after the first read."""
         return not is_large(self.n_instances * max(self.n_features, self._source.n_features))
@@ -322,12 +332,14 @@ class ScannedBags:
         read = next(self._read_runs(bags, [bags], numbers is None))
         return read if len(wanted) == len(bags) and (np.diff(wanted) > 0).all() else read[places]
 
-    def _read_runs(self, numbers: np.ndarray, runs: list[np.ndarray], are_all: bool) -> Iterator[Bags]:
+    def _read_runs(
+        self, numbers: np.ndarray, runs: list[np.ndarray], are_all: bool, *, sides: bool = True
+    ) -> Iterator[Bags]:
         """Read runs of bags, by rising numbers in the files, each as `Bags` of its own."""
         source = self._source
         sizes = np.diff(source.offsets)
         for run, (X, columns) in zip(
-            runs, read_runs(source, numbers, runs, source.dtype, sides=True), strict=True
+            runs, read_runs(source, numbers, runs, source.dtype, sides=sides), strict=True
         ):
             yield Bags(
                 X,

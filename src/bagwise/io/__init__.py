@@ -3,11 +3,11 @@
 from bagwise.io.arff import load_arff
 from bagwise.io.csv import load_csv, save_csv
 from bagwise.io.files import load_bags, save_bags
-from bagwise.io.frames import instance_frame, key_instances
 from bagwise.io.h5 import load_h5, save_h5
 from bagwise.io.npy import load_npy, save_npy
 from bagwise.io.npz import load_npz, save_npz
 from bagwise.io.parquet import iter_parquet, load_parquet, save_parquet
+from bagwise.io.predictions import instance_frame, key_instances, predict_frame
 from bagwise.io.scan import scan_bags
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "load_npy",
     "load_npz",
     "load_parquet",
+    "predict_frame",
     "save_bags",
     "save_csv",
     "save_h5",

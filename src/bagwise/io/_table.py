@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.io._atomic import replacing
+from bagwise.io._description import text_array
 
 _BLOCK = 10_000  # rows that are text at any one time
 
@@ -29,10 +31,55 @@ def write_table(path, header: Sequence[str], blocks: Iterable[Sequence[np.ndarra
             writer = csv.writer(file)
             writer.writerow(header)
             for block in blocks:
-                writer.writerows(zip(*map(_texts, block), strict=True))
+                writer.writerows(zip(*map(texts, block), strict=True))
 
 
-def _texts(column: np.ndarray) -> list[str]:
+class RowFile:
+    """A table that is written some rows at a time: .csv or .parquet, complete or absent.
+
+    Parameters
+    ----------
+    path : path
+        Where to write.
+    """
+
+    def __init__(self, path):
+        suffix = Path(path).suffix.lower()
+        if suffix not in (".csv", ".parquet"):
+            raise ValueError(f"{str(path)!r} ends in {suffix!r}; tables are written to .csv or .parquet.")
+        self._stack = ExitStack()
+        self._path = path
+        self._is_csv = suffix == ".csv"
+        self._writer: Any = None
+
+    def __enter__(self) -> RowFile:
+        self._part = self._stack.enter_context(replacing(self._path))
+        return self
+
+    def __exit__(self, *error) -> bool | None:
+        return self._stack.__exit__(*error)
+
+    def write(self, columns: dict[str, np.ndarray]) -> None:
+        """Write some rows; all calls have the same columns."""
+        columns = {name: text_array(name, values) for name, values in columns.items()}
+        if self._is_csv:
+            if self._writer is None:
+                file = self._stack.enter_context(self._part.open("w", newline="", encoding="utf-8"))
+                self._writer = csv.writer(file)
+                self._writer.writerow(columns)
+            self._writer.writerows(zip(*map(texts, columns.values()), strict=True))
+            return
+        import pyarrow.parquet as pq
+
+        from bagwise.io._arrow import pa, to_arrow
+
+        table = pa.table({name: to_arrow(name, values) for name, values in columns.items()})
+        if self._writer is None:
+            self._writer = self._stack.enter_context(pq.ParquetWriter(self._part, table.schema))
+        self._writer.write_table(table)
+
+
+def texts(column: np.ndarray) -> list[str]:
     """Write values so that reading them as the same dtype gives every bit back."""
     if column.dtype.kind == "U":
         return column.tolist()

@@ -86,7 +86,7 @@ class Inference:
         """Give the table as a pandas or polars data frame."""
         import narwhals as nw
 
-        from bagwise.io.frames import _frame_backend
+        from bagwise.io.frames import frame_backend
 
         low, high = self.confidence_interval(level).T
         columns = {
@@ -99,7 +99,7 @@ class Inference:
             "high": high,
             "odds_ratio": np.exp(self.coef),
         }
-        return nw.from_dict(columns, backend=_frame_backend(backend)).to_native()
+        return nw.from_dict(columns, backend=frame_backend(backend)).to_native()
 
     def summary(self, level: float = 0.95) -> str:
         """Lay the results out as text, in the manner of statsmodels.
