@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from sklearn.base import clone
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -14,11 +15,16 @@ from sklearn.model_selection import (
     cross_val_score,
     train_test_split,
 )
+from sklearn.neural_network import MLPClassifier
+from sklearn.preprocessing import StandardScaler
 
 from bagwise import (
     Bags,
+    BagStatistics,
+    ClusterEmbedding,
     MILogisticRegression,
     OnInstances,
+    SingleInstanceClassifier,
     make_bag_pipeline,
     make_noisy_or_bags,
     save_parquet,
@@ -201,3 +207,111 @@ def test_a_transformer_of_instances_is_applied_as_they_are_read(scan_and_bags):
     model = Nearest().fit(ours[order], y[order])
     np.testing.assert_allclose(model.means_, Nearest().fit(theirs, y).means_, rtol=1e-9)
     np.testing.assert_array_equal(model.predict(ours), model.predict(theirs))
+
+
+# ---------------------------------------------------------------------- estimators of others, block by block
+
+
+@pytest.fixture
+def many(everything_is_large, tmp_path, monkeypatch):
+    for module in (files_module, memory_module, parquet_long):
+        monkeypatch.setattr(module, "block_rows", lambda _: 150)
+    data = make_noisy_or_bags(300, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
+    path = save_parquet(tmp_path / "many.parquet", data.bags, data.y, layout="long")
+    return scan_bags(path), data.bags, data.y
+
+
+def test_a_classifier_with_partial_fit_learns_from_a_scan(many):
+    scan, bags, y = many
+    sgd = SGDClassifier(loss="log_loss", alpha=0.01, random_state=0)
+    model = SingleInstanceClassifier(sgd, random_state=0)
+    ours = clone(model).fit(scan, y)
+    assert ours.n_passes_ == 10
+    in_memory = SingleInstanceClassifier(model.estimator).fit(bags, y)
+    assert ours.score(scan, y) > in_memory.score(bags, y) - 0.05
+    again = clone(model).fit(scan, y)
+    np.testing.assert_array_equal(again.estimator_.coef_, ours.estimator_.coef_)
+    other = clone(model).set_params(random_state=1).fit(scan, y)
+    assert (other.estimator_.coef_ != ours.estimator_.coef_).any()
+    assert clone(model).set_params(max_passes=2).fit(scan, y, np.arange(300) % 3).n_passes_ == 2
+    by_class = np.argsort(y, kind="stable")  # the first blocks know one class only
+    assert clone(model).fit(scan[by_class], y[by_class]).score(scan, y) > 0.6
+
+
+def test_a_classifier_without_partial_fit_says_who_learns_from_a_scan(many):
+    scan, _, y = many
+    with pytest.raises(
+        ValueError, match=r"SingleInstanceClassifier needs all instances .* MILogisticRegression"
+    ):
+        SingleInstanceClassifier(LogisticRegression()).fit(scan, y)
+    with pytest.raises(ValueError, match="sample_weight cannot be used, because UnweightedMLP"):
+        SingleInstanceClassifier(UnweightedMLP()).fit(scan, y, np.arange(300))
+
+
+class UnweightedMLP(MLPClassifier):
+    """A classifier whose `partial_fit` takes no weights."""
+
+    def partial_fit(self, X, y, classes=None):
+        return super().partial_fit(X, y, classes)
+
+
+def test_a_small_scan_is_learned_from_as_in_memory(tmp_path):
+    bags, y = some_data()
+    scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, y))
+    model = SingleInstanceClassifier(SGDClassifier(loss="log_loss", random_state=0))
+    ours, theirs = clone(model).fit(scan, y), clone(model).fit(bags, y)
+    np.testing.assert_array_equal(ours.estimator_.coef_, theirs.estimator_.coef_)
+    pipeline = make_bag_pipeline(OnInstances(StandardScaler()), MILogisticRegression(random_state=0))
+    ours, theirs = clone(pipeline).fit(scan, y), clone(pipeline).fit(bags, y)
+    np.testing.assert_array_equal(ours[-1].coef_, theirs[-1].coef_)
+
+
+def test_a_transformer_with_partial_fit_learns_from_a_scan(many):
+    scan, bags, y = many
+    ours, theirs = (OnInstances(StandardScaler()).fit(X, y).transformer_ for X in (scan, bags))
+    np.testing.assert_allclose(ours.mean_, theirs.mean_, rtol=1e-10)
+    np.testing.assert_allclose(ours.scale_, theirs.scale_, rtol=1e-10)
+    with pytest.raises(ValueError, match="OnInstances needs all instances in memory"):
+        OnInstances(PCA(2)).fit(scan)
+    with pytest.raises(ValueError, match="X has 300 bags but y has 3 labels"):
+        OnInstances(StandardScaler()).fit(scan, y[:3])
+    turned = OnInstances(IncrementalPCA(2), max_passes=2, random_state=0).fit(scan[::-1])
+    assert turned.n_passes_ == 2 and turned.transform(scan).n_features == 2
+
+
+def test_a_pipeline_learns_and_predicts_from_a_scan(many):
+    scan, bags, y = many
+    model = make_bag_pipeline(OnInstances(StandardScaler()), MILogisticRegression(random_state=0, tol=1e-9))
+    ours, theirs = clone(model).fit(scan, y), clone(model).fit(bags, y)
+    np.testing.assert_allclose(ours.predict_proba(scan), theirs.predict_proba(bags), rtol=1e-3, atol=1e-4)
+    assert ours.predict_proba_instances(scan).shape == (bags.n_instances, 2)
+    assert cross_val_score(model, scan, y, cv=2).mean() > 0.6
+
+
+def test_embeddings_learn_from_a_scan(many, monkeypatch):
+    scan, bags, y = many
+    model = make_bag_pipeline(BagStatistics(("min", "mean")), LogisticRegression())
+    np.testing.assert_allclose(
+        model.fit(scan, y).predict_proba(scan), clone(model).fit(bags, y).predict_proba(bags), rtol=1e-9
+    )
+    ours, theirs = (ClusterEmbedding(5, random_state=0).fit(X) for X in (scan, bags))  # a sample of all
+    np.testing.assert_array_equal(ours.transform(scan), theirs.transform(bags))
+    monkeypatch.setattr("bagwise.embedding.clusters._SAMPLE_VALUES", 4 * 200)
+    few, again = (ClusterEmbedding(5, random_state=0).fit(X) for X in (scan, bags))
+    np.testing.assert_array_equal(few.clusterer_.labels_, again.clusterer_.labels_)
+    assert len(few.clusterer_.labels_) == 200
+    assert few.transform(scan[::-1]).sum(axis=1).min() >= 1
+
+
+def test_blocks_in_a_random_order_are_all_blocks(many):
+    scan, bags, _ = many
+    for some, expected in ((scan, bags), (scan[::-2], bags[::-2])):
+        seen = np.full_like(expected.instances, np.nan)
+        numbers = np.arange(len(some))
+        order = []
+        for block in some.shuffled_blocks(np.random.RandomState(0), numbers, np.ones(len(some))):
+            seen[block.rows(expected.offsets)] = block.X
+            np.testing.assert_array_equal(block.y, numbers[block.bags])
+            order.append(block.y[0])
+        np.testing.assert_array_equal(seen, expected.instances)
+        assert order != sorted(order)

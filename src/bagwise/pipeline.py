@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +13,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from bagwise.bags import describes_bags
+from bagwise._sklearn import Interval
+from bagwise.bags import Bags, describes_bags
 from bagwise.base import BagsLike, BagTransformer, validated_fit
+from bagwise.base.streaming import in_files, in_memory, passes
 from bagwise.scanned import ScannedBags
 from bagwise.solvers.interrupt import interruptible
 
@@ -30,6 +33,11 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
     transformer : transformer
         Any scikit-learn transformer of a matrix. Where it needs labels, every instance is given the label
         of its bag.
+    max_passes : int, default=1
+        How often a transformer with `partial_fit` is shown bags that lie in files and do not fit into memory:
+        block by block, in a random order.
+    random_state : int, RandomState or None, default=None
+        Seed of that order.
 
     Attributes
     ----------
@@ -45,10 +53,16 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
     5
     """
 
-    _parameter_constraints: dict = {"transformer": "no_validation"}
+    _parameter_constraints: dict = {
+        "transformer": "no_validation",
+        "max_passes": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
 
-    def __init__(self, transformer):
+    def __init__(self, transformer, *, max_passes=1, random_state=None):
         self.transformer = transformer
+        self.max_passes = max_passes
+        self.random_state = random_state
 
     @property
     def _accepts_sparse(self):
@@ -58,14 +72,18 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
     def _accepts_missing(self):
         return get_tags(self.transformer).input_tags.allow_nan
 
+    @property
+    def _streams(self):
+        return hasattr(self.transformer, "partial_fit")
+
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
         """Fit the transformer on the instances.
 
         Parameters
         ----------
-        X : Bags, list of arrays, 3-D or 2-D array
-            The training bags.
+        X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
+            The training bags. From a scan a transformer with `partial_fit` learns.
         y : array of shape (n_bags,), optional
             Labels of the bags, for transformers that use labels.
 
@@ -78,10 +96,21 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
             y = np.asarray(y)
             if len(y) != len(bags):
                 raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels.")
-            y = np.repeat(y, bags.sizes, axis=0)
         with interruptible(at_once=True):
-            self.transformer_ = clone(self.transformer).fit(bags.instances, y)
+            self.transformer_ = self._fit_blocks(bags, y) if in_files(bags) else self._fit(in_memory(bags), y)
         return self
+
+    def _fit(self, bags: Bags, y: np.ndarray | None) -> Any:
+        labels = None if y is None else np.repeat(y, bags.sizes, axis=0)
+        return clone(self.transformer).fit(bags.instances, labels)
+
+    def _fit_blocks(self, bags: Bags, y: np.ndarray | None) -> Any:
+        inside = clone(self.transformer)
+        given = np.zeros(len(bags)) if y is None else y
+        for block in passes(self, bags, given, np.ones(len(bags))):
+            labels = None if y is None else np.repeat(block.y, np.diff(block.offsets), axis=0)
+            inside.partial_fit(block.X, labels)
+        return inside
 
     def transform(self, X: BagsLike) -> Any:
         """Transform every instance.

@@ -282,6 +282,15 @@ class ScannedBags:
             blocks = TransformedBlocks(blocks, step.transform, step.n_features)
         return blocks
 
+    def shuffled_blocks(
+        self, rng: np.random.RandomState, y: np.ndarray, weight: np.ndarray
+    ) -> Iterator[Block]:
+        """Give the blocks in a random order, for whoever learns from one after the other: one pass."""
+        for block in self._in_files(y, weight, check=self._check_block).shuffled(rng):
+            for step in self._steps:
+                block = block._replace(X=step.transform(block.X))
+            yield block
+
     @property
     def dtype(self) -> np.dtype:
         """The dtype of instances in blocks: single precision stays, all else is double."""

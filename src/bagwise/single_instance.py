@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+from numbers import Integral
 from typing import Self
 
 import numpy as np
@@ -10,10 +12,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import has_fit_parameter
 
-from bagwise._sklearn import HasMethods
+from bagwise._sklearn import HasMethods, Interval
 from bagwise.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, has_posterior, validated_fit
+from bagwise.base.streaming import in_files, in_memory, passes
 from bagwise.rules import make_rule
 from bagwise.solvers.interrupt import interruptible
 
@@ -42,6 +44,12 @@ class SingleInstanceClassifier(WaistClassifier):
     rule : str or Rule, default="mean"
         How instances make the label of a bag: a name in `bagwise.rules.RULES`, or an object. "mean" suits
         labels copied from bags; "max" is the classic choice; "or" calls large bags positive too easily.
+    max_passes : int, default=10
+        How often a classifier with `partial_fit` is shown bags that lie in files and do not fit into memory:
+        block by block, in a random order. What it learns depends on that order, and differs from a fit in
+        memory.
+    random_state : int, RandomState or None, default=None
+        Seed of that order.
 
     Attributes
     ----------
@@ -65,11 +73,15 @@ class SingleInstanceClassifier(WaistClassifier):
     _parameter_constraints: dict = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "rule": RULE_CONSTRAINT,
+        "max_passes": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
     }
 
-    def __init__(self, estimator=None, *, rule="mean"):
+    def __init__(self, estimator=None, *, rule="mean", max_passes=10, random_state=None):
         self.estimator = estimator
         self.rule = rule
+        self.max_passes = max_passes
+        self.random_state = random_state
 
     def _inside(self):
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
@@ -82,14 +94,18 @@ class SingleInstanceClassifier(WaistClassifier):
     def _accepts_missing(self):
         return get_tags(self._inside()).input_tags.allow_nan
 
+    @property
+    def _streams(self):
+        return hasattr(self._inside(), "partial_fit")
+
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the classifier on all instances.
 
         Parameters
         ----------
-        X : Bags, list of arrays, 3-D or 2-D array
-            The training bags.
+        X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
+            The training bags. From a scan a classifier with `partial_fit` learns.
         y : array of shape (n_bags,)
             Two classes; the one that sorts last is the positive class.
         sample_weight : array of shape (n_bags,), optional
@@ -102,15 +118,28 @@ class SingleInstanceClassifier(WaistClassifier):
         bags, y, weight = self._read_training(X, y, sample_weight)
         self.rule_ = make_rule(self.rule).start(bags.offsets, y)
         inside = clone(self._inside())
-        weights = {}
-        if has_fit_parameter(inside, "sample_weight"):
-            weights["sample_weight"] = np.repeat(weight, bags.sizes)
-        elif (weight != weight[0]).any():
+        learns = inside.partial_fit if in_files(bags) else inside.fit
+        is_weighted = "sample_weight" in signature(learns).parameters
+        if not is_weighted and (weight != weight[0]).any():
             raise ValueError(
                 f"sample_weight cannot be used, because {type(inside).__name__} does not take weights."
             )
+
+        def weights(of_each: np.ndarray) -> dict[str, np.ndarray]:
+            return {"sample_weight": of_each} if is_weighted else {}
+
         with interruptible(at_once=True):
-            self.estimator_ = inside.fit(bags.instances, np.repeat(y, bags.sizes), **weights)
+            if in_files(bags):
+                classes = {"classes": np.array([0, 1], dtype=y.dtype)}
+                for block in passes(self, bags, y, weight):
+                    labels = np.repeat(block.y, np.diff(block.offsets))
+                    inside.partial_fit(block.X, labels, **classes, **weights(block.weight_of_each))
+                    classes = {}
+                self.estimator_ = inside
+            else:
+                bags = in_memory(bags)
+                of_each = weights(np.repeat(weight, bags.sizes))
+                self.estimator_ = inside.fit(bags.instances, np.repeat(y, bags.sizes), **of_each)
         return self
 
     def _log_odds(self, bags) -> np.ndarray:

@@ -11,12 +11,14 @@ import numpy as np
 
 from bagwise.blocks.base import Block, Blocks
 from bagwise.blocks.buffers import Buffers
-from bagwise.blocks.cutting import block_rows, cut
+from bagwise.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.blocks.sharing import n_threads
 from bagwise.threads import one_blas_thread
 
 # More threads than this would wait for the file, and every one holds a block.
 _MOST_WORKERS = 4
+# So many blocks are read together where they are wanted in a random order.
+_READ_TOGETHER = 8
 
 
 class Piece(Protocol):
@@ -107,16 +109,31 @@ class FileBlocks(Blocks):
         self.n_passes += 1
         workers = min(n_threads(), self.n_blocks, _MOST_WORKERS)
         with one_blas_thread():
-            for n_bags, result in _worked_on(_ahead(self._blocks()), f, args, workers):
+            for n_bags, result in _worked_on(_ahead(self._blocks(self._runs)), f, args, workers):
                 if self.on_block is not None:
                     self.on_block(n_bags)
                 yield result
         self._check = None  # all is well: the file is refused if it changes
 
-    def _blocks(self) -> Iterator[Block]:
-        runs = (self._bags[run] for run in self._runs)
-        read = read_runs(self._source, self._bags, runs, self._dtype, buffers=self._buffers)
-        for run, (X, _) in zip(self._runs, read, strict=True):
+    def shuffled(self, rng: np.random.RandomState) -> Iterator[Block]:
+        """Give every block in a random order: one pass.
+
+        A few neighbours are read together, as units of files are larger than blocks.
+        """
+        self.n_passes += 1
+        return _ahead(self._in_random_order(rng))
+
+    def _in_random_order(self, rng: np.random.RandomState) -> Iterator[Block]:
+        neighbours = cut_rows(self.n_blocks, _READ_TOGETHER)
+        for number in rng.permutation(len(neighbours)):
+            blocks = list(self._blocks(self._runs[neighbours[number]]))
+            yield from (blocks[place] for place in rng.permutation(len(blocks)))
+
+    def _blocks(self, runs: list[slice]) -> Iterator[Block]:
+        bags = self._bags[runs[0].start : runs[-1].stop] if runs else self._bags[:0]
+        by_run = (self._bags[run] for run in runs)
+        read = read_runs(self._source, bags, by_run, self._dtype, buffers=self._buffers)
+        for run, (X, _) in zip(runs, read, strict=True):
             block = self._block(run, X)
             if self._check is not None:
                 self._check(block)

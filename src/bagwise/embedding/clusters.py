@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import HasMethods, Interval
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, BagTransformer, validated_fit
+from bagwise.base.reading import lie_large
+from bagwise.base.streaming import in_memory
 from bagwise.solvers.interrupt import interruptible
+
+_SAMPLE_VALUES = 2**23  # numbers of the instances that are clustered
 
 
 class ClusterEmbedding(BagTransformer):
@@ -44,7 +48,7 @@ class ClusterEmbedding(BagTransformer):
         A scikit-learn clusterer with `predict`, which then says itself how many clusters there are; by
         default `KMeans`.
     random_state : int, RandomState or None, default=None
-        Seed of the default clusterer.
+        Seed of the default clusterer, and of a sample.
 
     Attributes
     ----------
@@ -58,7 +62,8 @@ class ClusterEmbedding(BagTransformer):
     Notes
     -----
     Clustering costs a few dozen passes over the instances, each O(n_instances * n_features * n_clusters);
-    the vectors cost one. Distances decide, so features should be on one scale: put
+    the vectors cost one. Of instances with more than 2**23 numbers in all, in memory or in files, a random
+    sample with so many numbers is clustered. Distances decide, so features should be on one scale: put
     ``OnInstances(StandardScaler())`` before it. Dense instances are sorted before they are clustered, so
     that the result does not depend on the order of bags or instances. A clusterer may put new instances
     into a cluster that no training instance is in, or call them noise (-1): these are not counted.
@@ -112,7 +117,7 @@ class ClusterEmbedding(BagTransformer):
 
         Parameters
         ----------
-        X : Bags, list of arrays, 3-D or 2-D array
+        X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
             The training bags.
         y : ignored
 
@@ -120,7 +125,7 @@ class ClusterEmbedding(BagTransformer):
         -------
         self
         """
-        instances = _writable(self._read(X, reset=True).instances)
+        instances = _writable(self._some_instances(self._read(X, reset=True)))
         different = instances.shape[0]
         if not sp.issparse(instances):
             instances = instances[np.lexsort(instances.T)]
@@ -133,6 +138,16 @@ class ClusterEmbedding(BagTransformer):
             self.clusterer_ = clusterer.fit(instances)
         self.n_clusters_ = 1 + int(self.clusterer_.predict(instances).max())
         return self
+
+    @property
+    def _streams(self):
+        return True
+
+    def _some_instances(self, bags: Bags) -> Any:
+        """Give all instances, or so many of large ones that they can be clustered in memory."""
+        if not lie_large(bags):
+            return in_memory(bags).instances
+        return bags.blocks().sample(_SAMPLE_VALUES // bags.n_features, check_random_state(self.random_state))
 
     def transform(self, X: BagsLike) -> np.ndarray:
         """Describe every bag: shape (n_bags, n_clusters_)."""

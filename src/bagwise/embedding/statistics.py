@@ -60,13 +60,17 @@ class BagStatistics(BagTransformer):
         self.statistics = statistics
         self.quantiles = quantiles
 
+    @property
+    def _streams(self):
+        return True
+
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
         """Check the parameters and remember the features.
 
         Parameters
         ----------
-        X : Bags, list of arrays, 3-D or 2-D array
+        X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
             The bags.
         y : ignored
 
