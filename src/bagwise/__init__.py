@@ -51,6 +51,7 @@ _ROOMS = {
         "save_parquet",
         "scan_bags",
     ],
+    "kernel_bags": ["KernelBags", "instance_kernel"],
     "kernels": ["minimax_kernel", "set_kernel", "statistic_kernel"],
     "linear_model": [
         "MILogisticRegression",

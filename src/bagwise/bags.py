@@ -506,7 +506,7 @@ class Bags:
 
     def _parts(self) -> dict[str, Any]:
         """All that these bags are made of, by the names that `_fill` knows."""
-        return {slot.removeprefix("_"): getattr(self, slot) for slot in self.__slots__}
+        return {slot.removeprefix("_"): getattr(self, slot) for slot in Bags.__slots__}
 
     # ------------------------------------------------------------------ manners
 

@@ -29,9 +29,11 @@ class InstanceKernel:
     callable    whatever ``name(X, Y)`` returns
     ==========  =======================================
 
+    "precomputed" looks values up: the rows of X hold kernels, the one column of Y says which of them.
+
     Parameters
     ----------
-    name : {"linear", "poly", "rbf"} or callable
+    name : {"linear", "poly", "rbf", "precomputed"} or callable
         Which kernel.
     gamma, degree, coef0 : float
         Its parameters, as in scikit-learn's `SVC`.
@@ -54,6 +56,8 @@ class InstanceKernel:
         """Kernel matrix of the rows of `X` and of `Y` (arrays or CSR): float64, shape (len(X), len(Y))."""
         if callable(self.name):
             return _checked(self.name(X, Y), X.shape[0], Y.shape[0])
+        if self.name == "precomputed":
+            return X[:, Y[:, 0].astype(np.int64)]
         K = np.asarray(safe_sparse_dot(X, Y.T, dense_output=True), dtype=np.float64)
         if self.name == "poly":
             K *= self.gamma
@@ -208,7 +212,8 @@ def set_kernel(
 
     if normalize not in ("average", "feature", None):
         raise ValueError(f"normalize must be 'average', 'feature' or None; got {normalize!r}.")
-    rows, columns, k = _prepare(bags, other, kernel, gamma, degree, coef0, lambda b: b.instances)
+    rows, columns, k = prepare_kernel(bags, other, kernel, gamma, degree, coef0, lambda b: b.instances)
+    require_memory(len(rows), len(columns), "bags")
     K = _sums(k, rows, columns, mirrored=other is None)
     if normalize == "average":
         K /= rows.sizes[:, None]
@@ -255,9 +260,10 @@ def statistic_kernel(
     >>> statistic_kernel(load_digit_bags(30, random_state=0).bags, kernel="rbf").shape
     (30, 30)
     """
-    rows, columns, k = _prepare(
+    rows, columns, k = prepare_kernel(
         bags, other, kernel, gamma, degree, coef0, lambda b: bag_statistics(b, statistic)
     )
+    require_memory(len(rows), len(columns), "bags")
     K = np.empty((len(rows), len(columns)))
     left = bag_statistics(rows, statistic)
     if other is None:
@@ -316,12 +322,12 @@ def bag_statistics(bags: Bags, statistic) -> np.ndarray:
     return np.hstack([low, high])
 
 
-def _prepare(bags, other, kernel, gamma, degree, coef0, vectors):
+def prepare_kernel(bags, other, kernel, gamma, degree, coef0, vectors):
+    """Read the bags of rows and columns and the kernel; `vectors` gives what "scale" looks at, of bags."""
     rows = as_bags(bags)
     columns = rows if other is None else as_bags(other)
     for part in (rows, columns):
         part._refuse_empty_bags()
-    require_memory(len(rows), len(columns), "bags")
     # Integers are widened before arithmetic: products of int16 wrap without a warning.
     rows, columns = (
         part.with_instances(part.instances.astype(np.float64, copy=False)) for part in (rows, columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -27,10 +28,11 @@ from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult
 from bagwise.svm.gram import Gram
+from bagwise.svm.precomputed import KernelLookup, column_numbers, number_columns
 from bagwise.svm.problem import BagMarginProblem, Machine
 
 KERNEL_CONSTRAINTS: dict = {
-    "kernel": [StrOptions({"linear", "poly", "rbf"}), callable],
+    "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"}), callable],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
     "degree": [Interval(Integral, 1, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
@@ -45,6 +47,18 @@ KERNEL_CONSTRAINTS: dict = {
 class KernelClassifier(Scaled, ScoreClassifier):
     """A classifier of bags with a kernel of scaled instances."""
 
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def _accepts_sparse(self) -> bool:
+        return not self._is_precomputed
+
+    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
+        bags = super()._read(X, reset=reset)
+        return number_columns(bags) if reset and self._is_precomputed else bags
+
     def _prepare(self, training: Training) -> tuple[Training, np.ndarray]:
         """Fit the scaler; give the bags, scaled, labels and weights, and the factor of each bag's class."""
         factor = class_factors(self.class_weight, self.classes_, training.y, training.weight)
@@ -54,10 +68,31 @@ class KernelClassifier(Scaled, ScoreClassifier):
             )
         return self._fit_scaler(training), factor[training.y]
 
+    def _fit_scaler(self, training: Training) -> Training:
+        if not self._is_precomputed:
+            return super()._fit_scaler(training)
+        self.scaler_ = None  # kernels are what they are
+        return training
+
     def _set_kernel(self, vectors, weight) -> None:
         """Fix the kernel's parameters from training vectors, each of which counts with its weight."""
         self.gamma_ = resolve_gamma(self.gamma, vectors, weight)
         self.kernel_ = InstanceKernel(self.kernel, self.gamma_, self.degree, self.coef0)
+
+    def _kernel_of(self, bags: Bags, weight) -> tuple[InstanceKernel, Any]:
+        """Set the kernel; give the one of the fit, and the points of all instances that it compares."""
+        if self._is_precomputed:
+            self.__dict__.pop("gamma_", None)  # of an earlier fit
+            self.kernel_ = InstanceKernel("precomputed")
+            numbers = column_numbers(bags)
+            return InstanceKernel(KernelLookup(bags.instances, numbers)), numbers[:, None]
+        self._set_kernel(bags.instances, np.repeat(weight, bags.sizes))
+        return self.kernel_, bags.instances
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed
+        return tags
 
 
 class BagMachine(KernelClassifier, InstanceScoreClassifier):
@@ -76,13 +111,13 @@ class BagMachine(KernelClassifier, InstanceScoreClassifier):
         raise NotImplementedError
 
     def _solve(self, training: Training) -> tuple[Training, list[SolverResult]]:
-        """Run all starts; give the scaled training bags with the results."""
+        """Run all starts; give the training bags, of the points that the kernel compares, and the results."""
         (bags, y, weight), factor = self._prepare(training)
-        self._set_kernel(bags.instances, np.repeat(weight, bags.sizes))
+        kernel, points = self._kernel_of(bags, weight)
         per_bag = weight * factor
         of_instance, of_bag, of_unlabelled = self._loss_weights(bags, y, weight)
         problem = BagMarginProblem(
-            Gram(self.kernel_, bags.instances, int((y == 1).sum()), max_bytes=1e6 * self.cache_size),
+            Gram(kernel, points, int((y == 1).sum()), max_bytes=1e6 * self.cache_size),
             bags.offsets,
             y,
             instance_weight=of_instance * per_bag,
@@ -102,7 +137,7 @@ class BagMachine(KernelClassifier, InstanceScoreClassifier):
             reporter.start(number, len(pieces), results[-1])
             if control.is_stopped:
                 break
-        return Training(bags, y, weight), results
+        return Training(Bags(points, bags.offsets), y, weight), results
 
     def _keep(self, training: Training, machine: Machine) -> None:
         """Set the fitted attributes of a machine for two classes."""

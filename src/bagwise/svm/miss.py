@@ -44,8 +44,11 @@ class MissSVC(BagMachine):
     unlabeled_weight : float or None, default=None
         Weight of the loss of an instance of a positive bag, the paper's delta. By default ``C *
         n_negative_instances / n_unlabelled_instances``: each of the three sums has the same total weight.
-    kernel : {"rbf", "linear", "poly"} or callable, default="rbf"
+    kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
         The kernel of instances; a callable ``kernel(X, Y)`` returns the matrix of all pairs of rows.
+        "precomputed": the rows of a bag are its instances' kernels with all training instances (see
+        `instance_kernel`), a square matrix in `fit`; `scale`, `gamma`, `degree` and `coef0` play no part.
+        For cross-validation, which has to cut both ways, pass `KernelBags`.
     gamma : {"scale", "auto"} or float, default="scale"
         Kernel coefficient, as in `sklearn.svm.SVC`, on the scaled features.
     degree, coef0 : int, float, default=3, 0.0
@@ -77,7 +80,7 @@ class MissSVC(BagMachine):
     support_ : array of shape (n_support,)
         Numbers of the training instances with a coefficient (of bags with non-zero weight).
     support_vectors_ : array or CSR matrix of shape (n_support, n_features)
-        These instances, scaled.
+        These instances, scaled; with a precomputed kernel a column of their numbers, as columns of `X`.
     dual_coef_ : array of shape (1, n_support)
         Their coefficients; a row for each machine of ``pairs_`` if there are more than two classes.
     intercept_ : array of shape (1,)
@@ -225,9 +228,8 @@ class MissSVC(BagMachine):
         training = Training(bags, codes, bag_weights(bags, sample_weight)).that_count()
         refuse_lost_classes(self, training.y)
         bags, codes, weight = self._fit_scaler(training)
-        instances = bags.instances
-        self._set_kernel(instances, np.repeat(weight, bags.sizes))
-        shared = SharedKernel(self.kernel_, instances, max_bytes=1e6 * self.cache_size)
+        kernel, points = self._kernel_of(bags, weight)
+        shared = SharedKernel(kernel, points, max_bytes=1e6 * self.cache_size)
         # Instances go by their numbers, which the shared kernel looks up.
         numbers = Bags(np.arange(bags.n_instances, dtype=np.float64)[:, None], bags.offsets)
         machine = clone(self).set_params(kernel=shared, scale=None)
@@ -241,7 +243,7 @@ class MissSVC(BagMachine):
         coef = np.zeros((len(machines), len(self.support_)))
         of_machine = np.repeat(np.arange(len(machines)), [len(s) for s in support])
         coef[of_machine, places] = np.concatenate([m.dual_coef_[0] for m in machines])
-        self._set_machines(instances[self.support_], coef, [m.intercept_[0] for m in machines])
+        self._set_machines(points[self.support_], coef, [m.intercept_[0] for m in machines])
         self.n_iter_ = max(m.n_iter_ for m in machines)
         self.converged_ = all(m.converged_ for m in machines)
         for name in ("witnesses_", "objective_", "objective_history_", "objectives_"):

@@ -21,7 +21,7 @@ from bagwise.svm.base import KERNEL_CONSTRAINTS, KernelClassifier
 
 
 def _is_a_mean_of_instances(model) -> bool:
-    return model.bag_kernel == "set" and model.normalize == "average"
+    return not model._is_precomputed and model.bag_kernel == "set" and model.normalize == "average"
 
 
 class SetKernelSVC(KernelClassifier):
@@ -42,8 +42,10 @@ class SetKernelSVC(KernelClassifier):
         The kernel of bags: the normalised sum of the instance kernel over all pairs (`set_kernel`), or the
         kernel of the minima and maxima, or means, of all features (`statistic_kernel`). A callable
         ``bag_kernel(bags, other)`` returns the matrix of two `Bags`, scaled.
-    kernel : {"rbf", "linear", "poly"} or callable, default="rbf"
-        The kernel of instances, or of statistics.
+    kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
+        The kernel of instances, or of statistics. "precomputed": `X` is the kernel matrix of bags, of shape
+        (n_bags, n_training_bags), such as `set_kernel` gives, and `bag_kernel`, `normalize`, `gamma`,
+        `degree`, `coef0` and `scale` play no part; cross-validation cuts rows and columns.
     gamma, degree, coef0, scale, class_weight
         As in `MissSVC`.
     normalize : {"average", "feature", None}, default="average"
@@ -60,7 +62,7 @@ class SetKernelSVC(KernelClassifier):
     support_ : array of shape (n_support,)
         Numbers of the training bags with a coefficient (of those with non-zero weight).
     support_bags_ : Bags
-        These bags, scaled.
+        These bags, scaled; with a precomputed kernel, bags of their numbers as columns of `X`.
     dual_coef_, intercept_ : arrays of shape (1, n_support) and (1,)
         Their coefficients, and the intercept.
     kernel_, gamma_, scaler_, classes_, n_features_in_
@@ -138,10 +140,15 @@ class SetKernelSVC(KernelClassifier):
         """
         training = self._read_training(X, y, sample_weight, with_class_weight=False)
         (bags, y, weight), factor = self._prepare(training)
-        if self.bag_kernel in ("minimax", "mean"):
-            self._set_kernel(bag_statistics(bags, self.bag_kernel), weight)
+        if self._is_precomputed:
+            kernel, numbers = self._kernel_of(bags, weight)
+            matrix, bags = kernel(numbers, numbers), Bags(numbers, bags.offsets)
         else:
-            self._set_kernel(bags.instances, np.repeat(weight, bags.sizes))
+            if self.bag_kernel in ("minimax", "mean"):
+                self._set_kernel(bag_statistics(bags, self.bag_kernel), weight)
+            else:
+                self._set_kernel(bags.instances, np.repeat(weight, bags.sizes))
+            matrix = self._matrix(bags, None)
         reporter = Reporter(type(self).__name__, self.verbose)
         sign = 2.0 * y - 1.0
         bound = self.C * weight * factor
@@ -149,7 +156,7 @@ class SetKernelSVC(KernelClassifier):
             self.tol, enough_steps(len(y)), lambda steps, value: reporter.iteration(steps, -value)
         )
         dual = solve_dual(
-            self._matrix(bags, None),
+            matrix,
             -sign,
             control,
             lower=np.where(y == 1, 0.0, -bound),
@@ -167,6 +174,16 @@ class SetKernelSVC(KernelClassifier):
         self.intercept_ = np.array([-dual.multiplier])
         return self
 
+    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
+        bags = super()._read(X, reset=reset)
+        if self._is_precomputed and bags.n_instances > len(bags):
+            raise ValueError(
+                f"X has {len(bags)} bags with {bags.n_instances} rows, but SetKernelSVC(kernel='precomputed')"
+                " needs a row of kernels for every bag, not for every instance: a matrix of shape (n_bags, "
+                "n_training_bags)."
+            )
+        return bags
+
     def _matrix(self, bags: Bags, other: Bags | None) -> np.ndarray:
         if callable(self.bag_kernel):
             return np.asarray(self.bag_kernel(bags, bags if other is None else other), dtype=np.float64)
@@ -175,7 +192,12 @@ class SetKernelSVC(KernelClassifier):
         return statistic_kernel(bags, other, statistic=self.bag_kernel, kernel=self.kernel_)
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
-        return self._matrix(self._scaled(bags), self.support_bags_) @ self.dual_coef_[0] + self.intercept_[0]
+        scaled, support = self._scaled(bags), self.support_bags_
+        if self._is_precomputed:
+            matrix = self.kernel_(scaled.instances, support.instances)
+        else:
+            matrix = self._matrix(scaled, support)
+        return matrix @ self.dual_coef_[0] + self.intercept_[0]
 
     @available_if(_is_a_mean_of_instances)
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
