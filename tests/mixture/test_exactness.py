@@ -55,16 +55,17 @@ def brute_force(model, params, X, y, weight):
     return value, share
 
 
+@pytest.mark.parametrize("rate", [0.3, 0.8])
 @pytest.mark.parametrize("rule", [Or(), Mean()], ids=["or", "mean"])
 @pytest.mark.parametrize("n_components", [(1, 1), (2, 1), (1, 3)], ids=str)
 @pytest.mark.parametrize("name", sorted(FAMILIES))
-def test_estep_and_mstep_agree_with_enumeration(name, n_components, rule):
+def test_estep_and_mstep_agree_with_enumeration(name, n_components, rule, rate):
     rng = np.random.default_rng(0)
     weight = rng.random(len(SIZES)) + 0.5
     X = make_family(name).example(SIZES.sum(), rng)
     model, blocks = make_model(name, X, LABELS, weight, n_components=n_components, rule=rule)
     params = model.init(blocks, np.random.RandomState(1))
-    params = params._replace(log_rate=np.log([0.7, 0.3]))
+    params = params._replace(log_rate=np.log([1 - rate, rate]))
     found = sum_up(model, blocks, params)
     value, share = brute_force(model, params, X, LABELS, weight)
     assert found.log_likelihood == pytest.approx(value, rel=1e-10)

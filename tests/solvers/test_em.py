@@ -176,3 +176,26 @@ def test_a_second_interrupt_is_passed_on():
 
     with pytest.raises(KeyboardInterrupt):
         fit(Interrupted())
+
+
+def test_starts_that_share_passes_have_the_course_of_each_alone(monkeypatch):
+    alone = fit()
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 1)
+    before = BLOCKS.n_passes
+    together = fit()
+    assert [r.history for r in together] == [r.history for r in alone]
+    assert BLOCKS.n_passes - before == 1 + max(r.n_iter for r in alone)
+
+
+def test_a_flag_ends_starts_that_share_passes(monkeypatch):
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 1)
+    stop = threading.Event()
+    results = fit(
+        n_init=4,
+        stop=stop,
+        tol=-1.0,
+        max_iter=10**9,
+        on_iteration=lambda i, _: stop.set() if i >= 50 else None,
+    )
+    assert [result.status for result in results] == [Status.INTERRUPTED] * 4
+    assert all(best_value(result.x) == result.value for result in results)

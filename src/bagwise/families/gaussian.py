@@ -11,7 +11,7 @@ from bagwise._numba.arrays import readonly
 from bagwise.blocks import cut_rows
 from bagwise.families.base import Family
 from bagwise.families.moments import Moments, moments_of
-from bagwise.families.parts import for_kernels, part_rows
+from bagwise.families.parts import complete_rows, for_kernels, part_rows, picked
 from bagwise.families.prior import GaussianPrior, matrix_prior
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -96,20 +96,23 @@ class Gaussian(Family):
         """Sums of w u and of w u u', u = x - m, the former as the first row: (n_features + 1, n_features)."""
         from bagwise._numba.mixture import second_moments
 
-        sums = second_moments(*for_kernels(X), *readonly(weight, prior.mean, dtype=np.float64))
+        weight, mean, zero = readonly(weight, prior.mean, 0.0 * prior.mean, dtype=np.float64)
+        sums = second_moments(*for_kernels(X), weight, mean)
         if not np.isnan(sums).any():  # as they are if any instance has a NaN
             return sums
-        sums, origin = np.zeros_like(sums), np.zeros(X.shape[1])
-        for rows in cut_rows(len(X), _rows_with_matrix(X)):
+        complete, missing = complete_rows(X)
+        sums = second_moments(*for_kernels(picked(X, complete)), *readonly(weight[complete]), mean)
+        for part in cut_rows(len(missing), _rows_with_matrix(X)):
             # What is missing is Gaussian given the rest: its mean is linear, its covariance constant, and
             # Sigma - Sigma P Sigma, with P the precision of what is seen, is 0 where nothing is missing.
-            seen = ~np.isnan(X[rows])
+            some, (each,) = X[missing[part]], readonly(weight[missing[part]])
+            seen = ~np.isnan(some)
             which, precision, _ = _precisions(params.covariance, seen)
-            U = np.where(seen, X[rows] - params.mean, 0.0)
+            U = np.where(seen, some - params.mean, 0.0)
             expected = params.mean + _by_pattern(U, precision, which) @ params.covariance
-            filled = np.where(seen, X[rows], expected) - prior.mean
-            sums += second_moments(*for_kernels(filled), *readonly(weight[rows], origin, dtype=np.float64))
-            of_pattern = np.bincount(which, weight[rows], minlength=len(precision))
+            filled = np.where(seen, some, expected) - prior.mean
+            sums += second_moments(*for_kernels(filled), each, zero)
+            of_pattern = np.bincount(which, each, minlength=len(precision))
             total = np.tensordot(of_pattern, precision, axes=1)
             left = params.covariance @ total @ params.covariance
             sums[1:] += of_pattern.sum() * params.covariance - 0.5 * (left + left.T)

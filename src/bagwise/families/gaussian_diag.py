@@ -10,7 +10,7 @@ from bagwise._numba.arrays import readonly
 from bagwise.blocks import cut_rows
 from bagwise.families.base import Family
 from bagwise.families.moments import Moments, moments_of
-from bagwise.families.parts import for_kernels, part_rows
+from bagwise.families.parts import complete_rows, for_kernels, part_rows, picked
 from bagwise.families.prior import GaussianPrior, variance_prior
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -91,14 +91,17 @@ class GaussianDiag(Family):
         """Sums of w, w u and w u^2 for every feature, with u = x - m: shape (3, n_features)."""
         from bagwise._numba.mixture import diagonal_moments
 
-        sums = diagonal_moments(*for_kernels(X), *readonly(weight, prior.mean, dtype=np.float64))
+        weight, mean = readonly(weight, prior.mean, dtype=np.float64)
+        sums = diagonal_moments(*for_kernels(X), weight, mean)
         if not np.isnan(sums).any():  # as they are if any instance has a NaN
             return sums
-        sums = np.zeros_like(sums)
-        for rows in cut_rows(len(X), part_rows(X)):
-            seen, w = ~np.isnan(X[rows]), weight[rows]
-            U = np.where(seen, X[rows] - prior.mean, 0.0)
-            sums += np.stack([w @ seen, w @ U, w @ np.square(U)])
+        complete, missing = complete_rows(X)
+        sums = diagonal_moments(*for_kernels(picked(X, complete)), *readonly(weight[complete]), mean)
+        for part in cut_rows(len(missing), part_rows(X)):
+            some, each = X[missing[part]], weight[missing[part]]
+            seen = ~np.isnan(some)
+            U = np.where(seen, some - mean, 0.0)
+            sums += np.stack([each @ seen, each @ U, each @ np.square(U)])
         return sums
 
     def log_density_of_sums(self, sums: np.ndarray, weight: float, params: Any, prior: Any) -> float:

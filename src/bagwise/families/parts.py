@@ -13,7 +13,7 @@ from bagwise.families.refusal import rows_named_by
 
 # So many values go through a family that works in double precision at a time: they, and the handful of arrays
 # of that size that it makes of them, stay in the processor's cache.
-_PART_VALUES = 2**17
+_PART_VALUES = 2**16
 
 
 def is_matrix(X: Any) -> bool:
@@ -24,6 +24,18 @@ def is_matrix(X: Any) -> bool:
 def part_rows(X: Any) -> int:
     """How many rows make a part."""
     return max(1, _PART_VALUES // max(1, X.shape[1]))
+
+
+def picked(X: np.ndarray | PickedRows, rows: np.ndarray) -> PickedRows:
+    """Give some rows where they lie."""
+    return PickedRows(X.matrix, X.rows[rows]) if isinstance(X, PickedRows) else PickedRows(X, rows)
+
+
+def complete_rows(X: np.ndarray | PickedRows) -> tuple[np.ndarray, np.ndarray]:
+    """Give the numbers of the instances without a missing value, and of the others."""
+    parts = [np.isnan(X[rows]).any(axis=1) for rows in cut_rows(len(X), part_rows(X))]
+    missing = np.concatenate([np.zeros(0, dtype=bool), *parts])
+    return np.flatnonzero(~missing), np.flatnonzero(missing)
 
 
 def for_kernels(X: np.ndarray | PickedRows) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from bagwise.mixture.start import Pool, Survey, survey_block
 from bagwise.rules import Rule
 
 # Starts are drawn from so many values, where there are more than can be kept.
-_DRAWN_VALUES = 2**18
+_DRAWN_VALUES = 2**16
 
 # The likelihood of labels is computed for so many instances at a time.
 _AT_A_TIME = 2**16

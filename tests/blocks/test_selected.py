@@ -1,0 +1,127 @@
+"""Some of the bags of blocks, and blocks held in memory."""
+
+import numpy as np
+import pytest
+
+from bagwise import Sequences
+from bagwise.blocks import Block, MemoryBlocks, PickedRows, SelectedBlocks, Sums, hold, run_together
+from bagwise.blocks.views import TransformedBlocks
+
+SIZES = np.random.default_rng(0).integers(1, 6, 20)
+OFFSETS = np.append(0, np.cumsum(SIZES))
+
+
+def some_blocks(X=None, **how):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(OFFSETS[-1], 3)) if X is None else X
+    extras = {"instance_y": np.arange(OFFSETS[-1]), "bag_features": np.arange(20)[:, None]}
+    return MemoryBlocks(X, OFFSETS, np.arange(20), rng.random(20), extras=extras, **how)
+
+
+class Scattered(MemoryBlocks):
+    """Blocks of bags that are no neighbours."""
+
+    def block(self, number):
+        bags = np.arange(number, 20, self.n_blocks)
+        rows = np.concatenate([np.arange(OFFSETS[i], OFFSETS[i + 1]) for i in bags])
+        offsets = np.append(0, np.cumsum(SIZES[bags]))
+        return Block(self.X[rows], offsets, self.y[bags], self.weight[bags], None, numbers=bags)
+
+
+WANTED = {
+    "some": np.arange(20) % 3 > 0,
+    "neighbours": (np.arange(20) > 4) & (np.arange(20) < 9),
+    "all": np.ones(20, dtype=bool),
+    "none": np.zeros(20, dtype=bool),
+}
+
+
+@pytest.mark.parametrize("wanted", WANTED.values(), ids=WANTED)
+@pytest.mark.parametrize("most", [1, 7, 1000])
+def test_the_bags_that_are_wanted_are_left_in_their_order(most, wanted):
+    blocks = some_blocks(most=most)
+    chosen = SelectedBlocks(blocks, wanted)
+    rows = np.flatnonzero(np.repeat(wanted, SIZES))
+    assert chosen.n_bags == wanted.sum() and chosen.n_instances == len(rows)
+    parts = list(chosen.each(lambda block: block))
+    assert len(parts) == blocks.n_blocks
+    assert np.concatenate([part.X[:] for part in parts]).tolist() == blocks.X[rows].tolist()
+    assert np.concatenate([part.instance_y for part in parts]).tolist() == rows.tolist()
+    for part in parts:
+        assert part.n_bags == len(part.y) == len(part.weight) == len(part.bag_features)
+        assert part.part_of(chosen.y).tolist() == part.y.tolist() == part.bag_features[:, 0].tolist()
+        assert np.diff(part.offsets).tolist() == SIZES[part.y].tolist()
+        assert part.X.shape == (part.offsets[-1], 3)
+    assert blocks.n_passes == chosen.n_passes == 1
+
+
+def test_bags_that_are_no_neighbours_keep_their_numbers():
+    blocks = Scattered(
+        np.arange(3.0 * OFFSETS[-1]).reshape(-1, 3), OFFSETS, np.arange(20), np.ones(20), most=15
+    )
+    chosen = SelectedBlocks(blocks, WANTED["some"])
+    for part in chosen.each(lambda block: block):
+        assert part.part_of(chosen.y).tolist() == part.y.tolist()
+        assert part.X[:].tolist() == blocks.X[np.repeat(np.isin(np.arange(20), part.y), SIZES)].tolist()
+
+
+def test_neighbours_are_views_and_others_are_not_copied_before_they_are_used():
+    blocks = some_blocks()
+    (part,) = SelectedBlocks(blocks, WANTED["neighbours"]).each(lambda block: block)
+    assert part.X.base is blocks.X
+    (part,) = SelectedBlocks(blocks, WANTED["some"]).each(lambda block: block)
+    assert isinstance(part.X, PickedRows) and np.shares_memory(part.X.matrix, blocks.X)
+    assert (len(part.X), part.X.size) == (part.X.shape[0], part.X[:].size)
+    np.testing.assert_array_equal(part.X[2:4], blocks.X[part.X.rows[2:4]])
+
+
+def sums(block):
+    return Sums((block.X[:].sum(axis=0), block.weight.sum()))
+
+
+def test_runs_that_want_different_bags_share_passes():
+    blocks = some_blocks(most=7)
+
+    def run(wanted):
+        return lambda blocks: SelectedBlocks(blocks, wanted).total(sums)
+
+    found = run_together(blocks, [run(WANTED["some"]), run(WANTED["all"])])
+    assert blocks.n_passes == 1
+    for got, wanted in zip(found, (WANTED["some"], WANTED["all"]), strict=True):
+        alone = SelectedBlocks(some_blocks(most=7), wanted).total(sums)
+        np.testing.assert_array_equal(got[0], alone[0])
+        np.testing.assert_allclose(got[0], blocks.X[np.repeat(wanted, SIZES)].sum(axis=0), rtol=1e-12)
+
+
+def test_large_blocks_stay_large_however_few_bags_are_wanted(monkeypatch):
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
+    assert SelectedBlocks(some_blocks(), WANTED["none"]).are_large
+
+
+@pytest.mark.parametrize("dtype", [None, np.float64])
+def test_held_blocks_are_cut_alike_and_read_once(dtype):
+    X = np.random.default_rng(0).normal(size=(OFFSETS[-1], 3)).astype(np.float32)
+    blocks = some_blocks(X, most=7)
+    places = (blocks, SelectedBlocks(blocks, WANTED["some"]), TransformedBlocks(blocks, np.copy, 3))
+    for place in places:
+        before = place.n_passes
+        held = hold(place, dtype)
+        assert place.n_passes == before + 1
+        assert held.X.dtype == (dtype or np.float32)
+        for mine, its in zip(held.each(lambda b: b), place.each(lambda b: b), strict=True):
+            np.testing.assert_array_equal(mine.X, its.X[:])
+            for name in ("offsets", "y", "weight"):
+                np.testing.assert_array_equal(getattr(mine, name), getattr(its, name))
+    assert hold(blocks).X is blocks.X
+
+
+def test_sequences_are_selected_and_held():
+    drawn = np.random.default_rng(0).integers(0, 3, size=(OFFSETS[-1], 4))
+    blocks = some_blocks(Sequences.from_list(drawn), most=7)
+    held = hold(SelectedBlocks(blocks, WANTED["some"]))
+    expected = drawn[np.repeat(WANTED["some"], SIZES)]
+    np.testing.assert_array_equal(np.array(list(held.X)), expected)
+    part = blocks.X[3:9]
+    assert np.shares_memory(part.symbols, blocks.X.symbols)
+    np.testing.assert_array_equal(np.array(list(part)), drawn[3:9])
+    assert len(blocks.X[5:5]) == len(blocks.X[5:2]) == 0 and len(blocks.X[::2]) == (len(drawn) + 1) // 2
