@@ -54,6 +54,27 @@ def test_the_class_prior_is_realised_to_the_nearest_count(labelled, class_prior,
     assert data.class_prior == n_hidden / 75
 
 
+def test_by_algorithm_1_the_number_of_hidden_positives_is_binomial(labelled):
+    """Steps 3 to 7: N ~ B(U + T, pi), and the test bags are any T of the unlabeled ones."""
+    draws = [draw(labelled, binomial=True, random_state=seed) for seed in range(400)]
+    counts = np.array([data.y_true[data.y == 0].sum() for data in draws])
+    assert abs(counts.mean() - 22.5) < 4 * np.sqrt(75 * 0.3 * 0.7 / 400)
+    # The variance of a binomial sample's variance is about 2 variance^2 / n.
+    assert abs(counts.var() / (75 * 0.3 * 0.7) - 1) < 4 * np.sqrt(2 / 400)
+    assert [data.class_prior for data in draws] == (counts / 75).tolist()
+    in_test = np.array([data.y_true[-30:].sum() for data in draws])
+    assert abs(in_test.mean() - 9) < 4 * np.sqrt(30 * 0.3 * 0.7 / 400)
+    assert abs(in_test.var() / (30 * 0.3 * 0.7) - 1) < 4 * np.sqrt(2 / 400)
+    assert all(len(set(data.index)) == 95 for data in draws)
+
+
+def test_a_binomial_draw_beyond_the_bags_at_hand_says_what_was_drawn(labelled):
+    with pytest.raises(ValueError, match=r"n_unlabeled=300, of which \d+ were drawn to be positive, and"):
+        draw(labelled, binomial=True, n_unlabeled=300, class_prior=0.8)
+    with pytest.raises(ValueError, match="binomial must be True or False; got 'yes'"):
+        draw(labelled, binomial="yes")
+
+
 def test_the_unlabeled_bags_are_not_sorted_by_their_hidden_label(labelled):
     hidden = draw(labelled, class_prior=0.5).y_true[20:]
     changes = np.count_nonzero(np.diff(hidden))

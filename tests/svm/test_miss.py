@@ -309,6 +309,28 @@ def test_grid_search_finds_parameters(data):
     assert search.best_estimator_.witnesses_.shape == (60,)
 
 
+def test_bags_of_one_are_an_ordinary_machine_but_for_the_unlabelled_term():
+    """What f calls negative in a positive bag counts on both sides: that alone parts the two machines."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = (X @ [1.0, -1.0, 0.5, 0.0] + rng.normal(size=120) > 0).astype(int)
+    how = {"gamma": 0.25, "tol": 1e-10}
+    ratio = (y == 0).sum() / (y == 1).sum()  # the default of bag_weight / C, and of unlabeled_weight / C
+    ordinary = SVC(**how, class_weight={1: ratio}).fit(X, y)
+    labelled = MissSVC(C=1.0, scale=None, unlabeled_weight=0.0, **how).fit(X, y)
+    np.testing.assert_allclose(labelled.decision_function(X), ordinary.decision_function(X), atol=1e-4)
+
+    default = MissSVC(C=1.0, scale=None, **how).fit(X, y)
+    score = default.decision_function(X)
+    assert np.abs(score - ordinary.decision_function(X)).max() > 0.5
+    positive = np.flatnonzero(y == 1)
+    rows = np.concatenate([np.arange(120), positive])
+    called = np.concatenate([y, (score[positive] > 0).astype(int)])
+    weight = np.where(np.concatenate([y, np.ones(len(positive))]) == 1, ratio, 1.0)
+    both = SVC(**how).fit(X[rows], called, weight)
+    np.testing.assert_allclose(score, both.decision_function(X), atol=1e-4)
+
+
 def test_too_few_steps_warn_and_name_the_remedy(data):
     with pytest.warns(ConvergenceWarning, match="MissSVC reached max_iter=1 before tol"):
         MissSVC(max_iter=1).fit(data.bags, data.y)

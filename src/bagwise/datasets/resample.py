@@ -8,7 +8,9 @@ from bagwise.bags import as_bags
 from bagwise.datasets._draw import check_count, check_number, nearest_count
 
 
-def make_positive_unlabeled(bags, y, *, n_positive, n_unlabeled, class_prior, random_state=None):
+def make_positive_unlabeled(
+    bags, y, *, n_positive, n_unlabeled, class_prior, binomial=False, random_state=None
+):
     """Hide the labels of labelled bags, as in learning from positive and unlabeled bags.
 
     `n_positive` bags are drawn from the positive ones and keep their label. `n_unlabeled` others
@@ -32,6 +34,9 @@ def make_positive_unlabeled(bags, y, *, n_positive, n_unlabeled, class_prior, ra
     class_prior : float in [0, 1]
         Share of positive bags among the unlabeled ones. Their number is the whole number nearest
         to ``class_prior * n_unlabeled``, halves upward.
+    binomial : bool, default=False
+        Whether their number is drawn, B(n_unlabeled, class_prior), instead: Algorithm 1 of the paper.
+        A draw that asks for more bags than there are is refused.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw: the same seed gives the same bags.
 
@@ -46,9 +51,10 @@ def make_positive_unlabeled(bags, y, *, n_positive, n_unlabeled, class_prior, ra
     Notes
     -----
     Algorithm 1 of the paper draws the number of unlabeled positive bags from a binomial
-    distribution; here it is fixed, so that two samples of one size have one class prior. For test
-    bags of the same class prior draw more unlabeled bags and cut off the last ones, which are as
-    random as the first.
+    distribution; by default it is fixed, so that two samples of one size have one class prior. For
+    test bags of the same class prior draw more unlabeled bags and cut off the last ones, which are
+    as random as the first: with ``binomial=True``, ``n_unlabeled`` = U + T and the last T as the
+    test set, that is Algorithm 1 as printed.
 
     References
     ----------
@@ -70,15 +76,21 @@ def make_positive_unlabeled(bags, y, *, n_positive, n_unlabeled, class_prior, ra
     n_positive = check_count("n_positive", n_positive, minimum=1)
     n_unlabeled = check_count("n_unlabeled", n_unlabeled, minimum=1)
     class_prior = check_number("class_prior", class_prior, minimum=0, maximum=1)
-    n_hidden = nearest_count(class_prior, n_unlabeled)
+    if not isinstance(binomial, (bool, np.bool_)):
+        raise ValueError(f"binomial must be True or False; got {binomial!r}.")
     rng = check_random_state(random_state)
+    if binomial:
+        n_hidden = int(rng.binomial(n_unlabeled, class_prior))
+    else:
+        n_hidden = nearest_count(class_prior, n_unlabeled)
 
     pools = {1: np.flatnonzero(positive), 0: np.flatnonzero(~positive)}
     for label, needed in ((1, n_positive + n_hidden), (0, n_unlabeled - n_hidden)):
         if needed > pools[label].size:
             kind = "positive" if label else "negative"
+            drawn = f", of which {n_hidden} were drawn to be positive," if binomial else ""
             raise ValueError(
-                f"n_positive={n_positive}, n_unlabeled={n_unlabeled} and class_prior={class_prior} "
+                f"n_positive={n_positive}, n_unlabeled={n_unlabeled}{drawn} and class_prior={class_prior} "
                 f"need {needed} {kind} bags but y has {pools[label].size}; "
                 f"ask for fewer bags or another class_prior."
             )

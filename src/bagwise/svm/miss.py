@@ -116,6 +116,11 @@ class MissSVC(BagMachine):
     More than two classes are told apart one against one, on one kernel matrix. As it matters which class of
     a pair is the positive one and neither is by nature, each is once.
 
+    On bags of one instance, ``unlabeled_weight=0`` is an ordinary `SVC` with the class weights of
+    `bag_weight`. By default it is none, as printed: the one instance of a positive bag counts as unlabelled
+    too, so that one which f calls negative (f < 0) is pushed both ways, and scores differ from those of `SVC`
+    by about 1.
+
     Differences from the paper: at a tie the subgradient of the minimum is (1/2, 1/2), not the printed
     (1, 1/2), which is not one; labels follow the sign of f rather than slacks, which are not tight where
     their weight is zero; scaling and start, of which the paper does not speak, are those above.
