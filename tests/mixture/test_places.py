@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from bagwise import Bags, MIMixture, make_mixture_bags, save_parquet, scan_bags
+from bagwise import Bags, DiscriminativeMixture, MIMixture, make_mixture_bags, save_parquet, scan_bags
 from bagwise.base import Training
 from bagwise.blocks import Block, Blocks, MemoryBlocks, hold
 from bagwise.exceptions import ConvergenceWarning
@@ -24,7 +24,6 @@ MATRICES = sorted(set(FAMILIES) - {"markov"})
 def large(monkeypatch):
     """Let a few numbers be many."""
     monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
-    monkeypatch.setattr("bagwise.scanned.LARGE", 100)
 
 
 class NpyBlocks(Blocks):
@@ -280,3 +279,25 @@ def test_bags_that_all_are_known_are_fitted(name, monkeypatch):
 def test_few_bags_are_held_and_read_once():
     data = make_mixture_bags(40, random_state=0)
     assert mixture(max_iter=200).fit(data.bags, data.y).n_passes_ == 1
+
+
+@pytest.mark.parametrize("name", ["gaussian", "categorical"])
+def test_the_partner_learns_from_a_scan_what_it_learns_from_memory(name, large, tmp_path):
+    X, offsets, y, _ = draw(name, dtype=np.float32)
+    bags = Bags(X, offsets)
+    scan = scan_bags(save_parquet(tmp_path / "bags.parquet", bags, y))
+    models = [DiscriminativeMixture(name, random_state=0, tol=1e-9).fit(place, y) for place in (bags, scan)]
+    np.testing.assert_allclose(models[1].objective_, models[0].objective_, rtol=1e-9)
+    for mine, its in itertools.product(models, (bags, scan)):
+        np.testing.assert_allclose(mine.predict_proba(its), models[0].predict_proba(bags), rtol=1e-4)
+    assert models[1].n_passes_ > 1
+
+
+def test_the_partner_knows_the_categories_of_all_training_bags():
+    X, offsets, y, _ = draw("categorical")
+    model = DiscriminativeMixture("categorical", random_state=0).fit(Bags(X, offsets), y)
+    assert model.family_.n_values == 4
+    few = np.zeros((2, 3))
+    assert model.decision_function_instances(few).shape == (2,)
+    with pytest.raises(ValueError, match="instance 1 has 4 as feature 2"):
+        model.predict(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 4.0]]))

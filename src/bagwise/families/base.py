@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -135,6 +135,13 @@ class Family(BaseEstimator):
         statistics; then the labelled instances need not be read again at all.
         """
         return None
+
+    def settled(self, sums: Any) -> Self:
+        """Give the family with what `sufficient` must know of all training instances, by default nothing.
+
+        `sums` is what `start_statistics` gave for them.
+        """
+        return self
 
     def sufficient(self, X: Any) -> np.ndarray:
         """Sufficient statistics of every instance, (n_instances, n_statistics), for complete instances.

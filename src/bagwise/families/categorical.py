@@ -109,10 +109,15 @@ class Categorical(Family):
         """Sum over features and their values of a log(lambda)."""
         return float(prior.pseudo_count * np.log(params.probability[prior.allowed]).sum())
 
+    def settled(self, sums: Any) -> Categorical:
+        """Give the family with the number of values of all training instances."""
+        return Categorical(self.n_values or int(sums.value.max(initial=0)) + 1)
+
     def sufficient(self, X: Any) -> np.ndarray:
         """An indicator for every value but 0 of every feature."""
+        largest = self.start_statistics(X, np.ones(len(X)))
         codes, _ = _codes(X)
-        n_values = self.n_values or int(codes.max(initial=0)) + 1
+        n_values = self.settled(largest).n_values
         return (codes[:, :, None] == np.arange(1, n_values)).reshape(len(X), -1).astype(np.float64)
 
     def sample(self, params: Any, n: int, rng: np.random.RandomState) -> np.ndarray:

@@ -94,3 +94,16 @@ def check_all(family: Any, X: Any, params: Any) -> None:
     for rows, part in parts(family, X):
         with rows_named_by(range(rows.start, rows.stop)):
             family.check(part, params)
+
+
+def sufficient_of(family: Any, X: Any) -> np.ndarray:
+    """Give ``family.sufficient(X)``, computed in double precision."""
+    if not is_matrix(X):
+        return family.sufficient(X)
+    out = np.empty(0)
+    for rows in cut_rows(len(X), part_rows(X)):
+        part = family.sufficient(X[rows].astype(np.float64, copy=False))
+        if rows.start == 0:
+            out = np.empty((len(X), part.shape[1]))
+        out[rows] = part
+    return out

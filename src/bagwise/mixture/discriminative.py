@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from numbers import Integral, Real
 from typing import Self
 
@@ -12,7 +13,10 @@ from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import CLASS_WEIGHT_CONSTRAINT, RULE_CONSTRAINT, BagsLike, WaistClassifier, validated_fit
 from bagwise.families import FAMILIES, make_family
+from bagwise.families.parts import sufficient_of
 from bagwise.linear_model import MILogisticRegression
+from bagwise.mixture.build import look_at
+from bagwise.scanned import ScannedBags
 
 
 class DiscriminativeMixture(WaistClassifier):
@@ -62,13 +66,14 @@ class DiscriminativeMixture(WaistClassifier):
         The labels; ``classes_[1]`` is the positive class.
     n_features_in_ : int
         Number of features.
-    objective_, objective_history_, objectives_, log_likelihood_, n_iter_, converged_
+    objective_, objective_history_, objectives_, log_likelihood_, n_iter_, converged_, n_passes_
         As in `MILogisticRegression`.
 
     Notes
     -----
     The cost is that of `MILogisticRegression` with as many features as there are statistics, which for
-    full Gaussians of d features is d (d + 3) / 2. Instances must be complete.
+    full Gaussians of d features is d (d + 3) / 2. Instances must be complete. The statistics of bags in
+    memory are held there; those of a scan are computed whenever it is read.
 
     References
     ----------
@@ -126,6 +131,10 @@ class DiscriminativeMixture(WaistClassifier):
         return False
 
     @property
+    def _streams(self) -> bool:
+        return True
+
+    @property
     def _accepts_sequences(self) -> bool:
         return make_family(self.family).takes_sequences
 
@@ -147,7 +156,8 @@ class DiscriminativeMixture(WaistClassifier):
         self
         """
         bags, y, weight = self._read_training(X, y, sample_weight)
-        self.family_ = make_family(self.family)
+        family, blocks = make_family(self.family), bags.blocks(y, weight)
+        self.family_ = family.settled(blocks.total(look_at, family, blocks.offsets))
         self.model_ = MILogisticRegression(
             self.rule,
             alpha=self.alpha,
@@ -163,6 +173,7 @@ class DiscriminativeMixture(WaistClassifier):
         finally:
             if hasattr(self.model_, "coef_"):  # also after Ctrl-C
                 self._keep()
+                self.n_passes_ = blocks.n_passes + self.model_.n_passes_
         return self
 
     def _keep(self) -> None:
@@ -170,12 +181,12 @@ class DiscriminativeMixture(WaistClassifier):
         for name in ("objective", "objective_history", "objectives", "log_likelihood", "n_iter", "converged"):
             setattr(self, f"{name}_", getattr(self.model_, f"{name}_"))
 
-    def _statistics(self, bags: Bags) -> Bags:
-        """Put sufficient statistics in the place of instances."""
-        X = bags.instances
-        if isinstance(X, np.ndarray):
-            X = X.astype(np.float64, copy=False)
-        return Bags(self.family_.sufficient(X), bags.offsets)
+    def _statistics(self, bags: Bags | ScannedBags) -> Bags | ScannedBags:
+        """Put sufficient statistics in the place of instances; those of a scan, as they are read."""
+        sufficient = functools.partial(sufficient_of, self.family_)
+        if isinstance(bags, ScannedBags):
+            return bags.transformed(sufficient)
+        return Bags(sufficient(bags.instances), bags.offsets)
 
     def _log_odds(self, bags: Bags) -> np.ndarray:
         return self.model_.decision_function_instances(self._statistics(bags))
