@@ -362,3 +362,30 @@ def test_a_class_with_one_bag_cannot_be_cross_validated(data):
 def test_arguments_of_a_path_are_checked(data, arguments, message):
     with pytest.raises(ValueError, match=message):
         milr_path(data.bags, data.y, **arguments)
+
+
+def test_the_papers_grid_is_solved_down_to_a_thousandth_of_the_largest_penalty(data):
+    """K = 20, eps = 0.001 (section III); optimality by differences of a likelihood of our own."""
+    path = milr_path(data.bags, data.y, eps=0.001)
+    own = path.alphas[path.alphas <= path.alpha_max * (1 + 1e-6)]
+    np.testing.assert_allclose(own, path.alpha_max * np.geomspace(1.0, 0.001, 20), rtol=1e-6)
+
+    Z = StandardScaler().fit_transform(data.bags.instances)
+    spread = data.bags.instances.std(axis=0)
+
+    def log_likelihood(theta):
+        log_negative = -np.add.reduceat(np.logaddexp(0.0, Z @ theta[:-1] + theta[-1]), data.bags.offsets[:-1])
+        return np.where(data.y == 1, np.log(-np.expm1(log_negative)), log_negative).sum()
+
+    em = MILogisticRegression(solver="em", max_iter=20_000, n_init=1)
+    for place in (-1, -5, -10):
+        alpha, coef = path.alphas[place], path.coefs[place] * spread
+        theta = np.append(coef, path.intercepts[place] + path.coefs[place] @ data.bags.instances.mean(axis=0))
+        steps = 1e-5 * np.eye(len(theta))
+        slope = np.array([(log_likelihood(theta + s) - log_likelihood(theta - s)) / 2e-5 for s in steps])
+        inside = coef != 0
+        np.testing.assert_allclose(slope[:-1][inside], alpha * np.sign(coef[inside]), atol=1e-3)
+        assert (np.abs(slope[:-1][~inside]) <= alpha + 1e-3).all() and abs(slope[-1]) < 1e-3
+        value = alpha * np.abs(coef).sum() - log_likelihood(theta)
+        assert path.objectives[place] == pytest.approx(value, rel=1e-8)
+        assert value <= em.set_params(alpha=alpha).fit(data.bags, data.y).objective_ * (1 + 1e-6)

@@ -45,7 +45,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
     alphas : int or array, default=20
         The penalties, or how many on a logarithmic grid from the largest to `eps` times the largest.
     eps : float, default=0.01
-        The end of that grid.
+        The end of that grid; the paper's is 0.001.
     cv : int or splitter, default=10
         Number of stratified folds of bags (fewer if a class has fewer bags), any scikit-learn splitter, or
         a list of (train, test).

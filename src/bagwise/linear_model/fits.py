@@ -17,6 +17,7 @@ import numpy as np
 from bagwise.blocks import Blocks, MemoryBlocks, run_together, sample_bags
 from bagwise.linear_model.coefficients import CoefficientFit
 from bagwise.linear_model.design import Design
+from bagwise.linear_model.em import EMFit
 from bagwise.linear_model.in_memory import InMemoryProblem
 from bagwise.linear_model.learned_rule import LearnedResult, RuleLearner, learned_result
 from bagwise.linear_model.problem import LinearBagProblem
@@ -60,8 +61,11 @@ def make_fit(
     *,
     n_init: int,
     rng: np.random.RandomState,
+    solver: str = "newton",
 ) -> Fit:
-    """Choose the way to fit a problem."""
+    """Choose the way to fit a problem; `solver` is "em" only where `refuse_em` has nothing against it."""
+    if solver == "em" and isinstance(problem, InMemoryProblem):
+        return EMFit(problem, CoefficientFit(penalty, control, n_init, rng, copy=None))
     if isinstance(problem, InMemoryProblem):
         return MemoryFit(problem, CoefficientFit.of(problem, penalty, control, n_init=n_init, rng=rng))
     sample = rehearsal(problem, rng)

@@ -107,8 +107,13 @@ class InMemoryProblem(LinearBagProblem):
 
     def curvature(self, point: BagPoint, columns: np.ndarray, *, rough: bool = False) -> np.ndarray:
         """Curvature in some columns and the intercept, from the log-odds of the point."""
-        by_instance = self.instance_curvature(point)
-        raw = self.blocks.total(_moments_in, self.offsets, columns, *by_instance, rough)
+        return self.curvature_from(*self.instance_curvature(point), columns, rough=rough)
+
+    def curvature_from(
+        self, diagonal: np.ndarray, factor: np.ndarray, columns: np.ndarray, *, rough: bool = False
+    ) -> np.ndarray:
+        """Curvature in some columns and the intercept, from that in log-odds (`instance_curvature`)."""
+        raw = self.blocks.total(_moments_in, self.offsets, columns, diagonal, factor, rough)
         return self.finish_curvature(self.design.scale_moments(raw, columns))
 
     def instance_curvature(self, point: BagPoint) -> tuple[np.ndarray, np.ndarray]:

@@ -22,6 +22,7 @@ from bagwise.base import (
     fit_scaler,
     validated_fit,
 )
+from bagwise.linear_model.em import refuse_em
 from bagwise.linear_model.fits import make_fit
 from bagwise.linear_model.in_memory import InMemoryProblem
 from bagwise.linear_model.problem import LinearBagProblem
@@ -58,6 +59,9 @@ class LinearBagClassifier(WaistClassifier):
         blocks = bags.blocks(y, weight)
         self.scaler_ = fit_scaler(self.scale, blocks)
         rules = make_rule(self.rule).alternatives(bags.offsets, y)
+        solver = getattr(self, "solver", "newton")  # not of every linear model
+        if solver == "em":
+            refuse_em(repr(self.rule), rules, blocks)
         total = weight.sum()
         penalty = ElasticNet(alpha * self.l1_ratio / total, alpha * (1 - self.l1_ratio) / total)
         problem = make_problem(
@@ -70,7 +74,7 @@ class LinearBagClassifier(WaistClassifier):
         ]
         with blas_threads_for(blocks.n_values):
             control = Control(self.tol, self.max_iter, reporter.iteration)
-            fit = make_fit(problem, penalty, control, n_init=self.n_init, rng=rng)
+            fit = make_fit(problem, penalty, control, n_init=self.n_init, rng=rng, solver=solver)
             results: Sequence[SolverResult]
             if len(rules) > 1 or rules[0].learns:
                 results = learned = fit.learn(rules, given if only_from is not None else ())
@@ -148,6 +152,12 @@ class MILogisticRegression(LinearBagClassifier):
         eight steps and the best ten candidates carried on; without, the starts are the model without
         features and `n_init - 1` random ones. The best end is kept. With bags of one instance the problem is
         convex, and one start is enough; with a rule that has kinks, "max", an L1 fit has one start too.
+    solver : {"newton", "em"}, default="newton"
+        How the objective is minimised. "em" is the paper's algorithm, to the same optimum: an E step, and an
+        M step on its quadratic expansion by coordinate descent, halved where it would let the objective rise.
+        Its iterations are many (hundreds to thousands: raise `max_iter`), and its starts are the model
+        without features and ``n_init - 1`` random ones, also with an L1 penalty. It needs a fixed rule with
+        latent labels, and bags in memory.
     tol : float, default=1e-6
         Converged when the optimality conditions hold up to this, per unit of bag weight.
     max_iter : int, default=200
@@ -188,7 +198,8 @@ class MILogisticRegression(LinearBagClassifier):
     An iteration costs a few products with the instance matrix. With an L1 penalty the steps are proximal
     Newton ones on the features that matter; without, rules with latent labels are fitted by a trust-region
     Newton method and links by L-BFGS. None lets the objective rise. The paper maximises the
-    or-likelihood by EM; the optimum is the same, Newton's steps reach it in fewer passes over the data.
+    or-likelihood by EM (`solver`); the optimum is the same, Newton's steps reach it in fewer passes over the
+    data.
     Nothing is clipped: log-odds beyond +-700 are as exact as others.
 
     References
@@ -215,6 +226,7 @@ class MILogisticRegression(LinearBagClassifier):
         "scale": SCALE_CONSTRAINT,
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions({"newton", "em"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
@@ -232,6 +244,7 @@ class MILogisticRegression(LinearBagClassifier):
         scale="standard",
         class_weight=None,
         n_init=5,
+        solver="newton",
         tol=1e-6,
         max_iter=200,
         warm_start=False,
@@ -245,6 +258,7 @@ class MILogisticRegression(LinearBagClassifier):
         self.scale = scale
         self.class_weight = class_weight
         self.n_init = n_init
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start

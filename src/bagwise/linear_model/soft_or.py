@@ -18,9 +18,9 @@ class SoftORLogisticRegression(MILogisticRegression):
     1, 2, 3 and ORLR are the rules "count_table", "count_logistic", "threshold" and "or"; its RBF version is
     ``make_bag_pipeline(OnInstances(RBFSampler()), SoftORLogisticRegression())``.
 
-    All parameters are those of `MILogisticRegression`, `rule` being "count_logistic" and `l1_ratio` 0
-    (ridge) by default. Attributes too; and `labeler_` is the learned P(+ | n) with its errors and a plot
-    (see `Labeler`).
+    All parameters are those of `MILogisticRegression` but `solver`, `rule` being "count_logistic" and
+    `l1_ratio` 0 (ridge) by default. Attributes too; and `labeler_` is the learned P(+ | n) with its errors
+    and a plot (see `Labeler`).
 
     Examples
     --------

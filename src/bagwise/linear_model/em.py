@@ -1,0 +1,130 @@
+"""Multiple-instance logistic regression by expectation-maximisation, as its paper has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from bagwise.blocks import Blocks
+from bagwise.linear_model.coefficients import CoefficientFit
+from bagwise.linear_model.in_memory import InMemoryProblem
+from bagwise.linear_model.learned_rule import LearnedResult
+from bagwise.linear_model.problem import BagPoint
+from bagwise.rules import Rule
+from bagwise.solvers.control import Control
+from bagwise.solvers.quadratic import QuadraticModel
+from bagwise.solvers.result import SolverResult, Status
+from bagwise.solvers.working_set import ElasticNet
+
+_MOST_HALVINGS = 40
+
+
+def refuse_em(name: str, rules: Sequence[Rule], blocks: Blocks) -> None:
+    """Refuse what EM is not for: rules without latent labels or with parameters, and bags that are many."""
+    problem = None
+    if not rules[0].has_latent_labels:
+        problem = f"rule={name} has no latent instance labels, which an E step needs"
+    elif len(rules) > 1 or rules[0].learns:
+        problem = f"rule={name} is learned with the coefficients, and this EM holds the rule fixed"
+    elif blocks.are_large:
+        problem = "it looks at all instances in every iteration, and these are many"
+    if problem is not None:
+        raise ValueError(f"solver='em' cannot be used: {problem}; use solver='newton'.")
+
+
+@dataclass(frozen=True)
+class EMFit:
+    """Fits by EM, from one start or from all."""
+
+    problem: InMemoryProblem
+    fit: CoefficientFit
+
+    def solve(self, start: np.ndarray) -> SolverResult:
+        """Run EM from one start."""
+        return minimize_by_em(self.problem.without_ridge(), start, self.fit.penalty, self.fit.control)
+
+    def search(self, known: np.ndarray | None = None) -> Sequence[SolverResult]:
+        """Run EM from the model without features and from random starts, or a `known` end first."""
+        starts = self.fit.starts(self.problem)
+        results: list[SolverResult] = []
+        for start in starts if known is None else [known, *starts[1:]]:
+            results.append(self.solve(start))
+            if self.fit.control.is_stopped:
+                break
+        return results
+
+    def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
+        """Not by EM: `refuse_em` has said so."""
+        raise NotImplementedError
+
+
+def minimize_by_em(
+    problem: InMemoryProblem, start: np.ndarray, penalty: ElasticNet, control: Control
+) -> SolverResult:
+    """Minimise minus the log-likelihood of bags and a penalty, by EM with one quadratic M step an iteration.
+
+    The E step gives the posterior gamma of every instance. The M step maximises ::
+
+        sum w [gamma eta - log(1 + exp(eta))] - penalty
+
+    expanded to second order about the present log-odds, by coordinate descent. The expansion may overshoot;
+    the step is then halved until the objective of the bags does not rise.
+
+    Parameters
+    ----------
+    problem : InMemoryProblem
+        The likelihood, under a rule with latent labels and without a ridge.
+    start : array of shape (n_features + 1,)
+        The first parameters.
+    penalty : ElasticNet
+        The penalty per unit of weight.
+    control : Control
+        Converged when the optimality conditions hold up to `tol`.
+
+    Returns
+    -------
+    SolverResult
+    """
+    point = problem.point(start)
+    value = penalty.objective(point)
+    history = [value]
+    status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
+    while status is Status.MAX_ITER:
+        violation = float(penalty.violation(point).max())
+        if violation <= control.tol:
+            status = Status.CONVERGED
+            break
+        if control.is_stopped or len(history) > control.max_iter:
+            status = Status.INTERRUPTED if control.is_stopped else Status.MAX_ITER
+            break
+        moved = _iterate(problem, point, value, penalty, 0.01 * violation)
+        if moved is None:
+            status = Status.STALLED
+            break
+        point, value = moved
+        history.append(value)
+        control.report(len(history) - 1, value)
+    return SolverResult(point.x, value, status, len(history) - 1, tuple(history))
+
+
+def _iterate(
+    problem: InMemoryProblem, point: BagPoint, value: float, penalty: ElasticNet, tol: float
+) -> tuple[BagPoint, float] | None:
+    """Do an E and an M step that do not let the objective rise; None if no step is short enough."""
+    columns = np.arange(problem.n_features)
+    # By Fisher's identity the gradient of the bags is that of the M step's objective, which is what the E
+    # step is there for. The curvature is that of labelled instances.
+    labelled = problem.instance_weight * expit(point.log_odds) * expit(-point.log_odds)
+    curvature = problem.curvature_from(labelled, np.zeros_like(labelled), columns)
+    model = QuadraticModel.of(curvature, columns, problem.n_features)
+    x = model.minimum(point, columns, penalty, tol)
+    for _ in range(_MOST_HALVINGS):
+        new = problem.point(x)
+        reached = penalty.objective(new)
+        if reached <= value:
+            return new, reached
+        x = 0.5 * (point.x + x)
+    return None
