@@ -345,6 +345,8 @@ class ScannedBags:
         self, numbers: np.ndarray, runs: list[np.ndarray], are_all: bool, *, sides: bool = True
     ) -> Iterator[Bags]:
         """Read runs of bags, by rising numbers in the files, each as `Bags` of its own."""
+        from bagwise.io._description import join  # which stands on this module by its room
+
         source = self._source
         sizes = np.diff(source.offsets)
         for run, (X, columns) in zip(
@@ -355,7 +357,7 @@ class ScannedBags:
                 np.append(0, np.cumsum(sizes[run])),
                 ids=None if are_all and source.ids is None else self._named(run),
                 feature_names=source.feature_names,
-                instance_columns=columns,
+                instance_columns={name: join(parts) for name, parts in columns.items()},
                 bag_columns={name: values[run] for name, values in source.bag_columns.items()},
             )
 

@@ -22,18 +22,28 @@ from bagwise import (
     save_h5,
     save_npy,
     save_parquet,
+    scan_bags,
 )
 from bagwise.io import files
 from bagwise.io import parquet as parquet_module
 
 WRITTEN = [name for name, about in files.FORMATS.items() if about.can_write]
 LONG = ("csv", "parquet-long")
+SCANNED = ("parquet", "parquet-long", "h5", "npy")
 
 NUMBERS = st.sampled_from(["?", "|i1", "<i2", "<i8", "|u1", "<u8", "<f2", "<f4", "<f8", ">f8", ">i4"])
 TIMES = st.sampled_from(["<M8[D]", "<M8[ms]", "<M8[ns]", "<m8[s]"])
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 
 KEPT_POOLS: list = []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    """Keep the indexes of folders away from the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BAGWISE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 def arrays(draw, n, dtypes):
@@ -135,6 +145,9 @@ def test_a_round_trip_keeps_everything(format_name, data):
         options = {"format": "parquet"} if format_name == "parquet-long" else {}
         other, z = load_bags(written, **options)
         assert_same(bags, y, other, z, format_name=format_name)
+        if format_name in SCANNED and bags.n_instances:
+            scan = scan_bags(written, **options)
+            assert_same(other, z, scan.load(), scan.y)
         assert not list(Path(folder).glob(".*.part"))
 
 

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bagwise import Bags, ScannedBags, load_parquet, make_noisy_or_bags, save_parquet, scan_bags
+from bagwise.io._parquet_reader import Reader
 
 
 def full_bags(n_bags=12, dtype=np.float32, seed=0):
@@ -101,6 +102,23 @@ def test_selections_are_those_of_bags(tmp_path, monkeypatch, layout, held):
     for key, why in ((12, "bag 12 is out of range"), ((0, 1), "indexed by bag only"), ([0.5], "integers")):
         with pytest.raises(IndexError, match=why):
             scan[key]
+
+
+def test_sizes_of_bags_are_in_the_footer_of_our_files(tmp_path, monkeypatch):
+    path = save_parquet(tmp_path / "a.parquet", full_bags(), np.arange(12))
+    read = []
+    usual = Reader.batches
+    monkeypatch.setattr(
+        Reader, "batches", lambda self, g, names, n: read.extend(names) or usual(self, g, names, n)
+    )
+    scan = scan_bags(path)
+    assert sorted(read) == ["bag_id", "patient", "when", "y"]
+    assert_same(scan.load(), full_bags())
+    table, about = pq.read_table(path), pq.read_metadata(path).metadata
+    with pq.ParquetWriter(path, table.schema) as writer:  # somebody else's, who kept fewer bags
+        writer.write_table(table.slice(0, 5))
+        writer.add_key_value_metadata({k: v for k, v in about.items() if k.startswith(b"bagwise")})
+    assert_same(scan_bags(path).load(), full_bags()[:5])
 
 
 def test_numbered_bags_keep_their_numbers(tmp_path):

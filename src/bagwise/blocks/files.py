@@ -162,7 +162,7 @@ def read_runs(
     *,
     sides: bool = False,
     buffers: Buffers | None = None,
-) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
+) -> Iterator[tuple[np.ndarray, dict[str, list[np.ndarray]]]]:
     """Read runs of bags one after the other, each into a matrix of its own.
 
     Parameters
@@ -183,7 +183,8 @@ def read_runs(
     Yields
     ------
     X : array of shape (n_instances, n_features)
-    columns : dict of str to array
+    columns : dict of str to list of arrays
+        Side columns, in parts as they were read.
     """
     buffers = Buffers() if buffers is None else buffers
     pieces = source.pieces(_units_of(source, bags), sides=sides)
@@ -207,7 +208,7 @@ def read_runs(
                 for name, values in piece.sides(inside).items():
                     columns.setdefault(name, []).append(values)
             filled = stop
-        yield X, {name: np.concatenate(parts) for name, parts in columns.items()}
+        yield X, columns
         del X  # so that its memory may be the next one's
 
 

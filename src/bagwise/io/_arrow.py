@@ -167,26 +167,32 @@ class BagTables:
         sizes, inner = self._lists(name, table[name], first)
         return sizes, self._matrix(inner, sizes, first)
 
-    def _described(self, table: Any, first: int, sizes: np.ndarray, instances: np.ndarray) -> BagRows:
+    def described_bags(self, table: Any, first: int, sizes: np.ndarray) -> BagRows:
+        """Read the columns that a description says are of bags, and leave the instances alone."""
         about = self.description or {}
 
         def side(kind: dict[str, Any], *, complete: bool = False) -> np.ndarray:
             column = kind["column"]
             return restore(self.column(column, table[column], first, complete=complete), kind)
 
-        per_instance = {}
-        for name, kind in about["instance_columns"].items():
-            lengths, values = self._lists(kind["column"], table[kind["column"]], first)
-            self._check_lengths(kind["column"], lengths, sizes, first)
-            per_instance[name] = restore(from_arrow(values), kind)
         return BagRows(
             None if about["bag"]["numbered"] else side(about["bag"], complete=True),
             None if about["y"] is None else side(about["y"], complete=True),
             sizes,
-            instances.astype(np.dtype(about["instances"]["dtype"]), copy=False),
+            np.empty((0, about["instances"]["width"]), np.dtype(about["instances"]["dtype"])),
             {name: side(kind) for name, kind in about["bag_columns"].items()},
-            per_instance,
+            {},
         )
+
+    def _described(self, table: Any, first: int, sizes: np.ndarray, instances: np.ndarray) -> BagRows:
+        about = self.description or {}
+        rows = self.described_bags(table, first, sizes)
+        for name, kind in about["instance_columns"].items():
+            lengths, values = self._lists(kind["column"], table[kind["column"]], first)
+            self._check_lengths(kind["column"], lengths, sizes, first)
+            rows.instance_columns[name] = restore(from_arrow(values), kind)
+        rows.instances = instances.astype(rows.instances.dtype, copy=False)
+        return rows
 
     def _lists(self, name: str, column: Any, first: int) -> tuple[np.ndarray, Any]:
         """Give the lengths of the lists of a column, and what is in them."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zlib
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,9 @@ from bagwise.bags import Bags
 from bagwise.io._arrow import BagRows, BagTables, pa
 from bagwise.io._description import join, refuse_duplicates
 from bagwise.io._long import bags_from_long, infer_long
+from bagwise.io.parquet import SIZES_KEY
 
-_BUFFER_BYTES = 2**16  # of a column, compressed
+_BUFFER_BYTES = 2**15  # of a column, compressed
 
 
 class Reader:
@@ -50,6 +53,14 @@ class Reader:
         else:
             self.is_long = self.description["layout"] == "long"
         self.tables = BagTables(self.description, bag=bag, label=label, where=self.where)
+
+    def sizes(self) -> np.ndarray | None:
+        """Give the sizes of bags that the footer of a file with a row per bag may have, else None."""
+        noted = (self.file.metadata.metadata or {}).get(SIZES_KEY.encode())
+        if noted is None or self.description is None:
+            return None
+        sizes = np.frombuffer(zlib.decompress(b64decode(noted)), dtype="<i8").astype(np.int64)
+        return sizes if len(sizes) == self.file.metadata.num_rows else None
 
     def _unreadable(self, error: Exception) -> ValueError:
         return ValueError(f"{self.where} is not a readable Parquet file: {' '.join(str(error).split())}")

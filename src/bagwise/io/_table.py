@@ -31,7 +31,7 @@ def write_table(path, header: Sequence[str], blocks: Iterable[Sequence[np.ndarra
             writer = csv.writer(file)
             writer.writerow(header)
             for block in blocks:
-                writer.writerows(zip(*map(texts, block), strict=True))
+                writer.writerows(zip(*map(_texts, block), strict=True))
 
 
 class RowFile:
@@ -67,7 +67,7 @@ class RowFile:
                 file = self._stack.enter_context(self._part.open("w", newline="", encoding="utf-8"))
                 self._writer = csv.writer(file)
                 self._writer.writerow(columns)
-            self._writer.writerows(zip(*map(texts, columns.values()), strict=True))
+            self._writer.writerows(zip(*map(_texts, columns.values()), strict=True))
             return
         import pyarrow.parquet as pq
 
@@ -79,7 +79,7 @@ class RowFile:
         self._writer.write_table(table)
 
 
-def texts(column: np.ndarray) -> list[str]:
+def _texts(column: np.ndarray) -> list[str]:
     """Write values so that reading them as the same dtype gives every bit back."""
     if column.dtype.kind == "U":
         return column.tolist()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zlib
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from bagwise.io._description import check_bags, describe, refuse_duplicates
 from bagwise.io._long import long_columns, refuse_empty_bags
 
 _GROUP_BYTES = 32 * 2**20  # of instances in a row group
+SIZES_KEY = "bagwise.sizes"  # where the footer has the sizes of bags: int64, compressed by zlib, in base 64
 
 
 def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layout: str = "bags") -> Path:
@@ -55,6 +58,7 @@ def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layou
     parts: Iterable[tuple[Bags, Any]] = [(bags, y)] if isinstance(bags, Bags) else bags
     path = Path(path)
     seen: list[Any] = []
+    sizes: list[np.ndarray] = []
     n_written = 0
     first = None
     with replacing(path) as temporary, _Writer(temporary) as writer:
@@ -67,6 +71,7 @@ def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layou
                 part = part._replace(ids=np.arange(n_written, n_written + len(part)))
             n_written += len(part)
             seen += part.ids.tolist()
+            sizes.append(part.sizes)
             first = first or description
             if description != first:
                 raise ValueError(f"part {number} has other columns, dtypes or features than part 0.")
@@ -81,7 +86,7 @@ def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layou
         if first is None:
             raise ValueError("there are no bags to write; the iterable is empty.")
         refuse_duplicates(seen, "ids", lambda i: f"place {i}")
-        writer.describe({**first, "layout": layout})
+        writer.describe({**first, "layout": layout}, np.concatenate(sizes) if layout == "bags" else None)
     return path
 
 
@@ -181,9 +186,12 @@ class _Writer:
             )
         self.file.write_table(table, row_group_size=max(1, len(table)))
 
-    def describe(self, description: dict[str, Any]) -> None:
-        """Note the description in the footer."""
-        self.file.add_key_value_metadata({"bagwise": json.dumps(description)})
+    def describe(self, description: dict[str, Any], sizes: np.ndarray | None) -> None:
+        """Note the description in the footer, and sizes of bags that only their instances would tell."""
+        about = {"bagwise": json.dumps(description)}
+        if sizes is not None:
+            about[SIZES_KEY] = b64encode(zlib.compress(sizes.astype("<i8").tobytes())).decode()
+        self.file.add_key_value_metadata(about)
 
 
 def _float_leaves(schema: Any) -> Iterator[str]:

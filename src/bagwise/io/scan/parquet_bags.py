@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,16 +44,18 @@ class BagRowsSource(ParquetSource):
 
 
 def scan_bag_rows(readers: Sequence[Reader], stamps: list[Stamp]) -> BagRowsSource:
-    """Find the bags of some files; sizes are known only from the instances, which are read once for them."""
+    """Find the bags of some files.
+
+    Sizes are in the footer of files that bagwise wrote; else they are known only from the instances, which
+    are read once for them.
+    """
     groups, n_rows = row_groups(readers)
     parts: list[BagRows] = []
     width, dtype = 0, np.dtype(float)
     for reader in readers:
         row = 0
-        every = list(range(reader.file.num_row_groups))
-        for table in reader.batches(every, reader.schema.names, _likely_bags_at_a_time(reader)):
-            part = reader.tables.rows(table, row)
-            if part.instances.size:
+        for part in _bags_of(reader):
+            if part.instances.size or not parts:
                 if width and part.instances.shape[1] != width:
                     raise ValueError(
                         f"{reader.where}, row {row}: instances have {part.instances.shape[1]} features, and "
@@ -62,7 +64,7 @@ def scan_bag_rows(readers: Sequence[Reader], stamps: list[Stamp]) -> BagRowsSour
                 width, dtype = part.instances.shape[1], part.instances.dtype
             part.instances, part.instance_columns = np.empty((0, 0)), {}  # do not hold on to the batch
             parts.append(part)
-            row += len(table)
+            row += len(part.sizes)
     if not parts:
         raise ValueError(f"{readers[0].where} has no bags.")
     whole = joined_rows(parts)
@@ -91,6 +93,21 @@ def scan_bag_rows(readers: Sequence[Reader], stamps: list[Stamp]) -> BagRowsSour
         tables=first.tables,
         names=first.schema.names,
     )
+
+
+def _bags_of(reader: Reader) -> Iterator[BagRows]:
+    """Read what is known of bags, a few at a time; the instances, too, if only they say how many they are."""
+    every = list(range(reader.file.num_row_groups))
+    sizes, about, row = reader.sizes(), reader.description, 0
+    if sizes is None or about is None:
+        for table in reader.batches(every, reader.schema.names, _likely_bags_at_a_time(reader)):
+            yield reader.tables.rows(table, row)
+            row += len(table)
+        return
+    kinds = [about["bag"], *about["bag_columns"].values(), *([] if about["y"] is None else [about["y"]])]
+    for table in reader.batches(every, [kind["column"] for kind in kinds], 2**14):
+        yield reader.tables.described_bags(table, row, sizes[row : row + len(table)])
+        row += len(table)
 
 
 def _likely_bags_at_a_time(reader: Reader) -> int:

@@ -61,10 +61,10 @@ def scan_long(readers: Sequence[Reader], stamps: list[Stamp], features: Sequence
 
 
 def _scan_described(readers: Sequence[Reader], stamps: list[Stamp], about: dict[str, Any]) -> LongSource:
-    of_bags = {**({} if about["y"] is None else {"y": about["y"]}), **about["bag_columns"]}
-    kinds = {kind["column"]: kind for kind in (about["bag"], *of_bags.values())}
+    of_bags = [kind for kind in (about["y"], *about["bag_columns"].values()) if kind is not None]
+    kinds = {kind["column"]: kind for kind in (about["bag"], *of_bags)}
     bag, label = about["bag"]["column"], about["y"] and about["y"]["column"]
-    constant = [kind["column"] for kind in of_bags.values()]
+    constant = [kind["column"] for kind in of_bags]
     numbered = about["bag"]["numbered"]
     runs = Runs(bag, constant, [], numbered=numbered)
     _look_through(readers, runs, bag, label, kinds)
@@ -126,14 +126,18 @@ def _look_through(
     readers: Sequence[Reader], runs: Runs, bag: str, label: str | None, kinds: dict[str, dict[str, Any]]
 ) -> None:
     """Show `runs` the columns that it looks at, of all rows."""
-    columns = [bag, *runs.columns]
+    columns, needed = [bag, *runs.columns], (bag, label)
     for reader in readers:
         runs.begin_file(reader.where)
         row = 0
         every = list(range(reader.file.num_row_groups))
         for table in reader.batches(every, columns, min(_ROWS, block_rows(len(columns)))):
-            values = {name: reader.tables.column(name, table[name], row) for name in columns}
-            refuse_missing(values, bag, label, reader.where, partial(_row_name, row))
+            values = {
+                name: reader.tables.column(name, table[name], row, complete=name in kinds and name in needed)
+                for name in columns
+            }
+            if not kinds:  # else empty text is a name or label like any other
+                refuse_missing(values, bag, label, reader.where, partial(_row_name, row))
             runs.add({n: restore(v, kinds[n]) if n in kinds else v for n, v in values.items()})
             row += len(table)
 
