@@ -200,7 +200,10 @@ class ScannedBags:
 
     def load(self) -> Bags:
         """Read all instances into memory: `Bags`, with ids, names and side columns."""
-        bags = self._held() if self.fits else self._read(self._numbers)
+        return self._transformed(self._held() if self.fits else self._read(self._numbers))
+
+    def _transformed(self, bags: Bags) -> Bags:
+        """Apply all transformers to instances that have been read."""
         for step in self._steps:
             bags = bags.with_instances(step.transform(bags.instances), feature_names=step.feature_names)
         return bags
@@ -271,10 +274,11 @@ class ScannedBags:
         weight = np.ones(len(self)) if weight is None else weight
         if self.fits:
             known = bool(self._memory)
-            bags = self.load()
+            bags = self._held()
             bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
             self._check(bags.instances, bags.offsets, bags.ids)
-            in_memory = bags.blocks(y, weight)
+            # As blocks of files do: what a transformer gives stays in the precision in which it gives it.
+            in_memory = self._transformed(bags).blocks(y, weight)
             in_memory.n_passes += not known
             return in_memory
         blocks: Blocks = self._in_files(y, weight, check=self._check_block)
