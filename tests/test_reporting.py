@@ -1,10 +1,14 @@
 """Where the words of `verbose` go."""
 
+import io
 import logging
+import sys
 
+import numpy as np
 import pytest
 
-from bagwise import reporting
+from bagwise import MILogisticRegression, MILogisticRegressionCV, MIMixture, make_noisy_or_bags, reporting
+from bagwise.live_line import PlainLine, Progress
 from bagwise.reporting import Reporter
 
 
@@ -36,3 +40,96 @@ def test_a_program_that_listens_gets_the_words_alone(alone, capsys):
 def test_without_verbose_nothing_is_said_and_nothing_is_set(alone, capsys):
     Reporter("Model", 0).iteration(3, 1.5)
     assert not capsys.readouterr().err and not alone.handlers and not alone.isEnabledFor(logging.INFO)
+
+
+# ---------------------------------------------------------------------- the live line
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture(params=["plain", "rich"])
+def terminal(request, alone, monkeypatch):
+    if request.param == "plain":
+        for module in ("rich", "rich.console", "rich.live"):
+            monkeypatch.setitem(sys.modules, module, None)
+    else:
+        pytest.importorskip("rich")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
+    monkeypatch.setattr("bagwise.live_line._BETWEEN", 0.0)
+
+    def watch():  # in the test itself: pytest puts its own stream there after fixtures are set up
+        stream = Terminal()
+        monkeypatch.setattr(sys, "stderr", stream)
+        return stream
+
+    return watch
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MILogisticRegression(l1_ratio=0.0, n_init=1, random_state=0, verbose=1),
+        MILogisticRegressionCV(alphas=3, cv=2, n_init=1, random_state=0, verbose=1),
+        MIMixture(n_init=2, random_state=0, verbose=1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_on_a_terminal_one_line_says_how_far_a_fit_has_come(model, terminal):
+    data, stream = make_noisy_or_bags(200, random_state=0), terminal()
+    model.fit(data.bags, data.y)
+    said = stream.getvalue()
+    assert type(model).__name__ in said
+    last = said.rstrip().splitlines()[-1]
+    assert f"objective {model.objective_:.6g}"[:15] in last
+    assert "passes over 200 bags" in last
+    assert reporting._line is None
+
+
+def test_the_plain_line_is_written_over_itself(terminal):
+    if "rich.live" in sys.modules and sys.modules["rich.live"] is not None:
+        pytest.skip("rich writes its own")
+    data, stream = make_noisy_or_bags(200, random_state=0), terminal()
+    MILogisticRegression(l1_ratio=0.0, n_init=1, random_state=0, verbose=1).fit(data.bags, data.y)
+    said = stream.getvalue()
+    assert said.count("\n") == 1
+    assert "pass 1, 100%" in said or "pass 2, 0%" in said
+    assert "bags/s" in said
+
+
+def test_a_fit_that_fails_ends_its_line(terminal):
+    terminal()
+    with pytest.raises(ValueError, match="NaN"):
+        MILogisticRegression(verbose=1).fit([np.full((2, 2), np.nan), np.ones((1, 2))], [0, 1])
+    assert reporting._line is None
+    assert not reporting._is_fitting
+
+
+def test_where_nobody_watches_a_line_per_start(alone, capsys):
+    data = make_noisy_or_bags(60, random_state=0)
+    MILogisticRegression(l1_ratio=0.0, n_init=2, random_state=0, verbose=1).fit(data.bags, data.y)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[1] for line in lines] == [" start 1 of 2", " start 2 of 2"]
+
+
+def test_time_left_is_that_of_the_present_pass(monkeypatch):
+    clock = iter(np.arange(0.0, 100.0, 2.0))
+    monkeypatch.setattr("bagwise.live_line.time.monotonic", lambda: next(clock))
+    progress = Progress("Model", n_bags=100)
+    progress.bags_done(10)
+    progress.bags_done(10)
+    assert progress.rate == 5.0
+    assert progress.parts()[-1] == "0:16 left of this pass"
+    progress.bags_done(80)
+    assert progress.n_passes == 1
+    assert progress.share == 0.0
+
+
+def test_a_narrow_terminal_cuts_the_line(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "30")
+    PlainLine(Progress("SoftORLogisticRegression", doing="start 1 of 5", objective=1.5)).show()
+    written = capsys.readouterr().err.replace("\r", "").replace("\x1b[K", "")
+    assert written == "SoftORLogisticRegression | 0:00 | objective"[:29]

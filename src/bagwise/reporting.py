@@ -1,15 +1,28 @@
-"""What ``verbose`` shows: one reporter for all iterative models, through `logging`."""
+"""What ``verbose`` shows: one reporter for all iterative models, through `logging` or as one live line."""
 
 from __future__ import annotations
 
 import logging
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bagwise.blocks import Blocks
+from bagwise.live_line import PlainLine, Progress, RichLine, make_line
 
 _logger = logging.getLogger("bagwise")
 
+# The line of the fit that runs in the main thread, if it has one; fits inside it write there, too.
+_line: PlainLine | RichLine | None = None
+
 
 class Reporter:
-    """Reports the progress of a fit: silent at 0, a line per start at 1, a line per iteration at 2.
+    """Reports the progress of a fit.
+
+    Silent at 0. At 1 one live line on a terminal: what is done, passes, bags a second, the objective and the
+    time; where standard error is no terminal, or the program has set up logging, a line per start. At 2 a
+    line per iteration.
 
     Lines go to the logger "bagwise". If the program has set up no logging they appear on standard error,
     so that ``verbose=1`` alone shows something.
@@ -18,6 +31,8 @@ class Reporter:
     def __init__(self, name: str, verbose: int = 0):
         self.name = name
         self.verbose = int(verbose)
+        if self.verbose == 1 and _begin_line(name):
+            return
         if self.verbose and not _logger.hasHandlers():
             handler = logging.StreamHandler(sys.stderr)
             handler.setFormatter(logging.Formatter("%(message)s"))
@@ -25,9 +40,35 @@ class Reporter:
         if self.verbose and not _logger.isEnabledFor(logging.INFO):
             _logger.setLevel(logging.INFO)
 
+    @property
+    def _live(self) -> PlainLine | RichLine | None:
+        return _line if self.verbose == 1 else None
+
+    def watch(self, blocks: Blocks) -> None:
+        """Show passes over these blocks, if they are so many that a pass takes time."""
+        live = self._live
+        if live is None or not blocks.are_large:
+            return
+        live.progress.n_bags, live.progress.n_done = blocks.n_bags, 0
+
+        def on_block(n_bags: int) -> None:
+            live.progress.bags_done(n_bags)
+            live.show()
+
+        blocks.on_block = on_block
+
+    def doing(self, what: str) -> None:
+        """Say on the live line what the fit is at."""
+        if self._live is not None:
+            self._live.progress.doing = what
+            self._live.show()
+
     def start(self, number: int, of: int, result) -> None:
         """Report the end of one start."""
-        if self.verbose >= 1:
+        if self._live is not None:
+            self._live.progress.objective = result.value
+            self.doing(f"start {number + 1} of {of}")
+        elif self.verbose >= 1:
             _logger.info(
                 "%s: start %d of %d: objective %.8g after %d iterations, %s",
                 self.name, number + 1, of, result.value, result.n_iter, result.status.name.lower(),
@@ -35,11 +76,46 @@ class Reporter:
 
     def iteration(self, number: int, value: float) -> None:
         """Report one iteration."""
-        if self.verbose >= 2:
+        if self._live is not None:
+            self._live.progress.objective = value
+            self._live.show()
+        elif self.verbose >= 2:
             _logger.info("%s: iteration %d: objective %.10g", self.name, number, value)
 
     def fold(self, number: int, of: int, setting: str, values) -> None:
         """Report what the held-out bags of one fold say of a setting, for every penalty compared."""
-        if self.verbose >= 1:
+        if self._live is not None:
+            self.doing(f"{setting}, fold {number + 1} of {of}")
+        elif self.verbose >= 1:
             said = " ".join(f"{value:.4g}" for value in values)
             _logger.info("%s: %s, fold %d of %d: %s", self.name, setting, number + 1, of, said)
+
+
+def _begin_line(name: str) -> bool:
+    """Whether there is a live line to write on: one begins where a terminal is watched, and no other does."""
+    global _line
+    if threading.current_thread() is not threading.main_thread():
+        return _line is not None
+    if _line is None and _is_fitting and sys.stderr.isatty() and not _logger.hasHandlers():
+        _line = make_line(Progress(name))
+    return _line is not None
+
+
+_is_fitting = False
+
+
+@contextmanager
+def one_line() -> Iterator[None]:
+    """Around a fit: its live line, if it begins one, ends with it. Fits inside it change nothing."""
+    global _is_fitting, _line
+    if _is_fitting or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _is_fitting = True
+    try:
+        yield
+    finally:
+        _is_fitting = False
+        if _line is not None:
+            line, _line = _line, None
+            line.end()

@@ -19,6 +19,15 @@ class BlocksView(Blocks):
         self.offsets, self.y, self.weight = blocks.offsets, blocks.y, blocks.weight
 
     @property
+    def on_block(self) -> Callable[[int], None] | None:
+        """Called with the number of bags of each block that is done."""
+        return self._blocks.on_block
+
+    @on_block.setter
+    def on_block(self, called: Callable[[int], None] | None) -> None:
+        self._blocks.on_block = called
+
+    @property
     def n_values(self) -> int:
         """How many numbers the instances have, as they lie."""
         return self._blocks.n_values

@@ -59,7 +59,7 @@ class DiverseDensity(Scaled, WaistClassifier):
     random_state : int, RandomState or None, default=None
         Source of the starts.
     verbose : int, default=0
-        1 reports every start, 2 every iteration.
+        1 shows one live line on a terminal, a line per start elsewhere; 2 a line per iteration.
 
     Attributes
     ----------

@@ -17,6 +17,7 @@ from bagwise.blocks import Block, Blocks, ReweightedBlocks, run_together
 from bagwise.folds import Split, bag_folds
 from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.linear_model.path import MILRPath, fit_path
+from bagwise.reporting import Reporter
 from bagwise.solvers.result import record_result
 from bagwise.threads import blas_threads_for
 
@@ -154,12 +155,16 @@ class MILogisticRegressionCV(LinearBagClassifier):
         rng = check_random_state(self.random_state)
         folds_seed, search_seed = rng.randint(np.iinfo(np.int32).max, size=2)
         blocks = training.bags.blocks(training.y, training.weight)
+        reporter = Reporter(type(self).__name__, self.verbose)
+        reporter.watch(blocks)
+        reporter.doing("path of all bags")
         self.path_, warm_models = fit_path(self, blocks, alphas=self.alphas, eps=self.eps)
         # Penalties beyond the largest are there to look at; the choice is made on the grid.
         inside = self.path_.alphas <= max(self.path_.alpha_max * (1 + 1e-8), self.path_.alphas[-1])
         self.alphas_ = self.path_.alphas[inside] if isinstance(self.alphas, Integral) else self.path_.alphas
         if self.criterion == "deviance":
             splits = bag_folds(self.cv, training, sample_weight, seed=int(folds_seed), remedy=_WITHOUT_FOLDS)
+            reporter.doing(f"paths of {len(splits)} folds")
             self.deviances_ = self._held_out_deviances(training, blocks, splits, warm_models)
             self.criterion_path_ = self.deviances_.mean(axis=1)
         else:
@@ -170,6 +175,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         self.alpha_ = float(self.alphas_[self._choose()])
         at = int(np.argmin(np.abs(self.path_.alphas - self.alpha_)))
         start = self.path_.coefs[at], self.path_.intercepts[at]
+        reporter.doing("fit at the alpha chosen")
         problem, results = self._minimise(training, self.alpha_, int(search_seed), also_from=start)
         self._keep(problem, record_result(self, results))
         self.n_passes_ += blocks.n_passes

@@ -122,11 +122,11 @@ def warm_model(sample: InMemoryProblem, x: np.ndarray, l1: float) -> WarmModel:
 
 
 def finish_on_all(
-    problem: LinearBagProblem, found: Sequence[Result], solve: Callable[[Blocks, Result], Result]
+    problem: LinearBagProblem, found: Sequence[Result], job: Callable[[Result], Callable[[Blocks], Result]]
 ) -> list[Result]:
     """Go on from the ends on a sample, those at one place once, sharing passes; give an end for each.
 
-    `solve` gets the blocks as one of several runs sees them, and an end to start from.
+    `job` makes, of an end to start from, a run over the blocks.
     """
     kinds: list[Result] = []
     kind_of = []
@@ -135,10 +135,6 @@ def finish_on_all(
         kind_of.append(same[0] if same else len(kinds))
         if not same:
             kinds.append(result)
-
-    def job(result: Result) -> Callable[[Blocks], Result]:
-        return lambda blocks: solve(blocks, result)
-
     ends = run_together(problem.blocks, [job(result) for result in kinds])
     return [ends[kind] for kind in kind_of]
 
@@ -177,42 +173,37 @@ class LargeFit:
 
     def solve(self, start: np.ndarray) -> SolverResult:
         """Minimise from one start."""
-        return self._finish(self.problem, self.sample, start)
+        return self._run(self.problem, self.sample, start)(self.problem.blocks)
 
     def search(self, known: np.ndarray | None = None) -> list[SolverResult]:
         """Minimise from all starts."""
         found = self.fit.search(self.sample, known)
-        return finish_on_all(
-            self.problem,
-            found,
-            lambda blocks, end: self._finish(self.problem.over(blocks), self.sample, end.x),
-        )
-
-    def _finish(self, problem: LinearBagProblem, sample: InMemoryProblem, start: np.ndarray) -> SolverResult:
-        warm = warm_model(sample.without_ridge(), start, self.fit.penalty.l1)
-        return self.on_all.solve(problem, start, [warm])
+        return finish_on_all(self.problem, found, lambda end: self._run(self.problem, self.sample, end.x))
 
     def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
         """Minimise over coefficients and rule."""
         found = RuleLearner(self.fit).run(self.sample, rules, given)
         if len(rules) == 1:
-            learner = RuleLearner(self.on_all)
-            return finish_on_all(
-                self.problem,
-                found,
-                lambda blocks, end: learner.go_on(self.problem.over(blocks), end, self.sample),
-            )
+            return finish_on_all(self.problem, found, self._run_jointly)
         best = min(result.value for result in found)
-        rivals = [result for result in found if result.value - best < _CLOSE / self.sample.total]
-        ends = finish_on_all(
-            self.problem,
-            rivals,
-            self._with_rule_of,
-        )
+        rivals = [result for result in found if result.value - best < _CLOSE / self.sample.blocks.n_bags]
+        ends = finish_on_all(self.problem, rivals, self._run_with_its_rule)
         tried = tuple((end.rule, end.value) for end in ends)
         return [replace(end, tried=tried) for end in ends]
 
-    def _with_rule_of(self, blocks: Blocks, end: LearnedResult) -> LearnedResult:
-        """Go on from an end on the sample, with its rule as it is."""
-        problem = self.problem.over(blocks).with_rule(end.rule)
-        return learned_result(self._finish(problem, self.sample.with_rule(end.rule), end.x), end.rule)
+    def _run(
+        self, problem: LinearBagProblem, sample: InMemoryProblem, start: np.ndarray
+    ) -> Callable[[Blocks], SolverResult]:
+        """Over all bags, from one start, with the curvature of the sample there."""
+        warm = [warm_model(sample.without_ridge(), start, self.fit.penalty.l1)]
+        return lambda blocks: self.on_all.solve(problem.over(blocks), start, warm)
+
+    def _run_jointly(self, end: LearnedResult) -> Callable[[Blocks], LearnedResult]:
+        """Over all bags, coefficients and rule from an end on the sample."""
+        learner = RuleLearner(self.on_all)
+        return lambda blocks: learner.go_on(self.problem.over(blocks), end, self.sample)
+
+    def _run_with_its_rule(self, end: LearnedResult) -> Callable[[Blocks], LearnedResult]:
+        """Over all bags, from an end on the sample, with its rule as it is."""
+        run = self._run(self.problem.with_rule(end.rule), self.sample.with_rule(end.rule), end.x)
+        return lambda blocks: learned_result(run(blocks), end.rule)

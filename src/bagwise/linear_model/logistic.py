@@ -57,6 +57,8 @@ class LinearBagClassifier(WaistClassifier):
         """
         bags, y, weight = training
         blocks = bags.blocks(y, weight)
+        reporter = Reporter(type(self).__name__, self.verbose)
+        reporter.watch(blocks)
         self.scaler_ = fit_scaler(self.scale, blocks)
         rules = make_rule(self.rule).alternatives(bags.offsets, y)
         solver = getattr(self, "solver", "newton")  # not of every linear model
@@ -67,13 +69,14 @@ class LinearBagClassifier(WaistClassifier):
         problem = make_problem(
             blocks, self.scaler_, rules[0], ridge=penalty.l2, fit_intercept=self.fit_intercept
         )
-        reporter = Reporter(type(self).__name__, self.verbose)
         rng = check_random_state(random_state)
         given = [
             problem.scaling.from_original(*start) for start in (only_from, also_from) if start is not None
         ]
         with blas_threads_for(blocks.n_values):
-            control = Control(self.tol, self.max_iter, reporter.iteration)
+            control = Control(
+                self.tol, self.max_iter, lambda number, value: reporter.iteration(number, value * total)
+            )
             fit = make_fit(problem, penalty, control, n_init=self.n_init, rng=rng, solver=solver)
             results: Sequence[SolverResult]
             if len(rules) > 1 or rules[0].learns:
@@ -87,9 +90,10 @@ class LinearBagClassifier(WaistClassifier):
         self.n_passes_ = blocks.n_passes
         if isinstance(problem, InMemoryProblem):
             self.n_passes_ += problem.blocks.n_passes
+        results = [as_totals(result, problem.total) for result in results]
         for number, result in enumerate(results):
             reporter.start(number, len(results), result)
-        return problem, [as_totals(result, problem.total) for result in results]
+        return problem, results
 
     def _keep(self, problem: LinearBagProblem, best: SolverResult) -> None:
         """Set the fitted attributes that describe the model."""
@@ -167,7 +171,7 @@ class MILogisticRegression(LinearBagClassifier):
     random_state : int, RandomState or None, default=None
         Source of the random starts.
     verbose : int, default=0
-        1 reports every start, 2 every iteration.
+        1 shows one live line on a terminal, a line per start elsewhere; 2 a line per iteration.
 
     Attributes
     ----------

@@ -232,10 +232,11 @@ def _finish_on_all(
     control, sample = solver.control, solver.problem.bags
 
     def job(alpha: float, start: np.ndarray) -> Callable[[Blocks], L1Result]:
+        penalty = solver.penalty(alpha)
+        warm = [warm_model(sample, start, penalty.l1)]
+
         def run(blocks: Blocks) -> L1Result:
             lasso = LassoProblem(problem.over(blocks), None, tol=control.tol)
-            penalty = solver.penalty(alpha)
-            warm = [warm_model(sample, start, penalty.l1)]
             return minimize_l1(lasso, lasso.point(start), penalty, control, warm_models=warm)
 
         return run

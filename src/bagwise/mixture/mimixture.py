@@ -92,7 +92,7 @@ class MIMixture(WaistClassifier):
         Threads that share the starts; where bags are large (more than 2**23 numbers), starts share passes
         over them instead, with as many threads as numba may use. The result does not depend on it.
     verbose : int, default=0
-        1 reports every start, 2 every iteration.
+        1 shows one live line on a terminal, a line per start elsewhere; 2 a line per iteration.
 
     Attributes
     ----------
@@ -250,6 +250,7 @@ class MIMixture(WaistClassifier):
         control = Control(self.tol, self.max_iter, reporter.iteration)
         rng = check_random_state(self.random_state)
         blocks = bags.blocks(used, weight)
+        reporter.watch(blocks)
         ground = prepare(family, self.prior, n_components, blocks)
         tried: list = []
         for chosen in rule.alternatives(bags.offsets, y):

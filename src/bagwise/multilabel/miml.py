@@ -75,7 +75,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
     random_state : int, RandomState or None, default=None
         Source of the random starts.
     verbose : int, default=0
-        1 reports every start, 2 every iteration.
+        1 shows one live line on a terminal, a line per start elsewhere; 2 a line per iteration.
 
     Attributes
     ----------
@@ -194,18 +194,21 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         bags, labels, weight = training
         refuse_impossible(labels, bags, background=self._with_background)
         blocks = bags.blocks(labels, weight)
+        reporter = Reporter(type(self).__name__, self.verbose)
+        reporter.watch(blocks)
         self.scaler_ = fit_scaler(self.scale, blocks)
         scaled, scaling = scaled_blocks(blocks, self.scaler_)
         ridge = self.alpha / weight.sum()
         problem = LabelSetProblem(scaled, scaling, background=self._with_background, ridge=ridge)
-        reporter = Reporter(type(self).__name__, self.verbose)
-        control = Control(self.tol, self.max_iter, reporter.iteration)
+        control = Control(
+            self.tol, self.max_iter, lambda number, value: reporter.iteration(number, value * problem.total)
+        )
         results: list[SolverResult] = []
         with blas_threads_for(bags.n_instances * bags.n_features):
             for start in self._starts(training):
                 result = minimize_smooth(problem.value_and_gradient, start.ravel(), control)
                 results.append(as_totals(result, problem.total))
-                reporter.start(len(results) - 1, self.n_init, result)
+                reporter.start(len(results) - 1, self.n_init, results[-1])
                 if control.is_stopped:
                     break
         best = record_result(self, results)
