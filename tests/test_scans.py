@@ -6,6 +6,7 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import (
     GridSearchCV,
@@ -286,6 +287,30 @@ def test_a_pipeline_learns_and_predicts_from_a_scan(many):
     np.testing.assert_allclose(ours.predict_proba(scan), theirs.predict_proba(bags), rtol=1e-3, atol=1e-4)
     assert ours.predict_proba_instances(scan).shape == (bags.n_instances, 2)
     assert cross_val_score(model, scan, y, cv=2).mean() > 0.6
+
+
+def test_values_may_be_missing_where_a_transformer_fills_them_in(everything_is_large, tmp_path, monkeypatch):
+    bags, y = some_data()
+    X = bags.instances.copy()
+    X[::7, 1] = np.nan
+    gaps = bags.with_instances(X)
+    scan = scan_bags(save_parquet(tmp_path / "a.parquet", gaps, y, layout="long"))
+    steps = (OnInstances(SimpleImputer()).fit(gaps), OnInstances(StandardScaler()).fit(bags))
+    ours, theirs = scan, gaps
+    for step in steps:
+        ours, theirs = step.transform(ours), step.transform(theirs)
+    model = Nearest().fit(theirs, y)
+    np.testing.assert_allclose(Nearest().fit(ours, y).means_, model.means_, rtol=1e-5)
+    np.testing.assert_array_equal(model.predict(ours), model.predict(theirs))
+    unfilled = steps[1].transform(scan)
+    with pytest.raises(ValueError, match="gave infinity or NaN"):
+        model.predict(unfilled)
+    with pytest.raises(ValueError, match="X contains NaN: bag 0, instance 0, feature 1"):
+        model.predict(scan)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(model.predict(ours), model.predict(theirs))  # held in memory
+    with pytest.raises(ValueError, match="X contains NaN"):
+        model.predict(unfilled)
 
 
 def test_embeddings_learn_from_a_scan(many, monkeypatch):

@@ -25,6 +25,7 @@ from bagwise.base import (
     refuse_lost_classes,
     validated_fit,
 )
+from bagwise.base.streaming import learns_from_scans
 from bagwise.solvers.interrupt import interruptible
 
 
@@ -78,6 +79,10 @@ class OneVsOneBagClassifier(ScoreClassifier):
         self.estimator = estimator
         self.both_ways = both_ways
         self.n_jobs = n_jobs
+
+    @property
+    def _streams(self):
+        return learns_from_scans(self.estimator)
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

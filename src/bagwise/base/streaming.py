@@ -13,6 +13,14 @@ from bagwise.blocks import Block
 from bagwise.scanned import ScannedBags
 
 
+def learns_from_scans(estimator: Any) -> bool:
+    """Whether an estimator, or every step of a pipeline, passes over blocks."""
+    steps = getattr(estimator, "steps", None)
+    if steps is not None:
+        return all(learns_from_scans(step) for _, step in steps)
+    return bool(getattr(estimator, "_streams", False))
+
+
 def in_files(bags: Bags | ScannedBags) -> bool:
     """Whether the bags of a fit lie in files, and are too large to be held."""
     return isinstance(bags, ScannedBags) and not bags.fits

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from bagwise._sklearn import HasMethods
 from bagwise.base import BagsLike, validated_fit
+from bagwise.base.streaming import learns_from_scans
 from bagwise.exceptions import warn_user
 from bagwise.multiclass import _estimator_has
 from bagwise.multilabel.label_matrix import LabelMatrixClassifier
@@ -67,6 +68,10 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     def __init__(self, estimator, *, n_jobs=None):
         self.estimator = estimator
         self.n_jobs = n_jobs
+
+    @property
+    def _streams(self):
+        return learns_from_scans(self.estimator)
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

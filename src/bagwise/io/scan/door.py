@@ -27,9 +27,9 @@ def scan_bags(
 ) -> ScannedBags:
     """Look through files of bags that may be larger than memory, and leave the instances where they are.
 
-    Ids, sizes, labels and columns of bags are known afterwards. Of Parquet files that bagwise wrote only these
-    are read. Of others, those with a row per instance are read once, to find out which columns describe bags,
-    unless `features` are named; those with a row per bag are read once for the sizes of bags.
+    Ids, sizes, labels and columns of bags are known afterwards. Of Parquet files that bagwise wrote only
+    these are read. Of others, those with a row per instance are read once, to find out which columns describe
+    bags, unless `features` are named; those with a row per bag are read once for the sizes of bags.
 
     Parameters
     ----------

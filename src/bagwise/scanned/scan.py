@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
-from bagwise._bag_parts import as_feature_names, read_only, refuse_missing_values, selection, show_counts
+from bagwise._bag_parts import as_feature_names, refuse_missing_values, selection
 from bagwise.bags import Bags
 from bagwise.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_rows, cut, is_large
 from bagwise.blocks.files import read_runs
-
-if TYPE_CHECKING:
-    from bagwise.io.scan.source import FileSource
-
-
-class Step(NamedTuple):
-    """A transformer of instances that is applied as they are read."""
-
-    transform: Callable[[Any], Any]
-    n_features: int
-    feature_names: np.ndarray | None
+from bagwise.scanned.known import KnownBags
+from bagwise.scanned.steps import Step
 
 
-class ScannedBags:
+class ScannedBags(KnownBags):
     """Bags in files: ids, sizes, labels and columns of bags are known, instances are read when they are used.
 
     Made by `scan_bags`. Estimators that pass over blocks of bags take it wherever they take `Bags`, and
@@ -51,102 +40,6 @@ class ScannedBags:
     >>> len(bags) == int(data.y.sum())
     True
     """
-
-    _lies_in_files = True  # for those that cannot know this class
-
-    def __init__(
-        self,
-        source: FileSource,
-        numbers: np.ndarray | None = None,
-        *,
-        steps: tuple[Step, ...] = (),
-        accept_missing: bool = False,
-        memory: dict[str, Bags] | None = None,
-    ):
-        self._source = source
-        self._numbers = numbers
-        self._steps = steps
-        self._accept_missing = accept_missing
-        # Shared by all selections of one scan that is small enough to be held.
-        self._memory: dict[str, Bags] = {} if memory is None else memory
-        sizes = np.diff(source.offsets)
-        sizes = sizes if numbers is None else sizes[numbers]
-        self._offsets = read_only(np.append(0, np.cumsum(sizes)))
-
-    # ------------------------------------------------------------------ what is known
-
-    @property
-    def offsets(self) -> np.ndarray:
-        """Where each bag starts among all instances, and the end of the last."""
-        return self._offsets
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """The number of instances of every bag."""
-        return np.diff(self._offsets)
-
-    @property
-    def bag_index(self) -> np.ndarray:
-        """The number of its bag, for every instance."""
-        return np.repeat(np.arange(len(self)), self.sizes)
-
-    @property
-    def ids(self) -> np.ndarray:
-        """The names of the bags; their numbers in the files if they have none."""
-        return self._named(self._all_numbers)
-
-    def _named(self, numbers: np.ndarray) -> np.ndarray:
-        return numbers if self._source.ids is None else self._source.ids[numbers]
-
-    @property
-    def y(self) -> np.ndarray | None:
-        """The labels of the bags, or None."""
-        return None if self._source.y is None else self._of_bags(self._source.y)
-
-    @property
-    def bag_columns(self) -> Mapping[str, np.ndarray]:
-        """Side columns with a value per bag."""
-        columns = self._source.bag_columns
-        return MappingProxyType({name: self._of_bags(values) for name, values in columns.items()})
-
-    def _of_bags(self, values: np.ndarray) -> np.ndarray:
-        return read_only(values if self._numbers is None else values[self._numbers])
-
-    @property
-    def feature_names(self) -> np.ndarray | None:
-        """The names of the features, or None."""
-        if self._steps:
-            return self._steps[-1].feature_names
-        return as_feature_names(self._source.feature_names, self._source.n_features)
-
-    @property
-    def n_features(self) -> int:
-        """The number of features of an instance."""
-        return self._steps[-1].n_features if self._steps else self._source.n_features
-
-    @property
-    def n_instances(self) -> int:
-        """The number of instances in all bags together."""
-        return int(self._offsets[-1])
-
-    @property
-    def nbytes(self) -> int:
-        """How much memory the instances would take."""
-        return self.n_instances * self.n_features * self._source.dtype.itemsize
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """``(n_bags, n_features)``, what scikit-learn's tools count by."""
-        return len(self), self.n_features
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
-
-    def __repr__(self) -> str:
-        counts = show_counts(bags=len(self), instances=self.n_instances, features=self.n_features)
-        return f"ScannedBags({counts})"
-
-    # ------------------------------------------------------------------ selection and reading
 
     def __getitem__(self, key):
         """Read one bag (a 2-D array) by its number, or select several (unread) by index, slice or mask."""
@@ -186,7 +79,8 @@ class ScannedBags:
         """
         n_features = transform(np.asarray(self.head(1).instances, dtype=self.dtype)).shape[1]
         names = None if feature_names is None else as_feature_names(feature_names, n_features)
-        return self._but(steps=(*self._steps, Step(transform, n_features, names)))
+        step = Step(transform, n_features, names, self._accept_missing)
+        return self._but(steps=(*self._steps, step), accept_missing=False)
 
     def __iter__(self) -> Iterator[np.ndarray]:
         if self.fits or (np.diff(self._all_numbers) < 0).any():
@@ -200,11 +94,11 @@ class ScannedBags:
 
     def load(self) -> Bags:
         """Read all instances into memory: `Bags`, with ids, names and side columns."""
-        return self._transformed(self._held() if self.fits else self._read(self._numbers))
-
-    def _transformed(self, bags: Bags) -> Bags:
-        """Apply all transformers to instances that have been read."""
+        bags = self._held() if self.fits else self._read(self._numbers)
+        if self._steps:
+            bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
         for step in self._steps:
+            _refuse_missing(bags, accept_nan=step.accepts_missing)
             bags = bags.with_instances(step.transform(bags.instances), feature_names=step.feature_names)
         return bags
 
@@ -233,8 +127,9 @@ class ScannedBags:
         if not self._steps and self.in_order:
             runs_of_numbers = [numbers[run] for run in runs]
             read = self._read_runs(numbers, runs_of_numbers, self._numbers is None, sides=columns)
+        y = self.y
         for run, bags in zip(runs, read, strict=True):
-            yield bags, None if self.y is None else self.y[run]
+            yield bags, None if y is None else y[run]
 
     def in_memory(self) -> Bags:
         """Read all instances for something that cannot do without, if they are few; else refuse."""
@@ -244,13 +139,6 @@ class ScannedBags:
             f"the instances of this scan would take {self.shown_bytes} of memory, and are needed there all "
             "at once: pass scan.load() if they fit, or a part such as scan.head(100)."
         )
-
-    @property
-    def shown_bytes(self) -> str:
-        """How much memory the instances would take, for a reader."""
-        units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1.0))
-        unit, size = next((u, s) for u, s in units if self.nbytes >= s or s == 1.0)
-        return f"{self.nbytes / size:.3g} {unit}"
 
     def head(self, n: int = 5) -> Bags:
         """Read the first `n` bags."""
@@ -274,45 +162,32 @@ class ScannedBags:
         weight = np.ones(len(self)) if weight is None else weight
         if self.fits:
             known = bool(self._memory)
-            bags = self._held()
-            bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
-            self._check(bags.instances, bags.offsets, bags.ids)
-            # As blocks of files do: what a transformer gives stays in the precision in which it gives it.
-            in_memory = self._transformed(bags).blocks(y, weight)
+            bags = self.load()
+            if not self._steps:  # else in the precision in which a transformer gives them
+                bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
+            _refuse_missing(bags, accept_nan=self._accept_missing)
+            in_memory = bags.blocks(y, weight)
             in_memory.n_passes += not known
             return in_memory
         blocks: Blocks = self._in_files(y, weight, check=self._check_block)
-        for step in self._steps:
-            blocks = TransformedBlocks(blocks, step.transform, step.n_features)
+        for step, transform in zip(self._steps, self._transforms(), strict=True):
+            blocks = TransformedBlocks(blocks, transform, step.n_features)
         return blocks
+
+    def _transforms(self) -> list[Callable[[Any], Any]]:
+        """What instances pass through; each sees to it that what it gives can be worked on."""
+        accepts = [*(step.accepts_missing for step in self._steps), self._accept_missing][1:]
+        steps = zip(self._steps, accepts, strict=True)
+        return [step.checked(accept_nan=accept_nan) for step, accept_nan in steps]
 
     def shuffled_blocks(
         self, rng: np.random.RandomState, y: np.ndarray, weight: np.ndarray
     ) -> Iterator[Block]:
         """Give the blocks in a random order, for whoever learns from one after the other: one pass."""
         for block in self._in_files(y, weight, check=self._check_block).shuffled(rng):
-            for step in self._steps:
-                block = block._replace(X=step.transform(block.X))
+            for transform in self._transforms():
+                block = block._replace(X=transform(block.X))
             yield block
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of instances in blocks: single precision stays, all else is double."""
-        return np.dtype(np.float32 if self._source.dtype == np.float32 else np.float64)
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the bags stand in the order of the files, each once."""
-        return bool((np.diff(self._all_numbers) > 0).all())
-
-    @property
-    def fits(self) -> bool:
-        """Whether there are so few numbers that they are held in memory after the first read."""
-        return not is_large(self.n_instances * max(self.n_features, self._source.n_features))
-
-    @cached_property
-    def _all_numbers(self) -> np.ndarray:
-        return np.arange(len(self)) if self._numbers is None else self._numbers
 
     def _in_files(self, y=None, weight=None, *, dtype=None, check=None) -> FileBlocks:
         nothing = np.zeros(len(self))
@@ -366,29 +241,11 @@ class ScannedBags:
             )
 
     def _check_block(self, block: Block) -> None:
-        self._check(block.X, block.offsets, self._named(block.part_of(self._all_numbers)))
-
-    def _check(self, X: np.ndarray, offsets: np.ndarray, ids: np.ndarray) -> None:
+        accepts = self._steps[0].accepts_missing if self._steps else self._accept_missing
+        ids = self._named(block.part_of(self._all_numbers))
         names = as_feature_names(self._source.feature_names, self._source.n_features)
-        refuse_missing_values(X, offsets, ids, names, accept_nan=self._accept_missing)
+        refuse_missing_values(block.X, block.offsets, ids, names, accept_nan=accepts)
 
-    # ------------------------------------------------------------------ manners
 
-    def __array__(self, dtype=None, copy=None):
-        raise TypeError(
-            "ScannedBags cannot become one array; scan.load() reads them into Bags, and its `instances` are "
-            "the flat matrix."
-        )
-
-    def __sklearn_clone__(self) -> ScannedBags:
-        return self
-
-    def __copy__(self) -> ScannedBags:
-        return self
-
-    def __deepcopy__(self, memo) -> ScannedBags:
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Whoever gets it reads for itself.
-        return {**self.__dict__, "_memory": {}}
+def _refuse_missing(bags: Bags, *, accept_nan: bool) -> None:
+    refuse_missing_values(bags.instances, bags.offsets, bags.ids, bags.feature_names, accept_nan=accept_nan)

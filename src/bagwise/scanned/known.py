@@ -1,0 +1,159 @@
+"""What is known of bags in files without reading their instances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from bagwise._bag_parts import as_feature_names, read_only, show_counts
+from bagwise.bags import Bags
+from bagwise.blocks import is_large
+from bagwise.scanned.steps import Step
+
+if TYPE_CHECKING:
+    from bagwise.io.scan.source import FileSource
+
+
+class KnownBags:
+    """Some bags of a source: sizes, ids, labels and columns, by the names that they have in `Bags`."""
+
+    _lies_in_files = True  # for those that cannot know this class
+
+    def __init__(
+        self,
+        source: FileSource,
+        numbers: np.ndarray | None = None,
+        *,
+        steps: tuple[Step, ...] = (),
+        accept_missing: bool = False,
+        memory: dict[str, Bags] | None = None,
+    ):
+        self._source = source
+        self._numbers = numbers
+        self._steps = steps
+        self._accept_missing = accept_missing
+        # Shared by all selections of one scan that is small enough to be held.
+        self._memory: dict[str, Bags] = {} if memory is None else memory
+        sizes = np.diff(source.offsets)
+        sizes = sizes if numbers is None else sizes[numbers]
+        self._offsets = read_only(np.append(0, np.cumsum(sizes)))
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where each bag starts among all instances, and the end of the last."""
+        return self._offsets
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of instances of every bag."""
+        return np.diff(self._offsets)
+
+    @property
+    def bag_index(self) -> np.ndarray:
+        """The number of its bag, for every instance."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The names of the bags; their numbers in the files if they have none."""
+        return self._named(self._all_numbers)
+
+    def _named(self, numbers: np.ndarray) -> np.ndarray:
+        return numbers if self._source.ids is None else self._source.ids[numbers]
+
+    @property
+    def y(self) -> np.ndarray | None:
+        """The labels of the bags, or None."""
+        return None if self._source.y is None else self._of_bags(self._source.y)
+
+    @property
+    def bag_columns(self) -> Mapping[str, np.ndarray]:
+        """Side columns with a value per bag."""
+        columns = self._source.bag_columns
+        return MappingProxyType({name: self._of_bags(values) for name, values in columns.items()})
+
+    def _of_bags(self, values: np.ndarray) -> np.ndarray:
+        return read_only(values if self._numbers is None else values[self._numbers])
+
+    @property
+    def feature_names(self) -> np.ndarray | None:
+        """The names of the features, or None."""
+        if self._steps:
+            return self._steps[-1].feature_names
+        return as_feature_names(self._source.feature_names, self._source.n_features)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of an instance."""
+        return self._steps[-1].n_features if self._steps else self._source.n_features
+
+    @property
+    def n_instances(self) -> int:
+        """The number of instances in all bags together."""
+        return int(self._offsets[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the instances would take."""
+        return self.n_instances * self.n_features * self._source.dtype.itemsize
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n_bags, n_features)``, what scikit-learn's tools count by."""
+        return len(self), self.n_features
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __repr__(self) -> str:
+        counts = show_counts(bags=len(self), instances=self.n_instances, features=self.n_features)
+        return f"ScannedBags({counts})"
+
+    @property
+    def shown_bytes(self) -> str:
+        """How much memory the instances would take, for a reader."""
+        units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1.0))
+        unit, size = next((u, s) for u, s in units if self.nbytes >= s or s == 1.0)
+        return f"{self.nbytes / size:.3g} {unit}"
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of instances in blocks: single precision stays, all else is double."""
+        return np.dtype(np.float32 if self._source.dtype == np.float32 else np.float64)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the bags stand in the order of the files, each once."""
+        return bool((np.diff(self._all_numbers) > 0).all())
+
+    @property
+    def fits(self) -> bool:
+        """Whether there are so few numbers that they are held in memory after the first read."""
+        return not is_large(self.n_instances * max(self.n_features, self._source.n_features))
+
+    @cached_property
+    def _all_numbers(self) -> np.ndarray:
+        return np.arange(len(self)) if self._numbers is None else self._numbers
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(
+            "ScannedBags cannot become one array; scan.load() reads them into Bags, and its `instances` are "
+            "the flat matrix."
+        )
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo) -> Self:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Whoever gets it reads for itself.
+        return {**self.__dict__, "_memory": {}}
