@@ -29,7 +29,7 @@ _ROOMS = {
     ],
     "density": ["DiverseDensity", "EMDD"],
     "embedding": ["BagStatistics", "ClusterEmbedding"],
-    "exceptions": ["PositiveClassWarning", "VersionWarning"],
+    "exceptions": ["ClassPriorWarning", "PositiveClassWarning", "VersionWarning"],
     "families": ["Family", "FraleyRaftery"],
     "io": [
         "instance_frame",
@@ -84,6 +84,7 @@ _ROOMS = {
         "plot_prior_sensitivity",
         "pu_risk_bound",
     ],
+    "pu_reports": ["PUReport", "pu_report"],
     "rules": [
         "CountLogistic",
         "CountTable",

@@ -21,6 +21,7 @@ from bagwise.density import DiverseDensity as DiverseDensity
 from bagwise.density import EMDD as EMDD
 from bagwise.embedding import BagStatistics as BagStatistics
 from bagwise.embedding import ClusterEmbedding as ClusterEmbedding
+from bagwise.exceptions import ClassPriorWarning as ClassPriorWarning
 from bagwise.exceptions import PositiveClassWarning as PositiveClassWarning
 from bagwise.exceptions import VersionWarning as VersionWarning
 from bagwise.families import Family as Family
@@ -86,6 +87,8 @@ from bagwise.pu import PUSetKernelClassifier as PUSetKernelClassifier
 from bagwise.pu import PUSetKernelClassifierCV as PUSetKernelClassifierCV
 from bagwise.pu import plot_prior_sensitivity as plot_prior_sensitivity
 from bagwise.pu import pu_risk_bound as pu_risk_bound
+from bagwise.pu_reports import PUReport as PUReport
+from bagwise.pu_reports import pu_report as pu_report
 from bagwise.rules import CountLogistic as CountLogistic
 from bagwise.rules import CountTable as CountTable
 from bagwise.rules import GeometricMean as GeometricMean

@@ -61,6 +61,13 @@ def pu_risk(y, score, *, class_prior: float, loss: str = "zero_one", sample_weig
     return risk_of_scores(y, score, weight, class_prior, loss)
 
 
+def bag_scores(estimator, X) -> np.ndarray:
+    """Scores of bags by a fitted classifier, positive for the positive class."""
+    if hasattr(estimator, "decision_function"):
+        return estimator.decision_function(X)
+    return estimator.predict_proba(X)[:, 1] - 0.5
+
+
 class PUScorer:
     """A scorer for scikit-learn's searches: minus the PU risk; see `make_pu_scorer`."""
 
@@ -70,10 +77,7 @@ class PUScorer:
 
     def __call__(self, estimator, X, y, sample_weight=None) -> float:
         """Score a fitted estimator on held-out positive and unlabeled bags: higher is better."""
-        if hasattr(estimator, "decision_function"):
-            score = estimator.decision_function(X)
-        else:
-            score = estimator.predict_proba(X)[:, 1] - 0.5
+        score = bag_scores(estimator, X)
         positive = np.asarray(y) == estimator.classes_[1]
         return -pu_risk(
             positive, score, class_prior=self.class_prior, loss=self.loss, sample_weight=sample_weight

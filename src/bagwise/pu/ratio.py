@@ -107,71 +107,66 @@ class DensityRatio:
         P_squares = lost * (np.einsum("ij,ij->i", f.positive, f.positive) - np.einsum("ij,ij->i", P, P))
         P_shift = lost * (f.positive @ f.shift - P @ shift)
         ridges = _RIDGES * (self.spread or 1.0) if ridge is None else np.array([ridge])
-        priors, errors, losses_P, losses_U = [], [], [], []
-        for number in ridges:
-            inverse = 1.0 / (values + number)
-            coef = shift * inverse
-            own, along = P @ coef + P_shift / number, U @ coef
-            priors.append(bounded_prior(1.0 + own, 1.0 + along, f.positive_share, f.unlabeled_share))
-            lever = (P * P) @ inverse + P_squares / number
-            left_P = 1.0 + (own - f.positive_share * lever) / (1.0 - f.positive_share)
-            left_U = _left_out_unlabeled(along, (U * U) @ inverse, f.unlabeled_share)
-            left_P, left_U = np.maximum(left_P, 0.0), np.maximum(left_U, 0.0)
-            losses_P.append(1.0 / (1.0 + left_P) ** 2)
-            losses_U.append((1.0 - 1.0 / (1.0 + left_U)) ** 2)
-            # The optimum's first order in the two samples: 2 r over positive and -r^2 over unlabeled bags.
-            bound = 1.0 / priors[-1]
-            variance = 4.0 * _variance_of_mean(np.minimum(left_P, bound), f.positive_share, f.n_positive)
-            squares = np.minimum(left_U, bound) ** 2
-            variance += _variance_of_mean(squares, f.unlabeled_share, f.n_unlabeled)
-            errors.append(np.sqrt(variance) * priors[-1])
-        criterion = np.array(losses_P) @ f.positive_share + np.array(losses_U) @ f.unlabeled_share
-        best = self._strongest(criterion, losses_P, losses_U)
-        return PriorPath(ridges, np.array(priors), criterion, np.array(errors), best)
+        share_P, share_U = f.positive_share[:, None], f.unlabeled_share[:, None]
+        inverse = 1.0 / (values[:, None] + ridges)
+        coef = shift[:, None] * inverse
+        own, along = P @ coef + P_shift[:, None] / ridges, U @ coef
+        priors = bounded_priors(1.0 + own, 1.0 + along, f.positive_share, f.unlabeled_share)
+        lever = (P * P) @ inverse + P_squares[:, None] / ridges
+        left_P = np.maximum(1.0 + (own - share_P * lever) / (1.0 - share_P), 0.0)
+        left_U = np.maximum(_left_out_unlabeled(along, (U * U) @ inverse, share_U), 0.0)
+        losses_P, losses_U = 1.0 / (1.0 + left_P) ** 2, (1.0 - 1.0 / (1.0 + left_U)) ** 2
+        criterion = f.positive_share @ losses_P + f.unlabeled_share @ losses_U
+        # The optimum's first order in the two samples: 2 r over positive and -r^2 over unlabeled bags.
+        bounded_P, bounded_U = np.minimum(left_P, 1.0 / priors), np.minimum(left_U, 1.0 / priors)
+        errors = np.sqrt(self._variance_of_means(2.0 * bounded_P, bounded_U**2)) * priors
+        # How much worse than the best each ridge is, and the error of that difference.
+        least = int(np.argmin(criterion))
+        differences = losses_P - losses_P[:, [least]], losses_U - losses_U[:, [least]]
+        as_good = criterion - criterion[least] <= np.sqrt(self._variance_of_means(*differences))
+        return PriorPath(ridges, priors, criterion, errors, int(np.flatnonzero(as_good)[-1]))
 
-    def _strongest(self, criterion: np.ndarray, losses_P: list, losses_U: list) -> int:
-        """Number of the strongest ridge that is no worse than the best, but for the difference's error."""
-        f, least = self.features, int(np.argmin(criterion))
-        for number in range(len(criterion) - 1, least, -1):
-            variance = _variance_of_mean(
-                losses_P[number] - losses_P[least], f.positive_share, f.n_positive
-            ) + _variance_of_mean(losses_U[number] - losses_U[least], f.unlabeled_share, f.n_unlabeled)
-            if criterion[number] - criterion[least] <= np.sqrt(variance):
-                return number
-        return least
+    def _variance_of_means(self, of_positive: np.ndarray, of_unlabeled: np.ndarray) -> np.ndarray:
+        """Variance of the sum of two means, over positive and over unlabeled bags, of every column."""
+        f, variance = self.features, 0.0
+        for values, share, n in (
+            (of_positive, f.positive_share, f.n_positive),
+            (of_unlabeled, f.unlabeled_share, f.n_unlabeled),
+        ):
+            variance = variance + share @ (values - share @ values) ** 2 / n
+        return np.asarray(variance)
 
 
-def bounded_prior(
+def bounded_priors(
     ratio_P: np.ndarray, ratio_U: np.ndarray, share_P: np.ndarray, share_U: np.ndarray
-) -> float:
+) -> np.ndarray:
     """The prior at which ``1 / prior = 2 mean_P(r) - mean_U(r^2)``, with r kept in [0, 1 / prior].
 
-    The largest there is. Without the bounds a few positive bags with huge ratios would decide it.
+    For every column of ratios at positive and at unlabeled bags; the largest prior there is. Without the
+    bounds a few positive bags with huge ratios would decide it.
     """
-    order = np.argsort(np.concatenate([ratio_P, ratio_U]))
-    ratio = np.maximum(np.concatenate([ratio_P, ratio_U])[order], 0.0)
+    ratio = np.maximum(np.concatenate([ratio_P, ratio_U]), 0.0)
+    order = np.argsort(ratio, axis=0)
+    ratio = np.take_along_axis(ratio, order, axis=0)
     mass_P = np.concatenate([share_P, np.zeros(len(ratio_U))])[order]
     mass_U = np.concatenate([np.zeros(len(ratio_P)), share_U])[order]
     # With ratios up to J = 1 / prior, the right side less the left is a parabola between any two ratios:
     # constant + slope J - curve J^2. It is concave, so it is positive between places where it is.
-    constant = 2.0 * np.cumsum(mass_P * ratio) - np.cumsum(mass_U * ratio**2)
-    slope = 2.0 * (1.0 - np.cumsum(mass_P)) - 1.0
-    curve = np.maximum(1.0 - np.cumsum(mass_U), 0.0)
-    at_one = int(np.searchsorted(ratio, 1.0, side="right")) - 1
-    start = (constant[at_one] + slope[at_one] - curve[at_one]) if at_one >= 0 else 0.0
-    if start <= _ROUNDING:
-        return 1.0
-    ends = constant + slope * ratio - curve * ratio**2
-    fallen = np.flatnonzero(ends[at_one + 1 :] <= 0.0)
-    last = at_one + int(fallen[0]) if len(fallen) else len(ratio) - 1
-    a, b, c = float(curve[last]), float(slope[last]), float(constant[last])
-    root = np.sqrt(b * b + 4.0 * a * c)
-    return float((root - b) / (2.0 * c) if b < 0 else 2.0 * a / (root + b))
-
-
-def _variance_of_mean(values: np.ndarray, share: np.ndarray, n: float) -> float:
-    mean = share @ values
-    return float(share @ (values - mean) ** 2) / n
+    constant = 2.0 * np.cumsum(mass_P * ratio, axis=0) - np.cumsum(mass_U * ratio**2, axis=0)
+    slope = 1.0 - 2.0 * np.cumsum(mass_P, axis=0)
+    curve = np.maximum(1.0 - np.cumsum(mass_U, axis=0), 0.0)
+    below_one = np.count_nonzero(ratio <= 1.0, axis=0)
+    fallen = (constant + slope * ratio - curve * ratio**2 <= 0.0) & (ratio > 1.0)
+    # The last ratio before it falls to zero, or the last of all.
+    last = np.where(fallen.any(axis=0), fallen.argmax(axis=0), len(ratio)) - 1
+    first, last = np.maximum(below_one - 1, 0)[None], np.maximum(last, 0)[None]
+    a, b, c = (np.take_along_axis(part, last, axis=0)[0] for part in (curve, slope, constant))
+    root = np.sqrt(np.maximum(b * b + 4.0 * a * c, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        prior = np.where(b < 0, (root - b) / (2.0 * c), 2.0 * a / (root + b))
+    at_one = sum(np.take_along_axis(part, first, axis=0)[0] for part in (constant, slope, -curve))
+    # Not positive at J = 1: no negative bag is seen. So too if no ratio is below one.
+    return np.where((below_one == 0) | (at_one <= _ROUNDING), 1.0, np.minimum(prior, 1.0))
 
 
 def _left_out_unlabeled(along: np.ndarray, lever: np.ndarray, share: np.ndarray) -> np.ndarray:

@@ -21,9 +21,9 @@ _PENALTIES = (0.01, 0.1, 1.0)
 _DELTA, _GAMMA = 0.1, 0.01
 # Folds are joined into at most this many parts, and their halves are all subsets of half as many.
 _MOST_PARTS = 5
-# The classes overlap if less than the first share of the positive bags lies in the tail, or if the ratio of
-# the tails rises by more than the last share down to the score that 95 % of the positive bags exceed.
-_WITHIN, _MOST, _RISE = 0.9, 0.95, 0.05
+# The classes overlap if less than the first share of the positive bags lies in the tail, or if there is no
+# gap below it: more than the second share of the other unlabeled bags within half its depth to the median.
+_WITHIN, _NEAR = 0.9, 0.1
 
 
 def bag_vectors(bags: Bags) -> np.ndarray:
@@ -124,8 +124,9 @@ class UpperTails:
         self._positive = y[self._order] == 1
         part = fold[self._order] % _MOST_PARTS
         n_parts = int(part.max()) + 1
-        halves = [np.isin(part, chosen) for chosen in combinations(range(n_parts), n_parts // 2)]
-        self._halves = np.array([side for half in halves for side in (half, ~half)])
+        chosen = np.array(list(combinations(range(n_parts), n_parts // 2)))
+        halves = (chosen[:, :, None] == np.arange(n_parts)).any(axis=1)
+        self._halves = np.concatenate([halves, ~halves])[:, part]
 
     def _shares(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Shares of unlabeled and positive bags down to every place in the order, and the bags' numbers."""
@@ -146,17 +147,15 @@ class UpperTails:
         usable = (positive > 0) & self._is_cut
         value = np.full(positive.shape, np.inf)
         np.divide(unlabeled + margin[:, None], positive, out=value, where=usable)
-        degree = np.zeros(len(ordered))
-        for half, last, found in zip(self._halves, value.argmin(axis=1), usable.any(axis=1), strict=True):
-            below = half[last + 1 :] & (ordered[last + 1 :] > 0)
-            # A half without a positive bag, which a bootstrap may draw, has no cut: all bags are in its tail.
-            cut = -np.inf
-            if found and below.any():
-                cut = 0.5 * (self._score[last] + self._score[last + 1 + np.argmax(below)])
-            degree += (self._score >= cut) & ~half
-        result = np.empty(len(ordered))
-        result[self._order] = degree / (0.5 * len(self._halves))
-        return result
+        last = value.argmin(axis=1)[:, None]
+        below = self._halves & (ordered > 0) & (np.arange(len(ordered)) > last)
+        cut = 0.5 * (self._score[last[:, 0]] + self._score[below.argmax(axis=1)])
+        # A half without a positive bag, which a bootstrap may draw, has no cut: all bags are in its tail.
+        cut[~(usable.any(axis=1) & below.any(axis=1))] = -np.inf
+        inside = (self._score >= cut[:, None]) & ~self._halves
+        degree = np.empty(len(ordered))
+        degree[self._order] = inside.sum(axis=0) / (0.5 * len(self._halves))
+        return degree
 
     def estimate(self, weight: np.ndarray, n_unlabeled: float, n_positive: float) -> PriorEstimate:
         """Estimate from all bags; the two numbers are those of independent ones, for the error."""
@@ -169,9 +168,21 @@ class UpperTails:
         )
         error = np.sqrt((1.0 - below) / (n_unlabeled * below) + (1.0 - above) / (n_positive * above))
         value = min(1.0, below / above)
-        unlabeled, positive, *_ = self._shares(ordered)
-        most = np.flatnonzero((positive >= _MOST) & self._is_cut)[0]
-        rises = unlabeled[most] / positive[most] > (1.0 + _RISE) * value
-        found = PriorEstimate("tail", value, float(error), bool(rises or above < _WITHIN))
+        overlap = above < _WITHIN or self._crowd_below(degree, ordered) > _NEAR
+        found = PriorEstimate("tail", value, float(error), bool(overlap))
         # All bags may be positive: no negative one has been seen.
         return replace(found, overlap=True) if found.interval(LEVEL)[1] >= 1.0 else found
+
+    def _crowd_below(self, degree: np.ndarray, weight: np.ndarray) -> float:
+        """Of the unlabeled bags below the tail, the share just below: within half its depth to the median."""
+        inside = degree > 0.5
+        if not inside.any() or inside.all():
+            return 0.0
+        positive = self._positive & inside
+        cut, middle = (
+            self._score[inside].min(),
+            np.median(self._score[positive if positive.any() else inside]),
+        )
+        below = ~self._positive & (self._score < cut)
+        near = below & (self._score >= cut - 0.5 * (middle - cut))
+        return float(weight[near].sum() / weight[below].sum()) if below.any() else 0.0

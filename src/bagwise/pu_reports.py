@@ -1,0 +1,158 @@
+"""What positive and unlabeled bags say of a model, at every class prior that they leave possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bagwise.exceptions import ClassPriorWarning, warn_user
+from bagwise.metrics import bag_scores, pu_auc, pu_f1, pu_precision, pu_recall, pu_risk
+from bagwise.pu import ClassPriorEstimator
+
+# A prior of 0 or 1 is an end of an interval, and no prior: scores there are limits.
+_NEAR = 1e-9
+
+
+@dataclass(frozen=True)
+class PUReport:
+    """Scores of a model at three class priors: both ends of an interval, and a value in it.
+
+    Every attribute but `overlap` is an array of three numbers: at the lower end, at the prior, at the upper
+    end. ``print(report)`` shows them as a table.
+
+    Attributes
+    ----------
+    class_prior : array
+        The priors.
+    precision, recall, f1, auc, risk : array
+        The scores, as `pu_precision` and the others define them. AUC at a prior of 1 is NaN: there are no
+        negative bags then.
+    overlap : bool
+        Whether negative bags are seen to look like positive ones, so that the lower end is 0.
+
+    See Also
+    --------
+    pu_report : makes it.
+    """
+
+    class_prior: np.ndarray
+    precision: np.ndarray
+    recall: np.ndarray
+    f1: np.ndarray
+    auc: np.ndarray
+    risk: np.ndarray
+    overlap: bool
+
+    @property
+    def impossible(self) -> np.ndarray:
+        """At which of the three priors AUC exceeds 1 or the risk is negative: the prior is too large."""
+        return (self.auc > 1.0) | (self.risk < 0.0)
+
+    def __str__(self) -> str:
+        names = ("class_prior", "precision", "recall", "f1", "auc", "risk")
+        lines = [f"{'':12}{'lower end':>10}{'prior':>10}{'upper end':>10}"]
+        for name in names:
+            title = name.replace("_", " ")
+            lines.append(f"{title:12}" + "".join(f"{value:10.3f}" for value in getattr(self, name)))
+        if self.overlap:
+            lines.append("Negative bags look like positive ones: the prior is known from above only.")
+        if self.impossible[2]:
+            lines.append("At the upper end a score is outside its range: the prior is smaller than that.")
+        return "\n".join(lines)
+
+
+def pu_report(model, X, y, *, class_prior=None, interval=None, sample_weight=None) -> PUReport:
+    """Judge a model by positive and unlabeled bags, at both ends of the class prior's interval.
+
+    All scores but recall depend on the class prior, which is seldom known: precision in proportion to it. So
+    a single number says little where the prior was estimated, and too large a prior makes a poor model look
+    faultless. That shows where a score leaves its range: an AUC above 1 or a risk below 0 at the prior warns
+    (`ClassPriorWarning`) that it is too large for these bags, or that they are too few.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, with `decision_function` or `predict_proba`.
+    X, y
+        Positive (1 or True) and unlabeled (0, -1 or False) bags that the model has not learnt from.
+    class_prior : float, optional
+        The share of positive bags among the unlabeled ones; by default what the model was told or has
+        estimated (`class_prior_`), and for a model without one what `ClassPriorEstimator` makes of these
+        bags.
+    interval : (low, high), optional
+        Where the prior may lie; by default the 90 % interval of the model's own estimate, or that of
+        `ClassPriorEstimator` on these bags if the model was told its prior or has none.
+    sample_weight : array of shape (n_bags,), optional
+        Weights of the bags.
+
+    Returns
+    -------
+    PUReport
+
+    Examples
+    --------
+    >>> from bagwise import PUSetKernelClassifier, make_noisy_or_bags, make_positive_unlabeled, pu_report
+    >>> full = make_noisy_or_bags(1200, coef=[6.0, -6.0], intercept=-10.0, random_state=0)
+    >>> data = make_positive_unlabeled(
+    ...     full.bags, full.y, n_positive=120, n_unlabeled=300, class_prior=0.3, random_state=0
+    ... )
+    >>> learn, judge = slice(None, None, 2), slice(1, None, 2)
+    >>> model = PUSetKernelClassifier(degree=2, class_prior=0.3).fit(data.bags[learn], data.y[learn])
+    >>> report = pu_report(model, data.bags[judge], data.y[judge], interval=(0.2, 0.4))
+    >>> print(report)  # doctest: +ELLIPSIS
+                 lower end     prior upper end
+    class prior      0.200     0.300     0.400
+    precision...
+    """
+    score = bag_scores(model, X)
+    prior = getattr(model, "class_prior_", None) if class_prior is None else class_prior
+    estimate: Any = getattr(model, "prior_estimate_", None) if class_prior is None else None
+    if estimate is None and (interval is None or prior is None):
+        estimate = ClassPriorEstimator().fit(X, y, sample_weight).estimate_
+    prior = estimate.class_prior if prior is None else prior
+    low, high = estimate.interval() if interval is None else interval
+    if not 0.0 <= low <= high <= 1.0:
+        raise ValueError(
+            f"interval must be two numbers from 0 to 1, the lower end first; got ({low!r}, {high!r})."
+        )
+    priors = np.array([low, prior, high], dtype=np.float64)
+    overlap = interval is None and estimate.overlap
+    report = _judge(y, score, priors, sample_weight, overlap)
+    _warn_if_too_large(report)
+    return report
+
+
+def _judge(y, score, priors: np.ndarray, sample_weight, overlap: bool) -> PUReport:
+    inner = np.clip(priors, _NEAR, 1.0 - _NEAR)
+    scores = {
+        metric: np.array([metric(y, score, class_prior=p, sample_weight=sample_weight) for p in inner])
+        for metric in (pu_precision, pu_f1, pu_auc, pu_risk)
+    }
+    return PUReport(
+        class_prior=priors,
+        precision=scores[pu_precision],
+        recall=np.full(3, pu_recall(y, score, sample_weight=sample_weight)),
+        f1=scores[pu_f1],
+        auc=np.where(priors < 1.0 - _NEAR, scores[pu_auc], np.nan),
+        risk=scores[pu_risk],
+        overlap=overlap,
+    )
+
+
+def _warn_if_too_large(report: PUReport) -> None:
+    low, prior, high = report.class_prior
+    if report.impossible[1]:
+        out = f"AUC is {report.auc[1]:.3f}" if report.auc[1] > 1.0 else f"the risk is {report.risk[1]:.3f}"
+        warn_user(
+            f"{out} at a class prior of {prior:.3f}, outside its range: the prior is too large for these "
+            "bags, or they are too few. Scores at that prior are too good; see those at the lower end.",
+            ClassPriorWarning,
+        )
+    elif prior > high:
+        warn_user(
+            f"a class prior of {prior:.3f} lies above the interval that the bags leave, {low:.3f} to "
+            f"{high:.3f}: it is too large, and scores at that prior are too good.",
+            ClassPriorWarning,
+        )
