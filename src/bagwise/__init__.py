@@ -60,6 +60,7 @@ _ROOMS = {
         "diagnose_rule",
         "forward_selection",
         "milr_path",
+        "naive_wald_selection",
         "plot_cv",
         "plot_odds_ratios",
         "plot_path",

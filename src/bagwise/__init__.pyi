@@ -55,6 +55,7 @@ from bagwise.linear_model import SoftORLogisticRegression as SoftORLogisticRegre
 from bagwise.linear_model import diagnose_rule as diagnose_rule
 from bagwise.linear_model import forward_selection as forward_selection
 from bagwise.linear_model import milr_path as milr_path
+from bagwise.linear_model import naive_wald_selection as naive_wald_selection
 from bagwise.linear_model import plot_cv as plot_cv
 from bagwise.linear_model import plot_odds_ratios as plot_odds_ratios
 from bagwise.linear_model import plot_path as plot_path

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, check_cv
+from numpy.typing import ArrayLike
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from bagwise.base import Training
 
@@ -64,6 +65,59 @@ def bag_folds(
         if not len(test):
             raise ValueError(f"fold {number} of cv holds out no bag of non-zero weight; expected some.")
     return splits
+
+
+def cut_in_two(
+    y: np.ndarray, split: float, *, groups: ArrayLike | None, counted: np.ndarray, random_state
+) -> Split:
+    """Cut bags into two parts, each with its share of either class: numbers of the bags, which rise.
+
+    Parameters
+    ----------
+    y : array of shape (n_bags,)
+        Labels, of two classes.
+    split : float
+        The share of the first part.
+    groups : array of shape (n_bags,) or None
+        Bags of one group stay together.
+    counted : array of bool, shape (n_bags,)
+        Bags that are to be in one of the parts.
+    random_state : int, RandomState or None
+        Draws them.
+    """
+    if not isinstance(split, Real) or not 0 < float(split) < 1:
+        raise ValueError(f"split must be a share of the bags between 0 and 1; got {split!r}.")
+    kept = np.flatnonzero(counted)
+    labels = y[kept]
+    rarest = int(np.unique(labels, return_counts=True)[1].min())
+    of_bag = None
+    if groups is not None:
+        names = np.asarray(groups)
+        if names.shape != y.shape:
+            raise ValueError(
+                f"groups has the shape {names.shape}, but there are {len(y)} bags; give one each."
+            )
+        of_bag = names[kept]
+        rarest = min(rarest, *(len(np.unique(of_bag[labels == label])) for label in np.unique(labels)))
+    if rarest < 2:
+        raise ValueError(
+            "split needs at least two bags of either class, of different groups, one for each part."
+        )
+    # Folds of equal size, of which the first part takes some: as many as its share needs, at most ten.
+    n_folds = next((n for n in range(2, 10) if abs(round(split * n) / n - split) < 0.005), 10)
+    n_folds = min(n_folds, rarest)
+    folds = (StratifiedKFold if of_bag is None else StratifiedGroupKFold)(
+        n_folds, shuffle=True, random_state=random_state
+    )
+    tests = [test for _, test in folds.split(np.zeros(len(kept)), labels, of_bag)]
+    is_first = np.zeros(len(kept), dtype=bool)
+    is_first[np.concatenate(tests[: min(n_folds - 1, max(1, round(split * n_folds)))])] = True
+    for part in (is_first, ~is_first):
+        if len(np.unique(labels[part])) < 2:
+            raise ValueError(
+                "split leaves a part with bags of one class only; give more bags or smaller groups."
+            )
+    return kept[is_first], kept[~is_first]
 
 
 def _kept(sample_weight, n_kept: int) -> np.ndarray:

@@ -2,11 +2,12 @@
 
 from bagwise.linear_model.cv import MILogisticRegressionCV
 from bagwise.linear_model.diagnose import RuleDiagnosis, diagnose_rule
-from bagwise.linear_model.inference import Inference, forward_selection, rate_change, refit_selected
+from bagwise.linear_model.inference import Inference, rate_change
 from bagwise.linear_model.labeler import Labeler
 from bagwise.linear_model.logistic import MILogisticRegression
 from bagwise.linear_model.path import MILRPath, milr_path
 from bagwise.linear_model.plots import plot_cv, plot_labeler, plot_odds_ratios, plot_path
+from bagwise.linear_model.selection import forward_selection, naive_wald_selection, refit_selected
 from bagwise.linear_model.soft_or import SoftORLogisticRegression
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "diagnose_rule",
     "forward_selection",
     "milr_path",
+    "naive_wald_selection",
     "plot_cv",
     "plot_labeler",
     "plot_odds_ratios",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ from bagwise.base import (
 from bagwise.linear_model.em import refuse_em
 from bagwise.linear_model.fits import make_fit
 from bagwise.linear_model.in_memory import InMemoryProblem
+from bagwise.linear_model.inference.kept import Kept
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.products import log_odds_of
 from bagwise.linear_model.setup import make_problem
@@ -292,19 +293,47 @@ class MILogisticRegression(LinearBagClassifier):
         if self.warm_start and getattr(self, "coef_", np.empty((1, 0))).shape[1] == n_features:
             start = self.coef_[0], self.intercept_[0]
         problem, results = self._minimise(training, self.alpha, self.random_state, only_from=start)
-        self._keep(problem, record_result(self, results))
+        best = record_result(self, results)
+        self._keep(problem, best)
+        self._kept: Kept | None = None
+        if self.alpha == 0:
+            tried = tuple((rule, problem.total * value) for rule, value in getattr(best, "tried", ()))
+            self._kept = Kept.of(training, sample_weight, tried=tried)
         return self
 
-    def inference(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None):
-        """Standard errors, Wald and likelihood-ratio tests of a maximum likelihood fit.
+    def __getstate__(self):
+        state = super().__getstate__()
+        kept = state.get("_kept")
+        return state if kept is None else {**state, "_kept": kept.without_bags()}
 
-        The covariance is the inverse of the observed information, in closed form (for rules whose Hessian
-        has one; else Fisher's). There is no table, but a sentence, where it is not positive definite.
+    def inference(
+        self,
+        X: BagsLike | None = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        intervals: Literal["wald", "profile"] = "wald",
+        groups: ArrayLike | None = None,
+    ):
+        """Standard errors, intervals and tests of a maximum likelihood fit.
+
+        Wald errors come from the observed information of all that was learned, the rule included; profile
+        intervals from likelihood ratios, which hold where a quadratic does not describe the likelihood. Where
+        errors do not hold there is a sentence, `Inference.message`: features are collinear, a combination of
+        them separates the bags, the fit has not converged, or other rules explain the bags as well.
 
         Parameters
         ----------
-        X, y, sample_weight
-            The data of the fit.
+        X, y, sample_weight : optional
+            The data of the fit, which a model with ``alpha=0`` refers to by itself, as long as it is not
+            pickled. If given they are compared with the fit, and refused if they are other data.
+        intervals : {"wald", "profile"}, default="wald"
+            "profile": tests and intervals from likelihood ratios, which need no standard errors. An interval
+            costs about a hundred passes over the bags.
+        groups : array of shape (n_bags,), optional
+            Bags of one group, such as those of one patient, may depend on each other: errors are then those
+            of the sandwich by groups, tests and intervals those of the t distribution with a degree of
+            freedom less than there are groups. A few dozen groups are needed.
 
         Returns
         -------
@@ -316,10 +345,10 @@ class MILogisticRegression(LinearBagClassifier):
         >>> from bagwise import MILogisticRegression, make_noisy_or_bags
         >>> data = make_noisy_or_bags(300, coef=[2.0, -2.0, 0.0], random_state=0)
         >>> model = MILogisticRegression(alpha=0.0, random_state=0).fit(data.bags, data.y)
-        >>> (model.inference(data.bags, data.y).p_value < 0.05).tolist()
+        >>> (model.inference().p_value < 0.05).tolist()
         [True, True, True, False]
         """
-        from bagwise.linear_model.inference import infer
+        from bagwise.linear_model.inference.compute import infer
 
         check_is_fitted(self)
-        return infer(self, X, y, sample_weight)
+        return infer(self, X, y, sample_weight, intervals=intervals, groups=groups)

@@ -153,6 +153,16 @@ class CountTable(CountRule, LearnedRule):
         with np.errstate(divide="ignore"):
             return np.log1p(-values), np.log(values)
 
+    def log_odds_slopes(self, counts: np.ndarray) -> np.ndarray:
+        """Derivatives of the log-odds of a positive label in the `parameters`: see `LearnedRule`."""
+        if not self.learned:
+            return np.empty((len(counts), 0))
+        vector = self.parameters()
+        places = np.minimum(counts, len(vector) - 1)[:, None]
+        if self.monotone:
+            return np.where(np.arange(len(vector)) <= places, np.append(1.0, np.exp(vector[1:])), 0.0)
+        return (np.arange(len(vector)) == places).astype(float)
+
     def _largest_count(self, size: int) -> int:
         return len(self._read_values()) - 1
 
@@ -287,6 +297,11 @@ class CountLogistic(CountRule, LearnedRule):
         intercept, slope = self._read()
         score = intercept + slope * counts
         return log_expit(-score), log_expit(score)
+
+    def log_odds_slopes(self, counts: np.ndarray) -> np.ndarray:
+        """Derivatives of the log-odds of a positive label in the `parameters`: see `LearnedRule`."""
+        both = self._select(0.0, 1.0)  # of what is learned, which is the slope
+        return np.where(both, np.asarray(counts)[:, None] * self._read()[1], 1.0)
 
     @property
     def _n_statistics(self) -> int:

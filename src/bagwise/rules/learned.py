@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
@@ -114,6 +116,31 @@ class LearnedRule(Rule):
         )
         return self.with_parameters(end.x) if end.fun <= value_and_gradient(start)[0] else self
 
+    def log_odds_slopes(self, counts: np.ndarray) -> np.ndarray:
+        """Derivatives in the `parameters` of log P(+ | n) - log P(- | n), for a rule of counts.
+
+        By default central differences of ``log_labeler``.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_counts,)
+            Numbers n of positive instances.
+
+        Returns
+        -------
+        ndarray of shape (n_counts, n_parameters)
+        """
+        vector = self.parameters()
+        columns = []
+        for k in range(len(vector)):
+            step = np.zeros(len(vector))
+            step[k] = 1e-5 * max(1.0, abs(vector[k]))
+            ahead, back = (
+                log_odds_of_counts(self.with_parameters(vector + s * step), counts) for s in (1, -1)
+            )
+            columns.append((ahead - back) / (2 * step[k]))
+        return np.column_stack(columns) if columns else np.empty((len(counts), 0))
+
     def soft_threshold(self, k: int) -> LearnedRule | None:
         """Give the rule as a soft threshold of k positive instances, for a fit to start from.
 
@@ -127,3 +154,9 @@ class LearnedRule(Rule):
             None if the rule cannot be like that.
         """
         return None
+
+
+def log_odds_of_counts(rule: Any, counts: np.ndarray) -> np.ndarray:
+    """Log-odds of a positive label for numbers of positive instances, under a rule of counts."""
+    negative, positive = rule.log_labeler(counts, int(np.max(counts)))
+    return positive - negative

@@ -1,0 +1,209 @@
+"""The likelihood around a fit: value, score and observed information of all that was learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise.base import Training, fit_scaler
+from bagwise.blocks import Block, Blocks, MemoryBlocks, TransformedBlocks
+from bagwise.linear_model.design import Scaling
+from bagwise.linear_model.learned_rule import JointProblem
+from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.linear_model.setup import make_problem
+from bagwise.rules import LearnedRule, Rule
+
+# Steps in log-odds, and in parameters of a rule, for differences of exact gradients.
+_STEP = 1e-4
+# Parameters of a rule beyond this are so extreme that their exponential overflows.
+_LARGEST_PARAMETER = 300.0
+
+
+class FittedLikelihood:
+    """Minus the log-likelihood of bags, plus a ridge, less the log prior of a learned rule, near a fit.
+
+    Parameters are those of standardised features, the intercept, and what the rule has learned; `free` says
+    which of them vary (the intercept may not). Values are sums over bags, not means. Every value is one pass
+    over the bags, wherever they lie.
+
+    Parameters
+    ----------
+    problem : LinearBagProblem
+        The likelihood under the rule of the fit.
+    theta : array of shape (n_features + 1,)
+        Coefficients of the scaled features, and the intercept, at the fit.
+    """
+
+    def __init__(self, problem: LinearBagProblem, theta: np.ndarray):
+        self.problem = problem
+        self.n_features = problem.n_features
+        rule = problem.rule
+        self._joint: JointProblem | None = None
+        self.x = theta
+        if isinstance(rule, LearnedRule) and len(rule.parameters()):
+            self._joint = JointProblem(problem, rule)
+            self.x = np.concatenate([theta, rule.parameters()])
+        self.free = np.ones(len(self.x), dtype=bool)
+        self.free[self.n_features] = problem.scaling.fit_intercept
+
+    @property
+    def learns_rule(self) -> bool:
+        """Whether the rule has parameters that were learned."""
+        return self._joint is not None
+
+    def split(self, x: np.ndarray) -> tuple[np.ndarray, Rule]:
+        """Give coefficients with intercept, and the rule."""
+        n = self.n_features + 1
+        if self._joint is None:
+            return x, self.problem.rule
+        return x[:n], self._joint.rule.with_parameters(x[n:])
+
+    def at(self, free: np.ndarray) -> np.ndarray:
+        """All parameters, given those that vary."""
+        x = np.zeros(len(self.x))
+        x[self.free] = free
+        return x
+
+    def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """The value at all parameters, and its gradient in those that vary."""
+        if self._joint is None:
+            value, gradient = self.problem.value_and_gradient(x)
+        elif np.abs(x[self.n_features + 1 :]).max() > _LARGEST_PARAMETER:
+            return np.inf, np.zeros(int(self.free.sum()))
+        else:
+            value, gradient = self._joint.value_and_gradient(x)
+        return self.problem.total * value, self.problem.total * gradient[self.free]
+
+    def information(self, x: np.ndarray) -> np.ndarray:
+        """The observed information in all that varies: exact in coefficients, by differences in the rule's.
+
+        One pass, and two for every parameter of the rule.
+        """
+        theta, rule = self.split(x)
+        n = len(theta)
+        H = np.empty((len(x), len(x)))
+        H[:n, :n] = self.problem.blocks.total(information_of, theta, self.problem.scaling, rule)
+        ridge = np.arange(self.n_features)
+        H[ridge, ridge] += self.problem.total * self.problem.ridge
+        if self._joint is not None:
+            H[:, n:] = self.problem.total * self._joint.rule_columns(x)
+            H[n:, :n] = H[:n, n:].T
+        return (0.5 * (H + H.T))[np.ix_(self.free, self.free)]
+
+    def log_likelihood(self) -> float:
+        """The log-likelihood of the bags at the fit, without a prior."""
+        return self.problem.log_likelihood(self.x[: self.n_features + 1])
+
+    def largest_change(self, step: np.ndarray) -> float:
+        """By how much a step in what varies moves the log-odds of an instance, or the rule, at most."""
+        whole = self.at(step)
+        n = self.n_features + 1
+        changes = self.problem.blocks.each(_largest_product, whole[:n], self.problem.scaling)
+        return max(np.abs(whole[n:]).max(initial=0.0), *changes)
+
+    def scores_by_group(self, group: np.ndarray, n_groups: int) -> np.ndarray:
+        """Gradients of the log-likelihood, summed over the bags of each group: (n_groups, n that vary).
+
+        One pass. `group` has the number of every bag's group.
+        """
+        n = self.n_features + 1
+        moves = []
+        for k in range(n, len(self.x)):
+            step = np.zeros(len(self.x))
+            step[k] = _STEP * max(1.0, abs(self.x[k]))
+            moves.append((self.split(self.x + step)[1], self.split(self.x - step)[1], step[k]))
+        theta, rule = self.split(self.x)
+        scores = self.problem.blocks.total(
+            _scores_of, theta, self.problem.scaling, rule, moves, group, n_groups
+        )
+        return scores[:, self.free]
+
+    def to_original(self) -> np.ndarray:
+        """Turn what varies into original coefficients, intercept first, by a matrix: (k, n that vary)."""
+        scaling, n = self.problem.scaling, self.n_features + 1
+        columns = []
+        for unit in np.eye(n):
+            coef, intercept = scaling.to_original(unit)
+            columns.append(np.append(intercept, coef))
+        matrix = np.zeros((n, len(self.x)))
+        matrix[:, :n] = np.column_stack(columns)
+        return matrix[:, self.free] if scaling.fit_intercept else matrix[1:, self.free]
+
+
+# ---------------------------------------------------------------------- functions of a block
+
+
+def information_of(block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule) -> np.ndarray:
+    """Observed information of a block's bags in coefficients and intercept."""
+    log_odds = scaling.dot(theta, block.X)
+    columns = scaling.dot(np.eye(len(theta)), block.X)
+    curved = np.array([_second_derivative(rule, log_odds, block, v) for v in columns])
+    return -scaling.pull_back(block.weight_of_each * curved, block.X)
+
+
+def _second_derivative(rule: Rule, log_odds: np.ndarray, block: Block, v: np.ndarray) -> np.ndarray:
+    """The Hessian of the log-likelihood in log-odds times v; of links, by differences of the gradient."""
+    if rule.has_latent_labels:
+        return rule.hessian_product(log_odds, block.offsets, block.y, v)
+    step = _STEP / max(np.abs(v).max(initial=0.0), np.finfo(float).tiny)
+    ahead, back = (rule.gradient(log_odds + s * v, block.offsets, block.y)[1] for s in (step, -step))
+    return (ahead - back) / (2 * step)
+
+
+def _largest_product(block: Block, theta: np.ndarray, scaling: Scaling) -> float:
+    return float(np.abs(scaling.dot(theta, block.X)).max(initial=0.0))
+
+
+def _scores_of(
+    block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule, moves: list, group, n_groups: int
+) -> np.ndarray:
+    """Weighted scores of a block's bags, added up by group."""
+    log_odds, of_bag = scaling.dot(theta, block.X), block.part_of(group)
+    by_instance = block.weight_of_each * rule.gradient(log_odds, block.offsets, block.y)[1]
+    of_instance = np.repeat(of_bag, np.diff(block.offsets))
+    place = (of_instance, np.arange(len(by_instance)))
+    sums = sp.csr_array((by_instance, place), shape=(n_groups, len(by_instance)))
+    total = np.bincount(of_instance, by_instance, n_groups)[:, None]
+    raw = sums @ block.X
+    by_coef = scaling.factor * (raw.toarray() if sp.issparse(raw) else raw) + scaling.shift * total
+    by_rule = np.zeros((n_groups, len(moves)))
+    for k, (ahead, back, step) in enumerate(moves):
+        up, down = (r.gradient(log_odds, block.offsets, block.y)[0] for r in (ahead, back))
+        by_rule[:, k] = np.bincount(of_bag, block.weight * (up - down) / (2 * step), n_groups)
+    return np.hstack([by_coef, total, by_rule])
+
+
+# ---------------------------------------------------------------------- from a model to its likelihood
+
+
+def likelihood_of(model: Any, training: Training, selected: np.ndarray) -> FittedLikelihood:
+    """Set up the likelihood of bags at a model's parameters, in standardised selected features."""
+    blocks = training.bags.blocks(training.y, training.weight)
+    if getattr(model, "scaler_", None) is not None and not model._has_original_scale:
+        blocks = _with_features(blocks, model.scaler_.transform, len(selected))
+    if not selected.all():
+        blocks = _with_features(blocks, Columns(np.flatnonzero(selected)), int(selected.sum()))
+    scaler = fit_scaler("standard" if selected.any() else None, blocks)
+    problem = make_problem(blocks, scaler, model.rule_, fit_intercept=model.fit_intercept)
+    theta = problem.scaling.from_original(model.coef_[0][selected], model.intercept_[0])
+    return FittedLikelihood(problem, theta)
+
+
+class Columns:
+    """Takes some columns of a matrix: a transformer of instances that can be pickled."""
+
+    def __init__(self, columns: np.ndarray):
+        self.columns = columns
+
+    def __call__(self, X: Any) -> Any:
+        """Give these columns of a matrix."""
+        return X[:, self.columns] if sp.issparse(X) else np.ascontiguousarray(X[:, self.columns])
+
+
+def _with_features(blocks: Blocks, transform: Any, n_features: int) -> Blocks:
+    """Transform instances: at once where they are few, else block by block whenever they are read."""
+    if blocks.are_large:
+        return TransformedBlocks(blocks, transform, n_features)
+    return MemoryBlocks(transform(blocks.whole), blocks.offsets, blocks.y, blocks.weight)
