@@ -23,19 +23,16 @@ from bagwise.blocks import SelectedBlocks
 from bagwise.families import FAMILIES, make_family
 from bagwise.families.parts import check_all
 from bagwise.mixture.bound import bayes_error_bound
-from bagwise.mixture.build import build_model, prepare, read_n_components
+from bagwise.mixture.build import prepare, read_n_components
 from bagwise.mixture.draw import draw_instances
 from bagwise.mixture.model import Start
 from bagwise.mixture.naming import name_components
 from bagwise.mixture.params import MixtureParams, class_log_joint, component_log_joint, log_odds_of
+from bagwise.mixture.search import search
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
 from bagwise.solvers.control import Control
-from bagwise.solvers.em import run_em
-from bagwise.solvers.result import best_of, record_result
-
-# Rules in a row that may be worse than the best before the search for a better one ends.
-_PATIENCE = 2
+from bagwise.solvers.result import record_result
 
 
 class MIMixture(WaistClassifier):
@@ -248,30 +245,20 @@ class MIMixture(WaistClassifier):
         n_components = read_n_components(self.n_components)
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(self.tol, self.max_iter, reporter.iteration)
-        rng = check_random_state(self.random_state)
         blocks = bags.blocks(used, weight)
         reporter.watch(blocks)
         ground = prepare(family, self.prior, n_components, blocks)
-        tried: list = []
-        for chosen in rule.alternatives(bags.offsets, y):
-            model, unknown = build_model(ground, chosen, start)
-            results = run_em(
-                model,
-                unknown,
-                control,
-                n_init=self.n_init,
-                rng=rng,
-                n_jobs=self.n_jobs,
-                on_start=reporter.start,
-            )
-            tried.append(results)
-            if control.is_stopped:
-                break
-            # Rules are in order, such as thresholds: when some have been worse than the best, so are the
-            # rest.
-            if _place_of_best(tried) < len(tried) - _PATIENCE:
-                break
-        best = record_result(self, tried[_place_of_best(tried)])
+        results = search(
+            ground,
+            rule.alternatives(bags.offsets, y),
+            control,
+            n_init=self.n_init,
+            rng=check_random_state(self.random_state),
+            n_jobs=self.n_jobs,
+            on_start=reporter.start,
+            start=start,
+        )
+        best = record_result(self, results)
         self.family_, self.prior_ = ground.family, ground.prior
         params = best.x
         log_prior = self.family_.log_prior_all(params.components, self.prior_) + params.rule.log_prior()
@@ -419,7 +406,3 @@ class MIMixture(WaistClassifier):
     def aic(self, X: BagsLike) -> float:
         """Akaike's information criterion of the instances' density, lower is better: see `bic`."""
         return float(2 * self._count_parameters() - 2 * self.score_samples(X).sum())
-
-
-def _place_of_best(tried: list) -> int:
-    return int(np.argmin([best_of(results).value for results in tried]))
