@@ -212,7 +212,9 @@ def _tabulate(
     bags, y: np.ndarray | None, said: Callable[[Any, Any], Columns], path, backend: str | None, *, sides: bool
 ) -> Any:
     """Make a frame, or a file, of what is said of bags part by part."""
-    parts = (said(some, labels) for some, labels in _parts(bags, y, sides))
+    parts: Iterator[Columns] = (said(some, labels) for some, labels in _parts(bags, y, sides))
+    if is_scan(bags) and not bags.in_order:
+        parts = _out_of_order(bags, y, said, sides)
     if path is not None:
         with RowFile(path) as file:
             for columns in parts:
@@ -220,22 +222,37 @@ def _tabulate(
         return Path(path)
     import narwhals as nw
 
-    backend = frame_backend(backend)
-    found = list(parts)
-    joined = {name: np.concatenate([columns[name] for columns in found]) for name in found[0]}
-    return nw.from_dict(joined, backend=backend).to_native()  # type: ignore[arg-type]
+    return nw.from_dict(_joined(list(parts)), backend=frame_backend(backend)).to_native()
 
 
-def _parts(bags, y: np.ndarray | None, sides: bool) -> Iterator[tuple[Any, np.ndarray | None]]:
+def _joined(parts: list[Columns]) -> Columns:
+    return {name: np.concatenate([columns[name] for columns in parts]) for name in parts[0]}
+
+
+def _parts(bags, y: np.ndarray | None, sides: bool) -> Iterator[tuple[Bags, np.ndarray | None]]:
     """Give bags part by part in their order, with their labels: those of a file as it is read."""
     runs = cut(bags.offsets, block_rows(bags.n_features))
-    read: Iterator[Any]
-    if is_scan(bags) and (sides or bags.in_order):
+    read: Iterator[Bags]
+    if is_scan(bags):
         read = (some for some, _ in bags.parts(block_rows(bags.n_features), columns=sides))
-    elif not is_scan(bags) and isinstance(bags.instances, np.ndarray) and is_large(bags.instances.size):
+    elif isinstance(bags.instances, np.ndarray) and is_large(bags.instances.size):
         read = (bags[run] for run in runs)
     else:
-        # Few, or in another order than the file's, where every part would read all of it.
         runs, read = [slice(0, len(bags))], iter([bags])
     for run, some in zip(runs, read, strict=True):
         yield some, None if y is None else y[run]
+
+
+def _out_of_order(
+    scan, y: np.ndarray | None, said: Callable[[Any, Any], Columns], sides: bool
+) -> Iterator[Columns]:
+    """Say what is to be said in the order of the files, which are then read once, and put it in order."""
+    order = scan.file_order
+    sorted_scan = scan[order]
+    found = _joined([said(*part) for part in _parts(sorted_scan, None if y is None else y[order], sides)])
+    back = np.argsort(order)
+    if len(found["bag"]) == scan.n_instances:
+        sizes = scan.sizes
+        begins = sorted_scan.offsets[:-1][back]
+        back = np.arange(scan.n_instances) + np.repeat(begins - scan.offsets[:-1], sizes)
+    yield {name: values[back] for name, values in found.items()}

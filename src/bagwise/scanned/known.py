@@ -131,6 +131,11 @@ class KnownBags:
         return bool((np.diff(self._all_numbers) > 0).all())
 
     @property
+    def file_order(self) -> np.ndarray:
+        """The order in which the bags stand in the files."""
+        return np.argsort(self._all_numbers, kind="stable")
+
+    @property
     def fits(self) -> bool:
         """Whether there are so few numbers that they are held in memory after the first read."""
         return not is_large(self.n_instances * max(self.n_features, self._source.n_features))

@@ -94,7 +94,10 @@ class ScannedBags(KnownBags):
 
     def load(self) -> Bags:
         """Read all instances into memory: `Bags`, with ids, names and side columns."""
-        bags = self._held() if self.fits else self._read(self._numbers)
+        return self._transformed(self._held() if self.fits else self._read(self._numbers))
+
+    def _transformed(self, bags: Bags) -> Bags:
+        """Apply all transformers to instances that have been read."""
         if self._steps:
             bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
         for step in self._steps:
@@ -122,11 +125,11 @@ class ScannedBags(KnownBags):
         """
         most = block_rows(self._source.n_features) if most is None else most
         runs = cut(self.offsets, most)
-        numbers = self._all_numbers
         read: Iterator[Bags] = (self[run].load() for run in runs)
-        if not self._steps and self.in_order:
-            runs_of_numbers = [numbers[run] for run in runs]
-            read = self._read_runs(numbers, runs_of_numbers, self._numbers is None, sides=columns)
+        if self.in_order:
+            numbers, are_all = self._all_numbers, self._numbers is None
+            found = self._read_runs(numbers, [numbers[run] for run in runs], are_all, sides=columns)
+            read = (self._transformed(bags) for bags in found)
         y = self.y
         for run, bags in zip(runs, read, strict=True):
             yield bags, None if y is None else y[run]
