@@ -2,6 +2,7 @@
 # ruff: noqa: I001
 from bagwise._version import __version__ as __version__
 from bagwise.bags import Bags as Bags
+from bagwise.calibration_plots import plot_calibration as plot_calibration
 from bagwise.datasets import augment_bags as augment_bags
 from bagwise.datasets import fetch_corel2000 as fetch_corel2000
 from bagwise.datasets import fetch_elephant as fetch_elephant

@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils import Bunch, check_random_state
 
 from bagwise._sklearn import HasMethods, Interval, StrOptions
@@ -20,6 +21,7 @@ from bagwise.base import (
     validated_fit,
 )
 from bagwise.blocks import SelectedBlocks
+from bagwise.calibration import fit_exponent, held_out_scores
 from bagwise.families import FAMILIES, make_family
 from bagwise.families.parts import check_all
 from bagwise.mixture.bound import bayes_error_bound
@@ -32,6 +34,7 @@ from bagwise.mixture.search import search
 from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
 from bagwise.solvers.control import Control
+from bagwise.solvers.interrupt import interruptible, raise_if_stopped
 from bagwise.solvers.result import record_result
 
 
@@ -52,6 +55,12 @@ class MIMixture(WaistClassifier):
     where instances are binary, categories or sequences; to draw new bags; or to learn what the bag labels
     are worth (`information_cost`). Where features are many and correlated and only the label matters,
     a discriminative model such as `MILogisticRegression` is usually more accurate.
+
+    Its probabilities are badly overconfident where features depend on each other in ways that the family does
+    not describe: every feature that repeats what others said is counted as new evidence, for the instance
+    and again for its bag. Five principal components of public bags give probabilities of 0 or 1 of which a
+    third are wrong, and a log loss of 2 to 40 where a coin has 0.7. Labels that are predicted suffer less.
+    ``calibrate=True`` brings the log loss to about a coin's or below; `plot_calibration` shows what it is.
 
     There is no `class_weight`. Here bags are not only judged but described: the weight of a bag says how
     often it, and every instance in it, was there. Weights of classes would move pi and the densities to those
@@ -83,6 +92,10 @@ class MIMixture(WaistClassifier):
         The most iterations of a start.
     tol : float, default=1e-6
         Converged when an iteration lowers the objective by less than this share of it.
+    calibrate : bool, default=False
+        Whether probabilities are calibrated: the log-odds of bags and of instances are multiplied by one
+        `exponent_`, which makes the labels of held-out bags most probable. Predictions stay what they are. It
+        takes five more fits, each to four fifths of the bags.
     random_state : int, RandomState or None, default=None
         Source of the starts.
     n_jobs : int or None, default=None
@@ -101,6 +114,9 @@ class MIMixture(WaistClassifier):
         Probability of each component within its class.
     params_ : MixtureParams
         All of these together.
+    exponent_ : float
+        What log-odds are multiplied by: 1, or with `calibrate` the one found; far below 1 where the model is
+        overconfident.
     family_, rule_, prior_ : Family, Rule, object
         As used, resolved on the training bags.
     classes_ : array of shape (2,)
@@ -114,8 +130,9 @@ class MIMixture(WaistClassifier):
     n_iter_, converged_ : int, bool
         Iterations of the best start, and whether it reached `tol`.
     n_passes_ : int
-        How often the bags were read where they lie: at most ``max_iter`` + 5 times for each rule that is
-        compared. Few bags are read into memory first, and what is done there does not count.
+        How often the bags were read where they lie, without what `calibrate` takes: at most ``max_iter`` + 5
+        times for each rule that is compared. Few bags are read into memory first, and what is done there does
+        not count.
 
     Notes
     -----
@@ -155,6 +172,7 @@ class MIMixture(WaistClassifier):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "calibrate": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -171,6 +189,7 @@ class MIMixture(WaistClassifier):
         n_init=10,
         max_iter=200,
         tol=1e-6,
+        calibrate=False,
         random_state=None,
         n_jobs=None,
         verbose=0,
@@ -183,6 +202,7 @@ class MIMixture(WaistClassifier):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.calibrate = calibrate
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -226,7 +246,20 @@ class MIMixture(WaistClassifier):
         -------
         self
         """
-        return self._fit(self._read_training(X, y, sample_weight))
+        training = self._read_training(X, y, sample_weight)
+        self._fit(training)
+        if self.calibrate:
+            raise_if_stopped()
+            log_odds = held_out_scores(training, self._fit_and_score)
+            self.exponent_ = fit_exponent(log_odds, training.y, training.weight)
+        return self
+
+    def _fit_and_score(self, training: Training, bags: Bags) -> np.ndarray:
+        """Log-odds of bags by a model like this one, fitted to others."""
+        model = clone(self).set_params(calibrate=False, verbose=0)
+        for name in ("classes_", "n_features_in_"):
+            setattr(model, name, getattr(self, name))
+        return model._fit(training).decision_function(bags)
 
     def _fit(self, training: Training, start: Start | None = None) -> Self:
         """Fit bags that are read; labels may be -1, unknown, and `start` says where EM begins."""
@@ -273,6 +306,7 @@ class MIMixture(WaistClassifier):
         """Set the fitted attributes that describe the parameters."""
         p = params.n_positive
         self.params_ = params
+        self.exponent_ = 1.0
         self.rule_ = params.rule
         self.positive_rate_ = float(np.exp(params.log_rate[1]))
         self.positive_components_ = list(params.components[:p])
@@ -287,7 +321,16 @@ class MIMixture(WaistClassifier):
         return class_log_joint(joint, self.params_.n_positive)
 
     def _log_odds(self, bags: Bags) -> np.ndarray:
-        return log_odds_of(self._class_log_joint(bags))
+        return self.exponent_ * log_odds_of(self._class_log_joint(bags))
+
+    @interruptible(at_once=True)
+    def _bag_log_proba(self, bags: Bags) -> np.ndarray:
+        log_proba = self.rule_.log_proba(log_odds_of(self._class_log_joint(bags)), bags.offsets)
+        if self.exponent_ == 1.0:
+            return log_proba
+        # Not the rule of calibrated instances: half-hearted ones would make every large bag positive.
+        log_odds = self.exponent_ * (log_proba[:, 1] - log_proba[:, 0])
+        return -np.logaddexp(0.0, np.column_stack([log_odds, -log_odds]))
 
     def score_samples(self, X: BagsLike) -> np.ndarray:
         """Log density of the instances of every bag, whatever their labels and the bag's.

@@ -6,7 +6,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
+from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
@@ -21,12 +24,14 @@ from bagwise.base import (
     class_factors,
 )
 from bagwise.blocks import block_rows, cut_rows
+from bagwise.calibration import fit_threshold, held_out_scores
 from bagwise.kernels import InstanceKernel, resolve_gamma
 from bagwise.multiclass import count_votes
 from bagwise.reporting import Reporter
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import SolverResult
+from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise.solvers.result import SolverResult, record_result
 from bagwise.svm.gram import Gram
 from bagwise.svm.precomputed import KernelLookup, column_numbers, number_columns
 from bagwise.svm.problem import BagMarginProblem, Machine
@@ -95,12 +100,17 @@ class KernelClassifier(Scaled, ScoreClassifier):
         return tags
 
 
+def _has_probabilities(model) -> bool:
+    return model.calibrate and len(getattr(model, "classes_", (0, 1))) == 2
+
+
 class BagMachine(KernelClassifier, InstanceScoreClassifier):
     """A machine with a score f for every instance; a bag is positive if one of its scores is zero or more.
 
     A subclass gives `_loss_weights` and says where to start.
     """
 
+    intercept_: np.ndarray
     _one_positive = False
 
     def _loss_weights(self, bags: Bags, y, weight) -> tuple[float, float, float]:
@@ -138,6 +148,28 @@ class BagMachine(KernelClassifier, InstanceScoreClassifier):
             if control.is_stopped:
                 break
         return Training(Bags(points, bags.offsets), y, weight), results
+
+    def _fit_two(self, training: Training) -> None:
+        """Fit a machine for two classes; with `calibrate`, move its threshold."""
+        scaled, results = self._solve(training)
+        self._keep(scaled, record_result(self, results).x)
+        for name in ("threshold_", "exponent_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if self.calibrate:
+            raise_if_stopped()
+            scores = held_out_scores(training, self._fit_and_score)
+            factor = class_factors(self.class_weight, self.classes_, training.y, training.weight)
+            self.threshold_, self.exponent_ = fit_threshold(
+                scores, training.y, training.weight * factor[training.y]
+            )
+            self.intercept_ = self.intercept_ - self.threshold_
+
+    def _fit_and_score(self, training: Training, bags: Bags) -> np.ndarray:
+        """Scores of bags by a machine like this one, fitted to others."""
+        machine = clone(self).set_params(calibrate=False, verbose=0)
+        machine.classes_ = self.classes_
+        machine._fit_two(training)
+        return machine._bag_scores(bags)
 
     def _keep(self, training: Training, machine: Machine) -> None:
         """Set the fitted attributes of a machine for two classes."""
@@ -185,3 +217,12 @@ class BagMachine(KernelClassifier, InstanceScoreClassifier):
             With more than two classes, shape (n_bags, n_classes): the duels each class wins.
         """
         return super().decision_function(X)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: BagsLike) -> np.ndarray:
+        """Probability of the negative and the positive class, for every bag: shape (n_bags, 2).
+
+        Only with ``calibrate=True`` and two classes.
+        """
+        log_odds = self.exponent_ * self.decision_function(X)
+        return np.column_stack([expit(-log_odds), expit(log_odds)])

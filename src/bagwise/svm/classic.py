@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from bagwise._sklearn import Interval
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, validated_fit
-from bagwise.solvers.result import record_result
 from bagwise.svm.base import KERNEL_CONSTRAINTS, BagMachine
 
 
@@ -20,6 +19,7 @@ class _TwoClassMachine(BagMachine):
     _parameter_constraints: dict = {
         **KERNEL_CONSTRAINTS,
         "C": [Interval(Real, 0, None, closed="neither")],
+        "calibrate": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
@@ -36,6 +36,7 @@ class _TwoClassMachine(BagMachine):
         scale="minmax",
         n_init=1,
         class_weight=None,
+        calibrate=False,
         tol=1e-6,
         max_iter=100,
         cache_size=2000,
@@ -50,6 +51,7 @@ class _TwoClassMachine(BagMachine):
         self.scale = scale
         self.n_init = n_init
         self.class_weight = class_weight
+        self.calibrate = calibrate
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
@@ -74,8 +76,7 @@ class _TwoClassMachine(BagMachine):
         self
         """
         training = self._read_training(X, y, sample_weight, with_class_weight=False)
-        training, results = self._solve(training)
-        self._keep(training, record_result(self, results).x)
+        self._fit_two(training)
         return self
 
 
@@ -93,15 +94,17 @@ class MISVC(_TwoClassMachine):
     ----------
     C : float, default=10.0
         Weight of the losses.
-    kernel, gamma, degree, coef0, scale, class_weight, tol, max_iter, cache_size, random_state, verbose
+    kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size, random_state,
+    verbose
         As in `MissSVC`.
     n_init : int, default=1
         Number of starts: the first from the means of the bags, the others from random witnesses.
 
     Attributes
     ----------
-    witnesses_, support_, support_vectors_, dual_coef_, intercept_, coef_, kernel_, gamma_, scaler_, classes_,
-    n_features_in_, objective_, objective_history_, objectives_, n_iter_, converged_
+    witnesses_, support_, support_vectors_, dual_coef_, intercept_, coef_, threshold_, exponent_, kernel_,
+    gamma_, scaler_, classes_, n_features_in_, objective_, objective_history_, objectives_, n_iter_,
+    converged_
         As in `MissSVC`.
 
     Notes
@@ -145,15 +148,17 @@ class InstanceMISVC(_TwoClassMachine):
     ----------
     C : float, default=10.0
         Weight of the losses.
-    kernel, gamma, degree, coef0, scale, class_weight, tol, max_iter, cache_size, random_state, verbose
+    kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size, random_state,
+    verbose
         As in `MissSVC`.
     n_init : int, default=1
         Number of starts: the first with all labels positive, the others with random ones.
 
     Attributes
     ----------
-    witnesses_, support_, support_vectors_, dual_coef_, intercept_, coef_, kernel_, gamma_, scaler_, classes_,
-    n_features_in_, objective_, objective_history_, objectives_, n_iter_, converged_
+    witnesses_, support_, support_vectors_, dual_coef_, intercept_, coef_, threshold_, exponent_, kernel_,
+    gamma_, scaler_, classes_, n_features_in_, objective_, objective_history_, objectives_, n_iter_,
+    converged_
         As in `MissSVC`.
 
     Notes

@@ -1,0 +1,158 @@
+"""Whether probabilities are what they say: a picture for any classifier of bags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.special import betaincinv
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils.validation import column_or_1d
+
+from bagwise._pictures import ACCENT, CHOSEN, FAINT, NEGATIVE, POSITIVE, QUIET, new_figure
+
+_COLORS = (ACCENT, NEGATIVE, POSITIVE, CHOSEN, QUIET)
+_CONFIDENCE = 0.9
+
+
+def plot_calibration(model, X, y, *, cv=None, n_bins=8):
+    """Draw how often bags are positive against how probable a model says they are.
+
+    Bags are sorted by the probability that the model gives them and cut into runs of equal number, a point
+    each: on the diagonal probabilities are what they say. The bars are 90 % intervals of the share (Clopper
+    and Pearson); the panel below shows how the probabilities are spread, and the legend the log loss beside
+    that of the share of positive bags, which a model should beat.
+
+    Parameters
+    ----------
+    model : classifier with predict_proba, or mapping of names to such
+        Fitted, if `cv` is None; up to five are drawn into one picture.
+    X : Bags, or what the model takes
+        The bags to judge by; without `cv` they must not be those of the fit.
+    y : array of shape (n_bags,)
+        Their labels, of two classes.
+    cv : int, splitter or None, default=None
+        With it, a clone of the model is fitted to the other folds and judged by the one held out, as in
+        scikit-learn's `cross_val_predict`.
+    n_bins : int, default=8
+        The most points. There are fewer where probabilities are equal, or bags are few (five a point).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from bagwise import MIMixture, make_mixture_bags, plot_calibration
+    >>> data = make_mixture_bags(120, random_state=0)
+    >>> model = MIMixture(n_init=2, random_state=0).fit(data.bags[:60], data.y[:60])
+    >>> type(plot_calibration(model, data.bags[60:], data.y[60:])).__name__
+    'Figure'
+    """
+    models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
+    if not 1 <= len(models) <= len(_COLORS):
+        raise ValueError(f"model has {len(models)} models; expected one to {len(_COLORS)}.")
+    y = column_or_1d(y)
+    classes = np.unique(y)
+    if len(classes) != 2:
+        raise ValueError(f"y has {len(classes)} classes; a picture of calibration needs two.")
+    positive = y == classes[1]
+    found = {name: _probabilities(name, one, X, y, classes, cv) for name, one in models.items()}
+
+    figure = new_figure(5.2, 6.4)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
+    for axes in (above, below):
+        axes.spines[["top", "right"]].set_visible(False)
+    above.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8, linestyle="--")
+    edges = np.linspace(0.0, 1.0, 26)
+    for (name, proba), color in zip(found.items(), _COLORS, strict=False):
+        said, share, low, high = calibration_points(positive, proba[:, 1], n_bins)
+        above.errorbar(
+            said,
+            share,
+            yerr=[share - low, high - share],
+            color=color,
+            marker="o",
+            markersize=4.5,
+            linewidth=1.2,
+            elinewidth=0.8,
+            label=f"{name}: {log_loss(positive, proba):.2f}",
+        )
+        below.stairs(np.histogram(proba[:, 1], edges)[0], edges, color=color, linewidth=1.2)
+    shares = np.array([np.mean(~positive), np.mean(positive)])
+    base = log_loss(positive, np.tile(shares, (len(positive), 1)))
+    above.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="share of positive bags")
+    above.legend(
+        title=f"log loss ({base:.2f} by the share alone)",
+        loc="upper left",
+        frameon=False,
+        alignment="left",
+        fontsize="small",
+        title_fontsize="small",
+    )
+    below.set(xlabel="probability of the positive class", ylabel="bags")
+    below.set_yscale("symlog", linthresh=1)
+    below.yaxis.set_major_formatter("{x:g}")
+    below.set_ylim(bottom=0)
+    return figure
+
+
+def _probabilities(name: str, model, X, y, classes, cv) -> np.ndarray:
+    if not hasattr(model, "predict_proba"):
+        raise ValueError(
+            f"{name} has no predict_proba, and scores have no calibration; machines have probabilities with "
+            "calibrate=True, others by scikit-learn's CalibratedClassifierCV."
+        )
+    if cv is None:
+        known = model.classes_
+        if not np.array_equal(known, classes):
+            raise ValueError(f"y has the classes {classes.tolist()} but {name} knows {known.tolist()}.")
+        return model.predict_proba(X)
+    return cross_val_predict(clone(model), X, y, cv=cv, method="predict_proba")
+
+
+def log_loss(positive: np.ndarray, proba: np.ndarray) -> float:
+    """Mean of minus the log probability of the label, infinite where a certain prediction was wrong.
+
+    The columns are those of both classes: 1 - P would take what is merely very sure for certain.
+    """
+    with np.errstate(divide="ignore"):
+        return float(-np.log(np.where(positive, proba[:, 1], proba[:, 0])).mean())
+
+
+def calibration_points(
+    positive: np.ndarray, probability: np.ndarray, n_bins: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Cut bags, sorted by probability, into runs of about equal number; equal probabilities stay together.
+
+    Returns
+    -------
+    said, share, low, high : arrays of shape (n_points,)
+        Mean probability of a run, its share of positive bags, and the ends of that share's interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.calibration_plots import calibration_points
+    >>> positive, probability = np.arange(20) % 4 == 0, np.repeat([0.2, 0.6], 10)
+    >>> said, share, low, high = calibration_points(positive, probability, 4)
+    >>> said.round(2).tolist(), share.tolist(), high.round(2).tolist()
+    ([0.2, 0.6], [0.3, 0.2], [0.61, 0.51])
+    """
+    n = len(probability)
+    n_bins = max(1, min(n_bins, n // 5))
+    order = np.argsort(probability, kind="stable")
+    ordered = probability[order]
+    # A run ends at the next change of the probability.
+    wanted = np.round(np.arange(1, n_bins) * n / n_bins).astype(int)
+    starts = np.unique(np.searchsorted(ordered, ordered[wanted], side="left"))
+    starts = np.union1d([0], starts[starts < n])
+    size = np.diff(np.append(starts, n))
+    hits = np.add.reduceat(positive[order].astype(float), starts)
+    said = np.add.reduceat(ordered, starts) / size
+    tail = (1.0 - _CONFIDENCE) / 2
+    # The quantiles of beta distributions; with no hit, or nothing but hits, an end is 0 or 1.
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), size - hits + 1, tail), 0.0)
+    high = np.where(hits < size, betaincinv(hits + 1, np.maximum(size - hits, 1), 1 - tail), 1.0)
+    return said, hits / size, low, high
