@@ -16,14 +16,19 @@ from sklearn.model_selection import (
     cross_val_score,
     train_test_split,
 )
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import StandardScaler
 
 from bagwise import (
+    MISVC,
     Bags,
     BagStatistics,
+    ByIndex,
     ClusterEmbedding,
     MILogisticRegression,
+    MultiLabelBagClassifier,
+    OneVsOneBagClassifier,
     OnInstances,
     SingleInstanceClassifier,
     make_bag_pipeline,
@@ -185,6 +190,26 @@ def test_what_a_scan_lacks_is_refused_as_in_memory(scan_and_bags, tmp_path):
         Nearest().predict(scan)
     with pytest.raises(ValueError, match="X has 48 bags but y has 2 labels"):
         MILogisticRegression().fit(bags, y).posterior_instances(scan, [0, 1])
+
+
+def test_bags_are_looked_up_by_number_in_a_scan(scan_and_bags):
+    scan, bags, y = scan_and_bags
+    ours, theirs = (ByIndex(Nearest(), some).fit(np.arange(40)[:, None], y[:40]) for some in (scan, bags))
+    np.testing.assert_allclose(ours.estimator_.means_, theirs.estimator_.means_, rtol=1e-13)
+    np.testing.assert_array_equal(ours.predict(ours.index), theirs.predict(theirs.index))
+
+
+def test_classes_and_labels_are_learned_from_a_scan_one_by_one(scan_and_bags):
+    scan, bags, y = scan_and_bags
+    three = y + np.arange(48) % 2
+    for model in (OneVsOneBagClassifier(Nearest()), OneVsRestClassifier(Nearest())):
+        ours, theirs = clone(model).fit(scan, three), clone(model).fit(bags, three)
+        np.testing.assert_array_equal(ours.predict(scan), theirs.predict(bags))
+    labels = np.column_stack([y, three == 1])
+    ours, theirs = (MultiLabelBagClassifier(Nearest()).fit(X, labels) for X in (scan, bags))
+    np.testing.assert_array_equal(ours.predict(scan), theirs.predict(bags))
+    with pytest.raises(ValueError, match="OneVsOneBagClassifier needs all instances in memory"):
+        OneVsOneBagClassifier(MISVC()).fit(scan, three)
 
 
 def test_what_needs_all_instances_refuses_a_large_scan(scan_and_bags):

@@ -26,6 +26,7 @@ from bagwise.base import (
     validated_fit,
 )
 from bagwise.base.streaming import learns_from_scans
+from bagwise.scanned import ScannedBags
 from bagwise.solvers.interrupt import interruptible
 
 
@@ -193,7 +194,7 @@ class ByIndex(ClassifierMixin, BaseEstimator):
     ----------
     estimator : classifier of bags
         What learns.
-    bags : Bags
+    bags : Bags or ScannedBags
         All bags, of training and test; shared by clones, never copied.
 
     Attributes
@@ -214,7 +215,7 @@ class ByIndex(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: dict = {
         "estimator": [HasMethods(["fit", "predict"])],
-        "bags": [Bags],
+        "bags": [Bags, ScannedBags],
     }
 
     def __init__(self, estimator, bags):

@@ -1,5 +1,7 @@
 """Blocks of bags in files: the blocks of the same bags in memory, whatever the row groups are."""
 
+import threading
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -190,3 +192,19 @@ def test_memory_holds_a_few_blocks(tmp_path, monkeypatch):
     assert blocks.n_blocks == 200
     blocks.total(lambda block: block.X.sum(axis=0))
     assert len(blocks._buffers) <= 2 + 2 * files_module._MOST_WORKERS
+
+
+def test_a_pass_that_its_own_reader_clears_away_ends_quietly():
+    go, done = threading.Event(), threading.Event()
+
+    def items():
+        yield 1
+        go.wait(10)
+        left.close()  # as the collector of garbage may do in this thread
+        done.set()
+        yield 2
+
+    left = files_module._ahead(items())
+    assert next(left) == 1
+    go.set()
+    assert done.wait(10)

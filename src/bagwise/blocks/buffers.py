@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 
 import numpy as np
 
@@ -27,6 +28,7 @@ class Buffers:
 
     def __init__(self) -> None:
         self._pieces: list[np.ndarray] = []
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -35,7 +37,8 @@ class Buffers:
         """Give an array of a shape and dtype, C-ordered and aligned; its values are arbitrary."""
         dtype = np.dtype(dtype)
         n_bytes = shape[0] * shape[1] * dtype.itemsize
-        return self._free(n_bytes)[:n_bytes].view(dtype).reshape(shape)
+        with self._lock:
+            return self._free(n_bytes)[:n_bytes].view(dtype).reshape(shape)
 
     def _free(self, n_bytes: int) -> np.ndarray:
         for number in range(len(self._pieces)):

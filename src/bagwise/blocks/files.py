@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from typing import Any, Protocol
 
 import numpy as np
@@ -237,24 +239,30 @@ def ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 _END: Any = object()
 
 
-def _ahead(items: Iterator[Any]) -> Iterator[Any]:
+def _ahead(items: Iterator[Any]) -> Generator[Any, None, None]:
     """Give items, the next of which is always being made in a thread."""
-    with ThreadPoolExecutor(1) as reader:
+    reader = ThreadPoolExecutor(1)
+    thread = reader.submit(threading.get_ident).result()
+    try:
         coming = reader.submit(next, items, _END)
         while (item := coming.result()) is not _END:
             coming = reader.submit(next, items, _END)
             yield item
+    finally:
+        # Nobody can wait for himself: what was left half-way may be cleared away in any thread.
+        reader.shutdown(wait=threading.get_ident() != thread)
 
 
 def _worked_on(
-    blocks: Iterator[Block], f: Callable[..., Any], args: tuple, workers: int
+    blocks: Generator[Block, None, None], f: Callable[..., Any], args: tuple, workers: int
 ) -> Iterator[tuple[int, Any]]:
     """Give the number of bags and ``f(block, *args)`` of every block, in order."""
     if workers < 2:
-        for block in blocks:
-            yield block.n_bags, f(block, *args)
+        with closing(blocks):
+            for block in blocks:
+                yield block.n_bags, f(block, *args)
         return
-    with ThreadPoolExecutor(workers) as pool:
+    with closing(blocks), ThreadPoolExecutor(workers) as pool:
         waiting: deque[tuple[int, Future]] = deque()
         for block in blocks:
             waiting.append((block.n_bags, pool.submit(f, block, *args)))
