@@ -24,6 +24,9 @@ from bagwise.base.reading import BagsLike
 class BagClassifier(ClassifierMixin, BagEstimator):
     """A binary classifier of bags; ``classes_[1]`` is the positive class."""
 
+    # Whether `fit` learns from positive bags alone; ``classes_`` then has their label only.
+    _learns_from_positive_alone = False
+
     def _read_training(
         self,
         X: BagsLike,
@@ -37,12 +40,13 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         Without class weights the weights say how often a bag is there, which some models must count.
         """
         bags = self._read(X, reset=True)
-        y = encode_labels(self, y, X, bags)
+        y = encode_labels(self, y, X, bags, positive_alone=self._learns_from_positive_alone)
         weight = bag_weights(bags, sample_weight)
         class_weight = getattr(self, "class_weight", None) if with_class_weight else None
         weight *= class_factors(class_weight, self.classes_, y, weight)[y]
         training = Training(bags, y, weight).that_count()
-        refuse_lost_classes(self, training.y)
+        if len(self.classes_) == 2:
+            refuse_lost_classes(self, training.y)
         return training
 
     def _encode_known(self, y: ArrayLike, bags: Bags) -> np.ndarray:
@@ -56,7 +60,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
                 f"y has the label {as_python(labels[np.argmax(unknown)])!r}, which the fit did not see; the "
                 f"classes are {self.classes_.tolist()}."
             )
-        return (labels == self.classes_[1]).astype(np.int8)
+        return (labels == self.classes_[-1]).astype(np.int8)
 
     def _labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Give the labels that scores stand for: one score a row, or a score for each class.

@@ -66,20 +66,32 @@ def read_numbers(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -
 
 
 def encode_labels(
-    estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags, *, binary: bool = True
+    estimator: Any,
+    y: ArrayLike | None,
+    X: BagsLike,
+    bags: Bags,
+    *,
+    binary: bool = True,
+    positive_alone: bool = False,
 ) -> np.ndarray:
     """Check the labels of a fit, set ``classes_``, and give every label's place in it.
 
-    For the binary models that is int8 with 1 for ``classes_[1]``, the positive class.
+    For the binary models that is int8 with 1 for ``classes_[1]``, the positive class. Where an estimator can
+    learn from positive bags alone, `positive_alone`, they are marked 1 or True, and ``classes_`` has one
+    label.
     """
     name = type(estimator).__name__
     y = _one_per_bag(estimator, y, X, bags)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
+        if positive_alone and classes.dtype.kind in "biuf" and classes[0] == 1:
+            estimator.classes_ = classes
+            return np.ones(len(y), dtype=np.int8)
+        alone = ", or positive ones alone, marked 1 or True" if positive_alone else ""
         raise ValueError(
             f"y has one class only, {as_python(classes[0])!r}; {name} needs bags of two classes, positive "
-            "and negative."
+            f"and negative{alone}."
         )
     estimator.classes_ = classes
     if not binary:

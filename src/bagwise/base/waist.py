@@ -69,7 +69,12 @@ class WaistClassifier(ScoreClassifier):
         return self._more_probable(np.exp(self._by_blocks(X, self._bag_log_proba)))
 
     def _more_probable(self, proba: np.ndarray) -> np.ndarray:
-        return self.classes_[is_as_probable(proba[:, 1], proba[:, 0]).astype(int)]
+        return self._two_labels[is_as_probable(proba[:, 1], proba[:, 0]).astype(int)]
+
+    @property
+    def _two_labels(self) -> np.ndarray:
+        """The labels of a negative and of a positive instance."""
+        return self.classes_
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
         """Log-odds that a bag is positive: shape (n_bags,)."""

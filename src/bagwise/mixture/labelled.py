@@ -13,8 +13,9 @@ from bagwise.mixture.model import Start
 def fit_labelled(model: MIMixture, X: BagsLike, y: np.ndarray, start: Start | None = None) -> MIMixture:
     """Fit a model to bags with labels 1, 0, or -1 for unknown, all of which may be alike.
 
-    A user who has one class only has made a mistake, and is told so by ``fit``. Simulations do draw such
-    samples, and some settings take the bags to be predicted into the fit, unlabelled.
+    A user who has negative bags only has made a mistake, and is told so by ``fit``, which takes positive ones
+    alone but then has one class to predict. Simulations do draw such samples, and some settings take the bags
+    to be predicted into the fit, unlabelled.
 
     Parameters
     ----------

@@ -119,8 +119,8 @@ class MIMixture(WaistClassifier):
         overconfident.
     family_, rule_, prior_ : Family, Rule, object
         As used, resolved on the training bags.
-    classes_ : array of shape (2,)
-        The labels; ``classes_[1]`` is the positive class.
+    classes_ : array of shape (2,), or (1,)
+        The labels; ``classes_[1]`` is the positive class. One label where all bags were positive.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_ : float, array, array
@@ -146,6 +146,12 @@ class MIMixture(WaistClassifier):
     bags for the positive class); without negative bags both classes are drawn alike, and exchanged if that
     makes the labels more probable. With ``supervision="bags"`` and bags of one instance the first M step is
     the supervised posterior mode.
+
+    The paper asks for one positive bag, not for a negative one, and so may all bags be positive, marked 1 or
+    True. Bags are then all predicted positive, with certainty; instances still have probabilities of two
+    classes, 0 (or False) and 1 (or True), and `decision_function` still gives log-odds of bags. Which class
+    is the positive one only the rule tells, by what every bag has; where that is not the case, as with large
+    bags, the likelihood may have it the other way round.
 
     References
     ----------
@@ -229,6 +235,8 @@ class MIMixture(WaistClassifier):
             check_all(self.family_, bags.instances, self.params_.components[0])
         return bags
 
+    _learns_from_positive_alone = True
+
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from bags and their labels.
@@ -238,7 +246,8 @@ class MIMixture(WaistClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags; NaN is a missing value where the family knows what to do with it.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            Two classes; the one that sorts last is the positive class. Or positive bags alone, all marked 1
+            or True: see the notes.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -247,12 +256,26 @@ class MIMixture(WaistClassifier):
         self
         """
         training = self._read_training(X, y, sample_weight)
+        if len(self.classes_) == 1:
+            self._refuse_what_needs_negative_bags()
         self._fit(training)
         if self.calibrate:
             raise_if_stopped()
             log_odds = held_out_scores(training, self._fit_and_score)
             self.exponent_ = fit_exponent(log_odds, training.y, training.weight)
         return self
+
+    def _refuse_what_needs_negative_bags(self) -> None:
+        if self.supervision != "bags":
+            raise ValueError(
+                f"supervision={self.supervision!r} looks at the labels of negative bags alone, and all bags "
+                "are positive; use supervision='bags'."
+            )
+        if self.calibrate:
+            raise ValueError(
+                "calibrate=True holds probabilities against labels of both classes, and all bags are "
+                "positive; use calibrate=False."
+            )
 
     def _fit_and_score(self, training: Training, bags: Bags) -> np.ndarray:
         """Log-odds of bags by a model like this one, fitted to others."""
@@ -350,6 +373,31 @@ class MIMixture(WaistClassifier):
         by_instance = np.logaddexp(*self._class_log_joint(bags))
         return np.add.reduceat(by_instance, bags.offsets[:-1])  # no bag is empty
 
+    # ------------------------------------------------------------------ one class, of positive bags
+
+    @property
+    def _two_labels(self) -> np.ndarray:
+        return self.classes_ if len(self.classes_) == 2 else np.array([0, 1]).astype(self.classes_.dtype)
+
+    def _class_columns(self, of_both: np.ndarray) -> np.ndarray:
+        """The columns of ``classes_``: where all bags are positive, they are so for certain."""
+        return of_both if len(self.classes_) == 2 else np.zeros((len(of_both), 1))
+
+    def predict_log_proba(self, X: BagsLike) -> np.ndarray:
+        """Log probability of every class, for every bag: shape (n_bags, n_classes)."""
+        return self._class_columns(super().predict_log_proba(X))
+
+    def predict_proba(self, X: BagsLike) -> np.ndarray:
+        """Probability of every class, for every bag: shape (n_bags, n_classes)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: BagsLike) -> np.ndarray:
+        """Predict the more probable label of every bag, the positive one at a tie: shape (n_bags,)."""
+        labels = super().predict(X)
+        return labels if len(self.classes_) == 2 else np.full(len(labels), self.classes_[0])
+
+    # ------------------------------------------------------------------ what labels are worth, and samples
+
     def information_cost(self, X: BagsLike) -> np.ndarray:
         """Bits that are lost if the label of a positive bag is ignored: -log2 P(+ | instances).
 
@@ -365,7 +413,7 @@ class MIMixture(WaistClassifier):
         -------
         array of shape (n_bags,)
         """
-        return -self.predict_log_proba(X)[:, 1] / np.log(2)
+        return -super().predict_log_proba(X)[:, 1] / np.log(2)
 
     def bayes_error_bound(self, size, *, n_samples=100_000, random_state=None):
         """Bound the error of the best classifier of bags of `size` instances, if the fitted model is true.
@@ -412,7 +460,8 @@ class MIMixture(WaistClassifier):
         Returns
         -------
         Bunch
-            `bags`; `y` (n_bags,) and `instance_y` (n_instances,), in terms of ``classes_``.
+            `bags`; `y` (n_bags,) and `instance_y` (n_instances,), in terms of ``classes_`` (0 and 1, or False
+            and True, after a fit to positive bags alone).
         """
         rng = check_random_state(random_state)
         sizes = np.broadcast_to(np.asarray(sizes, dtype=np.int64), (n_bags,))
@@ -424,7 +473,7 @@ class MIMixture(WaistClassifier):
         positive = np.exp(self.rule_.log_proba(certain, offsets)[:, 1])
         y = rng.random_sample(n_bags) < positive
         bags = Bags(draw_instances(self.family_, self.params_, z, rng), offsets)
-        return Bunch(bags=bags, y=self.classes_[y.astype(int)], instance_y=self.classes_[z.astype(int)])
+        return Bunch(bags=bags, y=self._two_labels[y.astype(int)], instance_y=self._two_labels[z.astype(int)])
 
     def _count_parameters(self) -> int:
         rates = 1 + len(self.params_.components) - 2

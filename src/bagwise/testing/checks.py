@@ -408,8 +408,11 @@ def check_wrong_number_of_labels_is_refused(estimator, bags, y):
 
 
 def check_one_class_is_refused(estimator, bags, y):
-    """Labels of one class only are refused."""
-    _refuses(lambda: estimator.fit(bags, np.ones_like(y)), "one class")
+    """Labels of one class only are refused; positive ones alone by those that cannot learn from them."""
+    _refuses(lambda: estimator.fit(bags, np.zeros_like(y)), "one class")
+    _refuses(lambda: estimator.fit(bags, np.full(len(y), "only")), "one class")
+    if not getattr(estimator, "_learns_from_positive_alone", False):
+        _refuses(lambda: estimator.fit(bags, np.ones_like(y)), "one class")
 
 
 def check_instance_weights_are_refused(estimator, bags, y):
