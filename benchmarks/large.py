@@ -12,9 +12,9 @@ TITLE = "Two million instances in memory, against LogisticRegression with known 
 NOTE = (
     "2,000,000 x 50 float32 instances; scikit-learn's `LogisticRegression` gets the label of every instance, "
     "ours those of bags of five, or of one. Ridge 1, no scaling, one start, tolerance 1e-6 on the gradient "
-    "per sample for all. Each in a process of its own, with data and library loaded and a small fit done before; "
-    "the best of three. The memory is what the process grew by at its peak. The excess is over the objective "
-    "of `LogisticRegression`, where the problem is the same."
+    "per sample for all. Each in a process of its own, with data and library loaded and a small fit done "
+    "before; the best of three. The memory is what the process grew by at its peak. The excess is over the "
+    "objective of `LogisticRegression`, where the problem is the same."
 )
 N, D = 2_000_000, 50
 # What is fitted, and the size of its bags.

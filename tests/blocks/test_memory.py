@@ -117,6 +117,30 @@ def test_a_run_together_may_ask_for_every_block():
     np.testing.assert_array_equal(second, first)
 
 
+def test_runs_together_take_turns_where_they_ask_to_be_alone():
+    import threading
+
+    where = []
+
+    def run(blocks):
+        blocks.total(weighted_sums, 1)
+        found = blocks.alone(lambda: where.append(threading.current_thread()) or len(where))
+        return found, blocks.total(weighted_sums, 2)[1]
+
+    blocks = some_blocks(7)
+    results = run_together(blocks, [run, run, a_run(1, 1)])
+    assert sorted(found for found, _ in results[:2]) == [1, 2]
+    assert all(n_bags == 23 for _, n_bags in results[:2])
+    assert set(where) == {threading.current_thread()}
+    assert blocks.n_passes == 2
+
+    def fails(blocks):
+        blocks.alone(lambda: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        run_together(some_blocks(7), [fails, a_run(2, 1)])
+
+
 def test_an_error_of_one_run_is_raised_after_the_others_have_ended():
     ended = []
 

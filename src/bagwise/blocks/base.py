@@ -119,6 +119,15 @@ class Blocks(ABC):
         """All instances at once, if they lie in memory as they are; else None."""
         return None
 
+    @property
+    def untransformed(self) -> Blocks:
+        """The blocks before any transformer that a view applies."""
+        return self
+
+    def as_seen(self, X: Any) -> Any:
+        """Give instances of `untransformed` as they are seen here."""
+        return X
+
     @abstractmethod
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Give ``f(block, *args)`` of every block, in order: one pass."""
@@ -149,6 +158,10 @@ class Blocks(ABC):
         numbers = np.arange(joined.shape[0])
         return joined[np.argsort(np.concatenate([numbers[which] for which in chosen]))]
 
+    def alone(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Give ``f(*args)``, called while no other of several runs is at work: what needs much memory."""
+        return f(*args)
+
     @property
     def n_bags(self) -> int:
         """The number of bags."""
@@ -169,10 +182,20 @@ class Blocks(ABC):
         """Whether passes are to be few and copies avoided: the same for any place and precision."""
         return is_large(self.n_values)
 
-    def take(self, rows: np.ndarray) -> Any:
-        """Give some instances by their numbers, which rise: one pass."""
-        places, parts = zip(*self.each(_rows_of, self.offsets, rows), strict=True)
-        place, taken = np.concatenate(places), stack(list(parts))
+    def take(self, rows: np.ndarray, dtype: Any = None) -> Any:
+        """Give some instances by their numbers, which rise: one pass. A matrix may get another precision."""
+        taken, places, parts = None, [], []
+        for place, part in self.each(_rows_of, self.offsets, rows):
+            if not isinstance(part, np.ndarray):
+                places.append(place)
+                parts.append(part)
+                continue
+            if taken is None:
+                taken = np.empty((len(rows), part.shape[1]), dtype=dtype or part.dtype)
+            taken[place] = part
+        if taken is not None:
+            return taken
+        place, taken = np.concatenate(places), stack(parts)
         return taken if (np.diff(place) > 0).all() else taken[np.argsort(place)]
 
     def sample(self, n: int, rng: np.random.RandomState) -> Any:

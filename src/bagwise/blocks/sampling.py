@@ -45,5 +45,5 @@ def sample_bags(
     begin, sizes = blocks.offsets[numbers], np.diff(blocks.offsets)[numbers]
     offsets = np.append(0, np.cumsum(sizes))
     rows = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], sizes)
-    X = blocks.take(rows).astype(np.float64, copy=False)
+    X = blocks.take(rows, np.float64).astype(np.float64, copy=False)
     return MemoryBlocks(X, offsets, blocks.y[numbers], weight[numbers]), numbers

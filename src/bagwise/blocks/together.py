@@ -43,10 +43,15 @@ def run_together(blocks: Blocks, jobs: Sequence[Callable[[Blocks], R]]) -> list[
         thread.start()
     # The pass itself runs here, where it may be shared out to threads.
     while wanted := meeting.wait_for_all():
+        calls = {number: request for number, request in wanted.items() if not request.is_pass}
+        if calls:
+            for number, request in calls.items():
+                meeting.answer({number: _called(blocks, request)})
+            continue
         try:
             sums = blocks.total(_all_of, list(wanted.values()))
         except BaseException as error:
-            meeting.answer(dict.fromkeys(wanted, error))
+            meeting.answer(dict.fromkeys(wanted, _Failed(error)))
             for thread in threads:
                 thread.join()
             raise
@@ -62,6 +67,18 @@ def run_together(blocks: Blocks, jobs: Sequence[Callable[[Blocks], R]]) -> list[
 class _Request(NamedTuple):
     f: Callable[..., Any]
     args: tuple
+    is_pass: bool = True
+
+
+class _Failed(NamedTuple):
+    error: BaseException
+
+
+def _called(blocks: Blocks, request: _Request) -> Any:
+    try:
+        return blocks.alone(request.f, *request.args)
+    except BaseException as error:  # raised again in the job
+        return _Failed(error)
 
 
 def _all_of(block: Block, requests: list[_Request]) -> Sums:
@@ -89,8 +106,8 @@ class _Meeting:
             self._condition.notify_all()
             self._condition.wait_for(lambda: number in self._answers)
             answer = self._answers.pop(number)
-        if isinstance(answer, BaseException):
-            raise RuntimeError("the pass over the bags failed") from answer
+        if isinstance(answer, _Failed):
+            raise answer.error
         return answer
 
     def leave(self) -> None:
@@ -103,12 +120,13 @@ class _Meeting:
         """Wait until every job has asked or ended; give the requests in the order of the jobs."""
         with self._condition:
             self._condition.wait_for(lambda: self._at_work == 0)
-            wanted, self._wanted = self._wanted, {}
-        return dict(sorted(wanted.items()))
+            return dict(sorted(self._wanted.items()))
 
     def answer(self, answers: dict[int, Any]) -> None:
         """Hand the answers out; those who get one are at work again."""
         with self._condition:
+            for number in answers:
+                del self._wanted[number]
             self._answers.update(answers)
             self._at_work += len(answers)
             self._condition.notify_all()
@@ -127,3 +145,6 @@ class _Member(BlocksView):
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         return iter(self.total(_in_a_list, f, *args))
+
+    def alone(self, f: Callable[..., Any], *args: Any) -> Any:
+        return self._meeting.ask(self._number, _Request(f, args, is_pass=False))

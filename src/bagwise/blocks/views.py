@@ -18,6 +18,14 @@ class BlocksView(Blocks):
         self.n_features, self.n_blocks = blocks.n_features, blocks.n_blocks
         self.offsets, self.y, self.weight = blocks.offsets, blocks.y, blocks.weight
 
+    def as_seen(self, X: Any) -> Any:
+        """Give instances of `untransformed` as they are seen here."""
+        return self._blocks.as_seen(X)
+
+    def alone(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Give ``f(*args)``, called while no other of several runs is at work."""
+        return self._blocks.alone(f, *args)
+
     @property
     def on_block(self) -> Callable[[int], None] | None:
         """Called with the number of bags of each block that is done."""
@@ -66,6 +74,15 @@ class TransformedBlocks(BlocksView):
         """None: the instances are transformed as they are read."""
         return None
 
+    @property
+    def untransformed(self) -> Blocks:
+        """The blocks before any transformer."""
+        return self._blocks.untransformed
+
+    def as_seen(self, X: Any) -> Any:
+        """Give instances of `untransformed` as they are seen here."""
+        return self._transform(self._blocks.as_seen(X))
+
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Give ``f(block, *args)`` of every block, in order: one pass."""
         return self._blocks.each(_transformed, self._transform, f, *args)
@@ -88,6 +105,11 @@ class ReweightedBlocks(BlocksView):
     def __init__(self, blocks: Blocks, weight: np.ndarray):
         super().__init__(blocks)
         self.weight = weight
+
+    @property
+    def untransformed(self) -> Blocks:
+        """The blocks before any transformer, with these weights."""
+        return ReweightedBlocks(self._blocks.untransformed, self.weight)
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Give ``f(block, *args)`` of every block, in order: one pass."""

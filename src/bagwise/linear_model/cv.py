@@ -15,6 +15,7 @@ from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import BagsLike, Training, validated_fit
 from bagwise.blocks import Block, Blocks, ReweightedBlocks, run_together
 from bagwise.folds import Split, bag_folds
+from bagwise.linear_model.fits import Sample, draw_sample
 from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.linear_model.path import MILRPath, fit_path
 from bagwise.reporting import Reporter
@@ -158,20 +159,22 @@ class MILogisticRegressionCV(LinearBagClassifier):
         reporter = Reporter(type(self).__name__, self.verbose)
         reporter.watch(blocks)
         reporter.doing("path of all bags")
-        self.path_, warm_models = fit_path(self, blocks, alphas=self.alphas, eps=self.eps)
+        sample = draw_sample(blocks.untransformed, np.random.RandomState(0)) if blocks.are_large else None
+        self.path_, warm_models = fit_path(self, blocks, alphas=self.alphas, eps=self.eps, sample=sample)
         # Penalties beyond the largest are there to look at; the choice is made on the grid.
         inside = self.path_.alphas <= max(self.path_.alpha_max * (1 + 1e-8), self.path_.alphas[-1])
         self.alphas_ = self.path_.alphas[inside] if isinstance(self.alphas, Integral) else self.path_.alphas
         if self.criterion == "deviance":
             splits = bag_folds(self.cv, training, sample_weight, seed=int(folds_seed), remedy=_WITHOUT_FOLDS)
             reporter.doing(f"paths of {len(splits)} folds")
-            self.deviances_ = self._held_out_deviances(training, blocks, splits, warm_models)
+            self.deviances_ = self._held_out_deviances(training, blocks, splits, warm_models, sample)
             self.criterion_path_ = self.deviances_.mean(axis=1)
         else:
             each = np.log(len(training.bags)) if self.criterion == "bic" else 2.0
             chosen = np.isin(self.path_.alphas, self.alphas_)
             deviance = -2.0 * self.path_.log_likelihoods[chosen]
             self.criterion_path_ = deviance + each * self.path_.n_nonzero[chosen]
+        del sample
         self.alpha_ = float(self.alphas_[self._choose()])
         at = int(np.argmin(np.abs(self.path_.alphas - self.alpha_)))
         start = self.path_.coefs[at], self.path_.intercepts[at]
@@ -190,11 +193,16 @@ class MILogisticRegressionCV(LinearBagClassifier):
         return int(np.argmax(self.criterion_path_ <= self.criterion_path_[best] + error))
 
     def _held_out_deviances(
-        self, training: Training, blocks: Blocks, splits: list[Split], warm_models: dict
+        self,
+        training: Training,
+        blocks: Blocks,
+        splits: list[Split],
+        warm_models: dict,
+        sample: Sample | None,
     ) -> np.ndarray:
         """Deviance per held-out bag: shape (n_alphas, n_folds)."""
-        if blocks.are_large:
-            return self._folds_together(blocks, splits, warm_models)
+        if sample is not None:
+            return self._folds_together(blocks, splits, warm_models, sample)
         # Folds at the same time share the cores between them; products inside each do not.
         n_jobs = self.n_jobs if blocks.n_values >= _WORTH_THREADS else None
         with blas_threads_for(blocks.n_values if n_jobs in (None, 1) else 0):
@@ -209,7 +217,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         held = bags[test].blocks(y[test], weight[test])
         return -2.0 * held.total(_log_likelihoods, path) / weight[test].sum()
 
-    def _fold_path(self, blocks: Blocks, warm_models: dict) -> MILRPath:
+    def _fold_path(self, blocks: Blocks, warm_models: dict, sample: Sample | None = None) -> MILRPath:
         """The path of one fold.
 
         It starts from the model without features like any other; of the path on all bags it takes the
@@ -223,10 +231,13 @@ class MILogisticRegressionCV(LinearBagClassifier):
             tol=max(self.tol, _FOLD_TOL),
             warm_models=warm_models,
             exactly=False,
+            sample=sample,
         )
         return path
 
-    def _folds_together(self, blocks: Blocks, splits: list[Split], warm_models: dict) -> np.ndarray:
+    def _folds_together(
+        self, blocks: Blocks, splits: list[Split], warm_models: dict, sample: Sample
+    ) -> np.ndarray:
         """All folds share passes over all bags: in each of them, the bags held out have no weight."""
 
         def only(bags: np.ndarray) -> np.ndarray:
@@ -237,7 +248,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
 
         def job(train: np.ndarray, test: np.ndarray) -> Callable[[Blocks], np.ndarray]:
             def run(shared: Blocks) -> np.ndarray:
-                path = self._fold_path(ReweightedBlocks(shared, only(train)), warm_models)
+                path = self._fold_path(ReweightedBlocks(shared, only(train)), warm_models, sample=sample)
                 held = ReweightedBlocks(shared, only(test))
                 return -2.0 * held.total(_log_likelihoods, path) / held.weight.sum()
 

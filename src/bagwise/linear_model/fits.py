@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def make_fit(
         return EMFit(problem, CoefficientFit(penalty, control, n_init, rng, copy=None))
     if isinstance(problem, InMemoryProblem):
         return MemoryFit(problem, CoefficientFit.of(problem, penalty, control, n_init=n_init, rng=rng))
-    sample = rehearsal(problem, rng)
+    sample = on_sample(problem, draw_sample(problem.blocks.untransformed, rng))
     return LargeFit(problem, sample, CoefficientFit.of(sample, penalty, control, n_init=n_init, rng=rng))
 
 
@@ -92,20 +92,33 @@ class MemoryFit:
         return RuleLearner(self.fit).run(self.problem, rules, given)
 
 
-def rehearsal(problem: LinearBagProblem, rng: np.random.RandomState) -> InMemoryProblem:
-    """Give the same problem on a sample of the bags, in memory: one pass."""
-    blocks = problem.blocks
-    numbers = min(_MOST_NUMBERS, max(_NUMBERS, _PER_FEATURE * blocks.n_features**2))
-    n_instances = int(np.ceil(numbers * blocks.n_instances / max(1, blocks.n_values)))
-    return in_memory(problem, sample_bags(blocks, n_instances, rng)[0])
+class Sample(NamedTuple):
+    """Some of the bags, in memory, as they lie: `numbers` among all, whose weights were `weight`."""
+
+    blocks: MemoryBlocks
+    numbers: np.ndarray
+    weight: np.ndarray
 
 
-def in_memory(problem: LinearBagProblem, blocks: MemoryBlocks) -> InMemoryProblem:
-    """Give the same problem on bags in memory, with the same scaling."""
-    scaling = problem.scaling
+def draw_sample(blocks: Blocks, rng: np.random.RandomState) -> Sample:
+    """Draw a sample that is large enough to search on: one pass."""
+    values = min(_MOST_NUMBERS, max(_NUMBERS, _PER_FEATURE * blocks.n_features**2))
+    n_instances = int(np.ceil(values * blocks.n_instances / max(1, blocks.n_values)))
+    return Sample(*sample_bags(blocks, n_instances, rng), blocks.weight)
+
+
+def on_sample(problem: LinearBagProblem, sample: Sample) -> InMemoryProblem:
+    """Give the same problem on a sample of the bags; instances are not copied.
+
+    Its weights may differ from those with which the sample was drawn: folds share one.
+    """
+    scaling, drawn = problem.scaling, sample.blocks
     how = {"factor": scaling.factor, "shift": scaling.shift, "fit_intercept": scaling.fit_intercept}
-    design = Design(blocks.X, blocks.offsets, **how)
-    return InMemoryProblem(design, blocks.y, blocks.weight, problem.rule, ridge=problem.ridge)
+    design = Design(problem.blocks.as_seen(drawn.X), drawn.offsets, **how)
+    share = problem.blocks.weight[sample.numbers] / sample.weight[sample.numbers]
+    weight = drawn.weight * share
+    weight *= problem.total / weight.sum()
+    return InMemoryProblem(design, drawn.y, weight, problem.rule, ridge=problem.ridge)
 
 
 def warm_model(sample: InMemoryProblem, x: np.ndarray, l1: float) -> WarmModel:

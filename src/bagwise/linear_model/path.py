@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._sklearn import check_parameters
 from bagwise.base import BagsLike, affine_map, fit_scaler
-from bagwise.blocks import Blocks, run_together
+from bagwise.blocks import Blocks
 from bagwise.linear_model._lasso.columns import ColumnCopy
 from bagwise.linear_model._lasso.path import PathSolver
 from bagwise.linear_model._lasso.problem import LassoProblem
-from bagwise.linear_model.fits import rehearsal, warm_model
+from bagwise.linear_model.fits import Sample, draw_sample
 from bagwise.linear_model.in_memory import InMemoryProblem
+from bagwise.linear_model.large_path import LargePath, both_ways_on
 from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.linear_model.null import fit_null
-from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.products import log_odds_of
 from bagwise.linear_model.setup import make_problem
 from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
-from bagwise.solvers.interrupt import interruptible, raise_if_stopped
-from bagwise.solvers.prox_newton import L1Result, WarmModel, finish, minimize_l1
+from bagwise.solvers.interrupt import interruptible
+from bagwise.solvers.prox_newton import WarmModel, finish
 from bagwise.threads import blas_threads_for
 
 
@@ -146,14 +145,6 @@ def milr_path(
     return path
 
 
-class Grid(NamedTuple):
-    """Solutions at all alphas, and whether each is better than what the way down had found."""
-
-    alphas: np.ndarray
-    solutions: list[L1Result]
-    from_below: list[bool]
-
-
 def fit_path(
     model: LinearBagClassifier,
     blocks: Blocks,
@@ -164,11 +155,13 @@ def fit_path(
     tol: float | None = None,
     warm_models: dict[float, WarmModel] | None = None,
     exactly: bool = True,
+    sample: Sample | None = None,
 ) -> tuple[MILRPath, dict[float, WarmModel]]:
     """Compute the path for a model's parameters (but `tol`, if given) on data that has been read.
 
     Gives also what the way down has learned of the curvature at each alpha, which may be the `warm_models` of
-    a path on like data. If not `exactly`, objective and optimality may be off by part of the tolerance.
+    a path on like data. If not `exactly`, objective and optimality may be off by part of the tolerance. Where
+    bags are many, the path leads through a `sample`, drawn here if it is not given.
     """
     if not model.l1_ratio > 0:
         raise ValueError(f"a path needs an L1 penalty; l1_ratio must be positive, got {model.l1_ratio!r}.")
@@ -178,21 +171,23 @@ def fit_path(
     control = Control(tol or model.tol, model.max_iter)
     with blas_threads_for(blocks.n_values):
         # Tighter than the path, so that the largest alpha is exact.
-        null = fit_null(problem, replace(control, tol=1e-3 * control.tol))
-        # Where bags are many, the way down and up leads through a sample, and is finished on all.
-        is_small = isinstance(problem, InMemoryProblem)
-        searched: Any = problem if is_small else rehearsal(problem, np.random.RandomState(0))
-        lasso = LassoProblem(searched, ColumnCopy.of(searched.design), tol=control.tol)
-        solver = PathSolver(lasso, null, model.l1_ratio, control)
-        alpha_max = solver.alpha_max
-        if not is_small:
+        null = blocks.alone(fit_null, problem, replace(control, tol=1e-3 * control.tol))
+        if isinstance(problem, InMemoryProblem):
+            lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=control.tol)
+            solver = PathSolver(lasso, null, model.l1_ratio, control)
+            alpha_max, learned = solver.alpha_max, solver.warm_models
+            grid, is_own = _make_grid(alphas, eps, alpha_max)
+            found = both_ways_on(solver, grid, warm_models or {}, both_ways=both_ways, beyond=is_own)
+            if exactly:
+                found = found._replace(solutions=finish(lasso, found.solutions, control))
+        else:
             alpha_max = problem.point(null).largest_slope * problem.total / model.l1_ratio
-        grid, is_own = _make_grid(alphas, eps, alpha_max)
-        found = _both_ways(solver, grid, warm_models or {}, both_ways=both_ways, beyond=is_own)
-        if not is_small:
-            found = _finish_on_all(problem, solver, found, null, alpha_max)
-        elif exactly:
-            found = found._replace(solutions=finish(lasso, found.solutions, control))
+            grid, is_own = _make_grid(alphas, eps, alpha_max)
+            if sample is None:
+                sample = draw_sample(problem.blocks.untransformed, np.random.RandomState(0))
+            large = LargePath(problem, sample, null, model.l1_ratio, control, alpha_max)
+            how = {"both_ways": both_ways, "beyond": is_own}
+            found, learned = large.solve(grid, warm_models or {}, **how)
     originals = [problem.scaling.to_original(solution.x) for solution in found.solutions]
     path = MILRPath(
         alphas=found.alphas,
@@ -207,54 +202,7 @@ def fit_path(
         rule=rule,
         scaler=scaler,
     )
-    return path, solver.warm_models
-
-
-def _both_ways(
-    solver: PathSolver, grid: np.ndarray, warm_models: dict, *, both_ways: bool, beyond: bool
-) -> Grid:
-    """Go down the grid, back up, and beyond its largest alpha."""
-    down, last = solver.descend(grid, warm_models)
-    if not both_ways or solver.problem.bags.is_convex:
-        return Grid(grid, down, [False] * len(grid))
-    solutions, last = solver.ascend(grid, down, last)
-    from_below = [up is not there for up, there in zip(solutions, down, strict=True)]
-    if not beyond:
-        return Grid(grid, solutions, from_below)
-    stronger, better = solver.extend(grid, last)
-    return Grid(np.append(stronger, grid), better + solutions, [True] * len(better) + from_below)
-
-
-def _finish_on_all(
-    problem: LinearBagProblem, solver: PathSolver, found: Grid, null: np.ndarray, alpha_max: float
-) -> Grid:
-    """Go on from the solutions on a sample, all alphas sharing the passes over all bags."""
-    control, sample = solver.control, solver.problem.bags
-
-    def job(alpha: float, start: np.ndarray) -> Callable[[Blocks], L1Result]:
-        penalty = solver.penalty(alpha)
-        warm = [warm_model(sample, start, penalty.l1)]
-
-        def run(blocks: Blocks) -> L1Result:
-            lasso = LassoProblem(problem.over(blocks), None, tol=control.tol)
-            return minimize_l1(lasso, lasso.point(start), penalty, control, warm_models=warm)
-
-        return run
-
-    starts = [solution.x for solution in found.solutions]
-    jobs = [job(alpha, x) for alpha, x in zip(found.alphas, starts, strict=True)]
-    ends = run_together(problem.blocks, [*jobs, job(alpha_max * (1 + 1e-9), null)])
-    without = ends.pop()
-    raise_if_stopped()
-    kept = []
-    for alpha, end, is_new in zip(found.alphas, ends, found.from_below, strict=True):
-        # Beyond the largest alpha the model without features is stationary too.
-        is_worse = alpha >= alpha_max and end.value >= without.value
-        if not (is_worse and is_new and alpha > alpha_max * (1 + 1e-8)):
-            best = replace(without, penalty=solver.penalty(alpha)) if is_worse else end
-            kept.append((alpha, best, is_new and not is_worse))
-    at, solutions, from_below = zip(*kept, strict=True)
-    return Grid(np.array(at), list(solutions), list(from_below))
+    return path, learned
 
 
 def _make_grid(alphas, eps: float, alpha_max: float) -> tuple[np.ndarray, bool]:

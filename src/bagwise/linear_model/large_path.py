@@ -1,0 +1,116 @@
+"""A path of penalties on many bags: found on a sample, finished in passes that all penalties share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from bagwise.blocks import Blocks, run_together
+from bagwise.linear_model._lasso.columns import ColumnCopy
+from bagwise.linear_model._lasso.path import PathSolver
+from bagwise.linear_model._lasso.problem import LassoProblem
+from bagwise.linear_model.fits import Sample, on_sample, warm_model
+from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.solvers.control import Control
+from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise.solvers.prox_newton import L1Result, WarmModel, minimize_l1
+from bagwise.solvers.working_set import ElasticNet
+
+Run = Callable[[Blocks], L1Result]
+
+
+class Grid(NamedTuple):
+    """Solutions at all alphas, and whether each is better than what the way down had found."""
+
+    alphas: np.ndarray
+    solutions: list[L1Result]
+    from_below: list[bool]
+
+
+def both_ways_on(
+    solver: PathSolver, grid: np.ndarray, warm_models: dict, *, both_ways: bool, beyond: bool
+) -> Grid:
+    """Go down the grid, back up, and beyond its largest alpha."""
+    down, last = solver.descend(grid, warm_models)
+    if not both_ways or solver.problem.bags.is_convex:
+        return Grid(grid, down, [False] * len(grid))
+    solutions, last = solver.ascend(grid, down, last)
+    from_below = [up is not there for up, there in zip(solutions, down, strict=True)]
+    if not beyond:
+        return Grid(grid, solutions, from_below)
+    stronger, better = solver.extend(grid, last)
+    return Grid(np.append(stronger, grid), better + solutions, [True] * len(better) + from_below)
+
+
+@dataclass(frozen=True)
+class LargePath:
+    """A path on many bags.
+
+    Attributes
+    ----------
+    problem : LinearBagProblem
+        On all bags, without ridge.
+    sample : Sample
+        The bags on which the way is found.
+    null : array
+        The model without features.
+    l1_ratio, control
+        As in `PathSolver`.
+    alpha_max : float
+        The alpha at which the model without features stops being stationary, on all bags.
+    """
+
+    problem: LinearBagProblem
+    sample: Sample
+    null: np.ndarray
+    l1_ratio: float
+    control: Control
+    alpha_max: float
+
+    def solve(self, grid: np.ndarray, warm_models: dict, **how: bool) -> tuple[Grid, dict[float, WarmModel]]:
+        """Solve at all alphas; give also what the way down on the sample has learned of the curvature."""
+        # Folds that share passes take turns here: each has a copy of the sample for a moment.
+        found, runs, learned = self.problem.blocks.alone(partial(self._on_sample, grid, warm_models, **how))
+        ends = run_together(self.problem.blocks, runs)
+        raise_if_stopped()
+        return self._better_than_null(found, ends), learned
+
+    def _on_sample(
+        self, grid: np.ndarray, warm_models: dict, **how: bool
+    ) -> tuple[Grid, list[Run], dict[float, WarmModel]]:
+        """Solve on the sample, and set up runs over all bags from there; the last from the null model."""
+        problem = on_sample(self.problem, self.sample)
+        lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=self.control.tol)
+        solver = PathSolver(lasso, self.null, self.l1_ratio, self.control)
+        found = both_ways_on(solver, grid, warm_models, **how)
+
+        def run_from(alpha: float, start: np.ndarray) -> Run:
+            penalty = solver.penalty(alpha)
+            warm = warm_model(problem, start, penalty.l1)
+            return lambda blocks: self._run(blocks, start, penalty, warm)
+
+        starts = [solution.x for solution in found.solutions]
+        runs = [run_from(alpha, x) for alpha, x in zip(found.alphas, starts, strict=True)]
+        return found, [*runs, run_from(self.alpha_max * (1 + 1e-9), self.null)], solver.warm_models
+
+    def _run(self, blocks: Blocks, start: np.ndarray, penalty: ElasticNet, warm: WarmModel) -> L1Result:
+        lasso = LassoProblem(self.problem.over(blocks), None, tol=self.control.tol)
+        return minimize_l1(lasso, lasso.point(start), penalty, self.control, warm_models=[warm])
+
+    def _better_than_null(self, found: Grid, ends: list[L1Result]) -> Grid:
+        """Take the model without features where it is stationary and no worse."""
+        *ends, without = ends
+        kept = []
+        for alpha, end, is_new in zip(found.alphas, ends, found.from_below, strict=True):
+            is_worse = alpha >= self.alpha_max and end.value >= without.value
+            if not (is_worse and is_new and alpha > self.alpha_max * (1 + 1e-8)):
+                per_weight = alpha / self.problem.total
+                penalty = ElasticNet(per_weight * self.l1_ratio, per_weight * (1 - self.l1_ratio))
+                best = replace(without, penalty=penalty) if is_worse else end
+                kept.append((alpha, best, is_new and not is_worse))
+        alphas, solutions, from_below = zip(*kept, strict=True)
+        return Grid(np.array(alphas), list(solutions), list(from_below))
