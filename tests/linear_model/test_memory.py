@@ -1,0 +1,48 @@
+"""What a linear model needs beside its instances, measured from outside: no copy, in any precision."""
+
+import pytest
+from tests.peaks import measured, only_linux
+
+PROGRAM = """
+kind, n, d = task
+how = {"random_state": 0, "n_init": 2}
+models = {
+    "ridge": MILogisticRegression(l1_ratio=0.0, **how),
+    "lasso": MILogisticRegression(alpha=50.0, **how),
+    "softmax": MILogisticRegression("softmax", l1_ratio=0.0, **how),
+    "soft-or": SoftORLogisticRegression(**how),
+    "labels": MIMLLogisticRegression(max_iter=20, **how),
+}
+
+def draw(n):
+    X = np.random.default_rng(0).standard_normal((n, d), dtype=np.float32)
+    y = np.logical_or.reduceat(X[:, 0] - X[:, 1] > 2, np.arange(0, n, 5))
+    return Bags(X, np.arange(0, n + 1, 5)), y
+
+def run(bags, y):
+    if kind == "path":
+        milr_path(bags, y)
+    elif kind == "predict":
+        fitted.predict_proba(bags), fitted.predict_instances(bags)
+    else:
+        models[kind].fit(bags, y)
+
+few = draw(10_000)
+fitted = MILogisticRegression(n_init=1).fit(*few)
+as_if_large(lambda: run(*few))
+run(*few)
+bags, y = draw(n)
+print(json.dumps([peak_of(lambda: run(bags, y)), bags.instances.nbytes]))
+"""
+
+KINDS = ["ridge", "lasso", "softmax", "soft-or", "labels", "path", "predict"]
+
+
+@pytest.mark.slow
+@only_linux
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_peak_is_a_third_of_the_instances_and_five_numbers_each(kind):
+    n = 300_000
+    above, size = measured(PROGRAM, [kind, n, 80])
+    assert size == n * 80 * 4, "96 MB"
+    assert above <= 0.3 * size + 5 * 8 * n
