@@ -72,7 +72,7 @@ def test_blocks_are_those_of_memory_to_the_last_bit(in_files, layout, sizes, dty
     assert blocks.n_blocks == memory.n_blocks
     for ours, theirs in zip(blocks.each(lambda b: b), memory.each(lambda b: b), strict=True):
         assert ours.X.dtype == dtype
-        assert ours.X.flags.c_contiguous and ours.X.flags.aligned
+        assert ours.X.flags.c_contiguous and ours.X.flags.aligned and not ours.X.flags.writeable
         assert ours.first == theirs.first
         for mine, its in zip(ours[:4], theirs[:4], strict=True):
             np.testing.assert_array_equal(mine, its)

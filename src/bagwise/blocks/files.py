@@ -148,6 +148,7 @@ class FileBlocks(Blocks):
             begins = np.append(0, np.cumsum(sizes))[:-1]
             X = X[ranges(np.repeat(begins, times), np.repeat(sizes, times))]
             sizes = np.repeat(sizes, times)
+        X.flags.writeable = False  # as in memory
         places = slice(int(self._ends[run.start]), int(self._ends[run.stop]))
         numbers = self._order[places]
         block = Block(X, np.append(0, np.cumsum(sizes)), self.y[numbers], self.weight[numbers])
