@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from functools import cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import Bunch
 
 from bagwise import datasets
+from bagwise.exceptions import ClassPriorWarning
 from bagwise.experiments.framework import Cell, Settings
 
 PAPER = (
@@ -151,6 +153,13 @@ def make_model(method: str, dataset: str, prior: float, seed: int, folds, quick:
     )
 
 
+def fit_quietly(model, X, y) -> Any:
+    """Fit a model that may estimate its class prior; what the estimate is worth, the results show."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClassPriorWarning)
+        return model.fit(X, y)
+
+
 def trials(
     protocol: str, dataset: str, prior: float, block: int, n_trials: int, seed: int, quick: bool
 ) -> list[dict]:
@@ -163,7 +172,7 @@ def trials(
         for method in METHODS:
             model = make_model(method, dataset, prior, number, data.folds, quick)
             start = time.perf_counter()
-            model.fit(data.train, data.y)
+            fit_quietly(model, data.train, data.y)
             row[f"{method}-seconds"] = time.perf_counter() - start
             row[method] = float(model.score(data.test, data.truth))
             if method == "skc":

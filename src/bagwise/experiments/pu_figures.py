@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, with_error
-from bagwise.experiments.pu import DATASETS, N_UNLABELED, PAPER, draw
+from bagwise.experiments.pu import DATASETS, N_UNLABELED, PAPER, draw, fit_quietly
 
 N_POSITIVES = (10, 20, 40, 60, 80, 100)
 PRIOR = 0.7
@@ -27,7 +27,7 @@ def by_positives(
         data = draw(protocol, dataset, PRIOR, 1000 * seed + trial, n_positive)
         for key, prior in (("estimated", None), ("known", PRIOR)):
             model = PUSetKernelClassifierCV(class_prior=prior, cv=data.folds, random_state=trial)
-            model.fit(data.train, data.y)
+            fit_quietly(model, data.train, data.y)
             found[key].append(float(model.score(data.test, data.truth)))
             if prior is None:
                 found["prior"].append(model.class_prior_)
@@ -199,7 +199,7 @@ def seconds(dataset: str, n_trials: int, seed: int) -> dict[str, list[float]]:
             runs["one SVC"] = (SVC(), scaled, np.repeat(y, bags.sizes))
         for name, (model, X, labels) in runs.items():
             start = time.perf_counter()
-            model.fit(X, labels)
+            fit_quietly(model, X, labels)
             if trial:  # the first compiles
                 found[name].append(time.perf_counter() - start)
     found["instances"] = [float(n) for n in instances[1:]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -11,8 +10,8 @@ import numpy as np
 
 from bagwise import datasets
 from bagwise.bags import Bags
-from bagwise.exceptions import ClassPriorWarning
 from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
+from bagwise.experiments.pu import fit_quietly
 
 PAPER = (
     "No paper's table. The methods: Garg, Wu, Smola, Balakrishnan and Lipton (2021), Mixture proportion "
@@ -98,9 +97,7 @@ def estimates(name: str, block: int, n_draws: int, n_bootstrap: int, seed: int) 
         # All settings have draws of their own.
         drawn = 100_000 * seed + 1000 * list(SETTINGS).index(name) + number
         bags, y, share = draw_bags(SETTINGS[name], drawn)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ClassPriorWarning)  # counted below
-            model = ClassPriorEstimator().fit(bags, y)
+        model = fit_quietly(ClassPriorEstimator(), bags, y)
         low, high = model.interval(bags, y, level=LEVEL, n_bootstrap=n_bootstrap, random_state=drawn)
         row = {"share": share, "bootstrap-low": low, "bootstrap-high": high}
         for estimate in (model.estimate_, model.check_):

@@ -164,7 +164,7 @@ class UpperTails:
         kinds = (~self._positive, n_unlabeled), (self._positive, n_positive)
         # Half a bag where none is: a share is not known to be zero.
         below, above = (
-            max(float(np.average(degree[kind], weights=ordered[kind])), 0.5 / n) for kind, n in kinds
+            max(float(np.average(degree[kind], weights=ordered[kind])), 0.5 / (n + 1.0)) for kind, n in kinds
         )
         error = np.sqrt((1.0 - below) / (n_unlabeled * below) + (1.0 - above) / (n_positive * above))
         value = min(1.0, below / above)
