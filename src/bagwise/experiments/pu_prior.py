@@ -211,16 +211,19 @@ without replacement. Intervals are to cover the prior with probability {LEVEL:.0
 one covers {100 * LEVEL:.0f} ± {100 * np.sqrt(LEVEL * (1 - LEVEL) / n_draws):.1f} %.
 
 Where classes are separable, the median error against the share that was drawn is {errors["tail"]:.3f} by
-"tail" and {errors["ratio"]:.3f} by "ratio", on average over the settings. Bootstrap
-intervals of "tail" cover {min(covered["bootstrap"]):.1f} to {max(covered["bootstrap"]):.1f} %; the
-approximations that a fit gives cover {min(covered["tail"]):.1f} to {max(covered["tail"]):.1f} % by "tail" and
-{min(covered["ratio"]):.1f} to {max(covered["ratio"]):.1f} % by "ratio". Estimates below half of the share
-that was drawn: {below["tail"]} and {below["ratio"]}.
+"tail" and {errors["ratio"]:.3f} by "ratio", on average over the settings. Bootstrap intervals of "tail" cover
+{min(covered["bootstrap"]):.1f} to {max(covered["bootstrap"]):.1f} %; the approximations that a fit gives
+cover {min(covered["tail"]):.1f} to {max(covered["tail"]):.1f} % by "tail" and {min(covered["ratio"]):.1f} to
+{max(covered["ratio"]):.1f} % by "ratio", which does not count what the choice of degree and ridge adds.
+Estimates below half of the share that was drawn: {below["tail"]} and {below["ratio"]}.
 
 Where classes overlap, both are upper estimates: the mean bias over those settings is {bias["tail"]:+.3f} by
 "tail" and {bias["ratio"]:+.3f} by "ratio". *From 0* counts the intervals that say so: their lower end is 0,
-because the scores show overlap, and what they promise is the upper end. "tail", the smaller of the two where
-it matters and the better covered, is the default.
+because the scores show overlap, and what they promise is the upper end. So "tail" is the default: its
+intervals cover as often as they say, and its bias is the smaller one on average.
+
+What decides that scores show overlap (nine in ten positive bags in the tail, a gap below it) was set by
+looking at other draws of the same settings. Negative bags among the highest scores would not be seen.
 
 The second table shows why the cut is chosen on other bags than those that are counted: the least of many
 ratios is too small. It also counts, in percent, the fits that warn that the two methods disagree.

@@ -1,0 +1,50 @@
+"""What the page about class priors says holds: no collapse, intervals that cover, honest upper ends."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bagwise.experiments.pu_prior import SETTINGS, cut_where_counted, draw_bags
+
+PAGES = Path(__file__).parents[2] / "docs/reproduction"
+ROWS = list(csv.DictReader((PAGES / "pu-prior-1.csv").open(encoding="utf-8")))
+BY_TAIL = [row for row in ROWS if row["method"] == "tail"]
+
+
+def test_where_classes_are_separable_intervals_cover_and_nothing_collapses():
+    separable = [row for row in ROWS if row["bags"].startswith("separable")]
+    assert len(separable) == 12
+    for row in separable:
+        assert row["below half"] == "0"
+        assert abs(float(row["bias"])) < 0.02
+        if row["method"] == "tail":
+            assert 85 <= float(row["covered, bootstrap"]) <= 95
+
+
+def test_where_classes_overlap_estimates_are_upper_ones_and_intervals_begin_at_zero():
+    overlapping = [row for row in BY_TAIL if not row["bags"].startswith(("separable", "hardly"))]
+    assert len(overlapping) == 6
+    for row in overlapping:
+        assert float(row["bias"]) > 0 and float(row["from 0"]) >= 90
+        assert float(row["covered, bootstrap"]) >= 90
+
+
+def test_draws_have_the_numbers_and_on_average_the_prior_that_a_setting_says():
+    shares = []
+    for seed in range(40):
+        bags, y, share = draw_bags(SETTINGS["small"], seed)
+        assert (len(bags), y.sum()) == (90, 30)
+        shares.append(share)
+    assert np.mean(shares) == pytest.approx(0.3, abs=0.03)
+
+
+def test_the_printed_cut_is_the_best_of_all():
+    rng = np.random.default_rng(0)
+    score, y = np.round(rng.normal(size=80), 1), np.repeat([1, 0], [30, 50])
+    score[y == 1] += 1.0
+    margin = 1.01 * (np.sqrt(np.log(40) / 60) + np.sqrt(np.log(40) / 100))
+    shares = [(np.mean(score[y == 0] >= c), np.mean(score[y == 1] >= c)) for c in np.unique(score[y == 1])]
+    below, above = min(shares, key=lambda pair: (pair[0] + margin) / pair[1])
+    assert cut_where_counted(score, y) == pytest.approx(min(1.0, below / above))
