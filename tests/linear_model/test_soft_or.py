@@ -1,9 +1,12 @@
 """Rules learned together with coefficients: objectives, recovery, and edge cases."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, logit
+from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.isotonic import IsotonicRegression
@@ -23,6 +26,7 @@ from bagwise import (
     make_count_bags,
     milr_path,
 )
+from bagwise.rules import LearnedRule
 
 RULES = ["count_logistic", "count_table", CountTable(monotone=True), "threshold", CountLogistic(slope=2.0)]
 
@@ -99,7 +103,7 @@ def test_bags_of_one_with_a_fixed_labeler_of_zero_and_one_are_logistic_regressio
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     y = (X @ [1.0, -1.0, 0.5] + rng.normal(size=200) > 0).astype(int)
-    model = SoftORLogisticRegression(CountTable([0.0, 1.0]), scale=None, tol=1e-9).fit(X, y)
+    model = SoftORLogisticRegression(CountTable([0.0, 1.0]), alpha=1.0, scale=None, tol=1e-9).fit(X, y)
     theirs = LogisticRegression(tol=1e-10).fit(X, y)
     np.testing.assert_allclose(model.coef_, theirs.coef_, rtol=1e-5)
 
@@ -188,9 +192,9 @@ def test_slope_and_offset_of_a_logistic_labeler_are_recovered():
             intercept=-4.5,
             random_state=seed,
         )
-        model = SoftORLogisticRegression(alpha=0.1, n_init=1, random_state=0).fit(data.bags, data.y)
+        model = SoftORLogisticRegression(n_init=1, random_state=0).fit(data.bags, data.y)
         estimates.append([model.rule_.intercept, model.rule_.slope])
-        low, high = model.labeler_.band()[2:5].T
+        low, high = model.labeler_.band(intervals="wald")[2:5].T
         truth = expit(np.arange(2, 5) - 3.0)
         covered.append(((low <= truth) & (truth <= high)).mean())
     np.testing.assert_allclose(np.median(estimates, axis=0), [-3.0, 1.0], atol=0.35)
@@ -203,7 +207,7 @@ def test_standard_errors_are_those_of_the_whole_information():
     from bagwise.linear_model.learned_rule import JointProblem
 
     data = make_count_bags(300, size=8, labeler=soft_labels, coef=[2.0, -2.0], random_state=1)
-    model = SoftORLogisticRegression(tol=1e-8, random_state=0)
+    model = SoftORLogisticRegression(alpha=1.0, tol=1e-8, random_state=0)
     problem, results = model._minimise(model._read_training(data.bags, data.y), 1.0, 0)
     best = min(results, key=lambda r: r.value)
     x = np.concatenate([best.x, best.rule.parameters()])
@@ -215,9 +219,75 @@ def test_standard_errors_are_those_of_the_whole_information():
         ]
     )
     expected = np.linalg.inv(problem.total * H)[-2:, -2:]
-    covariance, message = rule_covariance(problem, best.rule, best.x)
+    covariance, _, message = rule_covariance(problem, best.rule, best.x)
     assert message is None
     np.testing.assert_allclose(covariance, expected, rtol=1e-3)
+
+
+def test_bands_hold_what_a_likelihood_ratio_test_does_not_reject():
+    """The profile of one value against fits by another solver, with that value held."""
+    how = {"labeler": lambda n, m: expit(2.0 * n - 3.0), "coef": [2.0, -1.0]}
+    data = make_count_bags(150, size=5, random_state=2, **how)
+    bags, y = data.bags, data.y
+    model = SoftORLogisticRegression(tol=1e-9, scale=None, random_state=0).fit(bags, y)
+
+    def objective(x, held=None):
+        intercept, slope = x[3] if held is None else held - 2 * np.exp(x[-1]), np.exp(x[-1])
+        value, _ = CountLogistic(intercept, slope).gradient(bags.instances @ x[:2] + x[2], bags.offsets, y)
+        return -value.sum() + 0.005 * (x[:2] @ x[:2] + intercept**2 + slope**2)
+
+    rule = model.rule_
+    rest = np.concatenate([model.coef_[0], model.intercept_, [np.log(rule.slope)]])
+    best = model.objective_
+    np.testing.assert_allclose(objective(np.insert(rest, 3, rule.intercept)), best, rtol=1e-9)
+
+    def ratio(log_odds):
+        return 2 * (minimize(objective, rest, args=(log_odds,), method="BFGS").fun - best)
+
+    low, high = logit(model.labeler_.band(0.9)[2])
+    for end in (low, high):
+        assert ratio(end) == pytest.approx(chi2.ppf(0.9, 1), abs=0.02)
+    values = model.labeler_.values
+    assert low < logit(values[2]) < high
+    wald = model.labeler_.band(0.9, intervals="wald")
+    assert (wald[:, 0] < values).all() and (values < wald[:, 1]).all()
+    with pytest.raises(ValueError, match='intervals must be "profile" or "wald"'):
+        model.labeler_.band(intervals="bayes")
+
+
+def test_a_penalty_that_moves_the_labeler_leaves_a_sentence_instead_of_a_band():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(400, 8, 2))
+    n = (rng.random_sample((400, 8)) < expit(5 * X[..., 0] - 5 * X[..., 1] - 4)).sum(axis=1)
+    y = (rng.random_sample(400) < expit(n - 3.0)).astype(int)
+    strong = SoftORLogisticRegression(alpha=3.0, n_init=1, random_state=0).fit(X, y).labeler_
+    assert strong.std_err is None and "the penalty on the coefficients has moved the values" in strong.message
+    with pytest.raises(ValueError, match="lower alpha"):
+        strong.band()
+    weak = SoftORLogisticRegression(n_init=1, random_state=0).fit(X, y).labeler_
+    assert weak.message is None and (weak.std_err > 0).all()
+
+
+@pytest.mark.parametrize("rule", [CountTable(), CountTable(monotone=True), CountLogistic()], ids=str)
+def test_log_odds_of_counts_have_their_slopes_even_where_values_are_one(rule):
+    offsets = np.arange(0, 61, 6)
+    rule = rule.start(offsets, np.ones(10))
+    vector = rule.parameters() + 0.3 * np.arange(len(rule.parameters()))
+    rule, counts = rule.with_parameters(vector), np.arange(9)
+    expected = LearnedRule.log_odds_slopes(rule, counts)  # by differences
+    np.testing.assert_allclose(rule.log_odds_slopes(counts), expected, rtol=1e-6, atol=1e-6)
+    steep = CountLogistic(-3.0, 20.0, learned=("intercept", "slope"), n_counts=9)
+    np.testing.assert_array_equal(steep.log_odds_slopes(counts), np.column_stack([np.ones(9), 20.0 * counts]))
+
+
+def test_a_pickled_labeler_has_its_values_and_no_bags(data):
+    model = SoftORLogisticRegression(n_init=1, random_state=0).fit(data.bags, data.y)
+    stored = pickle.dumps(model)
+    assert len(stored) < 10_000 < data.bags.instances.nbytes
+    labeler = pickle.loads(stored).labeler_
+    np.testing.assert_array_equal(labeler.band(intervals="wald"), model.labeler_.band(intervals="wald"))
+    with pytest.raises(ValueError, match="no longer has the bags of its fit"):
+        labeler.band()
 
 
 # ---------------------------------------------------------------------- what a user meets
@@ -235,6 +305,7 @@ def test_counts_and_labeler(data):
     np.testing.assert_allclose(counts @ labeler.values, model.predict_proba(data.bags)[:, 1], rtol=1e-10)
     np.testing.assert_allclose(labeler.expected_bags.sum(axis=1), np.bincount(data.y))
     low, high = labeler.band().T
+    np.testing.assert_array_equal(labeler.band(counts=[2, 3]), labeler.band()[2:4])
     assert (low <= labeler.values).all() and (labeler.values <= high).all()
     assert labeler.plot() is not None
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
@@ -253,7 +324,9 @@ def test_a_threshold_tells_how_sure_it_is(data):
 @pytest.mark.parametrize("rule", ["or", "mean", Threshold(2)])
 def test_rules_without_anything_to_learn(data, rule):
     model = SoftORLogisticRegression(rule, n_init=1, random_state=0).fit(data.bags, data.y)
-    same = MILogisticRegression(rule, l1_ratio=0.0, n_init=1, random_state=0).fit(data.bags, data.y)
+    same = MILogisticRegression(rule, alpha=0.01, l1_ratio=0.0, n_init=1, random_state=0).fit(
+        data.bags, data.y
+    )
     np.testing.assert_array_equal(model.coef_, same.coef_)
     if rule == "mean":
         assert model.labeler_ is None
@@ -264,7 +337,8 @@ def test_rules_without_anything_to_learn(data, rule):
 
 def test_a_free_table_rises_where_its_mirror_image_is_the_same_model():
     data = make_count_bags(150, size=6, labeler=3, coef=[3.0, -3.0], intercept=0.0, random_state=0)
-    model = SoftORLogisticRegression("count_table", n_init=1, random_state=0).fit(data.bags, data.y)
+    model = SoftORLogisticRegression("count_table", alpha=1.0, n_init=1, random_state=0)
+    model.fit(data.bags, data.y)
     start = -model.coef_[0], -model.intercept_[0]
     mirrored = clone(model)
     problem, results = mirrored._minimise(mirrored._read_training(data.bags, data.y), 1.0, 0, only_from=start)
@@ -331,7 +405,7 @@ def test_features_that_are_all_equal(rule):
     bags = Bags(np.ones((120, 2)), np.arange(0, 121, 4))
     y = np.arange(30) % 3 == 0
     model = SoftORLogisticRegression(rule, n_init=2, random_state=0).fit(bags, y)
-    np.testing.assert_allclose(model.coef_, 0.0, atol=1e-4)
+    np.testing.assert_allclose(model.coef_, 0.0, atol=1e-3)
     np.testing.assert_allclose(model.predict_proba(bags)[:, 1], 1 / 3, atol=0.02)
 
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, ndtri
 
 from bagwise.blocks import Block
 from bagwise.linear_model.design import Scaling
+from bagwise.linear_model.inference.likelihood import FittedLikelihood
+from bagwise.linear_model.inference.profile import Profile, Quantity
 from bagwise.linear_model.learned_rule import JointProblem
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.rules import CountRule, LearnedRule, Or, Threshold
+from bagwise.rules.learned import log_odds_of_counts
+
+# Where the penalty has moved log-odds by more of their standard errors, bands do not cover.
+_LARGEST_MOVE = 0.4
 
 
 @dataclass(frozen=True)
@@ -28,7 +36,8 @@ class Labeler:
     std_err : array of shape (n_counts,), or None
         Standard errors of the values, by the delta method from the observed information of all parameters,
         coefficients included; of a threshold, from the probabilities that the profile gives to every k. None
-        where nothing is learned, or the information is not positive definite (`message` says why).
+        where nothing is learned, the information is not positive definite, or the penalty of the fit is so
+        strong that it moves the values (`message` says why).
     expected_bags : array of shape (2, n_counts)
         Expected numbers of negative and of positive training bags with n positive instances: where the data
         are.
@@ -38,6 +47,8 @@ class Labeler:
         Of a threshold that is learned: the objective reached with every k that was tried.
     message : str or None
         Why there are no standard errors.
+    log_odds_std_err : array of shape (n_counts,), or None
+        Standard errors of the log-odds of the values, which are exact where values round to 0 or 1.
 
     Examples
     --------
@@ -55,18 +66,63 @@ class Labeler:
     rule: CountRule
     profile: dict
     message: str | None = None
+    log_odds_std_err: np.ndarray | None = None
+    _likelihood: FittedLikelihood | None = field(default=None, repr=False, compare=False)
+    _bands: dict[tuple[float, int], np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
-    def band(self, level: float = 0.95) -> np.ndarray:
-        """Pointwise interval of the values, symmetric in their log-odds: shape (n_counts, 2)."""
+    def band(
+        self,
+        level: float = 0.95,
+        *,
+        intervals: Literal["profile", "wald"] = "profile",
+        counts: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Pointwise interval of the values: shape (n_counts, 2).
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The probability with which each covers the truth.
+        intervals : {"profile", "wald"}, default="profile"
+            "profile": the values that a likelihood-ratio test does not reject, the coefficients and the rest
+            of the rule being fitted anew for each; about a hundred passes over the training bags for every
+            count. "wald": from the standard errors, symmetric in the log-odds; at once, but where instances
+            are not certain it covers less often than it says. A threshold has neither: its band comes from
+            the probabilities of every k.
+        counts : array of int, optional
+            Which of the `counts` are wanted; all by default.
+        """
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        if intervals not in ("profile", "wald"):
+            raise ValueError(f'intervals must be "profile" or "wald"; got {intervals!r}.')
         if self.std_err is None:
             raise ValueError(f"there are no standard errors: {self.message}")
-        half = ndtri(0.5 + level / 2) * self.std_err
-        spread = self.values * (1 - self.values)
-        if not spread.all():  # values of 0 and 1 have no log-odds
-            return np.clip(self.values[:, None] + half[:, None] * np.array([-1.0, 1.0]), 0.0, 1.0)
-        return expit(logit(self.values)[:, None] + (half / spread)[:, None] * np.array([-1.0, 1.0]))
+        some = self.counts if counts is None else np.asarray(counts)
+        both, quantile = np.array([-1.0, 1.0]), ndtri(0.5 + level / 2)
+        if self.log_odds_std_err is None:
+            half = quantile * self.std_err[some]
+            return np.clip(self.values[some, None] + half[:, None] * both, 0.0, 1.0)
+        if intervals == "wald":
+            half = quantile * self.log_odds_std_err[some]
+            return expit(log_odds_of_counts(self.rule, some)[:, None] + half[:, None] * both)
+        return self._profile_band(level, some)
+
+    def _profile_band(self, level: float, counts: np.ndarray) -> np.ndarray:
+        new = np.array([n for n in counts if (level, int(n)) not in self._bands], dtype=np.int64)
+        if len(new):
+            if self._likelihood is None:
+                raise ValueError(
+                    "this labeler no longer has the bags of its fit, which a pickle leaves out; use "
+                    'band(intervals="wald"), or fit again.'
+                )
+            found = profile_band(self._likelihood, new, level)
+            self._bands.update({(level, int(n)): row for n, row in zip(new, found, strict=True)})
+        return np.array([self._bands[level, int(n)] for n in counts])
+
+    def __getstate__(self):
+        # A pickle is what was learned, not the bags; bands that were computed stay.
+        return {**self.__dict__, "_likelihood": None}
 
     def plot(self, *, level: float = 0.95):
         """Draw P(+ | n) with its band, the or-rule for comparison, and the expected numbers of bags.
@@ -94,6 +150,8 @@ def describe_labeler(problem: LinearBagProblem, best) -> Labeler | None:
     tried = getattr(best, "tried", ())
     profile = {other.k: problem.total * value for other, value in tried}
     std_err: np.ndarray | None = None
+    of_log_odds: np.ndarray | None = None
+    likelihood: FittedLikelihood | None = None
     message: str | None = "the rule has no parameters that vary continuously"
     if profile:
         # How probable every k is, as far as the objective is a log-posterior.
@@ -101,11 +159,47 @@ def describe_labeler(problem: LinearBagProblem, best) -> Labeler | None:
         reached = (share / share.sum()) @ (counts >= np.array(list(profile))[:, None])
         std_err, message = np.sqrt(np.maximum(reached * (1 - reached), 0.0)), None
     elif isinstance(rule, LearnedRule) and rule.learns:
-        covariance, message = rule_covariance(problem, rule, theta)
+        covariance, moved, message = rule_covariance(problem, rule, theta)
         if covariance is not None:
-            jacobian = _slopes_of_values(rule, counts, largest)
-            std_err = np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", jacobian, covariance, jacobian), 0.0))
-    return Labeler(counts, values, std_err, expected, rule, profile, message)
+            slopes = rule.log_odds_slopes(counts)
+            of_log_odds = np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", slopes, covariance, slopes), 0.0))
+            message = _why_moved(np.abs(slopes @ moved), of_log_odds)
+        if message is None:
+            std_err = values * np.exp(rule.log_labeler(counts, largest)[0]) * of_log_odds
+            likelihood = FittedLikelihood(problem, theta)
+    if std_err is None:
+        of_log_odds = None
+    return Labeler(counts, values, std_err, expected, rule, profile, message, of_log_odds, likelihood)
+
+
+def _why_moved(moved: np.ndarray, std_err: np.ndarray) -> str | None:
+    """Say that the penalty has moved the log-odds of the values too far, if it has."""
+    some = std_err > 0
+    farthest = float((moved[some] / std_err[some]).max(initial=0.0))
+    if farthest <= _LARGEST_MOVE:
+        return None
+    return (
+        f"the penalty on the coefficients has moved the values by {farthest:.2g} standard errors, so that a "
+        "band around them would not cover; lower alpha"
+    )
+
+
+def profile_band(likelihood: FittedLikelihood, counts: np.ndarray, level: float) -> np.ndarray:
+    """Values of P(+ | n) that a likelihood-ratio test does not reject, for every count: (n_counts, 2)."""
+    profile = Profile(likelihood, likelihood.information(likelihood.x))
+    n_free = int(likelihood.free.sum())
+
+    def log_odds_at(n: np.ndarray) -> Quantity:
+        def rule_of(x: np.ndarray) -> Any:
+            return likelihood.split(likelihood.at(x))[1]
+
+        def gradient(x: np.ndarray) -> np.ndarray:
+            slopes = rule_of(x).log_odds_slopes(n)[0]
+            return np.concatenate([np.zeros(n_free - len(slopes)), slopes])
+
+        return Quantity(lambda x: float(log_odds_of_counts(rule_of(x), n)[0]), gradient)
+
+    return expit([profile.interval(log_odds_at(counts[k : k + 1]), level) for k in range(len(counts))])
 
 
 def _expected_counts(
@@ -121,12 +215,14 @@ def _expected_counts(
 
 def rule_covariance(
     problem: LinearBagProblem, rule: LearnedRule, theta: np.ndarray
-) -> tuple[np.ndarray | None, str | None]:
+) -> tuple[np.ndarray | None, np.ndarray, str | None]:
     """Covariance of the rule's parameters, the coefficients' uncertainty included; or a sentence why not.
 
     The inverse of H_rr - H_rc H_cc^-1 H_cr, with the objective's Hessian H in coefficients c that are not
-    zero and parameters r. Columns of r are differences of the gradient, H_cc is exact.
+    zero and parameters r. Columns of r are differences of the gradient, H_cc is exact. Also says how far the
+    penalty has moved the parameters, to first order: H^-1 times its gradient.
     """
+    nowhere = np.zeros(len(rule.parameters()))
     joint = JointProblem(problem, rule)
     vector = rule.parameters()
     x = np.concatenate([theta, vector])
@@ -147,26 +243,15 @@ def rule_covariance(
     for k in range(len(vector)):
         solved[:, k], failed = cg(operator, mixed[:, k], rtol=1e-8, maxiter=500)
         if failed:
-            return None, "the information on the coefficients is close to singular; raise alpha"
+            return None, nowhere, "the information on the coefficients is close to singular; raise alpha"
     information = problem.total * (of_rule - mixed.T @ solved)
     information = 0.5 * (information + information.T)
     try:
         np.linalg.cholesky(information)
     except np.linalg.LinAlgError:
-        return None, "the observed information on the rule is not positive definite: the data leave it open"
-    return np.linalg.inv(information), None
-
-
-def _slopes_of_values(rule: CountRule, counts: np.ndarray, size: int) -> np.ndarray:
-    """Derivatives of P(+ | n) in the rule's parameters, by central differences: (n_counts, n_parameters)."""
-    vector = rule.parameters()
-    columns = []
-    for k in range(len(vector)):
-        step = np.zeros(len(vector))
-        step[k] = 1e-5 * max(1.0, abs(vector[k]))
-        ahead, back = (
-            np.exp(rule.with_parameters(vector + sign * step).log_labeler(counts, size)[1])
-            for sign in (1, -1)
-        )
-        columns.append((ahead - back) / (2 * step[k]))
-    return np.column_stack(columns)
+        open_ = "the observed information on the rule is not positive definite: the data leave it open"
+        return None, nowhere, open_
+    covariance = np.linalg.inv(information)
+    # At the optimum the gradient of the penalty is minus that of the likelihood.
+    penalty = -inner.without_ridge().point(theta).gradient[free]
+    return covariance, -problem.total * covariance @ (solved.T @ penalty), None

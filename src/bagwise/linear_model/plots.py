@@ -214,10 +214,8 @@ def plot_labeler(labeler, *, level: float = 0.95):
     axes.step(counts[:last], counts[:last] >= 1, where="mid", color=QUIET, linestyle="--", label="or-rule")
     axes.plot(counts[:last], labeler.values[:last], "o-", color=CHOSEN, label="learned P(+ | n)")
     if labeler.std_err is not None:
-        low, high = labeler.band(level).T
-        axes.fill_between(
-            counts[:last], low[:last], high[:last], color=CHOSEN, alpha=0.2, label=f"{level:.0%} band"
-        )
+        low, high = labeler.band(level, counts=counts[:last]).T
+        axes.fill_between(counts[:last], low, high, color=CHOSEN, alpha=0.2, label=f"{level:.0%} band")
     axes.set_xlabel("positive instances in the bag, n")
     axes.set_ylabel("P(bag is positive | n)")
     axes.set_ylim(-0.03, 1.05)

@@ -18,9 +18,10 @@ class SoftORLogisticRegression(MILogisticRegression):
     1, 2, 3 and ORLR are the rules "count_table", "count_logistic", "threshold" and "or"; its RBF version is
     ``make_bag_pipeline(OnInstances(RBFSampler()), SoftORLogisticRegression())``.
 
-    All parameters are those of `MILogisticRegression` but `solver`, `rule` being "count_logistic" and
-    `l1_ratio` 0 (ridge) by default. Attributes too; and `labeler_` is the learned P(+ | n) with its errors
-    and a plot (see `Labeler`).
+    All parameters are those of `MILogisticRegression` but `solver`, `rule` being "count_logistic", `l1_ratio`
+    0 (ridge) and `alpha` 0.01 by default. A stronger penalty shrinks the coefficients, and a steeper rule
+    makes up for it; without any, coefficients and rule together may fit ever better without end. Attributes
+    too; and `labeler_` is the learned P(+ | n) with its errors and a plot (see `Labeler`).
 
     Examples
     --------
@@ -35,7 +36,7 @@ class SoftORLogisticRegression(MILogisticRegression):
         self,
         rule="count_logistic",
         *,
-        alpha=1.0,
+        alpha=0.01,
         l1_ratio=0.0,
         fit_intercept=True,
         scale="standard",

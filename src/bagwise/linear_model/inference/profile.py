@@ -14,11 +14,11 @@ from bagwise.linear_model.inference.likelihood import FittedLikelihood
 # Directions with less information than this share of the most are searched as if they had so much.
 _LEAST_SHARE = 1e-4
 # Gradient, in standard errors, at which the search for the other parameters ends.
-_TOL = 3e-3
+_TOL = 1e-2
 # A parameter that may be so far away, in log-odds of a typical instance, has no bound.
 _FARTHEST = 500.0
 # The ends of intervals are found to this part of a standard error.
-_ACCURACY = 1e-3
+_ACCURACY = 3e-3
 # The most steps towards an end, and of Newton's method to keep a quantity at its value.
 _MOST_STEPS = 50
 
@@ -162,12 +162,9 @@ class _Walk:
         return float(np.sqrt(2.0 * max(0.0, least)))
 
     def _starts(self, distance: float) -> list[np.ndarray]:
-        """Where to look for the other parameters: where they were nearby, farther that way, or unmoved."""
+        """Where to look for the other parameters: where they were nearby, or farther that way."""
         near = min(self._known, key=lambda other: abs(other - distance))
-        starts = [self._known[near], self._known[0.0]]
-        if near:
-            starts.append(self._known[near] * (distance / near))
-        return starts
+        return [self._known[near]] + ([self._known[near] * (distance / near)] if near else [])
 
     def _hold(self, x: np.ndarray, value: float) -> bool:
         """Move one parameter so that the quantity has its value; say whether that can be."""
