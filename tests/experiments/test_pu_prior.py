@@ -9,7 +9,7 @@ import pytest
 from bagwise.experiments.pu_prior import SETTINGS, cut_where_counted, draw_bags
 
 PAGES = Path(__file__).parents[2] / "docs/reproduction"
-ROWS = list(csv.DictReader((PAGES / "pu-prior-1.csv").open(encoding="utf-8")))
+ROWS = list(csv.DictReader((PAGES / "pu-prior-1.csv").read_text(encoding="utf-8").splitlines()))
 BY_TAIL = [row for row in ROWS if row["method"] == "tail"]
 
 
