@@ -90,6 +90,11 @@ class Sequences:
         """``(n_sequences, n_symbols)``: the alphabet stands where features are counted."""
         return len(self), self.n_symbols
 
+    @property
+    def size(self) -> int:
+        """The number of symbols in all sequences together."""
+        return len(self.symbols)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -103,3 +103,21 @@ def test_a_pattern_of_missing_values_may_be_every_rows_own(monkeypatch):
     np.testing.assert_allclose(
         family.statistics(X, np.ones(40), params, prior), whole[1], rtol=1e-12, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("part_values", [2**16, 20])
+def test_sequences_go_through_in_parts_and_picked_from_others(part_values, monkeypatch):
+    monkeypatch.setattr("bagwise.families.parts._PART_VALUES", part_values)
+    family = make_family("markov")
+    rng = np.random.default_rng(0)
+    X, weight, rows = family.example(60, rng), rng.random(30), np.arange(0, 60, 2)
+    prior = family.start(start_statistics_of(family, X, np.ones(60)), 2, "default")
+    chosen = X.take(rows)
+    params = family.mstep(family.statistics(chosen, weight, None, prior), weight.sum(), prior)
+    for form in (chosen, PickedRows(X, rows)):
+        assert form.size == len(chosen.symbols)
+        sums = statistics_of(family, form, weight, params, prior)
+        np.testing.assert_allclose(sums, family.statistics(chosen, weight, params, prior), rtol=1e-12)
+        found = of_instances(family, "log_density", form, params)
+        np.testing.assert_allclose(found, family.log_density(chosen, params), rtol=1e-12)
+        assert not statistics_of(family, form[:0], weight[:0], params, prior).any()

@@ -61,7 +61,7 @@ class MemoryBlocks(Blocks):
         if most is None:
             # A part of a sparse matrix is a copy, and one of columns is not contiguous.
             is_whole = sp.issparse(X) or is_by_column
-            most = int(offsets[-1]) if is_whole else block_rows(self.n_features)
+            most = int(offsets[-1]) if is_whole else block_rows(X.size // max(1, X.shape[0]))
         self._runs = cut(offsets, most) if runs is None else runs
         self.n_blocks = len(self._runs)
         self._in_threads = in_threads
@@ -73,8 +73,8 @@ class MemoryBlocks(Blocks):
 
     @property
     def n_values(self) -> int:
-        """How many numbers the instances have; zeros of sparse ones do not count."""
-        return self.X.nnz if sp.issparse(self.X) else super().n_values
+        """How many numbers the instances have; zeros of sparse ones do not count, symbols of sequences do."""
+        return self.X.nnz if sp.issparse(self.X) else self.X.size
 
     def block(self, number: int) -> Block:
         """Give one block."""

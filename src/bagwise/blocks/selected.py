@@ -6,23 +6,24 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from bagwise.blocks.base import Block, Blocks
 from bagwise.blocks.views import BlocksView
 
 
 class PickedRows:
-    """Some rows of a matrix, where they lie; indexing copies what it asks for.
+    """Some rows of a matrix, or some sequences, where they lie; indexing copies what it asks for.
 
     Attributes
     ----------
-    matrix : array of shape (n, n_features)
+    matrix : array of shape (n, n_features), or Sequences
         All rows.
     rows : int64 array
         Which of them are meant.
     """
 
-    def __init__(self, matrix: np.ndarray, rows: np.ndarray):
+    def __init__(self, matrix: Any, rows: np.ndarray):
         self.matrix = matrix
         self.rows = rows
 
@@ -33,13 +34,15 @@ class PickedRows:
 
     @property
     def size(self) -> int:
-        """How many numbers they are."""
-        return len(self.rows) * self.matrix.shape[1]
+        """How many numbers or symbols they are."""
+        if isinstance(self.matrix, np.ndarray):
+            return len(self.rows) * self.matrix.shape[1]
+        return int(self.matrix.lengths[self.rows].sum())
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, key: slice | np.ndarray) -> np.ndarray:
+    def __getitem__(self, key: slice | np.ndarray) -> Any:
         return self.matrix[self.rows[key]]
 
 
@@ -102,9 +105,9 @@ def _selected(
 
 
 def _rows_of(X: Any, rows: slice | np.ndarray) -> Any:
-    if isinstance(X, np.ndarray) and isinstance(rows, np.ndarray):
-        return PickedRows(X, rows)
-    return X[rows]
+    if isinstance(rows, slice) or sp.issparse(X):
+        return X[rows]
+    return PickedRows(X, rows)
 
 
 def _as_slice(rows: np.ndarray) -> slice | np.ndarray:

@@ -18,12 +18,12 @@ _PART_VALUES = 2**16
 
 def is_matrix(X: Any) -> bool:
     """Whether instances are rows of numbers, and not sequences."""
-    return isinstance(X, (np.ndarray, PickedRows))
+    return isinstance(X.matrix if isinstance(X, PickedRows) else X, np.ndarray)
 
 
 def part_rows(X: Any) -> int:
-    """How many rows make a part."""
-    return max(1, _PART_VALUES // max(1, X.shape[1]))
+    """How many instances make a part."""
+    return max(1, _PART_VALUES * len(X) // max(1, X.size))
 
 
 def picked(X: np.ndarray | PickedRows, rows: np.ndarray) -> PickedRows:
@@ -43,27 +43,26 @@ def for_kernels(X: np.ndarray | PickedRows) -> tuple[np.ndarray, np.ndarray]:
 
     Single precision stays as it is; whatever else there is becomes double.
     """
-    if isinstance(X, PickedRows) and len(X):
-        return readonly(X.matrix)[0], readonly(X.rows)[0]
+    matrix: Any = X
+    rows = ALL_ROWS
     if isinstance(X, PickedRows):
-        X = X[:]
-    dtype = np.float32 if X.dtype == np.float32 else np.float64
-    return readonly(X, dtype=dtype)[0], ALL_ROWS
+        matrix, rows = (X.matrix, X.rows) if len(X) else (X[:], ALL_ROWS)
+    dtype = np.float32 if matrix.dtype == np.float32 else np.float64
+    return readonly(matrix, dtype=dtype)[0], readonly(rows)[0]
 
 
 def parts(family: Any, X: Any) -> Iterator[tuple[slice, Any]]:
     """Give the rows and the instances of every part that a family takes at once.
 
-    These are all instances where the family takes them in any precision (`Family.in_any_precision`), where
-    they are no array, or where they are few.
+    These are all instances where the family takes them in any precision (`Family.in_any_precision`), or where
+    they are few.
     """
-    if family.in_any_precision or not is_matrix(X):
+    if family.in_any_precision:
         yield slice(0, X.shape[0]), X
-    elif X.size <= _PART_VALUES:
-        yield slice(0, len(X)), X[:].astype(np.float64, copy=False)
-    else:
-        for rows in cut_rows(len(X), part_rows(X)):
-            yield rows, X[rows].astype(np.float64, copy=False)
+        return
+    for rows in cut_rows(len(X), part_rows(X)) or [slice(0, 0)]:
+        part = X[rows]
+        yield rows, part.astype(np.float64, copy=False) if isinstance(part, np.ndarray) else part
 
 
 def of_instances(family: Any, method: str, X: Any, *args: Any) -> np.ndarray:

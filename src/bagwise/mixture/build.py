@@ -125,7 +125,8 @@ def _survey(ground: Ground, group: np.ndarray, most: int | None, blocks: Blocks)
 
 def _most_drawn(blocks: Blocks) -> int | None:
     """How many instances starts are drawn from: all, or so many as are little beside a block."""
-    return max(64, _DRAWN_VALUES // blocks.n_features) if blocks.are_large else None
+    many = blocks.n_instances * _DRAWN_VALUES // max(1, blocks.n_values)
+    return max(64, many) if blocks.are_large else None
 
 
 def _sums_suffice(family: Family, prior: Any, survey: Survey) -> bool:

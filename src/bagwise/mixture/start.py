@@ -9,7 +9,7 @@ import numpy as np
 from bagwise._numba.arrays import readonly
 from bagwise.blocks import Block, cut_rows, stack
 from bagwise.families import Family
-from bagwise.families.parts import is_matrix, part_rows, statistics_of
+from bagwise.families.parts import part_rows, statistics_of
 
 
 class Pool:
@@ -116,14 +116,16 @@ def content_of(X: Any) -> np.ndarray:
     """Give every instance a number that depends on nothing but the instance, as good as random."""
     from bagwise._numba.content import content_keys
 
-    if not is_matrix(X):
-        return content_keys(*readonly(X.symbols.astype(np.uint64), X.offsets))
     keys = np.empty(len(X), dtype=np.uint64)
     for rows in cut_rows(len(X), part_rows(X)):
-        words = X[rows].astype(np.float64) + 0.0  # there is one zero, and one NaN
-        words[np.isnan(words)] = np.nan
-        offsets = np.arange(0, words.size + 1, X.shape[1])
-        keys[rows] = content_keys(*readonly(words.view(np.uint64).ravel(), offsets))
+        part = X[rows]
+        if isinstance(part, np.ndarray):
+            words = part.astype(np.float64) + 0.0  # there is one zero, and one NaN
+            words[np.isnan(words)] = np.nan
+            words, offsets = words.ravel(), np.arange(0, words.size + 1, X.shape[1])
+        else:
+            words, offsets = part.symbols, part.offsets
+        keys[rows] = content_keys(*readonly(words.view(np.uint64), offsets))
     return keys
 
 
