@@ -147,6 +147,7 @@ class ClassPriorEstimator(SetKernelEstimator):
     }
     # Labels and weights are those of a classifier.
     _read_training = BagClassifier._read_training
+    _learns_from_positive_alone = BagClassifier._learns_from_positive_alone
 
     def __init__(
         self,
