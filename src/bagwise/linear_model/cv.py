@@ -10,11 +10,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import BagsLike, Training, validated_fit
 from bagwise.blocks import Block, Blocks, ReweightedBlocks, run_together
 from bagwise.folds import Split, bag_folds
+from bagwise.linear_model.choice import base_rate_deviances, describe_choice
 from bagwise.linear_model.fits import Sample, draw_sample
 from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.linear_model.path import MILRPath, fit_path
@@ -35,8 +37,9 @@ class MILogisticRegressionCV(LinearBagClassifier):
     Along a path of penalties (`milr_path`) the one is taken that has the least
 
     - "deviance": -2 log-likelihood of held-out bags, averaged over folds that are drawn once; or
-    - "bic": -2 log-likelihood + log(n_bags) * number of features in the model; "aic" with 2 for log(n_bags).
-      The intercept, always in the model, is not counted.
+    - "bic": -2 log-likelihood + log(sum of bag weights) * number of features in the model; "aic" with 2 for
+      the logarithm. The intercept, always in the model, is not counted. A bag of weight two is one that is
+      there twice, here as in the likelihood.
 
     BIC needs one path, cross-validation one for every fold.
 
@@ -67,7 +70,12 @@ class MILogisticRegressionCV(LinearBagClassifier):
     criterion_path_ : array of shape (n_alphas,)
         The criterion at each: mean deviance per bag, BIC or AIC.
     deviances_ : array of shape (n_alphas, n_folds)
-        Deviance per held-out bag, if cross-validated.
+        Deviance per held-out bag, if cross-validated: of the path of each fold down from the model without
+        features. The fit at `alpha_` searches further (`n_init`): at weak penalties, where the likelihood has
+        several optima, it may end in a better one than the paths of the folds did.
+    base_deviance_ : float
+        If cross-validated: mean deviance of a held-out bag when the share of positive bags among the others
+        is all that one knows. Where the curve lies above it the model is overconfident, as `summary` says.
     path_ : MILRPath
         The path on all bags.
     coef_, intercept_, rule_, scaler_, classes_, objective_, objectives_, log_likelihood_, n_iter_, converged_
@@ -169,8 +177,10 @@ class MILogisticRegressionCV(LinearBagClassifier):
             reporter.doing(f"paths of {len(splits)} folds")
             self.deviances_ = self._held_out_deviances(training, blocks, splits, warm_models, sample)
             self.criterion_path_ = self.deviances_.mean(axis=1)
+            self.base_deviance_ = float(base_rate_deviances(training, splits).mean())
         else:
-            each = np.log(len(training.bags)) if self.criterion == "bic" else 2.0
+            # Less than one bag in all says nothing, and must not reward features.
+            each = max(0.0, np.log(training.weight.sum())) if self.criterion == "bic" else 2.0
             chosen = np.isin(self.path_.alphas, self.alphas_)
             deviance = -2.0 * self.path_.log_likelihoods[chosen]
             self.criterion_path_ = deviance + each * self.path_.n_nonzero[chosen]
@@ -183,6 +193,20 @@ class MILogisticRegressionCV(LinearBagClassifier):
         self._keep(problem, record_result(self, results))
         self.n_passes_ += blocks.n_passes
         return self
+
+    def summary(self) -> str:
+        """Say what was chosen, how it does on held-out bags, and whether it is overconfident.
+
+        Examples
+        --------
+        >>> from bagwise import MILogisticRegressionCV, make_noisy_or_bags
+        >>> data = make_noisy_or_bags(100, random_state=0)
+        >>> model = MILogisticRegressionCV(alphas=5, cv=3, n_init=1, random_state=0).fit(data.bags, data.y)
+        >>> print(model.summary().splitlines()[2])
+        Features kept:        3 of 3
+        """
+        check_is_fitted(self)
+        return describe_choice(self)
 
     def _choose(self) -> int:
         best = int(np.argmin(self.criterion_path_))

@@ -93,7 +93,9 @@ def plot_cv(model):
     Parameters
     ----------
     model : fitted MILogisticRegressionCV
-        By cross-validation the bars are one standard error over the folds; BIC and AIC have none.
+        By cross-validation the bars are one standard error over the folds, and a line shows what the base
+        rate alone would have; BIC and AIC have neither. The curve is that of the paths of the folds down from
+        the model without features (`MILogisticRegressionCV.deviances_`).
 
     Returns
     -------
@@ -114,7 +116,8 @@ def plot_cv(model):
             model.alphas_, model.criterion_path_ - error, model.criterion_path_ + error,
             color=QUIET, alpha=0.3, linewidth=0, label="one standard error",
         )  # fmt: skip
-    label = {"deviance": "mean deviance of a held-out bag", "bic": "BIC", "aic": "AIC"}[model.criterion]
+        axes.axhline(model.base_deviance_, color=QUIET, linewidth=1.0, linestyle=":", label="base rate")
+    label = {"deviance": "mean deviance of a held-out bag, on paths down", "bic": "BIC", "aic": "AIC"}
     axes.plot(model.alphas_, model.criterion_path_, color=ACCENT, marker="o", markersize=3.5)
     axes.axvline(
         model.alpha_, color=CHOSEN, linewidth=1.0, linestyle="--", label=f"chosen: {model.alpha_:.3g}"
@@ -122,8 +125,8 @@ def plot_cv(model):
     axes.set_xscale("log")
     axes.invert_xaxis()
     axes.set_xlabel("penalty alpha (falling)")
-    axes.set_ylabel(label)
-    axes.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0.0, 1.0))  # clear of the lines
+    axes.set_ylabel(label[model.criterion])
+    axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))  # clear of the lines
     return figure
 
 
