@@ -197,3 +197,24 @@ def test_a_block_of_bags_that_are_no_neighbours_says_which_they_are():
     neighbours = Block(values[2:6, None], np.array([0, 3, 4]), None, None, 1)
     np.testing.assert_array_equal(values[neighbours.rows(offsets)], neighbours.X[:, 0])
     np.testing.assert_array_equal(neighbours.part_of(np.array([10, 11, 12, 13])), [11, 12])
+
+
+@pytest.mark.parametrize("sizes", [[2, 1, 3, 1], [1, 1, 1, 5, 2], [1, 1, 1, 1]])
+@pytest.mark.parametrize("kind", ["numbers", "text", "sparse"])
+@pytest.mark.parametrize("most", [1, 3, 100])
+def test_rows_of_bags_and_of_instances_are_joined(sizes, kind, most):
+    offsets = np.append(0, np.cumsum(sizes))
+    X = np.arange(offsets[-1], dtype=float)[:, None]
+    blocks = MemoryBlocks(X, offsets, np.zeros(len(sizes)), np.ones(len(sizes)), most=most)
+
+    def of(values):
+        return {"numbers": values, "text": values[:, 0].astype(str), "sparse": sp.csr_array(values)}[kind]
+
+    for function, expected in (
+        (lambda block: of(block.X), X),
+        (lambda block: of(np.add.reduceat(block.X, block.offsets[:-1])), np.add.reduceat(X, offsets[:-1])),
+    ):
+        found = blocks.joined(function)
+        np.testing.assert_array_equal(
+            found.toarray() if kind == "sparse" else found, expected if kind == "sparse" else of(expected)
+        )

@@ -146,17 +146,10 @@ class Blocks(ABC):
 
         That is a row for every bag of the block, or for every instance; an array or a CSR matrix.
         """
-        parts, places = [], []
+        rows = JoinedRows(self.n_bags, self.n_instances)
         for place, part in self.each(_with_place, f, self.offsets, *args):
-            parts.append(part)
-            places.append(place)
-        joined = stack(parts)
-        level = 0 if joined.shape[0] == self.n_bags else 1
-        chosen = [place[level] for place in places]
-        if all(isinstance(which, slice) for which in chosen):
-            return joined
-        numbers = np.arange(joined.shape[0])
-        return joined[np.argsort(np.concatenate([numbers[which] for which in chosen]))]
+            rows.add(place, part)
+        return rows.joined()
 
     def alone(self, f: Callable[..., Any], *args: Any) -> Any:
         """Give ``f(*args)``, called while no other of several runs is at work: what needs much memory."""
@@ -204,6 +197,50 @@ class Blocks(ABC):
         Which ones does not depend on how the bags are cut into blocks.
         """
         return self.take(np.sort(rng.permutation(self.n_instances)[:n]))
+
+
+class JoinedRows:
+    """Rows of bags or of instances that come block by block, and stand in the order of the bags at the end.
+
+    Numbers are written where they belong as they come, so that memory holds them once.
+    """
+
+    def __init__(self, n_bags: int, n_instances: int):
+        self._totals = (n_bags, n_instances)
+        self._level: int | None = None
+        self._whole: np.ndarray | None = None
+        self._waiting: list[tuple[tuple[Any, Any], Any]] = []
+
+    def add(self, place: tuple[Any, Any], part: Any) -> None:
+        """Take what belongs to some bags, or to some instances: `place` says which both are."""
+        if self._level is None:
+            lengths = [_length(which) for which in place]
+            if lengths[0] != lengths[1] or self._totals[0] == self._totals[1]:
+                self._level = lengths.index(part.shape[0])
+        self._waiting.append((place, part))
+        if self._level is None or not isinstance(part, np.ndarray) or part.dtype.kind not in "biuf":
+            return
+        if self._whole is None:
+            self._whole = np.empty((self._totals[self._level], *part.shape[1:]), part.dtype)
+        for where, values in self._waiting:
+            self._whole[where[self._level]] = values
+        self._waiting.clear()
+
+    def joined(self) -> Any:
+        """Give all rows."""
+        if self._whole is not None:
+            return self._whole
+        joined = stack([part for _, part in self._waiting])
+        level = 0 if joined.shape[0] == self._totals[0] else 1
+        chosen = [place[level] for place, _ in self._waiting]
+        if all(isinstance(which, slice) for which in chosen):
+            return joined
+        numbers = np.arange(joined.shape[0])
+        return joined[np.argsort(np.concatenate([numbers[which] for which in chosen]))]
+
+
+def _length(which: slice | np.ndarray) -> int:
+    return which.stop - which.start if isinstance(which, slice) else len(which)
 
 
 def _with_place(block: Block, f: Callable[..., Any], offsets: np.ndarray, *args: Any) -> tuple[Any, Any]:
