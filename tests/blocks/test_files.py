@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bagwise import Bags, save_parquet, scan_bags
-from bagwise.blocks import FileBlocks, MemoryBlocks, Sums, run_together
+from bagwise.blocks import ExtendedBlocks, FileBlocks, MemoryBlocks, Sums, run_together
 from bagwise.blocks import files as files_module
 from bagwise.blocks.buffers import Buffers
 from bagwise.io.scan import parquet_bags, parquet_long
@@ -43,6 +43,20 @@ def in_files(monkeypatch, tmp_path):
         return scan_bags(write(tmp_path / f"{layout}.parquet", bags, layout=layout, rows=rows))
 
     return make
+
+
+@pytest.mark.parametrize("layout", ["long", "bags"])
+def test_more_is_carried_along_with_bags_in_files(layout, in_files):
+    sizes = np.array([3, 1, 4, 1, 5, 9, 2, 6])
+    offsets = np.append(0, np.cumsum(sizes))
+    scan = in_files(Bags(np.arange(62.0).reshape(31, 2), offsets), layout=layout)
+    order = np.array([5, 0, 3, 7])
+    chosen = scan[order]
+    each = chosen.load().instances[:, 0]
+    more = ExtendedBlocks(chosen.blocks(), instance_y=each, bag_features=order[:, None])
+    for block in more.each(lambda block: block._replace(X=block.X.copy())):
+        np.testing.assert_array_equal(block.instance_y, block.X[:, 0])
+        np.testing.assert_array_equal(sizes[block.bag_features[:, 0]], np.diff(block.offsets))
 
 
 def weighted_sums(block, power):

@@ -13,14 +13,8 @@ def some_blocks(most=None, *, n_bags=23, sparse=False, dtype=np.float64):
     sizes = rng.integers(1, 9, n_bags)
     offsets = np.append(0, np.cumsum(sizes))
     X = rng.normal(size=(offsets[-1], 3)).astype(dtype)
-    return MemoryBlocks(
-        sp.csr_array(X) if sparse else X,
-        offsets,
-        rng.integers(0, 2, n_bags).astype(np.int8),
-        rng.random(n_bags),
-        most=most,
-        extras={"instance_y": np.arange(offsets[-1]), "bag_features": np.arange(n_bags)[:, None]},
-    )
+    y, weight = rng.integers(0, 2, n_bags).astype(np.int8), rng.random(n_bags)
+    return MemoryBlocks(sp.csr_array(X) if sparse else X, offsets, y, weight, most=most)
 
 
 def weighted_sums(block, power):
@@ -172,6 +166,20 @@ def test_a_transformer_sees_every_block_as_it_is_read():
     sums = squares.total(lambda block: block.X.sum(axis=0))
     np.testing.assert_allclose(sums, np.append(blocks.X.sum(axis=0), (blocks.X**2).sum(axis=0)), rtol=1e-12)
     assert squares.n_passes == blocks.n_passes == 1
+
+
+@pytest.mark.parametrize("most", [1, 7, 10_000])
+def test_more_is_carried_along_with_bags_anywhere(most):
+    blocks = some_blocks(most)
+    each, by_bag = np.arange(blocks.n_instances), np.arange(23)[:, None]
+    more = ExtendedBlocks(blocks, instance_weight=each + 0.5, instance_y=each, bag_features=by_bag)
+    reweighted = ReweightedBlocks(TransformedBlocks(more, lambda X: 2 * X, 3), blocks.weight + 1)
+    parts = list(reweighted.each(lambda block: block))
+    np.testing.assert_array_equal(np.concatenate([b.instance_weight for b in parts]), each + 0.5)
+    np.testing.assert_array_equal(np.concatenate([b.instance_y for b in parts]), each)
+    np.testing.assert_array_equal(np.concatenate([b.bag_features for b in parts]), by_bag)
+    assert more.total(lambda block: block.instance_weight.sum()) == pytest.approx((each + 0.5).sum())
+    assert some_blocks(most).block(0).instance_y is None
 
 
 def test_blocks_of_bags():

@@ -5,7 +5,7 @@ import pytest
 
 from bagwise import Sequences
 from bagwise.blocks import Block, MemoryBlocks, PickedRows, SelectedBlocks, Sums, hold, run_together
-from bagwise.blocks.views import TransformedBlocks
+from bagwise.blocks.views import ExtendedBlocks, TransformedBlocks
 
 SIZES = np.random.default_rng(0).integers(1, 6, 20)
 OFFSETS = np.append(0, np.cumsum(SIZES))
@@ -14,8 +14,7 @@ OFFSETS = np.append(0, np.cumsum(SIZES))
 def some_blocks(X=None, **how):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(OFFSETS[-1], 3)) if X is None else X
-    extras = {"instance_y": np.arange(OFFSETS[-1]), "bag_features": np.arange(20)[:, None]}
-    return MemoryBlocks(X, OFFSETS, np.arange(20), rng.random(20), extras=extras, **how)
+    return MemoryBlocks(X, OFFSETS, np.arange(20), rng.random(20), **how)
 
 
 class Scattered(MemoryBlocks):
@@ -40,7 +39,8 @@ WANTED = {
 @pytest.mark.parametrize("most", [1, 7, 1000])
 def test_the_bags_that_are_wanted_are_left_in_their_order(most, wanted):
     blocks = some_blocks(most=most)
-    chosen = SelectedBlocks(blocks, wanted)
+    more = ExtendedBlocks(blocks, instance_y=np.arange(OFFSETS[-1]), bag_features=np.arange(20)[:, None])
+    chosen = SelectedBlocks(more, wanted)
     rows = np.flatnonzero(np.repeat(wanted, SIZES))
     assert chosen.n_bags == wanted.sum() and chosen.n_instances == len(rows)
     parts = list(chosen.each(lambda block: block))

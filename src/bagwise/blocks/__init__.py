@@ -12,11 +12,12 @@ from bagwise.blocks.sampling import sample_bags
 from bagwise.blocks.selected import PickedRows, SelectedBlocks
 from bagwise.blocks.sharing import share_out
 from bagwise.blocks.together import run_together
-from bagwise.blocks.views import ReweightedBlocks, TransformedBlocks
+from bagwise.blocks.views import ExtendedBlocks, ReweightedBlocks, TransformedBlocks
 
 __all__ = [
     "Block",
     "Blocks",
+    "ExtendedBlocks",
     "FileBlocks",
     "MemoryBlocks",
     "PickedRows",

@@ -34,8 +34,6 @@ class MemoryBlocks(Blocks):
         The bags of every block, in place of `most`.
     in_threads : bool
         Whether blocks are shared out to threads.
-    extras : dict, optional
-        `instance_weight`, `instance_y`, `bag_features`, for all bags.
     """
 
     def __init__(
@@ -48,7 +46,6 @@ class MemoryBlocks(Blocks):
         most: int | None = None,
         runs: list[slice] | None = None,
         in_threads: bool = True,
-        extras: dict[str, np.ndarray] | None = None,
     ):
         # The same numbers at another alignment have other last digits in BLAS.
         is_by_column = isinstance(X, np.ndarray) and X.flags.f_contiguous and not X.flags.c_contiguous
@@ -57,7 +54,6 @@ class MemoryBlocks(Blocks):
         self.X = X
         self.offsets, self.y, self.weight = offsets, y, weight
         self.n_features = X.shape[1]
-        self._extras = extras or {}
         if most is None:
             # A part of a sparse matrix is a copy, and one of columns is not contiguous.
             is_whole = sp.issparse(X) or is_by_column
@@ -80,11 +76,8 @@ class MemoryBlocks(Blocks):
         """Give one block."""
         bags = self._runs[number]
         rows = slice(int(self.offsets[bags.start]), int(self.offsets[bags.stop]))
-        extras = {
-            name: values[bags if name == "bag_features" else rows] for name, values in self._extras.items()
-        }
         offsets = self.offsets[bags.start : bags.stop + 1] - rows.start
-        return Block(self.X[rows], offsets, self.y[bags], self.weight[bags], bags.start, **extras)
+        return Block(self.X[rows], offsets, self.y[bags], self.weight[bags], bags.start)
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Give ``f(block, *args)`` of every block, in order: one pass, shared out to threads."""

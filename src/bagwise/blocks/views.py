@@ -1,4 +1,4 @@
-"""Other blocks, seen with transformed instances or other weights."""
+"""Other blocks, seen with transformed instances, other weights, or more that they carry along."""
 
 from __future__ import annotations
 
@@ -122,3 +122,43 @@ class ReweightedBlocks(BlocksView):
 
 def _reweighted(block: Block, weight: np.ndarray, f: Callable[..., Any], *args: Any) -> Any:
     return f(block._replace(weight=block.part_of(weight)), *args)
+
+
+class ExtendedBlocks(BlocksView):
+    """Other blocks, which carry more along: weights or labels of instances, features of bags.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Bags anywhere.
+    instance_weight, instance_y : array of shape (n_instances,) or None
+        A number for every instance.
+    bag_features : array of shape (n_bags, n) or None
+        A row for every bag.
+    """
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        *,
+        instance_weight: np.ndarray | None = None,
+        instance_y: np.ndarray | None = None,
+        bag_features: np.ndarray | None = None,
+    ):
+        super().__init__(blocks)
+        self._by_instance = {"instance_weight": instance_weight, "instance_y": instance_y}
+        self._by_bag = {"bag_features": bag_features}
+
+    def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
+        """Give ``f(block, *args)`` of every block, in order: one pass."""
+        return self._blocks.each(self._extended, f, *args)
+
+    def total(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Sum ``f(block, *args)`` over all blocks: one pass."""
+        return self._blocks.total(self._extended, f, *args)
+
+    def _extended(self, block: Block, f: Callable[..., Any], *args: Any) -> Any:
+        rows = block.rows(self.offsets)
+        more = {name: values[rows] for name, values in self._by_instance.items() if values is not None}
+        more |= {name: block.part_of(values) for name, values in self._by_bag.items() if values is not None}
+        return f(block._replace(**more), *args)
