@@ -5,7 +5,16 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags
-from bagwise.blocks import Block, MemoryBlocks, Sums, TransformedBlocks, add_up, run_together
+from bagwise.blocks import (
+    Block,
+    ExtendedBlocks,
+    MemoryBlocks,
+    ReweightedBlocks,
+    Sums,
+    TransformedBlocks,
+    add_up,
+    run_together,
+)
 
 
 def some_blocks(most=None, *, n_bags=23, sparse=False, dtype=np.float64):
@@ -31,10 +40,6 @@ def test_any_cut_gives_the_same_bags(most, sparse):
     np.testing.assert_array_equal(whole, some_blocks().X)
     np.testing.assert_array_equal(np.concatenate([b.y for b in parts]), blocks.y)
     np.testing.assert_array_equal(np.concatenate([b.weight for b in parts]), blocks.weight)
-    np.testing.assert_array_equal(
-        np.concatenate([b.instance_y for b in parts]), np.arange(blocks.n_instances)
-    )
-    np.testing.assert_array_equal(np.concatenate([b.bag_features for b in parts])[:, 0], np.arange(23))
     for block in parts:
         np.testing.assert_array_equal(block.part_of(blocks.weight), block.weight)
         assert block.offsets[0] == 0

@@ -159,6 +159,8 @@ class ExtendedBlocks(BlocksView):
 
     def _extended(self, block: Block, f: Callable[..., Any], *args: Any) -> Any:
         rows = block.rows(self.offsets)
-        more = {name: values[rows] for name, values in self._by_instance.items() if values is not None}
+        more: dict[str, Any] = {
+            name: values[rows] for name, values in self._by_instance.items() if values is not None
+        }
         more |= {name: block.part_of(values) for name, values in self._by_bag.items() if values is not None}
         return f(block._replace(**more), *args)
