@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.io._atomic import replacing
+from bagwise.io._column_types import ColumnType, cast, with_nan
 from bagwise.io._description import text_array
 
 _BLOCK = 10_000  # rows that are text at any one time
@@ -92,7 +93,7 @@ def _texts(column: np.ndarray) -> list[str]:
     # Shortest text that is unique among the smaller floats; where reading it by way of a float64 would round
     # twice to another value, that float64 itself.
     short = [str(value) for value in column]
-    exact = _cast(short, column.dtype) == column
+    exact = cast(short, column.dtype) == column
     values = column.astype(np.float64).tolist()
     return [s if e or v != v else repr(v) for s, e, v in zip(short, exact, values, strict=True)]
 
@@ -130,7 +131,7 @@ def read_columns(path, dtypes: dict[str, str | None]) -> tuple[dict[str, np.ndar
     path : path
         The file.
     dtypes : dict of str to str or None
-        The columns, and their dtypes; None to take the narrowest of whole numbers, numbers and text.
+        The columns, and their dtypes; None to take what `ColumnType` finds.
 
     Returns
     -------
@@ -138,19 +139,21 @@ def read_columns(path, dtypes: dict[str, str | None]) -> tuple[dict[str, np.ndar
     lines : array of int
         The line of the file that each row is on.
     """
-    open_ended = [name for name, dtype in dtypes.items() if dtype is None]
-    if open_ended:
-        kinds: dict[str, set[str]] = {name: set() for name in open_ended}
-        for _, block in _blocks(path, open_ended):
-            for name in open_ended:
-                kinds[name].add(_narrowest(block[name]))
-        dtypes = {**dtypes, **{name: _widest(found) for name, found in kinds.items()}}
+    found_types = {name: ColumnType(repr(str(path)), name) for name, dtype in dtypes.items() if dtype is None}
+    if found_types:
+        for numbers, block in _blocks(path, list(found_types)):
+            for name, found_type in found_types.items():
+                found_type.add(block[name], numbers)
+        dtypes = {**dtypes, **{name: found_type.dtype() for name, found_type in found_types.items()}}
     wanted = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
     parts: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
     lines: list[int] = []
     for numbers, block in _blocks(path, list(wanted)):
         for name, dtype in wanted.items():
-            parts[name].append(_values(block[name], dtype, path, name, numbers))
+            texts = block[name]
+            if name in found_types and dtype.kind == "f":
+                texts = with_nan(texts)
+            parts[name].append(_values(texts, dtype, path, name, numbers))
         lines += numbers
     columns = {
         name: np.concatenate(found) if found else np.empty(0, dtype=wanted[name])
@@ -212,54 +215,18 @@ def _blocks(path, names: list[str]) -> Iterator[tuple[list[int], dict[str, Seque
         yield [line for line, _ in block], {name: columns[name] for name in names}
 
 
-def _narrowest(texts: Sequence[str]) -> str:
-    for dtype in ("?", "<i8", "<f8"):
-        try:
-            _cast(texts, np.dtype(dtype))
-        except (ValueError, OverflowError):
-            continue
-        return dtype
-    return "U"
-
-
-def _widest(kinds: set[str]) -> str:
-    """What holds all of a column: whole numbers and numbers are numbers, any other mix is text."""
-    if len(kinds) == 1:
-        return next(iter(kinds))
-    return "<f8" if kinds == {"<i8", "<f8"} else "U"
-
-
 def _values(texts: Sequence[str], dtype: np.dtype, path, name: str, lines: list[int]) -> np.ndarray:
     try:
-        return _cast(texts, dtype)
+        return cast(texts, dtype)
     except (ValueError, OverflowError):
         for text, line in zip(texts, lines, strict=True):
             try:
-                _cast([text], dtype)
+                cast([text], dtype)
             except (ValueError, OverflowError):
                 raise ValueError(
                     f"{str(path)!r}, line {line}: {text!r} in the column {name!r} is not of the type {dtype}."
                 ) from None
         raise
-
-
-def _cast(texts: Sequence[str], dtype: np.dtype) -> np.ndarray:
-    """Read text as values; Python's own numbers are several times quicker than numpy's casts of text."""
-    if dtype.kind in "UM":
-        return np.array(texts, dtype=np.str_).astype(dtype, copy=False)
-    if dtype.kind == "b":
-        if not set(texts) <= {"True", "False"}:
-            raise ValueError("neither True nor False")
-        return np.array([text == "True" for text in texts], dtype=dtype)
-    if any("_" in text for text in texts):
-        raise ValueError("a number as Python writes them, but nobody else")
-    if dtype.kind == "f":
-        return np.array(list(map(float, texts)), dtype=np.float64).astype(dtype)
-    wide = np.array(list(map(int, texts)), dtype=np.uint64 if dtype.kind == "u" else np.int64)
-    narrow = wide.astype(dtype)
-    if dtype.kind in "iu" and (narrow != wide).any():
-        raise OverflowError("too large")
-    return narrow
 
 
 class Spread:

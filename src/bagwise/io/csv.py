@@ -11,7 +11,7 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.blocks.cutting import cut
 from bagwise.io._description import check_bags, describe
-from bagwise.io._long import bags_from_long, infer_long, long_columns, refuse_empty_bags
+from bagwise.io._long import bags_from_long, choose_bag_and_label, infer_long, long_columns, refuse_empty_bags
 from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table
 
 _BLOCK = 10_000  # instances that are text at any one time
@@ -63,7 +63,8 @@ def load_csv(path, *, bag: str | None = None, label: str | None = None) -> tuple
     Reads what `save_csv` writes, and any CSV file with a header and a column that names the bag of every
     row; rows may come in any order. In a file without a description, numbers that vary inside some bag are
     features; what is constant inside every bag, but not everywhere, describes bags (so a label never leaks
-    into the features); the rest are columns of instances.
+    into the features); the rest are columns of instances. There an empty cell, NA, N/A, null, None, ? or -
+    in a column of numbers is a missing value, NaN; and ids are text as it stands (007 is not 7).
 
     Parameters
     ----------
@@ -94,7 +95,8 @@ def load_csv(path, *, bag: str | None = None, label: str | None = None) -> tuple
     header = read_header(path)
     description = None if bag or label else read_description(path)
     if description is None:
-        columns, lines = read_columns(path, dict.fromkeys(header))
+        bag, label = choose_bag_and_label(bag, label, header, where)
+        columns, lines = read_columns(path, {name: "U" if name == bag else None for name in header})
         return infer_long(columns, bag, label, where, lambda row: f"line {lines[row]}")
     columns, _ = read_described(path, description, _kinds(description))
     return bags_from_long(columns, description, where)

@@ -73,7 +73,8 @@ def bags_from_frame(frame, *, bag: str, features=None) -> Bags:
 
 def _describes_bags(values: np.ndarray, offsets: np.ndarray) -> bool:
     """Whether a column is constant inside every bag, but not everywhere."""
-    changes = values[1:] != values[:-1]
+    missing = values != values  # NaN, which differs from itself: a bag of nothing else is constant
+    changes = (values[1:] != values[:-1]) & ~(missing[1:] & missing[:-1])
     at_border = np.zeros(len(changes), dtype=bool)
     at_border[offsets[1:-1] - 1] = True
     return bool(changes.any() and not changes[~at_border].any())

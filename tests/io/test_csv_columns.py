@@ -1,0 +1,87 @@
+"""Columns of plain CSV files: missing values, ids, and a feature with the name of a label."""
+
+import numpy as np
+import pytest
+
+from bagwise import load_bags, load_csv, save_bags, save_csv
+from bagwise.cli import main
+
+MISSING = ["", "NA", "N/A", "n/a", "null", "None", "?", "-", "nan", " "]
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("cell", MISSING)
+@pytest.mark.parametrize("number", ["1.5", "1"])
+def test_a_cell_without_a_number_is_missing_and_the_column_stays_a_feature(tmp_path, cell, number):
+    text = f"bag_id,x,z,y\na,{number},1,1\na,{cell},2,1\nb,3,3,0\nb,2,4,0\n"
+    bags, y = load_csv(write(tmp_path / "a.csv", text))
+    assert bags.feature_names.tolist() == ["x", "z"] and not bags.instance_columns
+    expected = [[float(number), 1], [np.nan, 2], [3, 3], [2, 4]]
+    np.testing.assert_array_equal(bags.instances, expected)
+    assert y.tolist() == [1, 0] and y.dtype.kind == "i"
+
+
+def test_missing_values_far_down_are_found_too(tmp_path):
+    rows = [f"{i // 3},{i}" for i in range(30_000)]
+    rows[25_000] = f"{25_000 // 3},NA"
+    bags, _ = load_csv(write(tmp_path / "a.csv", "bag,x\n" + "\n".join(rows) + "\n"))
+    assert np.flatnonzero(np.isnan(bags.instances)).tolist() == [25_000]
+
+
+def test_missing_values_inside_a_bag_do_not_make_a_feature_of_what_describes_it(tmp_path):
+    text = "bag,x,age,y\na,1,,1\na,2,,1\nb,1,40,0\nb,2,40,0\n"
+    bags, _ = load_csv(write(tmp_path / "a.csv", text))
+    assert bags.feature_names.tolist() == ["x"]
+    np.testing.assert_array_equal(bags.bag_columns["age"], [np.nan, 40])
+
+
+def test_check_counts_missing_values(tmp_path, capsys):
+    text = "bag_id,x,z,y\na,1,1,1\na,NA,2,1\nb,3,3,0\nb,,4,0\n"
+    main(["check", str(write(tmp_path / "a.csv", text))])
+    assert "2 NaN values" in capsys.readouterr().out
+
+
+def test_a_column_mostly_of_numbers_becomes_text_with_a_word_only(tmp_path):
+    path = write(tmp_path / "a.csv", "bag,x,z\na,1,1\na,2..5,2\nb,3,3\nb,,4\n")
+    with pytest.warns(UserWarning, match=r"a\.csv': the column 'x' is read as text.*'2\.\.5' in line 3 is"):
+        bags, _ = load_csv(path)
+    assert bags.instance_columns["x"].tolist() == ["1", "2..5", "3", ""]
+    text = "bag,x,note\na,1,?\na,2,7\nb,3,fine\nb,4,good\n"  # text with a number in it is text
+    bags, _ = load_csv(write(path, text))
+    assert bags.instance_columns["note"].tolist() == ["?", "7", "fine", "good"]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["007", "7"],
+        ["12e4", "120e3"],
+        ["1e400", "2e400"],
+        ["18446744073709551615", "18446744073709551614"],
+        ["True", "False"],
+        ["NA", "None"],
+    ],
+)
+def test_ids_stay_text(tmp_path, ids):
+    one, two = ids
+    path = write(tmp_path / "a.csv", f"bag_id,x,y\n{one},1,1\n{two},5,1\n{one},2,1\n{two},4,1\n")
+    for options in ({}, {"bag": "bag_id"}, {"label": "y"}):
+        assert load_csv(path, **options)[0].ids.tolist() == ids
+    bags, y = load_csv(path)
+    for name in ("b.csv", "b.npz", "b.parquet", "b-h5", "b-npy"):  # and in all other formats
+        kind = {"b-h5": "h5", "b-npy": "npy"}.get(name)
+        save_bags(tmp_path / name, bags, y, **({"format": kind} if kind else {}))
+        assert load_bags(tmp_path / name)[0].ids.tolist() == ids
+
+
+def test_a_feature_called_y_is_no_label_when_another_column_is(tmp_path):
+    text = "bag,x,y,active\na,1,0.5,1\na,2,0.7,1\nb,3,0.1,0\nb,4,0.2,0\n"
+    bags, y = load_bags(write(tmp_path / "a.csv", text), label="active")
+    assert bags.feature_names.tolist() == ["x", "y"] and y.tolist() == [1, 0]
+    again, labels = load_csv(save_csv(tmp_path / "b.csv", bags, y))
+    assert again.feature_names.tolist() == ["x", "y"] and labels.tolist() == [1, 0]
+    np.testing.assert_array_equal(again.instances, bags.instances)
