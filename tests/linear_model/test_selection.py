@@ -17,6 +17,7 @@ from bagwise import (
     save_parquet,
     scan_bags,
 )
+from bagwise.experiments.milr_simulations import naive_forward
 from bagwise.folds import cut_in_two
 from bagwise.linear_model.selection import _with_columns
 
@@ -123,6 +124,12 @@ def test_the_naive_selection_takes_instances_as_bags_of_one(data):
     X = rng.normal(size=(400, 6))
     z = (rng.random_sample(400) < expit(2 * X[:, 1] - 2 * X[:, 4])).astype(int)
     assert sorted(naive_wald_selection(X, z, level=0.001).selection_order_) == [1, 4]
+    # Another program for the same: Newton's steps on ordinary logistic regressions.
+    many = make_noisy_or_bags(80, n_features=8, random_state=5)
+    expected = naive_forward(many.bags.instances, np.repeat(many.y, many.bags.sizes).astype(float), level=0.2)
+    assert expected.any()
+    found = naive_wald_selection(many.bags, many.y, level=0.2).selected_features_
+    np.testing.assert_array_equal(found, expected)
 
 
 def null_p_values(n_sets, n_bags, split, first_seed=0):

@@ -47,7 +47,7 @@ def refit_selected(
     """Fit by maximum likelihood on the features that a LASSO model has selected.
 
     On the bags that selected the features, p values are too small: of 20 features without any effect, those
-    that a LASSO keeps have p < 0.05 about half the time. The first line of `Inference.summary` then says so.
+    that a LASSO keeps may have p < 0.05 half the time. The first line of `Inference.summary` then says so.
     With `split` the selection is repeated on one part of the bags, and the fit is on the other, which has not
     seen it: its p values hold, at the price of half the bags.
 
