@@ -40,6 +40,9 @@ class CoinModel:
     def unpack(self, vector, params):
         return 1 / (1 + np.exp(-vector))
 
+    def watch(self, statistics):
+        return statistics[1]
+
 
 HEADS = np.array([[5.0], [9.0], [8.0], [4.0], [7.0], [9.0], [2.0]])
 BLOCKS = MemoryBlocks(HEADS, np.arange(8), np.zeros(7), np.ones(7), most=4)
@@ -199,3 +202,23 @@ def test_a_flag_ends_starts_that_share_passes(monkeypatch):
     )
     assert [result.status for result in results] == [Status.INTERRUPTED] * 4
     assert all(best_value(result.x) == result.value for result in results)
+
+
+def test_what_is_watched_is_kept_for_the_start_and_every_iteration():
+    model = CoinModel()
+    (result,) = fit(model, n_init=1, tol=1e-8)
+    params = model.init(
+        BLOCKS, np.random.RandomState(np.random.RandomState(0).randint(np.iinfo(np.int32).max))
+    )
+    expected = []
+    for _ in result.history:
+        statistics = BLOCKS.total(model.estep, params)
+        expected.append(statistics[1])
+        params = model.mstep(statistics, params)
+    np.testing.assert_allclose(result.watched, expected, rtol=1e-12)
+
+    class Quiet(CoinModel):
+        def watch(self, statistics):
+            return None
+
+    assert fit(Quiet(), n_init=1, tol=1e-8)[0].watched == ()

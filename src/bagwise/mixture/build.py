@@ -81,7 +81,9 @@ def _look_at_all(block: Block, family: Family, offsets: np.ndarray) -> Sums:
     return Sums((look_at(block, family, offsets), int(has_missing)))
 
 
-def build_model(ground: Ground, rule: Rule, start: Start | None = None) -> tuple[BagMixture, Blocks]:
+def build_model(
+    ground: Ground, rule: Rule, start: Start | None = None, *, keeps_cost: bool = False
+) -> tuple[BagMixture, Blocks]:
     """Find out what need not be computed again, and gather the instances of starts: one pass.
 
     Returns
@@ -113,7 +115,15 @@ def build_model(ground: Ground, rule: Rule, start: Start | None = None) -> tuple
             total = 0.0 * surveys[0].sums if pure.all() else surveys[0].sums
     return (
         BagMixture(
-            family, prior, rule, n_components, (pool, negative), known=known, total=total, start=start
+            family,
+            prior,
+            rule,
+            n_components,
+            (pool, negative),
+            known=known,
+            total=total,
+            start=start,
+            keeps_cost=keeps_cost,
         ),
         blocks,
     )

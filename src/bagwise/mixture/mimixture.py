@@ -35,7 +35,7 @@ from bagwise.reporting import Reporter
 from bagwise.rules import make_rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.interrupt import interruptible, raise_if_stopped
-from bagwise.solvers.result import record_result
+from bagwise.solvers.result import best_of, record_result
 
 
 class MIMixture(WaistClassifier):
@@ -125,6 +125,10 @@ class MIMixture(WaistClassifier):
         Number of features.
     objective_, objective_history_, objectives_ : float, array, array
         The least objective, its course, and the ends of all starts.
+    information_cost_history_ : array of shape (n_iter_ + 1,)
+        Bits that the label of a positive training bag is worth on average (see `information_cost`),
+        at the start and after every iteration. With ``supervision="negatives"`` it is what each E step loses
+        by ignoring these labels (section 7). Not with "none", where components have no class while fitting.
     log_likelihood_ : float
         The weighted log-likelihood of the training bags, with the labels that were used.
     n_iter_, converged_ : int, bool
@@ -313,8 +317,13 @@ class MIMixture(WaistClassifier):
             n_jobs=self.n_jobs,
             on_start=reporter.start,
             start=start,
+            keeps_cost=self.supervision != "none",
         )
-        best = record_result(self, results)
+        record_result(self, results)
+        best = best_of(results)
+        self.__dict__.pop("information_cost_history_", None)  # of an earlier fit
+        if best.watched and used.any():
+            self.information_cost_history_ = np.array(best.watched) / (np.log(2) * weight[used != 0].sum())
         self.family_, self.prior_ = ground.family, ground.prior
         params = best.x
         log_prior = self.family_.log_prior_all(params.components, self.prior_) + params.rule.log_prior()

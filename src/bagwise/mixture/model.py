@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from bagwise.mixture.params import (
     unpack_params,
 )
 from bagwise.mixture.start import Pool
-from bagwise.rules import Rule
+from bagwise.rules import Rule, RuleResult
 
 # Gives the parameters of a start: (model, blocks, rng) -> params.
 Start = Callable[["BagMixture", Blocks, np.random.RandomState], MixtureParams]
@@ -31,13 +31,15 @@ Start = Callable[["BagMixture", Blocks, np.random.RandomState], MixtureParams]
 class Statistics:
     """What an E step gives: log-likelihood, and for each component its weight and its sums.
 
-    Until they are complete (`BagMixture.complete`), sums may be those of one component of two.
+    And what labels are worth: the weighted sum of -log P(+ | instances) over the bags not labelled 0, if it
+    is kept. Until they are complete (`BagMixture.complete`), sums may be those of one component of two.
     """
 
     log_likelihood: float
     weights: np.ndarray
     sums: np.ndarray
     rule: np.ndarray
+    cost: float = 0.0
 
     def __add__(self, other: Statistics) -> Statistics:
         return Statistics(
@@ -45,6 +47,7 @@ class Statistics:
             self.weights + other.weights,
             self.sums + other.sums,
             self.rule + other.rule,
+            self.cost + other.cost,
         )
 
 
@@ -85,6 +88,8 @@ class BagMixture:
     start : callable, optional
         ``(model, blocks, rng) -> MixtureParams``, the parameters of a start; by default
         `draw_either_way_round`.
+    keeps_cost : bool
+        Whether every E step also sums up what the labels of bags not labelled 0 are worth (`watch`).
     """
 
     def __init__(
@@ -98,6 +103,7 @@ class BagMixture:
         known: Known | None = None,
         total: np.ndarray | None = None,
         start: Start | None = None,
+        keeps_cost: bool = False,
     ):
         self.family = family
         self.prior = prior
@@ -106,6 +112,7 @@ class BagMixture:
         self.pools = pools
         self.known = known
         self.total = total
+        self.keeps_cost = keeps_cost
         self.start: Start = BagMixture.draw_either_way_round if start is None else start
 
     # ------------------------------------------------------------------ starts
@@ -173,12 +180,14 @@ class BagMixture:
             self.family, block.X, block.weight_of_each * share, params.components[lighter], self.prior
         )
         value += float(block.weight @ result.log_likelihood)
-        return Statistics(float(value), np.array(weights), sums, result.statistics)
+        cost = self._cost_of(block, log_odds, params.rule, result)
+        return Statistics(float(value), np.array(weights), sums, result.statistics, cost)
 
     def _any_components(self, block: Block, params: MixtureParams) -> Statistics:
         joint = component_log_joint(self.family, block.X, params)
         classes = class_log_joint(joint, params.n_positive)
-        result = params.rule.estep(log_odds_of(classes), block.offsets, block.y, block.weight)
+        log_odds = log_odds_of(classes)
+        result = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
         each = block.weight_of_each
         value = each @ np.logaddexp(classes[0], classes[1]) + block.weight @ result.log_likelihood
         weights, sums = np.empty(len(params.components)), []
@@ -191,7 +200,22 @@ class BagMixture:
             weight = each * share * np.where(np.isnan(within), 0.0, within)
             weights[k] = weight.sum()
             sums.append(statistics_of(self.family, block.X, weight, component, self.prior))
-        return Statistics(float(value), weights, np.stack(sums), result.statistics)
+        cost = self._cost_of(block, log_odds, params.rule, result)
+        return Statistics(float(value), weights, np.stack(sums), result.statistics, cost)
+
+    def _cost_of(self, block: Block, log_odds: np.ndarray, rule: Rule, result: RuleResult) -> float:
+        """Sum -log P(+ | instances) over the bags not labelled 0: the labels that are used, or ignored."""
+        if not self.keeps_cost:
+            return 0.0
+        ignored = block.y == -1
+        log_proba = np.where(block.y == 1, result.log_likelihood, 0.0)
+        if ignored.any():
+            log_proba[ignored] = rule.log_proba(log_odds, block.offsets)[ignored, 1]
+        return -float(block.weight @ log_proba)
+
+    def watch(self, statistics: Statistics) -> float | None:
+        """Give what labels are worth at the present parameters, in nats, if that is kept."""
+        return statistics.cost if self.keeps_cost else None
 
     def complete(self, statistics: Statistics, params: MixtureParams) -> Statistics:
         """Add what needs no pass: the sums of the heavier class, and those of known bags."""
@@ -204,7 +228,7 @@ class BagMixture:
                 sums, statistics.weights, params.components, params.log_rate[::-1], strict=True
             ):
                 value += self._log_density(s, n, component) + _times(n, log_rate)
-            statistics = Statistics(value, statistics.weights, sums, statistics.rule)
+            statistics = replace(statistics, log_likelihood=value, sums=sums)
         if self.known is None:
             return statistics
         weight, known_sums, value = self.known
@@ -213,7 +237,8 @@ class BagMixture:
         weights, sums = statistics.weights.copy(), statistics.sums.copy()
         weights[-1] += weight
         sums[-1] += known_sums
-        return Statistics(statistics.log_likelihood + value, weights, sums, statistics.rule)
+        value += statistics.log_likelihood
+        return replace(statistics, log_likelihood=value, weights=weights, sums=sums)
 
     def _log_density(self, sums: np.ndarray, weight: float, component: Any) -> float:
         return self.family.log_density_of_sums(sums, weight, component, self.prior) or 0.0

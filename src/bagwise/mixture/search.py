@@ -10,7 +10,7 @@ from bagwise.mixture.build import Ground, build_model
 from bagwise.mixture.model import Start
 from bagwise.rules import Rule
 from bagwise.solvers.control import Control
-from bagwise.solvers.em import run_em
+from bagwise.solvers.em import EMResult, run_em
 from bagwise.solvers.result import SolverResult, best_of
 
 # Rules in a row that may be worse than the best before the search for a better one ends.
@@ -27,7 +27,8 @@ def search(
     n_jobs: int | None = None,
     on_start: Callable[[int, int, SolverResult], None] | None = None,
     start: Start | None = None,
-) -> list[SolverResult]:
+    keeps_cost: bool = False,
+) -> list[EMResult]:
     """Fit under one rule after the other, and give the results of the best, one for every start.
 
     Parameters
@@ -41,10 +42,12 @@ def search(
         As in `run_em`.
     start : callable, optional
         Where EM begins, as in `BagMixture`.
+    keeps_cost : bool
+        As in `BagMixture`.
     """
-    tried: list[list[SolverResult]] = []
+    tried: list[list[EMResult]] = []
     for rule in rules:
-        model, unknown = build_model(ground, rule, start)
+        model, unknown = build_model(ground, rule, start, keeps_cost=keeps_cost)
         tried.append(
             run_em(model, unknown, control, n_init=n_init, rng=rng, n_jobs=n_jobs, on_start=on_start)
         )
@@ -53,5 +56,5 @@ def search(
     return tried[_place_of_best(tried)]
 
 
-def _place_of_best(tried: list[list[SolverResult]]) -> int:
+def _place_of_best(tried: list[list[EMResult]]) -> int:
     return int(np.argmin([best_of(results).value for results in tried]))

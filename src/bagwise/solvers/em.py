@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +17,19 @@ from bagwise.solvers.result import SolverResult, Status
 # A rise of the objective by less than this share of it is rounding.
 _ROUNDING = 1e-9
 _MOST_HALVINGS = 30
+
+
+@dataclass(frozen=True)
+class EMResult(SolverResult):
+    """The end of one run of EM.
+
+    Attributes
+    ----------
+    watched : tuple of float
+        What `EMModel.watch` gave at the start and after every iteration; empty if it gave nothing.
+    """
+
+    watched: tuple[float, ...] = ()
 
 
 class EMModel(Protocol):
@@ -42,6 +56,9 @@ class EMModel(Protocol):
     def unpack(self, vector: np.ndarray, params: Any) -> Any:
         """Read parameters from a vector; `params` shows their form."""
 
+    def watch(self, statistics: Any) -> float | None:
+        """Give a number to be kept for every iteration beside the objective, or None."""
+
 
 def run_em(
     model: EMModel,
@@ -52,7 +69,7 @@ def run_em(
     rng: np.random.RandomState,
     n_jobs: int | None = None,
     on_start: Callable[[int, int, SolverResult], None] | None = None,
-) -> list[SolverResult]:
+) -> list[EMResult]:
     """Run EM from several starts and give the result of each.
 
     An iteration is an M step and an E step::
@@ -87,13 +104,13 @@ def run_em(
 
     Returns
     -------
-    list of SolverResult
+    list of EMResult
         In the order of the starts; ``x`` holds the parameters as the model knows them. When the run is
         stopped, starts that had not begun are left out, but for the first: there is always a result.
     """
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_init)
 
-    def run(number: int, blocks: Blocks) -> SolverResult | None:
+    def run(number: int, blocks: Blocks) -> EMResult | None:
         if number and control.is_stopped:
             return None
         start = model.init(blocks, np.random.RandomState(seeds[number]))
@@ -111,10 +128,10 @@ def run_em(
     return [result for result in results if result is not None]
 
 
-def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) -> SolverResult:
+def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) -> EMResult:
     statistics = _estep(model, blocks, params)
     value = float(model.objective(statistics, params))
-    history = [value]
+    history, watched = [value], [model.watch(statistics)]
     status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
     while status is Status.MAX_ITER and len(history) <= control.max_iter:
         if control.is_stopped:
@@ -126,10 +143,12 @@ def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) ->
             break
         params, statistics, value = moved
         history.append(value)
+        watched.append(model.watch(statistics))
         control.report(len(history) - 1, value)
         if history[-2] - value <= control.tol * max(1.0, abs(value)):
             status = Status.CONVERGED
-    return SolverResult(params, value, status, len(history) - 1, tuple(history))
+    kept = tuple(number for number in watched if number is not None)
+    return EMResult(params, value, status, len(history) - 1, tuple(history), kept)
 
 
 def _step(
