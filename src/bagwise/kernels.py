@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from bagwise._distances import scaled_distances
 from bagwise.bags import Bags, as_bags
 from bagwise.blocks import block_rows, cut, cut_rows
 
@@ -58,18 +59,15 @@ class InstanceKernel:
             return _checked(self.name(X, Y), X.shape[0], Y.shape[0])
         if self.name == "precomputed":
             return X[:, Y[:, 0].astype(np.int64)]
+        if self.name == "rbf":
+            D = scaled_distances(X, Y, self.gamma)
+            np.negative(D, out=D)
+            return np.exp(D, out=D)
         K = np.asarray(safe_sparse_dot(X, Y.T, dense_output=True), dtype=np.float64)
         if self.name == "poly":
             K *= self.gamma
             K += self.coef0
             K **= self.degree
-        elif self.name == "rbf":
-            K *= 2.0
-            K -= row_norms(X, squared=True)[:, None]
-            K -= row_norms(Y, squared=True)[None, :]
-            np.minimum(K, 0.0, out=K)  # a distance is never negative, whatever rounding says
-            K *= self.gamma
-            np.exp(K, out=K)
         return K
 
     def diagonal(self, X) -> np.ndarray:
@@ -116,11 +114,25 @@ def resolve_gamma(gamma: float | str, X, weight: np.ndarray | None = None) -> fl
         return 1.0 / n_features
     weight = np.ones(X.shape[0]) if weight is None else weight
     total = weight.sum() * n_features
-    mean = float((weight @ X).sum()) / total
-    squares = X.multiply(X) if sp.issparse(X) else X * X
-    variance = float((weight @ squares).sum()) / total - mean**2
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = float((weight @ X).sum()) / total
+        # From differences, because far from the origin a mean of squares less a squared mean cancels.
+        if sp.issparse(X):
+            of_stored = np.repeat(weight, np.diff(X.indptr))
+            variance = of_stored @ (X.data - mean) ** 2 + (total - of_stored.sum()) * mean**2
+        else:
+            variance = sum(
+                float((weight[rows] @ (X[rows] - mean) ** 2).sum())
+                for rows in cut_rows(X.shape[0], block_rows(n_features))
+            )
+    variance = float(variance) / total
+    if not np.isfinite(variance):
+        raise ValueError(
+            'gamma="scale" needs the variance of the instances, which is too large for a number; scale the '
+            'features (scale="standard") or give gamma as a number.'
+        )
     # All features equal: any width is as good as another.
-    return 1.0 / (n_features * variance) if variance > 1e-14 * mean**2 else 1.0
+    return 1.0 / (n_features * variance) if variance > 1e-28 * mean**2 else 1.0
 
 
 def available_memory() -> float:

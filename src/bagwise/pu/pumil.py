@@ -281,15 +281,20 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         return dual.x @ points, -dual.multiplier if self.fit_intercept else 0.0
 
     def _keys(self, bags: Bags, negatives: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Number of the instance of least negative density in every bag."""
+        """Number of the instance of least negative density in every bag.
+
+        Where several have it, to rounding, the values decide: their order in the bag says nothing.
+        """
         kernel = InstanceKernel("rbf", self.gamma_)
         density = np.empty(bags.n_instances)
         for rows in cut_rows(bags.n_instances, block_rows(len(negatives))):
             density[rows] = kernel(bags.instances[rows], negatives) @ weight
         first = bags.offsets[:-1]
         least = np.repeat(np.minimum.reduceat(density, first), bags.sizes)
-        place = np.where(density == least, np.arange(bags.n_instances), bags.n_instances)
-        return np.minimum.reduceat(place, first)
+        tied = np.flatnonzero(density <= least * (1.0 + 1e-10))
+        bag_of = bags.bag_index[tied]
+        tied = tied[np.lexsort((*bags.instances[tied].T[::-1], bag_of))]
+        return tied[np.searchsorted(bags.bag_index[tied], np.arange(len(bags)))]
 
     def _linear_scores(self, Z: np.ndarray) -> np.ndarray:
         return Z @ self.coef_[0] + self.intercept_[0]

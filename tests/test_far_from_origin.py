@@ -1,0 +1,96 @@
+"""Kernels of instances that lie far from the origin, as Unix times and coordinates do."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from bagwise import (
+    MISVC,
+    Bags,
+    DSDDClassifier,
+    InstanceMISVC,
+    LSDDClassifier,
+    MissSVC,
+    PUMILClassifier,
+    SetKernelSVC,
+    make_noisy_or_bags,
+)
+from bagwise.kernels import InstanceKernel, resolve_gamma
+
+DATA = make_noisy_or_bags(30, size=(2, 5), n_features=3, random_state=0)
+
+
+def clouds(seed=0):
+    """Give rows around several places far away from each other and from the origin."""
+    rng = np.random.default_rng(seed)
+    places = np.array([0.0, 1.7e9, 1.7e9 + 1e6, -1e12, 3e5])
+    return rng.normal(size=(40, 3)) + rng.choice(places, size=(40, 1))
+
+
+@pytest.mark.parametrize("gamma", [1e-12, 0.3, 7.0])
+def test_the_gaussian_kernel_is_that_of_differences(gamma):
+    X, Y = clouds(0), clouds(1)
+    Y[:5] = X[:5]
+    expected = np.exp(-gamma * cdist(X, Y, "sqeuclidean"))
+    kernel = InstanceKernel("rbf", gamma)
+    np.testing.assert_allclose(kernel(X, Y), expected, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(kernel(sp.csr_array(X), sp.csr_array(Y)), expected, rtol=1e-9, atol=1e-300)
+    alone = np.vstack([kernel(X[i : i + 1], Y) for i in range(len(X))])
+    np.testing.assert_allclose(alone, kernel(X, Y), rtol=1e-9, atol=1e-300)
+
+
+def test_single_precision_is_enough_near_the_origin_and_not_trusted_far_away():
+    X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    far = X * 16 + np.float32(2**20)
+    for Z, digits in ((X, 1e-5), (far, 1e-9)):
+        expected = np.exp(-0.3 * cdist(Z.astype(float), Z.astype(float), "sqeuclidean"))
+        np.testing.assert_allclose(InstanceKernel("rbf", 0.3)(Z, Z), expected, atol=digits)
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e200, 1e300])
+def test_the_gaussian_kernel_of_huge_values_is_finite(scale):
+    X = np.array([[1.0, 2.0], [1.0, 2.0], [-1.0, 0.0]]) * scale
+    assert InstanceKernel("rbf", 1.0)(X, X).tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_gamma_scale_is_the_variance_wherever_rows_lie(make):
+    X = np.random.default_rng(0).normal(size=(50, 3)) + 1.7e9
+    assert resolve_gamma("scale", make(X)) == pytest.approx(1 / (3 * X.var()), rel=1e-6)
+    with pytest.raises(ValueError, match=r'gamma="scale" needs the variance of the instances, which is too'):
+        resolve_gamma("scale", make(X * 1e200))
+
+
+MODELS = [
+    SetKernelSVC(scale=None),
+    MISVC(scale=None, random_state=0),
+    InstanceMISVC(scale=None, random_state=0),
+    MissSVC(scale=None, random_state=0),
+    DSDDClassifier(scale=None, random_state=0),
+    LSDDClassifier(scale=None, random_state=0),
+]
+
+
+@pytest.mark.parametrize("shift", [1e6, 2.0**31, 2.0**33])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_a_machine_with_a_gaussian_kernel_does_not_see_a_shift(model, shift):
+    X = np.round(DATA.bags.instances * 64) / 64  # sums with these shifts are exact
+    near, far = (DATA.bags.with_instances(X + s) for s in (0.0, shift))
+    scores = model.fit(near, DATA.y).decision_function(near)
+    moved = model.fit(far, DATA.y)
+    np.testing.assert_allclose(moved.decision_function(far), scores, atol=1e-4)
+    together = moved.decision_function(far)
+    alone = np.concatenate([moved.decision_function(far[i : i + 1]) for i in range(len(far))])
+    np.testing.assert_allclose(alone, together, rtol=1e-8, atol=1e-8)
+
+
+def test_the_order_of_instances_does_not_matter_beside_an_outlier():
+    X = DATA.bags.instances.copy()
+    X[0, 0] = -1e12
+    bags = DATA.bags.with_instances(X)
+    model = PUMILClassifier(scale=None, random_state=0).fit(bags, DATA.y)
+    turned = Bags.from_list([bag[::-1] for bag in bags])
+    np.testing.assert_allclose(
+        model.decision_function(turned), model.decision_function(bags), rtol=1e-9, atol=1e-9
+    )
