@@ -17,6 +17,7 @@ from bagwise import (
     Threshold,
     make_count_bags,
     make_noisy_or_bags,
+    plot_odds_ratios,
 )
 
 
@@ -310,5 +311,8 @@ def test_profiles_remain_where_bags_are_separated():
     )
     np.testing.assert_allclose(other, without.confidence_interval()[1], atol=5e-3)
     assert "inf" in found.summary() and found.message in found.summary()
+    assert found.message.endswith("there are no standard errors.")
+    low, high = plot_odds_ratios(found).axes[0].get_xlim()
+    assert 0 < low < 1 < found.odds_ratios()[1, 0] < high < np.inf
     with pytest.raises(ValueError, match='intervals must be "wald" or "profile"'):
         model.inference(intervals="bootstrap")

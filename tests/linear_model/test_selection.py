@@ -8,6 +8,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from bagwise import (
+    Bags,
     MILogisticRegression,
     MILogisticRegressionCV,
     forward_selection,
@@ -106,6 +107,23 @@ def test_what_cannot_be_split_or_selected_is_refused(data, lasso):
         refit_selected(lasso, data.bags, data.y, split=0.5, groups=[0, 1, 2])
     with pytest.raises(ValueError, match="at least two bags of either class, of different groups"):
         refit_selected(lasso, data.bags, data.y, split=0.5, groups=np.zeros(200))
+
+
+def test_bags_in_files_are_split_refitted_and_tested(data, lasso, tmp_path, monkeypatch):
+    scan = scan_bags(save_parquet(tmp_path / "bags.parquet", data.bags, data.y))
+    groups = np.arange(200) // 2
+    parts = {"split": 0.5, "groups": groups, "random_state": 0}
+    whole = refit_selected(lasso, data.bags, data.y)
+    here = [whole.inference(groups=groups), refit_selected(lasso, data.bags, data.y, **parts).inference()]
+    # Let them be large, so that they are read in blocks.
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
+    model = refit_selected(lasso, scan, scan.y)
+    assert model._kept.training.bags is not None and not isinstance(model._kept.training.bags, Bags)
+    there = [model.inference(groups=groups), refit_selected(lasso, scan, scan.y, **parts).inference()]
+    for one, other in zip(here, there, strict=True):
+        np.testing.assert_allclose(other.se, one.se, rtol=1e-4)
+        assert other.notes == one.notes and other.n_bags == one.n_bags
+    np.testing.assert_allclose(model.inference(scan, scan.y).se, whole.inference().se, rtol=1e-4)
 
 
 def test_columns_of_bags_in_files_are_taken_as_they_are_read(data, tmp_path):

@@ -113,7 +113,7 @@ class Labeler:
         if len(new):
             if self._likelihood is None:
                 raise ValueError(
-                    "this labeler no longer has the bags of its fit, which a pickle leaves out; use "
+                    "this labeler no longer has the bags of its fit, which pickles and copies leave out; use "
                     'band(intervals="wald"), or fit again.'
                 )
             found = profile_band(self._likelihood, new, level)

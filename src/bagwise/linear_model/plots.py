@@ -149,7 +149,7 @@ def plot_odds_ratios(inference: Inference, *, level: float = 0.95):
     >>> from bagwise import MILogisticRegression, make_noisy_or_bags, plot_odds_ratios
     >>> data = make_noisy_or_bags(100, random_state=0)
     >>> model = MILogisticRegression(alpha=0.0, random_state=0).fit(data.bags, data.y)
-    >>> type(plot_odds_ratios(model.inference(data.bags, data.y))).__name__
+    >>> type(plot_odds_ratios(model.inference())).__name__
     'Figure'
     """
     shown = [i for i, name in enumerate(inference.names) if name != "(intercept)"]
@@ -161,6 +161,9 @@ def plot_odds_ratios(inference: Inference, *, level: float = 0.95):
     place = np.arange(len(names))[::-1]
     sure = (ratios[:, 1] > 1) | (ratios[:, 2] < 1)
     colors = [ACCENT if s else QUIET for s in sure]
+    # An interval without end leaves the picture.
+    there = ratios[np.isfinite(ratios) & (ratios > 0)]
+    ratios = np.clip(ratios, 0.1 * there.min(initial=1.0), 10.0 * there.max(initial=1.0))
     axes.hlines(place, ratios[:, 1], ratios[:, 2], color=colors, linewidth=2.0)
     axes.scatter(ratios[:, 0], place, color=colors, s=36, zorder=3)
     axes.axvline(1.0, color="black", linewidth=0.8)

@@ -32,7 +32,7 @@ class SoftORLogisticRegression(MILogisticRegression):
     (Threshold(k=3), (2, 11))
     """
 
-    # Checks look for floats exactly on the boundary, of which a weak penalty, with its steep scores, has none.
+    # Checks look for floats exactly on the boundary; a weak penalty, with its steep scores, has none.
     _example_parameters = {"alpha": 1.0}
 
     def __init__(

@@ -15,7 +15,7 @@ from bagwise.linear_model.inference.likelihood import FittedLikelihood, likeliho
 from bagwise.linear_model.inference.null import log_likelihood_without_features
 from bagwise.linear_model.inference.profile import Profile, Quantity
 from bagwise.linear_model.inference.table import Inference
-from bagwise.linear_model.inference.trust import is_positive_definite, why_no_errors
+from bagwise.linear_model.inference.trust import REMAINS, is_positive_definite, why_no_errors
 
 # Bags are those of the fit if the score there is below this, in squared standard errors, and the
 # log-likelihood and the weight agree to this part.
@@ -60,6 +60,7 @@ def infer(
     facts |= {"covariance": covariance, "message": message}
     if intervals == "profile" and information is not None:
         facts |= _by_profile(likelihood, information, to_original, facts["notes"])
+        facts["message"] = message and message.removesuffix(REMAINS)
     return Inference(**facts)
 
 
@@ -98,7 +99,7 @@ def _bags_of(model: Any, X, y, sample_weight) -> tuple[Training, np.ndarray, boo
     kept = getattr(model, "_kept", None)
     if kept is None or kept.training is None:
         raise ValueError(
-            "this model no longer has the bags of its fit, which a pickle leaves out; pass X, y and "
+            "this model no longer has the bags of its fit, which pickles and copies leave out; pass X, y and "
             "sample_weight as they were given to fit."
         )
     return kept.training, kept.counted, False

@@ -21,7 +21,8 @@ _ARRIVED, _MOVES, _STEPS = 1e-3, 0.1, 12
 _LONGEST = 2.0
 # Thresholds whose log-likelihood is within this of the best are not excluded: half the 95 % point of chi^2.
 _NOT_EXCLUDED = 1.92
-_REMAINS = 'Likelihood ratios remain: inference(intervals="profile").'
+# What is said only where likelihood ratios are not given anyway.
+REMAINS = ' Likelihood ratios remain: inference(intervals="profile").'
 
 
 def is_positive_definite(information: np.ndarray) -> bool:
@@ -44,7 +45,7 @@ def why_no_errors(
     if _is_separated(likelihood, information, score):
         return (
             "A combination of the features separates the bags, so some coefficients have no finite maximum "
-            f"likelihood estimate and there are no standard errors. {_REMAINS}"
+            f"likelihood estimate and there are no standard errors.{REMAINS}"
         )
     if not model.converged_:
         return "The fit has not converged, so there are no standard errors. Raise max_iter."
