@@ -23,6 +23,7 @@ from bagwise.base import (
     encode_labels,
     is_positive,
     refuse_lost_classes,
+    training_digest,
     validated_fit,
 )
 from bagwise.base.streaming import learns_from_scans
@@ -105,6 +106,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
         bags = self._read(X, reset=True)
         codes = encode_labels(self, y, X, bags, binary=False)
         weight = bag_weights(bags, sample_weight)
+        self.training_digest_ = training_digest(bags, codes, weight)
         kept = weight > 0
         refuse_lost_classes(self, codes[kept])
 

@@ -8,6 +8,7 @@ numbers.
 """
 
 from bagwise.base.classifiers import BagClassifier, InstanceScoreClassifier, ScoreClassifier
+from bagwise.base.digest import training_digest
 from bagwise.base.estimators import BagEstimator, BagTransformer
 from bagwise.base.fitting import validated_fit
 from bagwise.base.labels import (
@@ -49,5 +50,6 @@ __all__ = [
     "is_positive",
     "read_bags",
     "refuse_lost_classes",
+    "training_digest",
     "validated_fit",
 ]

@@ -9,6 +9,7 @@ from sklearn.utils import column_or_1d
 
 from bagwise._bag_parts import as_python
 from bagwise.bags import Bags
+from bagwise.base.digest import training_digest
 from bagwise.base.estimators import BagEstimator
 from bagwise.base.labels import (
     Training,
@@ -35,13 +36,15 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         *,
         with_class_weight: bool = True,
     ) -> Training:
-        """Read the arguments of `fit` and set ``classes_``; bags of weight zero are left out.
+        """Read the arguments of `fit`; bags of weight zero are left out.
 
-        Without class weights the weights say how often a bag is there, which some models must count.
+        Sets ``classes_`` and ``training_digest_``. Without class weights the weights say how often a bag is
+        there, which some models must count.
         """
         bags = self._read(X, reset=True)
         y = encode_labels(self, y, X, bags, positive_alone=self._learns_from_positive_alone)
         weight = bag_weights(bags, sample_weight)
+        self.training_digest_ = training_digest(bags, y, weight)
         class_weight = getattr(self, "class_weight", None) if with_class_weight else None
         weight *= class_factors(class_weight, self.classes_, y, weight)[y]
         training = Training(bags, y, weight).that_count()

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from bagwise.bags import Bags
+from bagwise.base.digest import training_digest
 from bagwise.base.estimators import BagEstimator
 from bagwise.base.labels import Training, bag_weights, read_numbers
 from bagwise.base.reading import BagsLike
@@ -23,6 +24,7 @@ class BagRegressor(RegressorMixin, BagEstimator):
         bags = self._read(X, reset=True)
         y = read_numbers(self, y, X, bags)
         weight = bag_weights(bags, sample_weight)
+        self.training_digest_ = training_digest(bags, y, weight)
         return Training(bags, y, weight).that_count()
 
     def _bag_values(self, bags: Bags) -> np.ndarray:

@@ -8,7 +8,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
 from bagwise.bags import Bags
-from bagwise.base import BagClassifier, BagsLike, Training, bag_weights, encode_labels, refuse_lost_classes
+from bagwise.base import (
+    BagClassifier,
+    BagsLike,
+    Training,
+    bag_weights,
+    encode_labels,
+    refuse_lost_classes,
+    training_digest,
+)
 
 
 class LabelMatrixClassifier(BagClassifier):
@@ -30,6 +38,7 @@ class LabelMatrixClassifier(BagClassifier):
         else:
             labels = encode_labels(self, y, X, bags)[:, None]
         weight = bag_weights(bags, sample_weight)
+        self.training_digest_ = training_digest(bags, labels, weight)
         training = Training(bags, labels, weight).that_count()
         if not self.multilabel_:
             refuse_lost_classes(self, training.y)

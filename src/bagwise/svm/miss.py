@@ -11,7 +11,15 @@ from sklearn.base import clone
 
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import BagsLike, Training, bag_weights, encode_labels, refuse_lost_classes, validated_fit
+from bagwise.base import (
+    BagsLike,
+    Training,
+    bag_weights,
+    encode_labels,
+    refuse_lost_classes,
+    training_digest,
+    validated_fit,
+)
 from bagwise.kernels import InstanceKernel, require_memory
 from bagwise.multiclass import OneVsOneBagClassifier
 from bagwise.svm.base import KERNEL_CONSTRAINTS, BagMachine
@@ -241,7 +249,9 @@ class MissSVC(BagMachine):
 
     def _fit_pairs(self, bags: Bags, codes, sample_weight):
         """Fit two machines for each pair of classes, all on one kernel matrix."""
-        training = Training(bags, codes, bag_weights(bags, sample_weight)).that_count()
+        weight = bag_weights(bags, sample_weight)
+        self.training_digest_ = training_digest(bags, codes, weight)
+        training = Training(bags, codes, weight).that_count()
         refuse_lost_classes(self, training.y)
         bags, codes, weight = self._fit_scaler(training)
         kernel, points = self._kernel_of(bags, weight)
