@@ -72,6 +72,7 @@ _ROOMS = {
     "mixture": ["DiscriminativeMixture", "MIMixture", "bayes_error_bound"],
     "multiclass": ["ByIndex", "OneVsOneBagClassifier"],
     "multilabel": ["MIMLLogisticRegression", "MultiLabelBagClassifier"],
+    "persist": ["load", "save"],
     "plotting": ["plot_bags"],
     "pipeline": ["BagPipeline", "OnInstances", "make_bag_pipeline"],
     "pu": [

@@ -75,6 +75,8 @@ from bagwise.multiclass import ByIndex as ByIndex
 from bagwise.multiclass import OneVsOneBagClassifier as OneVsOneBagClassifier
 from bagwise.multilabel import MIMLLogisticRegression as MIMLLogisticRegression
 from bagwise.multilabel import MultiLabelBagClassifier as MultiLabelBagClassifier
+from bagwise.persist import load as load
+from bagwise.persist import save as save
 from bagwise.plotting import plot_bags as plot_bags
 from bagwise.pipeline import BagPipeline as BagPipeline
 from bagwise.pipeline import OnInstances as OnInstances

@@ -529,6 +529,20 @@ class Bags:
     def __reduce__(self):
         return _rebuild, (self._parts(),)
 
+    # For files of models (`bagwise.save`), which anyone may have written: everything is checked anew.
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "instances": self._instances,
+            "offsets": self._offsets,
+            "ids": self._ids,
+            "feature_names": self._feature_names,
+            "instance_columns": self._instance_columns,
+            "bag_columns": self._bag_columns,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        type(self).__init__(self, **state)
+
 
 def as_bags(X) -> Bags:
     """Make `Bags` of anything that describes bags.

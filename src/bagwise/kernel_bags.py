@@ -79,6 +79,14 @@ class KernelBags(Bags):
     def __reduce__(self):
         return _make, (self.instances, self.offsets, self._column_offsets, self._ids)
 
+    def __getstate__(self):
+        return {
+            "kernels": self.instances,
+            "offsets": self.offsets,
+            "column_offsets": self._column_offsets,
+            "ids": self._ids,
+        }
+
 
 def _make(kernels, offsets, column_offsets, ids) -> KernelBags:
     return KernelBags(kernels, offsets, column_offsets=column_offsets, ids=ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -143,6 +144,13 @@ class Sequences:
 
     def __reduce__(self):
         return _rebuild, (self.symbols, self.offsets, self.n_symbols)
+
+    # For files of models (`bagwise.save`), which anyone may have written: everything is checked anew.
+    def __getstate__(self) -> dict[str, Any]:
+        return {"symbols": self.symbols, "offsets": self.offsets, "n_symbols": self.n_symbols}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        type(self).__init__(self, **state)
 
 
 def _rebuild(symbols, offsets, n_symbols) -> Sequences:

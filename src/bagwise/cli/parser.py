@@ -5,10 +5,16 @@ from __future__ import annotations
 import argparse
 
 from bagwise._version import __version__
-from bagwise.cli import check, convert, demo, reproduce
+from bagwise.cli import check, convert, demo, reproduce, show
 from bagwise.cli.command import Command
 
-COMMANDS: tuple[Command, ...] = (demo.COMMAND, check.COMMAND, convert.COMMAND, reproduce.COMMAND)
+COMMANDS: tuple[Command, ...] = (
+    demo.COMMAND,
+    check.COMMAND,
+    convert.COMMAND,
+    show.COMMAND,
+    reproduce.COMMAND,
+)
 
 
 def make_parser() -> argparse.ArgumentParser:

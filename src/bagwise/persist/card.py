@@ -1,0 +1,92 @@
+"""What a file says of the model in it, for those who do not want to restore it."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from bagwise._version import __version__
+
+# Longer values of parameters are cut: the card says what a model is, the archive has it whole.
+_LONGEST = 300
+
+
+def make_card(model: Any, *, trusted: list[str]) -> dict[str, Any]:
+    """Describe a model in terms of JSON.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted or not.
+    trusted : list of str
+        Types that `load` will want to have named.
+    """
+    names = _known(model, "feature_names_in_")
+    n_features = _known(model, "n_features_in_")
+    classes = _known(model, "classes_")
+    return {
+        "class": name_of(type(model)),
+        "parameters": {name: _plain(value) for name, value in sorted(model.get_params().items())},
+        "features": {
+            "number": None if n_features is None else int(n_features),
+            "names": None if names is None else [str(name) for name in names],
+        },
+        "classes": None if classes is None else _plain_list(classes),
+        "training": {"digest": _digest(model)},
+        "versions": {
+            "bagwise": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("scikit-learn", "numpy", "scipy", "skops")},
+        },
+        "saved": datetime.now(UTC).isoformat(timespec="seconds"),
+        "trusted": trusted,
+    }
+
+
+def name_of(cls: type) -> str:
+    """Give the name by which a type is known in files."""
+    return f"{cls.__module__}.{cls.__name__}"
+
+
+def _known(model: Any, name: str) -> Any:
+    """Give what a fit found out; None if there was no fit, or the model does not say."""
+    try:
+        return getattr(model, name, None)
+    except Exception:  # properties of others that ask a part that is not there
+        return None
+
+
+def _digest(model: Any) -> str | None:
+    """The digest of the bags that a model, or the part of it that learned from them, was fitted on."""
+    own = _known(model, "training_digest_")
+    if own is not None:
+        return str(own)
+    steps = [step for _, step in _known(model, "steps") or ()]
+    inside = [_known(model, "best_estimator_"), _known(model, "estimator_"), *reversed(steps)]
+    inside += list(_known(model, "estimators_") or ())[:1]
+    for part in inside:
+        if hasattr(part, "get_params") and (found := _digest(part)) is not None:
+            return found
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """Give a value of a parameter as JSON has it, or else as Python shows it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float) and isfinite(value):
+        return value
+    shown = " ".join(repr(value).split())
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 3] + "..."
+
+
+def _plain_list(values: Any) -> list:
+    """Labels, or lists of them where there are several outputs."""
+    return [_plain_list(v) if isinstance(v, (np.ndarray, list)) else _plain(v) for v in values]

@@ -1,0 +1,188 @@
+"""`save` and `load`: a model to a file, and back."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise.persist.archive import all_types, read_schema, unknown_functions, unknown_types, with_true_keys
+from bagwise.persist.card import make_card, name_of
+from bagwise.persist.files import read_model, write_model
+from bagwise.persist.known_types import is_known
+
+
+def save(model: Any, path) -> Path:
+    """Save a model to a file that can do no harm to whoever loads it, unlike a pickle.
+
+    Use it for models that are kept, sent or published; pickle and joblib work as well, for files that nobody
+    else could have written. The file has a checksum, and says what is in it: ``bagwise show FILE`` shows the
+    class, parameters, features, classes, versions, and a digest of the training bags. It is written whole or
+    not at all, and takes about the space and time of a pickle.
+
+    Parameters
+    ----------
+    model : estimator
+        One of bagwise, or a pipeline, a search or another meta-estimator of scikit-learn around one, fitted
+        or not. Parameters that are functions are refused, for code is what a harmless file cannot hold;
+        functions of scikit-learn that score features or predictions may stand in it.
+    path : path
+        The file; by convention it ends with ".bagwise". One that stands there is replaced.
+
+    Returns
+    -------
+    Path
+
+    Notes
+    -----
+    The training bags are not in the file, but for those that a model itself consists of (support vectors,
+    the bags behind a kernel). Needs skops: ``pip install 'bagwise[persist]'``.
+
+    See Also
+    --------
+    load : the way back.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import bagwise
+    >>> data = bagwise.make_noisy_or_bags(40, random_state=0)
+    >>> model = bagwise.MILogisticRegression(random_state=0).fit(data.bags, data.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = bagwise.save(model, pathlib.Path(folder) / "model.bagwise")
+    ...     again = bagwise.load(path)
+    >>> bool((again.predict_proba(data.bags) == model.predict_proba(data.bags)).all())
+    True
+    """
+    if not hasattr(model, "get_params") or isinstance(model, type):
+        raise TypeError(f"model is {_shown(model)}; expected an estimator, such as MILogisticRegression().")
+    skops = _skops()
+    for name, value in model.get_params().items():
+        if _is_function(value):
+            raise TypeError(
+                f"the parameter {name!r} is the function {_shown(value)}, and a file that can do no "
+                "harm holds no code; give it by name if there is one, or keep the model as a pickle."
+            )
+    try:
+        archive = with_true_keys(skops.dumps(model))
+    except Exception as error:
+        why = "a part of it contains itself." if isinstance(error, RecursionError) else _sentence(error)
+        raise TypeError(f"this {type(model).__name__} cannot be saved: {why}") from error
+    schema = read_schema(archive)
+    functions = unknown_functions(schema)
+    if functions:
+        raise TypeError(
+            f"this {type(model).__name__} holds the function {functions[0]!r}, and a file that can do no "
+            "harm holds no code; keep the model as a pickle, or do without the function."
+        )
+    return write_model(path, make_card(model, trusted=unknown_types(schema)), archive)
+
+
+def load(path, *, trusted: Iterable[str | type] = ()) -> Any:
+    """Load a model that `save` wrote; nothing in the file is run, whoever wrote it.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trusted : sequence of str or type
+        Types that may be restored beside those of bagwise and the harmless ones of scikit-learn, by name or
+        themselves: classes of your own, or ``"sklearn.tree._tree.Tree"`` for models made of trees. The error
+        without them names them; so does ``bagwise show``. Trust only types that you know, and trees, machines
+        of libsvm and trees of neighbours only from people whom you know: what is written in them can crash
+        the process.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, is no model, or holds a type that is not known.
+
+    Notes
+    -----
+    Another version of bagwise or scikit-learn than the one that wrote the file warns, as for pickles
+    (`VersionWarning`, `sklearn.exceptions.InconsistentVersionWarning`).
+
+    See Also
+    --------
+    save : writes the file, with an example.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from bagwise import BagStatistics, load, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load(save(BagStatistics(), pathlib.Path(folder) / "statistics.bagwise"))
+    BagStatistics()
+    """
+    names = _type_names(trusted)
+    card, archive = read_model(path)
+    skops = _skops()
+    try:
+        schema = read_schema(archive)
+        unknown = [name for name in unknown_types(schema) if name not in names]
+        found = all_types(schema)
+    except Exception as error:
+        raise ValueError(f"{str(path)!r} has an archive that cannot be read: {_sentence(error)}") from error
+    if unknown:
+        raise ValueError(
+            f"{str(path)!r} holds {', '.join(map(repr, unknown))}, not known to be harmless; if you know "
+            f"{'it' if len(unknown) == 1 else 'them'} and who wrote the file, pass trusted={unknown!r}."
+        )
+    try:
+        return skops.loads(archive, trusted=found)
+    except Exception as error:
+        raise ValueError(
+            f"{str(path)!r} cannot be restored here: {_sentence(error)} It was written by {_versions(card)}."
+        ) from error
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError("save and load need skops: pip install 'bagwise[persist]'") from error
+    return skops.io
+
+
+def _is_function(value: Any) -> bool:
+    """Whether a parameter is code; functions of scikit-learn that are known may pass."""
+    code = value.func if isinstance(value, partial) else value
+    if not (inspect.isroutine(code) or isinstance(code, np.ufunc)):
+        return False
+    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    return not is_known(str(module), str(name))
+
+
+def _shown(value: Any) -> str:
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    return repr(name if name else value)
+
+
+def _type_names(trusted: Iterable[str | type]) -> set[str]:
+    given = [trusted] if isinstance(trusted, (str, type)) else trusted
+    if not isinstance(given, Iterable):
+        raise TypeError(f"trusted is {trusted!r}; expected a list of types or of their names.")
+    items = list(given)
+    strange = [item for item in items if not isinstance(item, (str, type))]
+    if strange:
+        raise TypeError(f"trusted has {strange[0]!r}; expected types or their names.")
+    return {name_of(item) if isinstance(item, type) else item for item in items}
+
+
+def _sentence(error: BaseException) -> str:
+    """Give what an error of others says, in one line that ends with a full stop."""
+    told = " ".join(str(error).split()) or type(error).__name__
+    return told if told.endswith(".") else f"{told}."
+
+
+def _versions(card: dict[str, Any]) -> str:
+    versions = card.get("versions", {}) if isinstance(card, dict) else {}
+    return ", ".join(f"{name} {number}" for name, number in versions.items()) or "an unknown version"
