@@ -20,8 +20,10 @@ class SoftORLogisticRegression(MILogisticRegression):
 
     All parameters are those of `MILogisticRegression` but `solver`, `rule` being "count_logistic", `l1_ratio`
     0 (ridge) and `alpha` 0.01 by default. A stronger penalty shrinks the coefficients, and a steeper rule
-    makes up for it; without any, coefficients and rule together may fit ever better without end. Attributes
-    too; and `labeler_` is the learned P(+ | n) with its errors and a plot (see `Labeler`).
+    makes up for it; without any, coefficients and rule together may fit ever better without end. To predict,
+    from few bags or with many features, ``alpha=1`` is better: probabilities are less extreme. Attributes are
+    those of `MILogisticRegression` too; and `labeler_` is the learned P(+ | n) with its errors and a plot
+    (see `Labeler`).
 
     Examples
     --------
