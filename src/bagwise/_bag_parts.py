@@ -32,14 +32,58 @@ def as_matrix(X):
     if isinstance(X, Sequences):
         return X
     if sp.issparse(X):
-        X = X.tocsr()
+        X = checked_sparse(X).tocsr()
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
         return X
-    X = np.asarray(X, order="C")
+    X = np.asarray(without_mask(X), order="C")
     if X.ndim != 2:
         raise ValueError(f"instances has shape {X.shape}; expected a 2-D array (n_instances, n_features).")
+    return X
+
+
+def without_mask(array):
+    """Give a masked array as one with NaN where it is masked; anything else as it is."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    if not np.ma.is_masked(array):
+        return array.data
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"a masked array of the type {array.dtype} came, which has no NaN for what is masked; fill it "
+            "first."
+        )
+    values = array.data.astype(array.dtype if array.dtype.kind == "f" else np.float64)
+    values[np.ma.getmaskarray(array)] = np.nan
+    return values
+
+
+def checked_sparse(X):
+    """Refuse a sparse matrix whose parts do not fit: scipy looks at lengths, and compiled code at nothing."""
+    if X.format not in ("csr", "csc", "bsr"):
+        return X  # scipy checks the others, or keeps no indices
+    indptr, indices = X.indptr, X.indices
+    block = X.blocksize if X.format == "bsr" else (1, 1)
+    n_lines, n_places = (n // size for n, size in zip(X.shape, block, strict=True))
+    line, place = ("row", "column") if X.format != "csc" else ("column", "row")
+    if X.format == "csc":
+        n_lines, n_places = n_places, n_lines
+    n_values = min(len(indices), len(X.data))
+    problem = None
+    if len(indptr) != n_lines + 1 or indptr[0] != 0:
+        problem = f"indptr must have {n_lines + 1} entries, the first of them 0"
+    elif (falls := indptr[1:] < indptr[:-1]).any():
+        first = int(np.argmax(falls))
+        problem = f"indptr falls at {line} {first}, from {indptr[first]} to {indptr[first + 1]}"
+    elif indptr[-1] > n_values:
+        problem = f"indptr ends at {indptr[-1]} but there are {n_values} values"
+    elif (outside := (indices[: indptr[-1]] < 0) | (indices[: indptr[-1]] >= n_places)).any():
+        first = int(np.argmax(outside))
+        where = int(np.searchsorted(indptr, first, side="right")) - 1
+        problem = f"{line} {where} has a value in {place} {indices[first]}, but there are {n_places} {place}s"
+    if problem:
+        raise ValueError(f"this is no whole {X.format.upper()} matrix: {problem}.")
     return X
 
 
@@ -83,7 +127,7 @@ def as_feature_names(names, n_features: int) -> np.ndarray | None:
 
 
 def as_column(what: str, values, n: int, of: str) -> np.ndarray:
-    values = np.asarray(values)
+    values = np.asarray(without_mask(values))
     if values.shape[:1] != (n,):
         raise ValueError(f"{what} has shape {values.shape} but there are {n} {of}.")
     return values

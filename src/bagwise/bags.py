@@ -17,6 +17,7 @@ from bagwise._bag_parts import (
     as_offsets,
     as_python,
     check_alike,
+    checked_sparse,
     depth,
     group,
     join,
@@ -24,6 +25,7 @@ from bagwise._bag_parts import (
     refuse_empty_bags,
     selection,
     show_counts,
+    without_mask,
 )
 from bagwise.blocks import Blocks, MemoryBlocks
 from bagwise.sequences import Sequences
@@ -143,7 +145,12 @@ class Bags:
             offsets = np.arange(n_bags + 1) * size
             return cls(arrays.reshape(n_bags * size, n_features), offsets, **names)
         parts = [
-            part if sp.issparse(part) or isinstance(part, Sequences) else np.asarray(part) for part in arrays
+            checked_sparse(part)
+            if sp.issparse(part)
+            else part
+            if isinstance(part, Sequences)
+            else np.asarray(without_mask(part))
+            for part in arrays
         ]
         if not parts:
             raise ValueError("from_list needs at least one bag; the list is empty.")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from bagwise._bag_parts import as_python
+from bagwise._bag_parts import as_python, without_mask
 from bagwise._sklearn import StrOptions
 from bagwise.bags import Bags, describes_bags
 from bagwise.base.reading import BagsLike
@@ -40,7 +40,7 @@ def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -
     name = type(estimator).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    values: np.ndarray = column_or_1d(y, warn=True)
+    values: np.ndarray = column_or_1d(without_mask(y), warn=True)
     assert_all_finite(values, input_name="y", estimator_name=name)
     n, given = len(bags), len(values)
     if given != n:
@@ -140,7 +140,7 @@ def bag_weights(bags: Bags, sample_weight: ArrayLike | None = None) -> np.ndarra
     """Check the weights of bags; ones by default."""
     if sample_weight is None:
         return np.ones(len(bags))
-    sample_weight = np.asarray(sample_weight)
+    sample_weight = np.asarray(without_mask(sample_weight))
     if sample_weight.shape != (len(bags),):
         if sample_weight.shape == (bags.n_instances,):
             what = f"{bags.n_instances} values, one per instance"
@@ -176,4 +176,10 @@ def class_factors(class_weight, classes, y, weight) -> np.ndarray:
         raise ValueError(
             f"class_weight names {unknown[0]!r}, which is not a class; the classes are {classes.tolist()}."
         )
-    return np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
+    for label, factor in class_weight.items():
+        if not isinstance(factor, Real) or not 0.0 <= float(factor) < np.inf:
+            raise ValueError(
+                f"class_weight is {as_python(factor)!r} for the class {as_python(label)!r}; expected a "
+                "number, zero or positive."
+            )
+    return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])

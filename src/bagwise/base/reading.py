@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from bagwise._bag_parts import refuse_empty_bags, refuse_missing_values
+from bagwise._bag_parts import checked_sparse, refuse_empty_bags, refuse_missing_values, without_mask
 from bagwise.bags import Bags, as_bags, describes_bags
 from bagwise.blocks import is_large
 from bagwise.scanned import ScannedBags
@@ -69,7 +69,9 @@ def read_bags(
             estimator, X, reset=reset, accept_missing=accept_missing, stays=streams or not whole
         )
     if not describes_bags(X):
-        # Two dimensions: scikit-learn's own door, its messages and its handling of data frames.
+        # Two dimensions: scikit-learn's own door, its messages and its handling of data frames; but it knows
+        # no masks, and does not look into sparse matrices.
+        X = checked_sparse(X) if sp.issparse(X) else without_mask(X)
         X = validate_data(
             estimator,
             X,

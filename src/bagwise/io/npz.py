@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise._bag_parts import checked_sparse
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing
 from bagwise.io._description import checked_labels, text_array
@@ -111,8 +112,7 @@ def read_arrays(path, *, but: Collection[str] = ()) -> dict[str, Any]:
 def bags_of_arrays(arrays: dict[str, Any], path) -> tuple[Bags, np.ndarray | None]:
     """Make bags and labels of the arrays of a file."""
     if "X_data" in arrays:
-        parts = (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"])
-        X = sp.csr_array(parts, shape=tuple(arrays["X_shape"]))
+        X = _csr(arrays, path)
     elif "X" in arrays:
         X = arrays["X"]
     else:
@@ -133,6 +133,19 @@ def bags_of_arrays(arrays: dict[str, Any], path) -> tuple[Bags, np.ndarray | Non
     if y is not None and y.shape[:1] != (len(bags),):
         raise ValueError(f"{str(path)!r} has {len(bags)} bags but y of shape {y.shape}.")
     return bags, y
+
+
+def _csr(arrays: dict[str, Any], path) -> sp.csr_array:
+    """Put a CSR matrix together, and refuse one whose parts do not fit."""
+    for name in ("X_indices", "X_indptr", "X_shape"):
+        if name not in arrays:
+            raise ValueError(f"{str(path)!r} has an array 'X_data' but no {name!r}; it has {sorted(arrays)}.")
+    try:
+        shape = tuple(map(int, arrays["X_shape"]))
+        parts = (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"])
+        return checked_sparse(sp.csr_array(parts, shape=shape))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"{str(path)!r}, arrays 'X_...': {error}") from error
 
 
 def _with_prefix(arrays, prefix: str) -> dict[str, np.ndarray]:
