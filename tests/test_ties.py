@@ -85,5 +85,5 @@ class _Jumps(ScoreClassifier):
 def test_the_check_fails_where_a_tie_is_negative_and_where_there_is_none():
     with pytest.raises(AssertionError, match=r"at decision_function = .*0\.0.* the prediction is"):
         check_a_tie_is_positive(_CallsTiesNegative(), DATA.bags, DATA.y)
-    with pytest.raises(AssertionError, match="none has a tie by decision_function"):
+    with pytest.raises(AssertionError, match="no tie by decision_function was found near the boundary"):
         check_a_tie_is_positive(_Jumps(), DATA.bags, DATA.y)

@@ -34,9 +34,6 @@ class SoftORLogisticRegression(MILogisticRegression):
     (Threshold(k=3), (2, 11))
     """
 
-    # Checks look for floats exactly on the boundary; a weak penalty, with its steep scores, has none.
-    _example_parameters = {"alpha": 1.0}
-
     def __init__(
         self,
         rule="count_logistic",
