@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bagwise import Bags, SoftORLogisticRegression, make_count_bags
+from bagwise import Bags, MILogisticRegression, SoftORLogisticRegression, make_count_bags
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.linear_model.labeler import profile_band
 
@@ -80,3 +80,24 @@ def test_the_labeler_is_covered_as_often_as_bands_say_at_the_default_penalty():
     covered = bands_covered(400)
     assert len(covered) >= 340
     assert within_three_errors(covered), (len(covered), np.mean(covered, axis=0))
+
+
+def null_rates_by_groups(n_sets):
+    """How often a useless feature of 60 patients with five bags has p < 0.05, without and with groups."""
+    groups, rejected = np.repeat(np.arange(60), 5), []
+    for seed in range(n_sets):
+        rng = np.random.RandomState(seed)
+        X = rng.normal(size=(300, 3, 2))
+        X[..., 1] = rng.normal(size=60)[groups][:, None]  # a number that belongs to the patient
+        effect = rng.normal(scale=1.5, size=60)[groups][:, None]
+        y = (rng.random_sample((300, 3)) < expit(X[..., 0] - 1.5 + effect)).any(axis=1).astype(int)
+        model = MILogisticRegression(alpha=0.0, n_init=1, random_state=0).fit(X, y)
+        rejected.append([model.inference(groups=g).p_value[2] < 0.05 for g in (None, groups)])
+    return np.mean(rejected, axis=0)
+
+
+@pytest.mark.slow
+def test_tests_by_groups_reject_as_often_as_they_say():
+    alone, by_groups = null_rates_by_groups(400)
+    assert alone > 0.15
+    assert abs(by_groups - 0.05) <= 3 * np.sqrt(0.05 * 0.95 / 400), by_groups

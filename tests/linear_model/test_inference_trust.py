@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import statsmodels.api as sm
 from scipy import stats
 from scipy.optimize import brentq, minimize
@@ -97,6 +98,22 @@ def test_bags_that_are_many_have_the_same_table_from_blocks(rule, monkeypatch):
     np.testing.assert_allclose(many.se, few.se, rtol=1e-6)
     np.testing.assert_allclose(model.inference(groups=groups).se, few_groups.se, rtol=1e-6)
     assert many.lr_statistic == pytest.approx(few.lr_statistic, rel=1e-4)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_sparse_instances_have_the_same_tables(data, fit_intercept):
+    instances = np.where(np.abs(data.bags.instances) > 0.3, data.bags.instances, 0.0)
+    dense = data.bags.with_instances(instances)
+    sparse = data.bags.with_instances(sp.csr_array(instances))
+    tables = []
+    for bags in (dense, sparse):
+        model = maximum_likelihood(fit_intercept=fit_intercept, n_init=1).fit(bags, data.y)
+        by_groups = model.inference(groups=np.arange(300) // 3)
+        tables.append([model.inference().se, by_groups.se])
+        tables[-1].append(model.inference(intervals="profile").confidence_interval())
+    assert len(tables[0][0]) == 2 + fit_intercept
+    for one, other in zip(*tables, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4)
 
 
 # ---------------------------------------------------------------------- information

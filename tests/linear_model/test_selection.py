@@ -100,6 +100,12 @@ def test_what_cannot_be_split_or_selected_is_refused(data, lasso):
         refit_selected(strong, data.bags, data.y, split=0.5, random_state=0)
     with pytest.raises(ValueError, match="forward selection selected no feature"):
         forward_selection(data.bags, data.y, level=1e-30, split=0.5, random_state=0)
+    for fit in (
+        lambda **how: refit_selected(lasso, data.bags, data.y, **how),
+        lambda **how: forward_selection(data.bags, data.y, **how),
+    ):
+        with pytest.raises(ValueError, match="there is no split; pass split too"):
+            fit(groups=np.arange(200))
     for split in (0, 1.0, 2, "half"):
         with pytest.raises(ValueError, match="split must be a share of the bags between 0 and 1"):
             refit_selected(lasso, data.bags, data.y, split=split)

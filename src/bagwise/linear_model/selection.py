@@ -97,6 +97,7 @@ def refit_selected(
         max_iter=model.max_iter,
         random_state=model.random_state,
     )
+    _refuse_groups_alone(split, groups)
     if split is not None:
         first, second = _two_parts(X, y, sample_weight, split, groups, random_state)
         selected = clone(model).fit(*first).coef_[0] != 0
@@ -116,6 +117,14 @@ def _two_parts(X, y, sample_weight, split, groups, random_state) -> tuple[tuple,
     parts = cut_in_two(labels, split, groups=groups, counted=weight > 0, random_state=random_state)
     first, second = ((bags[part], labels[part], weight[part]) for part in parts)
     return first, second
+
+
+def _refuse_groups_alone(split: float | None, groups: ArrayLike | None) -> None:
+    if groups is not None and split is None:
+        raise ValueError(
+            "groups say which bags a split keeps together, and there is no split; pass split too, or give "
+            "groups to inference(groups=...), for errors that allow for them."
+        )
 
 
 def _refuse_none(selected: np.ndarray, who: str) -> None:
@@ -214,6 +223,7 @@ def forward_selection(
     """
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+    _refuse_groups_alone(split, groups)
     first = second = (X, y, sample_weight)
     if split is not None:
         first, second = _two_parts(X, y, sample_weight, split, groups, random_state)
