@@ -69,7 +69,7 @@ def test_a_broken_csr_matrix_in_a_file_ends_in_a_sentence(tmp_path, sentence):
     code = f"import bagwise as b; b.MILogisticRegression().fit(*b.load_npz({str(path)!r}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "ValueError" in done.stderr
-    with pytest.raises(ValueError, match=r"a\.npz', arrays 'X_\.\.\.': "):
+    with pytest.raises(ValueError, match=r"a\.npz' is not a readable npz file, arrays 'X_"):
         load_npz(path)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bagwise.bags import Bags
+from bagwise.io._damage import reading
 from bagwise.io._description import refuse_duplicates
 
 _NUMERIC = ("numeric", "real", "integer")
@@ -70,14 +71,13 @@ def load_arff(path) -> tuple[Bags, np.ndarray | None]:
     >>> bags, y
     (Bags(2 bags, 3 instances, 2 features), array([1, 0]))
     """
-    path = Path(path)
+    with reading(path, "ARFF file"):
+        return _read(Path(path))
+
+
+def _read(path: Path) -> tuple[Bags, np.ndarray | None]:
     where = repr(str(path))
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {where}.") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{where} is not a readable ARFF file: {error}") from error
+    lines = path.read_text(encoding="utf-8").splitlines()
     attributes, start = _header(lines, where)
     places = [i for i, attribute in enumerate(attributes) if attribute.kind == "relational"]
     if len(places) != 1:
@@ -186,8 +186,8 @@ def _matrix(text: str, bag: _Attribute, where: str) -> np.ndarray:
     X = np.zeros((len(rows), len(bag.inner)))
     for i, row in enumerate(rows):
         if row.startswith("{"):  # sparse: place and value, zeros left out
-            pairs = [pair.strip().split(None, 1) for pair in row.strip("{}").split(",") if pair.strip()]
-            cells = [(int(place), _bare(value)) for place, value in pairs]
+            pairs = [pair.strip() for pair in row.strip("{}").split(",") if pair.strip()]
+            cells = [_cell(pair, len(bag.inner), where) for pair in pairs]
         else:
             values = list(_values(row, where))
             if len(values) != len(bag.inner):
@@ -199,6 +199,16 @@ def _matrix(text: str, bag: _Attribute, where: str) -> np.ndarray:
         for j, value in cells:
             X[i, j] = _number(value, bag.inner[j], where)
     return X
+
+
+def _cell(pair: str, n_features: int, where: str) -> tuple[int, str | None]:
+    """Read a place and a value of a sparse row."""
+    place, _, value = pair.partition(" ")
+    if not (place.isascii() and place.isdigit() and int(place) < n_features and value.strip()):
+        raise ValueError(
+            f"{where}: {pair!r} in a sparse row; expected a place from 0 to {n_features - 1} and a value."
+        )
+    return int(place), _bare(value.strip())
 
 
 def _bare(value: str) -> str | None:

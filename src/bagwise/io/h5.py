@@ -12,7 +12,11 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing_folder
+from bagwise.io._damage import reading
 from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, safe_name, write_labels
+
+# What a dataset may claim beyond what the file holds of it: filters make much of little, but not anything.
+_SMALL_BYTES, _MOST_OF_A_BYTE = 2**24, 10_000
 
 
 def save_h5(folder, bags: Bags, y=None) -> Path:
@@ -104,13 +108,36 @@ def h5_folder(
 
 @contextmanager
 def _open_bag(path: Path, *, key: str, sides: bool = True) -> Iterator[dict[str, Any]]:
-    try:
-        with _h5py().File(path, "r") as file:
-            if key not in file:
-                raise ValueError(f"{str(path)!r} has no dataset {key!r}; it has {sorted(file)}.")
-            yield _datasets(file, key) if sides else {"features": file[key]}
-    except OSError as error:
-        raise ValueError(f"{str(path)!r} is not a readable HDF5 file: {error}") from error
+    with reading(path, "HDF5 file"), _h5py().File(path, "r") as file:
+        if key not in file and file.get(key, getlink=True) is None:
+            raise ValueError(f"{str(path)!r} has no dataset {key!r}; it has {sorted(file)}.")
+        features = _own_dataset(file, key)
+        if features is None:
+            raise ValueError(f"{str(path)!r}: {key!r} is a group; expected a dataset.")
+        yield _datasets(file, key, features) if sides else {"features": features}
+
+
+def _own_dataset(file: Any, name: str) -> Any:
+    """Give a dataset that lies in this file and holds what it claims; None for a group.
+
+    Links to other files, and data in them, are refused: they would make features of whatever can be read.
+    """
+    h5py = _h5py()
+    link = file.get(name, getlink=True)
+    if isinstance(link, h5py.ExternalLink):
+        raise ValueError(f"{file.filename!r}: {name!r} is a link into another file, {link.filename!r}.")
+    found = file[name]
+    if not isinstance(found, h5py.Dataset):
+        return None
+    if found.file.filename != file.filename or found.external or found.is_virtual:
+        raise ValueError(f"{file.filename!r}: the values of {name!r} lie in another file.")
+    stored = found.id.get_storage_size()
+    if found.nbytes > _SMALL_BYTES + _MOST_OF_A_BYTE * stored:
+        raise ValueError(
+            f"{file.filename!r}: {name!r} has shape {found.shape}, which takes {found.nbytes:,} bytes, but "
+            f"is stored in {stored:,}."
+        )
+    return found
 
 
 def _h5py() -> Any:
@@ -129,14 +156,16 @@ def _storable(column: np.ndarray) -> np.ndarray:
     return column.astype(np.int64) if column.dtype.kind in "Mm" else column
 
 
-def _datasets(file: Any, key: str) -> dict[str, Any]:
+def _datasets(file: Any, key: str, features: Any) -> dict[str, Any]:
     """Give the instances, unread, and the columns with a value for each of them, read."""
-    features = file[key]
     arrays: dict[str, Any] = {"features": features}
     size = features.shape[-2] if len(features.shape) > 1 else -1
-    for name, dataset in file.items():
-        shape = getattr(dataset, "shape", None)  # groups have none
-        if name in (key, "features") or not shape:
+    for name in file:
+        if name in (key, "features"):
+            continue
+        dataset = _own_dataset(file, name)
+        shape = None if dataset is None else dataset.shape
+        if not shape:
             continue
         if shape[0] == 1 and size != 1 and len(shape) > 1 and shape[1] == size:
             values = dataset[0]

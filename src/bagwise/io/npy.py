@@ -12,6 +12,7 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing_folder
+from bagwise.io._damage import reading
 from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, safe_name, write_labels
 
 
@@ -114,8 +115,7 @@ def _open_bag(path: Path, *, columns: list[Path], sides: bool = True) -> Iterato
 
 
 def _read(path: Path) -> np.ndarray:
-    try:
-        # Mapped, not read: shapes come first, and values go straight into the matrix of all bags.
+    with reading(path, "npy file"):
+        # Mapped, not read: shapes come first, sizes are compared with the file's, and values go straight into
+        # the matrix of all bags.
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{str(path)!r} is not a readable npy file: {error}") from error

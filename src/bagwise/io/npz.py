@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,13 @@ import scipy.sparse as sp
 from bagwise._bag_parts import checked_sparse
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing
+from bagwise.io._damage import reading, refuse_false_sizes
 from bagwise.io._description import checked_labels, text_array
 
 # A file holds `X` (or the three arrays of a CSR matrix), `offsets`, and where given `y`, `bag_ids`,
 # `feature_names`, and side columns under these prefixes.
 _INSTANCE, _BAG = "instance_columns/", "bag_columns/"
+_NAMES = ("X", "X_data", "X_indices", "X_indptr", "X_shape", "offsets", "y", "bag_ids", "feature_names")
 
 
 def save_npz(path, bags: Bags, y=None) -> Path:
@@ -98,15 +99,16 @@ def load_npz(path) -> tuple[Bags, np.ndarray | None]:
 
 
 def read_arrays(path, *, but: Collection[str] = ()) -> dict[str, Any]:
-    """Read the arrays of a file; those of the names `but` are there, but not read."""
-    try:
-        # Opened here, because np.load leaves a broken file open.
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            return {name: None if name in but else file[name] for name in file.files}
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {str(path)!r}.") from None
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
-        raise ValueError(f"{str(path)!r} is not a readable npz file: {error}") from error
+    """Read the arrays of a file; those of the names `but`, and those of others, are there but not read."""
+    with reading(path, "npz file"), open(path, "rb") as raw:
+        refuse_false_sizes(raw)
+        # Opened above, because np.load leaves a broken file open.
+        with np.load(raw, allow_pickle=False) as file:
+            return {name: file[name] if _is_ours(name) and name not in but else None for name in file.files}
+
+
+def _is_ours(name: str) -> bool:
+    return name in _NAMES or name.startswith((_INSTANCE, _BAG))
 
 
 def bags_of_arrays(arrays: dict[str, Any], path) -> tuple[Bags, np.ndarray | None]:
@@ -121,14 +123,15 @@ def bags_of_arrays(arrays: dict[str, Any], path) -> tuple[Bags, np.ndarray | Non
         raise ValueError(
             f"{str(path)!r} has no array 'offsets' that cuts X into bags; it has {sorted(arrays)}."
         )
-    bags = Bags(
-        X,
-        arrays["offsets"],
-        ids=arrays.get("bag_ids"),
-        feature_names=arrays.get("feature_names"),
-        instance_columns=_with_prefix(arrays, _INSTANCE),
-        bag_columns=_with_prefix(arrays, _BAG),
-    )
+    with reading(path, "npz file of bags"):
+        bags = Bags(
+            X,
+            arrays["offsets"],
+            ids=arrays.get("bag_ids"),
+            feature_names=arrays.get("feature_names"),
+            instance_columns=_with_prefix(arrays, _INSTANCE),
+            bag_columns=_with_prefix(arrays, _BAG),
+        )
     y = arrays.get("y")
     if y is not None and y.shape[:1] != (len(bags),):
         raise ValueError(f"{str(path)!r} has {len(bags)} bags but y of shape {y.shape}.")
@@ -140,12 +143,10 @@ def _csr(arrays: dict[str, Any], path) -> sp.csr_array:
     for name in ("X_indices", "X_indptr", "X_shape"):
         if name not in arrays:
             raise ValueError(f"{str(path)!r} has an array 'X_data' but no {name!r}; it has {sorted(arrays)}.")
-    try:
+    with reading(path, "npz file, arrays 'X_...'"):
         shape = tuple(map(int, arrays["X_shape"]))
         parts = (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"])
         return checked_sparse(sp.csr_array(parts, shape=shape))
-    except (ValueError, TypeError, OverflowError) as error:
-        raise ValueError(f"{str(path)!r}, arrays 'X_...': {error}") from error
 
 
 def _with_prefix(arrays, prefix: str) -> dict[str, np.ndarray]:
