@@ -13,7 +13,7 @@ from bagwise.blocks import Blocks, run_together
 from bagwise.linear_model._lasso.columns import ColumnCopy
 from bagwise.linear_model._lasso.path import PathSolver
 from bagwise.linear_model._lasso.problem import LassoProblem
-from bagwise.linear_model.fits import Sample, on_sample, warm_model
+from bagwise.linear_model.fits import Sample, draw_sample, on_sample, warm_model
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.solvers.control import Control
 from bagwise.solvers.interrupt import raise_if_stopped
@@ -54,8 +54,6 @@ class LargePath:
     ----------
     problem : LinearBagProblem
         On all bags, without ridge.
-    sample : Sample
-        The bags on which the way is found.
     null : array
         The model without features.
     l1_ratio, control
@@ -65,25 +63,34 @@ class LargePath:
     """
 
     problem: LinearBagProblem
-    sample: Sample
     null: np.ndarray
     l1_ratio: float
     control: Control
     alpha_max: float
 
-    def solve(self, grid: np.ndarray, warm_models: dict, **how: bool) -> tuple[Grid, dict[float, WarmModel]]:
-        """Solve at all alphas; give also what the way down on the sample has learned of the curvature."""
+    def solve(
+        self, sample: Sample | None, grid: np.ndarray, warm_models: dict, **how: bool
+    ) -> tuple[Grid, dict[float, WarmModel]]:
+        """Solve at all alphas, the way being found on a sample, which is drawn here unless one is given.
+
+        Gives also what the way down on the sample has learned of the curvature.
+        """
+        if sample is None:
+            sample = draw_sample(self.problem.blocks.untransformed, np.random.RandomState(0))
         # Folds that share passes take turns here: each has a copy of the sample for a moment.
-        found, runs, learned = self.problem.blocks.alone(partial(self._on_sample, grid, warm_models, **how))
+        search = partial(self._on_sample, sample, grid, warm_models, **how)
+        found, runs, learned = self.problem.blocks.alone(search)
+        # One that was drawn here is forgotten before the passes.
+        del sample, search
         ends = run_together(self.problem.blocks, runs)
         raise_if_stopped()
         return self._better_than_null(found, ends), learned
 
     def _on_sample(
-        self, grid: np.ndarray, warm_models: dict, **how: bool
+        self, sample: Sample, grid: np.ndarray, warm_models: dict, **how: bool
     ) -> tuple[Grid, list[Run], dict[float, WarmModel]]:
         """Solve on the sample, and set up runs over all bags from there; the last from the null model."""
-        problem = on_sample(self.problem, self.sample)
+        problem = on_sample(self.problem, sample)
         lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=self.control.tol)
         solver = PathSolver(lasso, self.null, self.l1_ratio, self.control)
         found = both_ways_on(solver, grid, warm_models, **how)

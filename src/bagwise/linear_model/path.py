@@ -15,7 +15,7 @@ from bagwise.blocks import Blocks
 from bagwise.linear_model._lasso.columns import ColumnCopy
 from bagwise.linear_model._lasso.path import PathSolver
 from bagwise.linear_model._lasso.problem import LassoProblem
-from bagwise.linear_model.fits import Sample, draw_sample
+from bagwise.linear_model.fits import Sample
 from bagwise.linear_model.in_memory import InMemoryProblem
 from bagwise.linear_model.large_path import LargePath, both_ways_on
 from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
@@ -183,11 +183,9 @@ def fit_path(
         else:
             alpha_max = problem.point(null).largest_slope * problem.total / model.l1_ratio
             grid, is_own = _make_grid(alphas, eps, alpha_max)
-            if sample is None:
-                sample = draw_sample(problem.blocks.untransformed, np.random.RandomState(0))
-            large = LargePath(problem, sample, null, model.l1_ratio, control, alpha_max)
+            large = LargePath(problem, null, model.l1_ratio, control, alpha_max)
             how = {"both_ways": both_ways, "beyond": is_own}
-            found, learned = large.solve(grid, warm_models or {}, **how)
+            found, learned = large.solve(sample, grid, warm_models or {}, **how)
     originals = [problem.scaling.to_original(solution.x) for solution in found.solutions]
     path = MILRPath(
         alphas=found.alphas,
