@@ -43,6 +43,17 @@ def as_matrix(X):
     return X
 
 
+def as_text(values) -> np.ndarray:
+    """Make a numpy array of strings; refuse what numpy would cut off them."""
+    for value in values:
+        if value.endswith("\0"):
+            raise ValueError(
+                f"the text {value!r} ends in NUL, which numpy drops, so that different texts become one; "
+                "end it otherwise."
+            )
+    return np.array(values, dtype=np.str_)
+
+
 def without_mask(array):
     """Give a masked array as one with NaN where it is masked; anything else as it is."""
     if not isinstance(array, np.ma.MaskedArray):
@@ -127,7 +138,8 @@ def as_feature_names(names, n_features: int) -> np.ndarray | None:
 
 
 def as_column(what: str, values, n: int, of: str) -> np.ndarray:
-    values = np.asarray(without_mask(values))
+    is_text = isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values)
+    values = as_text(values) if is_text and values else np.asarray(without_mask(values))
     if values.shape[:1] != (n,):
         raise ValueError(f"{what} has shape {values.shape} but there are {n} {of}.")
     return values

@@ -180,7 +180,7 @@ def test_a_csv_file_with_its_description_names_line_and_type(tmp_path):
     with pytest.raises(ValueError, match="has other columns than the description beside it says; remove"):
         load_csv(path)
     (tmp_path / "a.csv-metadata.json").write_text("{")
-    with pytest.raises(ValueError, match=r"a\.csv-metadata\.json' is not readable"):
+    with pytest.raises(ValueError, match=r"a\.csv-metadata\.json' is not a readable description"):
         load_csv(path)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._bag_parts import as_text
 from bagwise.bags import Bags
 from bagwise.io._description import BAG_NAMES, LABEL_NAMES, choose_column, restore
 
@@ -21,7 +22,8 @@ def to_arrow(name: str, array: np.ndarray) -> Any:
     flat = np.ascontiguousarray(array).reshape(-1)
     flat = flat.astype(flat.dtype.newbyteorder("="), copy=False)
     try:
-        values = pa.array(flat)
+        # Of numpy's text Arrow takes what stands before a NUL.
+        values = pa.array(flat.tolist(), pa.string()) if flat.dtype.kind == "U" else pa.array(flat)
     except pa.ArrowNotImplementedError:
         raise ValueError(f"{name} is of the type {array.dtype}, which Parquet cannot keep.") from None
     # Days are 32 bits in Arrow, which wraps others around without a word.
@@ -43,7 +45,7 @@ def from_arrow(array: Any) -> np.ndarray:
         array = array.dictionary_decode()
     values = array.to_numpy(zero_copy_only=False)
     if values.dtype == object and not array.null_count and is_text(array.type):
-        return values.astype(np.str_)
+        return as_text(values)
     return values
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise._bag_parts import as_text
 from bagwise.bags import Bags
 
 # The names that the columns of a file have by custom, first come first served.
@@ -64,6 +65,65 @@ def _kind(array: np.ndarray) -> dict[str, Any]:
     }
 
 
+def check_description(description: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a description that is none; what is read from it later is then there, and what it should be.
+
+    It stands in files, which may be damaged, so nothing is taken on trust.
+    """
+
+    def expect(holds: bool, what: str) -> None:
+        if not holds:
+            raise ValueError(f"its description is damaged: {what}.")
+
+    def expect_column(kind: Any, what: str) -> None:
+        expect(isinstance(kind, dict) and isinstance(kind.get("column"), str), f"{what} has no column")
+        expect_dtype(kind, what, "biufUMm")
+        shape = kind.get("shape")
+        expect(
+            isinstance(shape, list) and all(type(size) is int and size > 0 for size in shape),
+            f"{what} has the shape {shape!r}",
+        )
+
+    def expect_dtype(kind: dict[str, Any], what: str, kinds: str) -> None:
+        text = kind.get("dtype")
+        try:
+            known = isinstance(text, str) and np.dtype(text).kind in kinds
+        except (TypeError, ValueError, SyntaxError):
+            known = False
+        expect(known, f"{what} is of the type {text!r}")
+
+    expect(description.get("bagwise") == 1, f"its version is {description.get('bagwise')!r}, not 1")
+    expect_column(description.get("bag"), "'bag'")
+    expect(isinstance(description["bag"].get("numbered"), bool), "'bag' is neither numbered nor not")
+    expect("y" in description, "there is no 'y'")
+    if description["y"] is not None:
+        expect_column(description["y"], "'y'")
+    for sides in ("bag_columns", "instance_columns"):
+        expect(isinstance(description.get(sides), dict), f"there is no {sides!r}")
+        for name, kind in description[sides].items():
+            expect_column(kind, f"{name!r} of {sides!r}")
+    features: Any = description.get("instances")
+    expect(isinstance(features, dict), "there is no 'instances'")
+    expect_dtype(features, "'instances'", "biuf")
+    width = features.get("width")
+    expect(type(width) is int and width > 0, f"its number of features is {width!r}")
+    expect("names" in features, "there is nothing about the names of features")
+    for key in ("names", "columns"):
+        names = features.get(key)
+        expect(
+            names is None
+            or (isinstance(names, list) and len(names) == width and all(isinstance(n, str) for n in names)),
+            f"{key!r} of features are not {width} names",
+        )
+    expect(
+        features.get("columns") is not None or isinstance(features.get("column"), str),
+        "features have no columns",
+    )
+    rows = description.get("rows", 0)
+    expect(type(rows) is int and rows >= 0, f"its number of rows is {rows!r}")
+    return description
+
+
 def restore(array: np.ndarray, kind: dict[str, Any]) -> np.ndarray:
     """Give an array the dtype and shape that were noted of it."""
     return array.astype(np.dtype(kind["dtype"]), copy=False).reshape(len(array), *kind["shape"])
@@ -82,7 +142,7 @@ def text_array(name: str, array) -> np.ndarray:
     if array.dtype.kind == "T" or (
         array.dtype == object and all(isinstance(value, str) for value in array.ravel())
     ):
-        return array.astype(np.str_)
+        return as_text(array.ravel().tolist()).reshape(array.shape)
     if array.dtype == object:
         raise ValueError(f"{name} holds Python objects, which a file cannot keep; make them text or numbers.")
     return array

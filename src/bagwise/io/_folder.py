@@ -12,6 +12,7 @@ from urllib.parse import quote
 import numpy as np
 
 from bagwise.bags import Bags
+from bagwise.io._damage import reading
 from bagwise.io._description import (
     BAG_NAMES,
     LABEL_NAMES,
@@ -45,6 +46,7 @@ class FolderIndex:
     y: np.ndarray | None = None
     bag_columns: dict[str, np.ndarray] = field(default_factory=dict)
     description: dict[str, Any] | None = None
+    table: Path | None = None
 
 
 def write_labels(folder: Path, bags: Bags, y, format_name: str) -> tuple[Bags, dict[str, Any], list[str]]:
@@ -125,6 +127,7 @@ def _described(table: Path, description: dict[str, Any]) -> tuple[FolderIndex, l
         side(description["y"]) if description["y"] else None,
         {name: side(kind) for name, kind in description["bag_columns"].items()},
         description,
+        table,
     )
     return index, [str(value) for value in ids], lines
 
@@ -197,16 +200,16 @@ def load_folder(index: FolderIndex, open_bag: OpenBag) -> tuple[Bags, np.ndarray
             X[start:stop] = np.asarray(arrays["features"]).reshape(-1, width)
             for name in names:
                 parts[name].append(read_column(arrays, name, stop - start, path))
-    columns = restore_columns({name: join(found) for name, found in parts.items()}, index.description)
     about = index.description
-    bags = Bags(
-        X,
-        offsets,
-        ids=index.ids,
-        feature_names=None if about is None else about["instances"]["names"],
-        instance_columns=columns,
-        bag_columns=index.bag_columns,
-    )
+    with reading(index.table or index.files[0].parent, "folder of bags"):
+        bags = Bags(
+            X,
+            offsets,
+            ids=index.ids,
+            feature_names=None if about is None else about["instances"]["names"],
+            instance_columns=restore_columns({name: join(found) for name, found in parts.items()}, about),
+            bag_columns=index.bag_columns,
+        )
     return bags, index.y
 
 
@@ -225,6 +228,9 @@ def restore_columns(
     if description is None:
         return columns
     kinds = description["instance_columns"]
+    absent = [kind["column"] for kind in kinds.values() if safe_name(kind["column"]) not in columns]
+    if absent:
+        raise ValueError(f"the description names a column {absent[0]!r}, but no file has it.")
     return {name: restore(columns[safe_name(kind["column"])], kind) for name, kind in kinds.items()}
 
 

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from bagwise.bags import Bags
 from bagwise.io._arrow import BagRows, BagTables, pa
-from bagwise.io._description import join, refuse_duplicates
+from bagwise.io._damage import reading
+from bagwise.io._description import check_description, join, refuse_duplicates
 from bagwise.io._long import bags_from_long, infer_long
 from bagwise.io.parquet import SIZES_KEY
 
@@ -44,22 +45,45 @@ class Reader:
             self.file = pq.ParquetFile(path, **how)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
-        self.schema = self.file.schema_arrow
-        self.bag, self.label = bag, label
-        about = (self.file.metadata.metadata or {}).get(b"bagwise")
-        self.description = None if about is None or bag or label else json.loads(about)
+        self.path = path
+        with reading(path, "Parquet file"):
+            self.schema = self.file.schema_arrow
+            names = self.schema.names
+            if len(set(names)) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise ValueError(f"{self.where} has two columns {twice!r}.")
+            self.bag, self.label = bag, label
+            about = (self.file.metadata.metadata or {}).get(b"bagwise")
+            self.description = None if about is None or bag or label else self._checked(json.loads(about))
         if self.description is None:
             self.is_long = "instances" not in self.schema.names
         else:
             self.is_long = self.description["layout"] == "long"
         self.tables = BagTables(self.description, bag=bag, label=label, where=self.where)
 
+    def _checked(self, description: Any) -> dict[str, Any]:
+        """Refuse a description that is damaged, or of other columns than the file has."""
+        if not isinstance(description, dict) or description.get("layout") not in ("long", "bags"):
+            raise ValueError("its description is damaged: it says neither 'long' nor 'bags'.")
+        features = check_description(description)["instances"]
+        kinds = [description["bag"], description["y"] or {}]
+        kinds += [*description["bag_columns"].values(), *description["instance_columns"].values()]
+        columns = [kind["column"] for kind in kinds if kind]
+        columns += features["columns"] if description["layout"] == "long" else [features["column"]]
+        absent = [name for name in columns if name not in self.schema.names]
+        if absent:
+            raise ValueError(f"its description names a column {absent[0]!r}, which it does not have.")
+        return description
+
     def sizes(self) -> np.ndarray | None:
         """Give the sizes of bags that the footer of a file with a row per bag may have, else None."""
         noted = (self.file.metadata.metadata or {}).get(SIZES_KEY.encode())
         if noted is None or self.description is None:
             return None
-        sizes = np.frombuffer(zlib.decompress(b64decode(noted)), dtype="<i8").astype(np.int64)
+        with reading(self.path, "Parquet file"):
+            # No more than there are rows for, whatever the bytes unfold to.
+            unfolded = zlib.decompressobj().decompress(b64decode(noted), 8 * self.file.metadata.num_rows + 8)
+            sizes = np.frombuffer(unfolded, dtype="<i8").astype(np.int64)
         return sizes if len(sizes) == self.file.metadata.num_rows else None
 
     def _unreadable(self, error: Exception) -> ValueError:
@@ -67,7 +91,7 @@ class Reader:
 
     def load(self) -> tuple[Bags, np.ndarray | None]:
         """Read all bags."""
-        with self.file:
+        with self.file, reading(self.path, "Parquet file"):
             if self.is_long:
                 return self._load_long()
             return self._load_bags()

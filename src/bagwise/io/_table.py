@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -14,7 +15,8 @@ import numpy as np
 
 from bagwise.io._atomic import replacing
 from bagwise.io._column_types import ColumnType, cast, with_nan
-from bagwise.io._description import text_array
+from bagwise.io._damage import reading
+from bagwise.io._description import check_description, text_array
 
 _BLOCK = 10_000  # rows that are text at any one time
 
@@ -101,15 +103,15 @@ def _texts(column: np.ndarray) -> list[str]:
 def read_description(path) -> dict[str, Any] | None:
     """Read the description beside a CSV file, or give None."""
     about = metadata_path(path)
-    try:
-        description = json.loads(about.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not about.exists():
         return None
-    except ValueError as error:
-        raise ValueError(f"{str(about)!r} is not readable: {error}") from error
-    if not isinstance(description, dict) or "bagwise" not in description:
-        return None  # somebody else's
-    return description
+    with reading(about, "description"):
+        description = json.loads(about.read_text(encoding="utf-8"))
+        if not isinstance(description, dict) or "bagwise" not in description:
+            return None  # somebody else's
+        if "rows" not in description:
+            raise ValueError("its description is damaged: there is no 'rows'.")
+        return check_description(description)
 
 
 def read_header(path) -> list[str]:
@@ -169,8 +171,11 @@ def read_described(
 
     Gives columns, those with several values a row put together, and the line that each row is on.
     """
-    spread = Spread(kinds)
-    if spread.header != read_header(path):
+    header = read_header(path)
+    # Counted before names are made: a damaged shape may claim any number of columns.
+    n_columns = sum(math.prod(kind["shape"]) for kind in kinds)
+    spread = Spread(kinds) if n_columns == len(header) else None
+    if spread is None or spread.header != header:
         raise ValueError(
             f"{str(path)!r} has other columns than the description beside it says; remove "
             f"{str(metadata_path(path))!r} to read the table as it is."
@@ -222,9 +227,10 @@ def _values(texts: Sequence[str], dtype: np.dtype, path, name: str, lines: list[
         for text, line in zip(texts, lines, strict=True):
             try:
                 cast([text], dtype)
-            except (ValueError, OverflowError):
+            except (ValueError, OverflowError) as error:
+                what = f"is not of the type {dtype}" if dtype.kind != "U" else f"is not taken: {error}"
                 raise ValueError(
-                    f"{str(path)!r}, line {line}: {text!r} in the column {name!r} is not of the type {dtype}."
+                    f"{str(path)!r}, line {line}: {text!r} in the column {name!r} {what.rstrip('.')}."
                 ) from None
         raise
 
