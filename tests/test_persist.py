@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import config_context
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, StackingClassifier, VotingClassifier
@@ -35,6 +35,8 @@ from bagwise import (
     BagStatistics,
     ByIndex,
     ClassPriorEstimator,
+    ClusterEmbedding,
+    DiverseDensity,
     Family,
     Link,
     MILogisticRegression,
@@ -227,6 +229,22 @@ def test_what_else_stands_in_models_comes_back(name, tmp_path):
     again = round_trip(model, tmp_path)
     assert_predicts_alike(model, again, bags)
     assert read_card(tmp_path / "model.bagwise")["trusted"] == []
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {False: 1.0, True: 2.0},
+        {np.False_: 1.0, np.True_: 2.0},
+        {0: 1.0, 1: 2.0},
+        {"a": 1.0},
+        {0.5: 1.0, -1: 2},
+    ],
+    ids=repr,
+)
+def test_keys_of_dictionaries_come_back(weights, tmp_path):
+    model = make_bag_pipeline(MILogisticRegression(class_weight=weights), memory=None)
+    assert round_trip(model, tmp_path)[-1].class_weight == weights
 
 
 def test_an_estimate_of_the_prior_comes_back(tmp_path):
@@ -439,6 +457,41 @@ class TestForged:
         path = forge(save(SetKernelSVC().fit(DATA.bags, DATA.y), tmp_path / "model.bagwise"), evil)
         with pytest.raises(ValueError, match=r"model\.bagwise' cannot be restored here: .*offsets"):
             load(path)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize(
+        "model",
+        [
+            DiverseDensity(n_init=1, random_state=0),
+            MILogisticRegression(random_state=0),
+            MIMixture("gaussian", n_init=1, random_state=0),
+            MIMixture("gaussian_diag", n_init=1, random_state=0),
+            MIMixture("gaussian_tied", n_init=1, random_state=0),
+        ],
+        ids=repr,
+    )
+    def test_parameters_of_fewer_features_are_refused_before_compiled_code_reads_them(
+        self, model, dtype, tmp_path
+    ):
+        """They would be read beyond their ends; scalers are left out, for they look for themselves."""
+        bags = DATA.bags.with_instances(DATA.bags.instances.astype(dtype))
+        model = clone(model).set_params(**({"scale": None} if "scale" in model.get_params() else {}))
+        narrow = bags.with_instances(bags.instances[:, :1])
+        forged = clone(model).fit(narrow, DATA.y)
+        forged.n_features_in_ = bags.n_features
+        again = round_trip(forged, tmp_path)
+        with pytest.raises(ValueError, match=r"it is damaged|mismatch|incompatible"):
+            again.predict(bags)
+
+    def test_centers_of_fewer_features_are_refused(self, tmp_path):
+        model = make_bag_pipeline(ClusterEmbedding(3, random_state=0), LogisticRegression())
+        model.fit(DATA.bags, DATA.y)
+        clusterer = model[0].clusterer_
+        clusterer.cluster_centers_ = clusterer.cluster_centers_[:, :1].copy()
+        with pytest.raises(
+            ValueError, match=r"restored here: its KMeans has centers of the shape \(3, 1\) for 4"
+        ):
+            round_trip(model, tmp_path)
 
     def test_a_schema_of_nonsense_is_a_sentence(self, fitted, tmp_path):
         path = save(fitted, tmp_path / "model.bagwise")

@@ -31,5 +31,18 @@ def readonly(*arrays: Any, dtype: Any = None) -> tuple[np.ndarray, ...]:
     return tuple(views)
 
 
+def refuse_other_widths(X: Any, *vectors: np.ndarray) -> None:
+    """Refuse vectors over features that are not as long as the rows of `X`: kernels would read beyond them.
+
+    No fit makes any; a model that was restored from a forged file may have them.
+    """
+    for vector in vectors:
+        if vector.shape != (X.shape[1],):
+            raise ValueError(
+                f"instances have {X.shape[1]} features, but the model has an array of the shape "
+                f"{vector.shape} for them; it is damaged."
+            )
+
+
 # What kernels that read some rows of a matrix take for all of them.
 (ALL_ROWS,) = readonly(np.empty(0, dtype=np.int64))

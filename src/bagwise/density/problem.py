@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise._numba.arrays import ALL_ROWS, readonly
+from bagwise._numba.arrays import ALL_ROWS, readonly, refuse_other_widths
 
 # An instance on the target itself is positive with probability 1 - exp(-FLOOR), not 1: else a negative
 # bag that holds one would be impossible, and the gradient of a positive one undefined.
@@ -86,6 +86,7 @@ def distance(X, target, scale) -> np.ndarray:
     """Give q of every instance, never quite zero."""
     from bagwise._numba.mixture import diagonal_form
 
+    refuse_other_widths(X, target, scale)
     X, *vectors = readonly(X, target, np.zeros(len(scale)), np.square(scale), dtype=np.float64)
     return diagonal_form(X, ALL_ROWS, *vectors, FLOOR)
 

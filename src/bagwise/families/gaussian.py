@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly
+from bagwise._numba.arrays import readonly, refuse_other_widths
 from bagwise.blocks import cut_rows
 from bagwise.families.base import Family
 from bagwise.families.moments import Moments, moments_of
@@ -86,6 +86,7 @@ class Gaussian(Family):
         )
         shift = whiten @ (positive.mean - negative.mean)
         both = np.hstack([other.T, whiten.T])
+        refuse_other_widths(X, negative.mean, shift)
         return whitened_odds(
             *for_kernels(X),
             *readonly(negative.mean, both, shift, dtype=np.float64),
@@ -189,6 +190,7 @@ class GaussianTied(Gaussian):
 
         direction = np.linalg.solve(positive.covariance, positive.mean - negative.mean)
         middle = 0.5 * (positive.mean + negative.mean)
+        refuse_other_widths(X, middle, direction)
         return diagonal_form(
             *for_kernels(X), *readonly(middle, direction, 0.0 * direction, dtype=np.float64), 0.0
         )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly
+from bagwise._numba.arrays import readonly, refuse_other_widths
 from bagwise.blocks import cut_rows
 from bagwise.families.base import Family
 from bagwise.families.moments import Moments, moments_of
@@ -63,6 +63,7 @@ class GaussianDiag(Family):
         from bagwise._numba.mixture import diagonal_form
 
         mean, variance = np.broadcast_arrays(*params)
+        refuse_other_widths(X, mean)
         terms = -0.5 * (_LOG_2PI + np.log(variance))
         out = diagonal_form(
             *for_kernels(X), *readonly(mean, 0.0 * mean, -0.5 / variance, dtype=np.float64), terms.sum()
@@ -82,6 +83,7 @@ class GaussianDiag(Family):
         other_mean, other_variance = np.broadcast_arrays(*positive)
         # A quadratic in u = x - mean; (u - shift)^2 is written out.
         shift = other_mean - mean
+        refuse_other_widths(X, mean, shift)
         slope = shift / other_variance
         curve = 0.5 * (1.0 / variance - 1.0 / other_variance)
         constant = -0.5 * np.sum(shift * slope + np.log(other_variance) - np.log(variance))

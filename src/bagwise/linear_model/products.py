@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly
+from bagwise._numba.arrays import readonly, refuse_other_widths
 
 
 def log_odds_of(X: Any, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
@@ -23,6 +23,7 @@ def log_odds_of(X: Any, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
     (X,) = readonly(X)
     found = np.empty((*coef.shape[:-1], X.shape[0]))
     for at in np.ndindex(coef.shape[:-1]):
+        refuse_other_widths(X, coef[at])
         row_products(X, *readonly(coef[at]), float(constant[at]), found[at])
     return found
 

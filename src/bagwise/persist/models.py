@@ -12,6 +12,7 @@ import numpy as np
 
 from bagwise.persist.archive import all_types, read_schema, unknown_functions, unknown_types, with_true_keys
 from bagwise.persist.card import make_card, name_of
+from bagwise.persist.consistency import refuse_other_centers
 from bagwise.persist.files import read_model, write_model
 from bagwise.persist.known_types import is_known
 
@@ -137,7 +138,9 @@ def load(path, *, trusted: Iterable[str | type] = ()) -> Any:
             f"{'it' if len(unknown) == 1 else 'them'} and who wrote the file, pass trusted={unknown!r}."
         )
     try:
-        return skops.loads(archive, trusted=found)
+        model = skops.loads(archive, trusted=found)
+        refuse_other_centers(model)
+        return model
     except Exception as error:
         raise ValueError(
             f"{str(path)!r} cannot be restored here: {_sentence(error)} It was written by {_versions(card)}."
