@@ -382,6 +382,18 @@ def test_a_function_inside_a_part_is_refused_too(tmp_path):
         save(search, tmp_path / "model.bagwise")
 
 
+def test_what_could_not_be_restored_is_refused_before_it_is_written(tmp_path):
+    class Local(MILogisticRegression):
+        """Nobody finds it by its name."""
+
+    for model in (Local(), MILogisticRegression(class_weight={None: 1.0})):
+        with pytest.raises(TypeError, match="cannot be saved, for it could not be restored"):
+            save(model, tmp_path / "model.bagwise")
+    with pytest.raises(TypeError, match="cannot be saved: keys must be"):
+        save(MILogisticRegression(class_weight={(1, 2): 1.0}), tmp_path / "model.bagwise")
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_is_no_estimator_is_refused(tmp_path):
     for wrong in (DATA.bags, MILogisticRegression, 3):
         with pytest.raises(TypeError, match="expected an estimator"):

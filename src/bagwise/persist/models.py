@@ -22,8 +22,8 @@ def save(model: Any, path) -> Path:
 
     Use it for models that are kept, sent or published; pickle and joblib work as well, for files that nobody
     else could have written. The file has a checksum, and says what is in it: ``bagwise show FILE`` shows the
-    class, parameters, features, classes, versions, and a digest of the training bags. It is written whole or
-    not at all, and takes about the space and time of a pickle.
+    class, parameters, features, classes, versions, and a digest of the training bags. It is restored once
+    before it is written, to be sure, and written whole or not at all.
 
     Parameters
     ----------
@@ -80,6 +80,12 @@ def save(model: Any, path) -> Path:
             f"this {type(model).__name__} holds the function {functions[0]!r}, and a file that can do no "
             "harm holds no code; keep the model as a pickle, or do without the function."
         )
+    try:  # a file that cannot be read back is worse than none
+        skops.loads(archive, trusted=all_types(schema))
+    except Exception as error:
+        raise TypeError(
+            f"this {type(model).__name__} cannot be saved, for it could not be restored: {_sentence(error)}"
+        ) from error
     return write_model(path, make_card(model, trusted=unknown_types(schema)), archive)
 
 
