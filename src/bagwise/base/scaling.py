@@ -20,6 +20,9 @@ from bagwise.blocks import Block, Blocks
 # What `scale` may be, for `_parameter_constraints`.
 SCALE_CONSTRAINT = [StrOptions({"standard", "minmax"}), HasMethods(["fit", "transform"]), None]
 
+# Squares of squares of values up to this, and sums of many of them, are numbers.
+_LARGEST = 1e60
+
 
 def fit_scaler(scale, blocks: Blocks):
     """Fit the transformer that ``scale=`` asks for on the instances; None for None.
@@ -83,6 +86,13 @@ class ColumnMoments:
         """Give scikit-learn's scaler as it would be after its own fit."""
         if scale == "minmax":
             return MinMaxScaler().fit(np.stack([self.least, self.largest]))
+        huge = np.isfinite(self.least) & np.isfinite(self.largest) & ~np.isfinite(self.squares)
+        if huge.any():
+            j = int(np.argmax(huge))
+            raise ValueError(
+                f'scale="standard" needs the variance of feature {j}, whose values from {self.least[j]:g} to '
+                f'{self.largest[j]:g} have squares too large for a number; use scale="minmax", or divide it.'
+            )
         scaler = StandardScaler().fit(np.stack([self.least, self.largest]))
         scaler.n_samples_seen_, scaler.mean_, scaler.var_ = self.n, self.mean, self.squares / self.weight
         # Columns that are constant but for rounding are not divided.
@@ -134,4 +144,12 @@ class Scaled:
     def _scaled(self, bags: Bags) -> Bags:
         """Scale the instances; they are float64 afterwards."""
         instances = bags.instances if self.scaler_ is None else self.scaler_.transform(bags.instances)
-        return bags.with_instances(instances.astype(np.float64, copy=False))
+        bags = bags.with_instances(instances.astype(np.float64, copy=False))
+        values = bags.instances.data if sp.issparse(bags.instances) else bags.instances
+        largest = max(values.max(initial=0.0), -values.min(initial=0.0))
+        if largest > _LARGEST:
+            raise ValueError(
+                f"{type(self).__name__} with scale={self.scale!r} works on values up to {largest:g}, whose "
+                f'powers are too large for a number; use scale="minmax", or divide the features.'
+            )
+        return bags

@@ -71,6 +71,7 @@ def minimize_smooth(
             minimize(watch, x0, jac=True, callback=watch.after_iteration, **method)
     except _Stopped:
         interrupted = True
+    interrupted = interrupted and not watch.is_lost
     n_iter = len(watch.history) - 1
     # Where no step lowers the value and the gradient is that small, what is left is rounding.
     exhausted = n_iter < max_iter and watch.largest_gradient <= rounding_tol(watch.value)
@@ -86,7 +87,7 @@ def minimize_smooth(
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error
-    """Leads out of scipy's loop when the stop flag is set."""
+    """Leads out of scipy's loop when the stop flag is set, or the loop is lost."""
 
 
 class _Watch:
@@ -97,6 +98,7 @@ class _Watch:
         self.control = control
         self.stall_tol = stall_tol
         self.stalled = False
+        self.n_products, self.is_lost = 0, False
 
     def start(self, x: np.ndarray) -> float:
         """Look at the first point, which is there whenever the run is stopped."""
@@ -107,6 +109,7 @@ class _Watch:
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         self._check()
+        self.n_products = 0
         value, gradient = self.value_and_gradient(x)
         if value < self.value:
             self.x, self.value, self.gradient = x.copy(), float(value), gradient.copy()
@@ -114,11 +117,20 @@ class _Watch:
         return (value, gradient) if np.isfinite(value) else (np.inf, np.zeros_like(gradient))
 
     def unless_stopped(self, hessian_product: HessianProduct) -> HessianProduct:
-        """Give the Hessian product, which many times make one step, with a look at the flag before it."""
+        """Give the Hessian product, which many times make one step, with a look at the flag before it.
+
+        Conjugate gradients end after as many products as there are variables. Where rounding keeps them from
+        it (numbers at the edge of what a float holds), scipy's loop would never end: the run is then lost.
+        """
 
         def product(x: np.ndarray, v: np.ndarray) -> np.ndarray:
             self._check()
-            return hessian_product(x, v)
+            self.n_products += 1
+            result = hessian_product(x, v)
+            if self.n_products > 10 * len(x) + 100 or not np.isfinite(result).all():
+                self.is_lost = True
+                raise _Stopped
+            return result
 
         return product
 
