@@ -1,4 +1,7 @@
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,3 +82,25 @@ def test_more_machine_code_takes_the_place_of_less_and_the_oldest_make_room(keep
     (cache / "another.nbi").unlink()
     module.keep()
     assert len(module.files(module.folder())) == 2
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_machine_code_that_is_damaged_is_made_anew(tmp_path, suffix):
+    (tmp_path / "some_kernel.py").write_text(
+        "from bagwise._numba.compiling import kernel\n\n\n@kernel\ndef one_more(x):\n    return x + 1\n"
+    )
+    code = "import sys; sys.path.insert(0, '.'); from some_kernel import one_more; print(one_more(1))"
+
+    def run():
+        env = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+
+    assert run().stdout == "2\n"
+    files = list((tmp_path / "__pycache__").glob(f"*.{suffix}"))
+    assert files
+    for damage in (b"garbage", b""):
+        for file in files:
+            file.write_bytes(damage)
+        assert run().stdout == "2\n"
+        assert files[0].read_bytes() != damage  # mended, too

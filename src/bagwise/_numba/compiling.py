@@ -28,9 +28,33 @@ def kernel(function=None, *, reorder=False):
     if reorder:
         options["fastmath"] = {"reassoc", "contract", "nsz"}
     try:
-        return numba.njit(cache=True, **options)(function)
+        compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:
         return numba.njit(**options)(function)
+    _pass_over_damage(compiled)
+    return compiled
+
+
+def _pass_over_damage(compiled) -> None:
+    """Let a cache that cannot be read count as absent: numba would fail in every call, and never mend it."""
+    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if file is None:
+        return
+    load_index, load_data = file._load_index, file._load_data
+
+    def index():
+        try:
+            return load_index()
+        except Exception:  # whatever damaged bytes are to pickle
+            return {}
+
+    def data(name):
+        try:
+            return load_data(name)
+        except Exception as error:
+            raise OSError(f"damaged: {error}") from error  # which numba takes for a missing file
+
+    file._load_index, file._load_data = index, data
 
 
 def forget_stale_code(folder: Path) -> None:

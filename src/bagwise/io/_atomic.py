@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import os
+import platform
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +18,15 @@ from pathlib import Path
 def replacing(path) -> Iterator[Path]:
     """Give a temporary path for a file; it becomes `path` if the block ends well, and else is removed.
 
-    A file that stands at `path` is replaced in that one moment, so a reader sees the old or the new one.
+    A file that stands at `path` is replaced in that one moment, so a reader sees the old or the new one. Its
+    mode stays, and a link stays a link: the file that it leads to is replaced.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
     part = _beside(path)
     try:
         yield part
+        if path.exists():
+            part.chmod(stat.S_IMODE(path.stat().st_mode))
         os.replace(part, path)
     except BaseException:
         part.unlink(missing_ok=True)
@@ -45,6 +52,28 @@ def replacing_folder(path) -> Iterator[Path]:
 
 
 def _beside(path: Path) -> Path:
+    """Give a temporary name beside `path`, and clear what saves of it have left that were killed."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write to.")
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    host = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{host}-*.part"):
+        writer = left.name.removesuffix(".part").rpartition(f".{host}-")[2].partition("-")[0]
+        if writer.isdigit() and not _is_running(int(writer)):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
+    return path.with_name(f".{path.name}.{host}-{os.getpid()}-{secrets.token_hex(4)}.part")
+
+
+def _is_running(process: int) -> bool:
+    """Whether a process of this machine is there; where that cannot be asked without harm, it is."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

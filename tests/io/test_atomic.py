@@ -1,0 +1,49 @@
+"""Saving over what is there: links and modes stay, and what killed saves left is cleared."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bagwise import Bags, load_npz, save_bags, save_npz
+from bagwise.io._atomic import replacing
+
+BAGS = Bags(np.zeros((2, 1)), [0, 1, 2])
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, modes and signals are those of POSIX")
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.csv", "a.parquet"])
+def test_links_and_modes_survive_a_save(tmp_path, name):
+    (tmp_path / "far").mkdir()
+    real, link = tmp_path / "far" / name, tmp_path / name
+    save_bags(real, BAGS)
+    real.chmod(0o600)
+    link.symlink_to(real)
+    save_bags(link, BAGS.with_instances(np.ones((2, 1))))
+    assert link.is_symlink() and stat.S_IMODE(real.stat().st_mode) == 0o600
+    save_bags(real, BAGS)
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+
+
+def test_what_a_killed_save_left_is_cleared_by_the_next_and_nothing_else(tmp_path):
+    path = tmp_path / "a[1].npz"
+    code = """
+import os, signal, sys
+from bagwise.io._atomic import replacing, replacing_folder
+with replacing(sys.argv[1]) as part, replacing_folder(sys.argv[1] + "-folder") as folder:
+    part.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    assert len(list(tmp_path.iterdir())) == 2
+    with replacing(path) as part:
+        part.write_text("somebody else is writing")
+        save_npz(path, BAGS)
+        assert part.exists()
+        save_bags(f"{path}-folder", BAGS, format="npy")
+        part.write_bytes(path.read_bytes())
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a[1].npz", "a[1].npz-folder"]
+    assert len(load_npz(path)[0]) == 2
