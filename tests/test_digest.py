@@ -74,7 +74,7 @@ def test_of_much_data_both_ends_are_seen_and_the_middle_is_not():
         np.zeros((3 * 2**14, 4)),
         np.arange(3 * 2**12 + 1) * 4,
         np.zeros(3 * 2**12),
-        np.ones(1),
+        np.ones(3 * 2**12),
     )
     digests = [training_digest(Bags(X, offsets), y, weight)]
     for row in (0, 2**13 - 1, len(X) // 2, len(X) - 2**13, len(X) - 1):
