@@ -4,11 +4,12 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
-from bagwise import Bags, load_npz, save_bags, save_npz
+from bagwise import Bags, load_csv, load_npz, save_bags, save_csv, save_npz
 from bagwise.io._atomic import replacing
 
 BAGS = Bags(np.zeros((2, 1)), [0, 1, 2])
@@ -47,3 +48,27 @@ with replacing(sys.argv[1]) as part, replacing_folder(sys.argv[1] + "-folder") a
         part.write_bytes(path.read_bytes())
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a[1].npz", "a[1].npz-folder"]
     assert len(load_npz(path)[0]) == 2
+
+
+def test_of_two_writers_of_a_csv_file_one_wins_whole(tmp_path):
+    path = tmp_path / "a.csv"
+    one = Bags(np.zeros((6, 2)), [0, 2, 4, 6], ids=["1", "2", "3"])
+    two = Bags(np.ones((6, 2), np.float32), [0, 2, 4, 6])
+    save_csv(path, one, [0, 1, 1])
+    stop = threading.Event()
+
+    def write(bags):
+        while not stop.is_set():
+            save_csv(path, bags, [0, 1, 1])
+
+    writers = [threading.Thread(target=write, args=(bags,)) for bags in (one, two)]
+    for writer in writers:
+        writer.start()
+    seen = set()
+    for _ in range(200):
+        bags, _y = load_csv(path)
+        seen.add((bags.instances.dtype.name, float(bags.instances[0, 0])))
+    stop.set()
+    for writer in writers:
+        writer.join()
+    assert seen <= {("float64", 0.0), ("float32", 1.0)}

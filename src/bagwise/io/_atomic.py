@@ -10,7 +10,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 
@@ -31,6 +31,23 @@ def replacing(path) -> Iterator[Path]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def holding(folder, *, alone: bool) -> Iterator[None]:
+    """Hold a folder while two files in it that belong together are renamed (`alone`) or read.
+
+    So a reader sees both of one writer. Nothing is left behind; where a system has no such locks (Windows,
+    some file systems of networks) nothing is held.
+    """
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            handle = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
 
 
 @contextmanager

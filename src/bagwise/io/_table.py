@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.io._atomic import replacing
+from bagwise.io._atomic import holding, replacing
 from bagwise.io._column_types import ColumnType, cast, with_nan
 from bagwise.io._damage import reading
 from bagwise.io._description import check_description, text_array
@@ -28,13 +28,16 @@ def metadata_path(path) -> Path:
 
 def write_table(path, header: Sequence[str], blocks: Iterable[Sequence[np.ndarray]], description) -> None:
     """Write columns, block after block of rows, and the description beside them."""
-    with replacing(metadata_path(path)) as about, replacing(path) as part:
+    with ExitStack() as renamed:
+        about, part = (renamed.enter_context(replacing(name)) for name in (metadata_path(path), path))
         about.write_text(json.dumps(description), encoding="utf-8")
         with part.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(header)
             for block in blocks:
                 writer.writerows(zip(*map(_texts, block), strict=True))
+        with holding(Path(path).absolute().parent, alone=True):
+            renamed.close()
 
 
 class RowFile:

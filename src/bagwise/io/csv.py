@@ -10,6 +10,7 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.blocks.cutting import cut
+from bagwise.io._atomic import holding
 from bagwise.io._description import check_bags, describe
 from bagwise.io._long import bags_from_long, choose_bag_and_label, infer_long, long_columns, refuse_empty_bags
 from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table
@@ -91,6 +92,11 @@ def load_csv(path, *, bag: str | None = None, label: str | None = None) -> tuple
     >>> bags, y
     (Bags(2 bags, 3 instances, 1 feature), array([1, 0]))
     """
+    with holding(Path(path).absolute().parent, alone=False):
+        return _load(path, bag, label)
+
+
+def _load(path, bag: str | None, label: str | None) -> tuple[Bags, np.ndarray | None]:
     where = repr(str(path))
     header = read_header(path)
     description = None if bag or label else read_description(path)
