@@ -43,6 +43,23 @@ def test_huge_and_tiny_features(name, size):
         assert np.isfinite(scores).all() and np.isfinite(getattr(model, "objective_", 0.0))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("size", [1e150, 1e200, 1e300])
+@pytest.mark.parametrize("name", ["MIMixture", "DiscriminativeMixture", "SoftORLogisticRegression"])
+def test_huge_features_in_linear_algebra(name, size):
+    bags = DATA.bags.with_instances(DATA.bags.instances * size)
+    model = getattr(bagwise, name)(random_state=0)
+    if "scale" in model.get_params():
+        model.set_params(scale=None)
+    try:
+        scores = model.fit(bags, DATA.y).decision_function(bags)
+    except ValueError as error:
+        assert "too large for a number" in str(error)
+    else:
+        assert np.isfinite(scores).all()
+
+
 def test_huge_features_do_not_silently_become_a_constant():
     bags = DATA.bags.with_instances(DATA.bags.instances * 1e200)
     with pytest.raises(ValueError, match=r'scale="standard" needs the variance of feature 0, whose values'):
