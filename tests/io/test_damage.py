@@ -53,6 +53,17 @@ def test_damaged_npz_files(tmp_path, kind):
         load_or_sentence(path, "a.npz")
 
 
+@pytest.mark.parametrize("format_name", ["parquet", "parquet-long", "csv"])
+@pytest.mark.filterwarnings("ignore::UserWarning")  # a column mostly of numbers
+def test_damaged_tables(tmp_path, format_name):
+    name = "a.csv" if format_name == "csv" else "a.parquet"
+    path = save_bags(tmp_path / name, GOOD, [0, 1, 1], format=format_name)
+    whole = path.read_bytes()
+    for seed in range(150):
+        path.write_bytes(damaged(whole, np.random.default_rng(seed)))
+        load_or_sentence(path, name)
+
+
 @pytest.mark.parametrize("format_name", ["npy", "h5"])
 def test_damaged_files_of_folders(tmp_path, format_name):
     folder = save_bags(tmp_path / "bags", GOOD, [0, 1, 1], format=format_name)
