@@ -78,7 +78,7 @@ def test_lasso_reaches_the_objective_in_memory(l1_ratio, data, large, monkeypatc
     "how",
     [
         {},
-        pytest.param({"l1_ratio": 1.0, "alpha": 5.0, "tol": 1e-6}, marks=pytest.mark.slow),
+        pytest.param({"l1_ratio": 1.0, "alpha": 5.0}, marks=pytest.mark.study),
         {"rule": "threshold"},
     ],
     ids=str,

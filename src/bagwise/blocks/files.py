@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from bagwise._numba.arrays import readonly
 from bagwise.blocks.base import Block, Blocks
 from bagwise.blocks.buffers import Buffers
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
@@ -148,7 +149,7 @@ class FileBlocks(Blocks):
             begins = np.append(0, np.cumsum(sizes))[:-1]
             X = X[ranges(np.repeat(begins, times), np.repeat(sizes, times))]
             sizes = np.repeat(sizes, times)
-        X.flags.writeable = False  # as in memory
+        (X,) = readonly(X)  # as in memory
         places = slice(int(self._ends[run.start]), int(self._ends[run.stop]))
         numbers = self._order[places]
         block = Block(X, np.append(0, np.cumsum(sizes)), self.y[numbers], self.weight[numbers])
