@@ -10,7 +10,7 @@ models = {
     "ridge": MILogisticRegression(l1_ratio=0.0, **how),
     "lasso": MILogisticRegression(alpha=50.0, **how),
     "softmax": MILogisticRegression("softmax", l1_ratio=0.0, **how),
-    "soft-or": SoftORLogisticRegression(**how),
+    "soft-or": SoftORLogisticRegression(alpha=1.0, max_iter=20, **how),
     "labels": MIMLLogisticRegression(max_iter=20, **how),
 }
 
