@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
+
+# Kept between calls. New threads for every pass would each take memory from another of the allocator's
+# arenas, which keep it: tens of megabytes where many runs share passes.
+_pools: dict[int, ThreadPoolExecutor] = {}
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_pools.clear)
 
 
 def share_out(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
@@ -25,11 +32,14 @@ def share_out(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
             results[number] = work(items[number])
 
     # This thread is one of them: it is at work while the others start.
-    with ThreadPoolExecutor(threads - 1) as pool:
-        others = [pool.submit(take) for _ in range(threads - 1)]
+    pool = _pools.get(threads) or _pools.setdefault(threads, ThreadPoolExecutor(threads - 1))
+    others = [pool.submit(take) for _ in range(threads - 1)]
+    try:
         take()
-        for other in others:
-            other.result()
+    finally:
+        wait(others)
+    for other in others:
+        other.result()
     return results
 
 
