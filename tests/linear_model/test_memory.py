@@ -11,6 +11,7 @@ models = {
     "lasso": MILogisticRegression(alpha=50.0, **how),
     "softmax": MILogisticRegression("softmax", l1_ratio=0.0, **how),
     "soft-or": SoftORLogisticRegression(alpha=1.0, max_iter=20, **how),
+    "cv": MILogisticRegressionCV(alphas=5, random_state=0, n_init=1),
     "labels": MIMLLogisticRegression(max_iter=20, **how),
 }
 
@@ -35,7 +36,7 @@ bags, y = draw(n)
 print(json.dumps([peak_of(lambda: run(bags, y)), bags.instances.nbytes]))
 """
 
-KINDS = ["ridge", "lasso", "softmax", "soft-or", "labels", "path", "predict"]
+KINDS = ["ridge", "lasso", "softmax", "soft-or", "cv", "labels", "path", "predict"]
 
 
 @pytest.mark.slow

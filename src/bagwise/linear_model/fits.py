@@ -28,9 +28,9 @@ from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult
 from bagwise.solvers.working_set import ElasticNet, with_likely
 
-# So many numbers make a sample; with many features at least so many instances for each of them, but no more
-# than these numbers.
-_NUMBERS, _PER_FEATURE, _MOST_NUMBERS = 2**21, 50, 2**23
+# So many numbers make a sample, but no more than this part of all, lest it be large beside them; with many
+# features at least so many instances for each of them, but no more than these numbers.
+_NUMBERS, _SHARE, _PER_FEATURE, _MOST_NUMBERS = 2**21, 24, 50, 2**23
 # With no more features than this the curvature of all is taken from the sample.
 _ALL_COLUMNS = 256
 # Ends on the sample are the same optimum if values and parameters agree to these parts.
@@ -102,7 +102,8 @@ class Sample(NamedTuple):
 
 def draw_sample(blocks: Blocks, rng: np.random.RandomState) -> Sample:
     """Draw a sample that is large enough to search on: one pass."""
-    values = min(_MOST_NUMBERS, max(_NUMBERS, _PER_FEATURE * blocks.n_features**2))
+    enough = min(_NUMBERS, blocks.n_values // _SHARE)
+    values = min(_MOST_NUMBERS, max(enough, _PER_FEATURE * blocks.n_features**2))
     n_instances = int(np.ceil(values * blocks.n_instances / max(1, blocks.n_values)))
     return Sample(*sample_bags(blocks, n_instances, rng), blocks.weight)
 
