@@ -2,9 +2,17 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedKFold
+import sklearn
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, StratifiedKFold, cross_validate
 
-from bagwise import Bags
+from bagwise import (
+    Bags,
+    MILogisticRegressionCV,
+    PUSetKernelClassifierCV,
+    make_bag_pipeline,
+    make_noisy_or_bags,
+    make_positive_unlabeled,
+)
 from bagwise.base import Training
 from bagwise.folds import bag_folds
 
@@ -73,3 +81,82 @@ def test_a_class_with_a_single_bag_cannot_be_cross_validated():
     alone = np.where(np.isin(np.arange(10), [3, 5, 7, 9]), 0.0, 1.0)
     with pytest.raises(ValueError, match=r"at least two sick and two well bags; .* Use something else\."):
         folds(3, alone, kinds=("well", "sick"))
+
+
+GROUPS = np.array(["a", "a", "a", "a", "b", "b", "c", "c", "d", "d"])
+
+
+@pytest.mark.parametrize("cv", [2, 99, GroupKFold(3), LeaveOneGroupOut()])
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+def test_groups_are_never_torn(cv, weight):
+    found = folds(cv, weight, groups=GROUPS)
+    names = GROUPS if weight is None else GROUPS[weight > 0]
+    for train, test in found:
+        assert not set(names[train]) & set(names[test])
+    assert sorted(np.concatenate([test for _, test in found])) == list(range(len(names)))
+    if isinstance(cv, int):  # without its bag of weight zero, one group has no positive bag
+        assert len(found) == min(cv, 4 if weight is None else 3)
+
+
+def test_folds_that_tear_groups_are_refused():
+    with (
+        pytest.warns(UserWarning, match="groups parameter is ignored"),
+        pytest.raises(ValueError, match=r"bags of the group 'c' on both sides; .*GroupKFold"),
+    ):
+        folds(KFold(3), groups=GROUPS)
+    with pytest.raises(ValueError, match="fold 1 of cv has bags of the group 'c' on both sides"):
+        folds([([0, 1], [4]), ([4, 5, 6], [7, 8])], groups=GROUPS)
+    with pytest.raises(ValueError, match=r"groups has the shape \(8,\), but there are 10 bags"):
+        folds(3, WEIGHT, groups=GROUPS[:8])
+    with pytest.raises(ValueError, match="bags of different groups; one class has a single group"):
+        folds(3, groups=np.where(Y == 1, "sick", GROUPS))
+
+
+class Watched(GroupKFold):
+    """Remembers the groups that it was asked to keep together."""
+
+    asked: list = []
+
+    def split(self, X, y=None, groups=None):
+        Watched.asked.append(np.asarray(groups))
+        return super().split(X, y, groups)
+
+
+def chosen_by_deviance():
+    data = make_noisy_or_bags(60, random_state=0)
+    return MILogisticRegressionCV(alphas=3, n_init=1, random_state=0), data.bags, data.y
+
+
+def chosen_by_risk():
+    full = make_noisy_or_bags(400, coef=[6.0, -6.0], intercept=-10.0, random_state=0)
+    data = make_positive_unlabeled(
+        full.bags, full.y, n_positive=30, n_unlabeled=60, class_prior=0.3, random_state=0
+    )
+    return PUSetKernelClassifierCV(degrees=(1,), class_prior=0.3, random_state=0), data.bags, data.y
+
+
+@pytest.mark.parametrize("make", [chosen_by_deviance, chosen_by_risk])
+def test_models_that_choose_by_folds_keep_groups_together(make):
+    model, bags, y = make()
+    groups = np.arange(len(bags)) % 9
+    by_splits = list(GroupKFold(3).split(bags, y, groups))
+    held = model.set_params(cv=by_splits).fit(bags, y)
+    scores = "deviances_" if hasattr(held, "deviances_") else "risks_"
+    expected = getattr(held, scores).copy()
+    model.set_params(cv=GroupKFold(3)).fit(bags, y, groups=groups)
+    np.testing.assert_array_equal(getattr(model, scores), expected)
+
+
+@pytest.mark.parametrize("make", [chosen_by_deviance, chosen_by_risk])
+def test_groups_come_by_metadata_routing(make):
+    """Through cross-validation and a pipeline, without a request, as for scikit-learn's own GroupKFold."""
+    model, bags, y = make()
+    groups = np.arange(len(bags)) % 9
+    pipeline = make_bag_pipeline(model.set_params(cv=Watched(2)))
+    Watched.asked.clear()
+    with sklearn.config_context(enable_metadata_routing=True):
+        cross_validate(pipeline, bags, y, cv=GroupKFold(3), params={"groups": groups}, error_score="raise")
+    expected = [groups[train] for train, _ in GroupKFold(3).split(bags, y, groups)]
+    assert len(Watched.asked) == 3
+    for asked, train in zip(Watched.asked, expected, strict=True):
+        np.testing.assert_array_equal(asked, train)

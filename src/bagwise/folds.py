@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
+from bagwise._bag_parts import as_python
 from bagwise.base import Training
 
 Split = tuple[np.ndarray, np.ndarray]
@@ -22,6 +24,7 @@ def bag_folds(
     seed: int,
     kinds: tuple[str, str] = ("negative", "positive"),
     remedy: str,
+    groups: ArrayLike | None = None,
 ) -> list[Split]:
     """Cut bags into folds: numbers of the bags of `training` that learn, and of those that are held out.
 
@@ -41,20 +44,27 @@ def bag_folds(
         What bags with the labels 0 and 1 are called.
     remedy : str
         A sentence for those who have too few bags to be cross-validated.
+    groups : array of shape (number of bags given to `fit`,), optional
+        Bags of one group are never on both sides of a fold: folds that are a number keep them together, and
+        others are refused if they do not.
     """
     y = training.y
+    kept = _kept(sample_weight, len(y))
+    of_bag = None if groups is None else _group_of_each(groups, kept)[kept]
     if isinstance(cv, Integral):
-        rarest = int(np.bincount(y, minlength=2).min())
+        rarest = _rarest(y, of_bag)
         if rarest < 2:
+            of_groups, single = ("", "bag") if of_bag is None else (" of different groups", "group")
             raise ValueError(
-                f"cross-validation needs at least two {kinds[1]} and two {kinds[0]} bags; one class has a "
-                f"single bag. {remedy}"
+                f"cross-validation needs at least two {kinds[1]} and two {kinds[0]} bags{of_groups}; one "
+                f"class has a single {single}. {remedy}"
             )
-        cv = StratifiedKFold(min(int(cv), rarest), shuffle=True, random_state=seed)
+        cv = _stratified(min(int(cv), rarest), of_bag, seed)
     if cv is None or hasattr(cv, "split"):
-        splits = list(check_cv(cv, y, classifier=True).split(training.bags, y))
+        named = {} if of_bag is None else {"groups": of_bag}
+        splits = list(check_cv(cv, y, classifier=True).split(training.bags, y, **named))
     else:
-        splits = _among_kept(cv, _kept(sample_weight, len(y)))
+        splits = _among_kept(cv, kept)
     for number, (train, test) in enumerate(splits):
         for label, kind in enumerate(kinds):
             if not (y[train] == label).any():
@@ -64,6 +74,14 @@ def bag_folds(
                 )
         if not len(test):
             raise ValueError(f"fold {number} of cv holds out no bag of non-zero weight; expected some.")
+        if of_bag is None:
+            continue
+        torn = np.intersect1d(of_bag[train], of_bag[test])
+        if len(torn):
+            raise ValueError(
+                f"fold {number} of cv has bags of the group {as_python(torn[0])!r} on both sides; with "
+                "groups, pass cv a number of folds, or a splitter such as sklearn.model_selection.GroupKFold."
+            )
     return splits
 
 
@@ -89,16 +107,8 @@ def cut_in_two(
         raise ValueError(f"split must be a share of the bags between 0 and 1; got {split!r}.")
     kept = np.flatnonzero(counted)
     labels = y[kept]
-    rarest = int(np.unique(labels, return_counts=True)[1].min())
-    of_bag = None
-    if groups is not None:
-        names = np.asarray(groups)
-        if names.shape != y.shape:
-            raise ValueError(
-                f"groups has the shape {names.shape}, but there are {len(y)} bags; give one each."
-            )
-        of_bag = names[kept]
-        rarest = min(rarest, *(len(np.unique(of_bag[labels == label])) for label in np.unique(labels)))
+    of_bag = None if groups is None else _group_of_each(groups, y)[kept]
+    rarest = _rarest(np.unique(labels, return_inverse=True)[1], of_bag)
     if rarest < 2:
         raise ValueError(
             "split needs at least two bags of either class, of different groups, one for each part."
@@ -106,9 +116,7 @@ def cut_in_two(
     # Folds of equal size, of which the first part takes some: as many as its share needs, at most ten.
     n_folds = next((n for n in range(2, 10) if abs(round(split * n) / n - split) < 0.005), 10)
     n_folds = min(n_folds, rarest)
-    folds = (StratifiedKFold if of_bag is None else StratifiedGroupKFold)(
-        n_folds, shuffle=True, random_state=random_state
-    )
+    folds = _stratified(n_folds, of_bag, random_state)
     tests = [test for _, test in folds.split(np.zeros(len(kept)), labels, of_bag)]
     is_first = np.zeros(len(kept), dtype=bool)
     is_first[np.concatenate(tests[: min(n_folds - 1, max(1, round(split * n_folds)))])] = True
@@ -118,6 +126,28 @@ def cut_in_two(
                 "split leaves a part with bags of one class only; give more bags or smaller groups."
             )
     return kept[is_first], kept[~is_first]
+
+
+def _group_of_each(groups: ArrayLike, bags: np.ndarray) -> np.ndarray:
+    """Check that groups name one for each of the bags that an array has a value for."""
+    names = np.asarray(groups)
+    if names.shape != bags.shape:
+        raise ValueError(
+            f"groups has the shape {names.shape}, but there are {len(bags)} bags; give one each."
+        )
+    return names
+
+
+def _rarest(codes: np.ndarray, groups: np.ndarray | None) -> int:
+    """How many bags, or groups of them, the rarer class has; labels are 0 and 1."""
+    if groups is None:
+        return int(np.bincount(codes, minlength=2).min())
+    return min(len(np.unique(groups[codes == code])) for code in range(2))
+
+
+def _stratified(n_folds: int, groups: np.ndarray | None, random_state) -> Any:
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    return kind(n_folds, shuffle=True, random_state=random_state)
 
 
 def _kept(sample_weight, n_kept: int) -> np.ndarray:

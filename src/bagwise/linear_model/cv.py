@@ -103,6 +103,9 @@ class MILogisticRegressionCV(LinearBagClassifier):
     for _absent in ("alpha", "warm_start"):
         _parameter_constraints.pop(_absent)
 
+    # As scikit-learn's splitters of groups do: whoever routes groups need not ask for them to come here.
+    __metadata_request__fit = {"groups": True}
+
     # Fits that are equivalent are compared to seven digits, which the default tolerance does not promise.
     _example_parameters = {"alphas": 6, "cv": 3, "n_init": 1, "tol": 1e-11}
 
@@ -144,7 +147,13 @@ class MILogisticRegressionCV(LinearBagClassifier):
         self.verbose = verbose
 
     @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: BagsLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Choose the penalty and fit on all bags.
 
         Parameters
@@ -155,6 +164,10 @@ class MILogisticRegressionCV(LinearBagClassifier):
             Two classes; the one that sorts last is the positive class.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags, in training and in the held-out deviance.
+        groups : array of shape (n_bags,), optional
+            The patient, plate or day of every bag: bags of one group are in one fold, for `cv` that is a
+            number or a splitter of groups. BIC and AIC have no folds, and do not ask. With scikit-learn's
+            metadata routing, groups that are passed to a search or cross-validation come here as well.
 
         Returns
         -------
@@ -173,7 +186,14 @@ class MILogisticRegressionCV(LinearBagClassifier):
         inside = self.path_.alphas <= max(self.path_.alpha_max * (1 + 1e-8), self.path_.alphas[-1])
         self.alphas_ = self.path_.alphas[inside] if isinstance(self.alphas, Integral) else self.path_.alphas
         if self.criterion == "deviance":
-            splits = bag_folds(self.cv, training, sample_weight, seed=int(folds_seed), remedy=_WITHOUT_FOLDS)
+            splits = bag_folds(
+                self.cv,
+                training,
+                sample_weight,
+                seed=int(folds_seed),
+                remedy=_WITHOUT_FOLDS,
+                groups=groups,
+            )
             reporter.doing(f"paths of {len(splits)} folds")
             self.deviances_ = self._held_out_deviances(training, blocks, splits, warm_models, sample)
             self.criterion_path_ = self.deviances_.mean(axis=1)

@@ -24,12 +24,14 @@ BASIS_CONSTRAINTS: dict = {
 PRIOR_CONSTRAINT = [Interval(Real, 0, 1, closed="neither"), None]
 
 
-def pu_folds(cv, training: Training, sample_weight, random_state, plain: str) -> list[Split]:
+def pu_folds(
+    cv, training: Training, sample_weight, random_state, plain: str, groups: ArrayLike | None = None
+) -> list[Split]:
     """`bag_folds` for positive and unlabeled bags; `plain` is the class that needs no folds."""
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     kinds = ("unlabeled", "positive")
     remedy = f"Use {plain}, which needs no folds."
-    folds = bag_folds(cv, training, sample_weight, seed=seed, kinds=kinds, remedy=remedy)
+    folds = bag_folds(cv, training, sample_weight, seed=seed, kinds=kinds, remedy=remedy, groups=groups)
     for number, (_, test) in enumerate(folds):
         for label, kind in enumerate(kinds):
             if not (training.y[test] == label).any():

@@ -86,6 +86,9 @@ class PUSetKernelClassifierCV(SetKernelScore):
         "alphas": ["array-like"],
         "cv": ["cv_object"],
     }
+    # As scikit-learn's splitters of groups do: whoever routes groups need not ask for them to come here.
+    __metadata_request__fit = {"groups": True}
+
     _example_parameters = {"degrees": (1, 2), "alphas": (1e-2, 1e-3), "cv": 3}
 
     def __init__(
@@ -118,7 +121,13 @@ class PUSetKernelClassifierCV(SetKernelScore):
         self.verbose = verbose
 
     @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: BagsLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Choose degree and penalty, and fit on all bags.
 
         Parameters
@@ -129,6 +138,10 @@ class PUSetKernelClassifierCV(SetKernelScore):
             1 or True marks positive bags; 0, -1 or False unlabeled ones.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags, also in the risk.
+        groups : array of shape (n_bags,), optional
+            The patient, plate or day of every bag: bags of one group are in one fold, for `cv` that is a
+            number or a splitter of groups, here and where the class prior is estimated. With scikit-learn's
+            metadata routing, groups that are passed to a search or cross-validation come here as well.
 
         Returns
         -------
@@ -140,9 +153,11 @@ class PUSetKernelClassifierCV(SetKernelScore):
         chosen = self._choose_centers(training)
         bases = [self._make_basis(training, chosen, degree) for degree in degrees]
         matrices = [basis(training.bags) for basis in bases]
-        splits = pu_folds(self.cv, training, sample_weight, self.random_state, "PUSetKernelClassifier")
-        # Splits that were given keep copies of a bag together; those of a number need not.
-        given = None if isinstance(self.cv, Integral) else splits
+        splits = pu_folds(
+            self.cv, training, sample_weight, self.random_state, "PUSetKernelClassifier", groups
+        )
+        # Splits that were given, and groups, keep copies of a bag together; those of a number need not.
+        given = None if isinstance(self.cv, Integral) and groups is None else splits
         self._settle_prior(training, dict(zip(degrees, matrices, strict=True)), given)
         self.risks_ = np.empty((len(degrees), len(alphas), len(splits)))
         reporter = Reporter(type(self).__name__, self.verbose)
