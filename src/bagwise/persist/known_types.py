@@ -10,7 +10,7 @@ from __future__ import annotations
 
 # Ours, by room and module: estimators, and all that stands in them after a fit.
 _OURS = {
-    "bags": "Bags",
+    "bags.collection": "Bags",
     "density.diverse_density": "DiverseDensity",
     "density.emdd": "EMDD",
     "embedding.clusters": "ClusterEmbedding",

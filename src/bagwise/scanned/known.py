@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagwise._bag_parts import as_feature_names, read_only, show_counts
-from bagwise.bags import Bags
+from bagwise._bag_parts import as_feature_names, read_only
+from bagwise.bags import AnyBags, Bags
 from bagwise.blocks import is_large
 from bagwise.scanned.steps import Step
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from bagwise.io.scan.source import FileSource
 
 
-class KnownBags:
+class KnownBags(AnyBags):
     """Some bags of a source: sizes, ids, labels and columns, by the names that they have in `Bags`."""
 
-    _lies_in_files = True  # for those that cannot know this class
+    _lies_in_files = True
 
     def __init__(
         self,
@@ -46,16 +46,6 @@ class KnownBags:
     def offsets(self) -> np.ndarray:
         """Where each bag starts among all instances, and the end of the last."""
         return self._offsets
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """The number of instances of every bag."""
-        return np.diff(self._offsets)
-
-    @property
-    def bag_index(self) -> np.ndarray:
-        """The number of its bag, for every instance."""
-        return np.repeat(np.arange(len(self)), self.sizes)
 
     @property
     def ids(self) -> np.ndarray:
@@ -92,26 +82,9 @@ class KnownBags:
         return self._steps[-1].n_features if self._steps else self._source.n_features
 
     @property
-    def n_instances(self) -> int:
-        """The number of instances in all bags together."""
-        return int(self._offsets[-1])
-
-    @property
     def nbytes(self) -> int:
         """How much memory the instances would take."""
         return self.n_instances * self.n_features * self._source.dtype.itemsize
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """``(n_bags, n_features)``, what scikit-learn's tools count by."""
-        return len(self), self.n_features
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
-
-    def __repr__(self) -> str:
-        counts = show_counts(bags=len(self), instances=self.n_instances, features=self.n_features)
-        return f"ScannedBags({counts})"
 
     @property
     def shown_bytes(self) -> str:
@@ -149,15 +122,6 @@ class KnownBags:
             "ScannedBags cannot become one array; scan.load() reads them into Bags, and its `instances` are "
             "the flat matrix."
         )
-
-    def __sklearn_clone__(self) -> Self:
-        return self
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo) -> Self:
-        return self
 
     def __getstate__(self) -> dict[str, Any]:
         # Whoever gets it reads for itself.

@@ -147,22 +147,7 @@ class ScannedBags(KnownBags):
         """Read the first `n` bags."""
         return self[:n].load()
 
-    def blocks(self, y: np.ndarray | None = None, weight: np.ndarray | None = None) -> Blocks:
-        """Give the bags in blocks, with what a model passes over them for.
-
-        Parameters
-        ----------
-        y : array of shape (n_bags,), optional
-            Labels as a rule reads them; unknown, -1, by default.
-        weight : array of shape (n_bags,), optional
-            Weights; ones by default.
-
-        Returns
-        -------
-        FileBlocks, or MemoryBlocks where there are not more than 2**23 numbers
-        """
-        y = np.full(len(self), -1, dtype=np.int8) if y is None else y
-        weight = np.ones(len(self)) if weight is None else weight
+    def _blocks(self, y: np.ndarray, weight: np.ndarray) -> Blocks:
         if self.fits:
             known = bool(self._memory)
             bags = self.load()
