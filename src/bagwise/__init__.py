@@ -93,6 +93,7 @@ _ROOMS = {
         "CountTable",
         "GeometricMean",
         "Link",
+        "LogOddsMean",
         "Max",
         "Mean",
         "Or",

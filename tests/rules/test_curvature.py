@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bagwise.rules import GeometricMean, Mean, Or, SoftMax
+from bagwise.rules import GeometricMean, LogOddsMean, Mean, Or, SoftMax
 
 
 def problem(seed=0):
@@ -25,8 +25,9 @@ def test_curvature_is_the_negative_hessian_of_rules_with_latent_labels(rule):
     np.testing.assert_allclose(product(rule, log_odds, offsets, y, v), expected, rtol=1e-9, atol=1e-13)
 
 
-def test_curvature_of_the_geometric_mean_is_exact():
-    rule, step = GeometricMean(), 1e-5
+@pytest.mark.parametrize("rule", [GeometricMean(), LogOddsMean()])
+def test_curvature_of_means_in_the_log_domain_is_exact(rule):
+    step = 1e-5
     log_odds, offsets, y, rng = problem(1)
     v = rng.normal(size=len(log_odds))
     _, ahead = rule.gradient(log_odds + step * v, offsets, y)
@@ -37,7 +38,7 @@ def test_curvature_of_the_geometric_mean_is_exact():
     )
 
 
-@pytest.mark.parametrize("rule", [Or(), Mean(), GeometricMean(), SoftMax()])
+@pytest.mark.parametrize("rule", [Or(), Mean(), GeometricMean(), LogOddsMean(), SoftMax()])
 def test_curvature_is_finite_at_extreme_log_odds_and_zero_for_unknown_labels(rule):
     log_odds = np.array([-1e4, 1e4, 0.0, -800.0, -800.0, 40.0, 1.0])
     offsets = np.array([0, 2, 3, 5, 6, 7])

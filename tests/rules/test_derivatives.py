@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from bagwise.rules import GeometricMean, Max, Mean, Or, SoftMax
+from bagwise.rules import GeometricMean, LogOddsMean, Max, Mean, Or, SoftMax
 
 STEP = mpf(10) ** -25
 
@@ -34,6 +34,7 @@ PROBABILITY = {
         GeometricMean(),
         lambda eta: mp.exp(mp.fsum(mp.log(sigma(x)) for x in eta) / len(eta)),
     ),
+    "log-odds mean": (LogOddsMean(), lambda eta: sigma(mp.fsum(mpf(x) for x in eta) / len(eta))),
     "max": (Max(), lambda eta: max(sigma(x) for x in eta)),
 }
 LATENT = ["or", "mean"]

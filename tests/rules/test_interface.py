@@ -16,6 +16,7 @@ from bagwise.rules import (
     CountLogistic,
     CountTable,
     GeometricMean,
+    LogOddsMean,
     Link,
     Max,
     Mean,
@@ -27,7 +28,7 @@ from bagwise.rules import (
     make_rule,
 )
 
-RULES = [Or(), Mean(), SoftMax(), GeometricMean(), Max()]
+RULES = [Or(), Mean(), SoftMax(), GeometricMean(), LogOddsMean(), Max()]
 INF = np.inf
 
 each_rule = pytest.mark.parametrize("rule", RULES, ids=str)
@@ -40,6 +41,7 @@ each_rule = pytest.mark.parametrize("rule", RULES, ids=str)
         ("mean", Mean),
         ("softmax", SoftMax),
         ("geometric_mean", GeometricMean),
+        ("log_odds_mean", LogOddsMean),
         ("max", Max),
         ("count_table", CountTable),
         ("count_logistic", CountLogistic),
@@ -78,7 +80,7 @@ def test_only_rules_with_latent_labels_have_an_estep():
         assert rule.has_latent_labels is not isinstance(rule, Link)
         assert hasattr(rule, "estep") is rule.has_latent_labels
         assert hasattr(rule, "hessian_product") is rule.has_latent_labels
-    assert [rule.negative_bags_are_pure for rule in RULES] == [True, False, False, False, False]
+    assert [rule.negative_bags_are_pure for rule in RULES] == [True, *[False] * 5]
 
 
 def test_a_link_without_a_gradient_says_what_it_lacks():
@@ -256,3 +258,13 @@ def test_sums_do_not_drift():
     # a plain sum of 0.1 is off by 1e-11 here; blocks of 64 allow 64 units in the last place
     values = np.full(1_000_001, 0.1)
     np.testing.assert_allclose(bag.sum_except(values, len(values), 7), 1e5, rtol=1.5e-14)
+
+
+@pytest.mark.parametrize(
+    ("log_odds", "expected"),
+    [([INF, 1.0], [-INF, 0.0]), ([-INF, INF, 3.0], np.log([1 / (1 + np.e), np.e / (1 + np.e)]))],
+)
+def test_infinite_log_odds_decide_a_mean_of_log_odds_or_cancel(log_odds, expected):
+    rule, offsets = LogOddsMean(), [0, len(log_odds)]
+    np.testing.assert_allclose(rule.log_proba(log_odds, offsets)[0], expected)
+    assert np.isfinite(rule.gradient(log_odds, offsets, [0])[1]).all()

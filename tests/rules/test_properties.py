@@ -11,6 +11,7 @@ from bagwise.rules import (
     CountLogistic,
     CountTable,
     GeometricMean,
+    LogOddsMean,
     Max,
     Mean,
     Or,
@@ -21,7 +22,15 @@ from bagwise.rules import (
 
 COUNT = [Threshold(2), CountLogistic(-2.0, 1.5), CountTable([0.1, 0.7, 0.3])]
 LATENT = [Or(), Mean(), *COUNT]
-RULES = [*LATENT, SoftMax(), SoftMax(sharpness=1e4), SoftMax(sharpness=-5), GeometricMean(), Max()]
+RULES = [
+    *LATENT,
+    SoftMax(),
+    SoftMax(sharpness=1e4),
+    SoftMax(sharpness=-5),
+    GeometricMean(),
+    LogOddsMean(),
+    Max(),
+]
 
 each_rule = pytest.mark.parametrize("rule", RULES, ids=str)
 each_latent_rule = pytest.mark.parametrize("rule", LATENT, ids=str)

@@ -49,7 +49,7 @@ _OURS = {
     "pu.sample": "PriorSample",
     "pu.set_kernel": "PUSetKernelClassifier",
     "rules.labelers": "CountLogistic CountTable",
-    "rules.links": "GeometricMean Max SoftMax",
+    "rules.links": "GeometricMean LogOddsMean Max SoftMax",
     "rules.mean": "Mean",
     "rules.or_": "Or",
     "rules.threshold": "Threshold",

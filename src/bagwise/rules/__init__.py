@@ -8,7 +8,7 @@ from bagwise.rules.base import Link, Rule, RuleResult
 from bagwise.rules.count import CountRule
 from bagwise.rules.labelers import CountLogistic, CountTable
 from bagwise.rules.learned import LearnedRule
-from bagwise.rules.links import GeometricMean, Max, SoftMax
+from bagwise.rules.links import GeometricMean, LogOddsMean, Max, SoftMax
 from bagwise.rules.make import RULES, make_rule, start_fixed
 from bagwise.rules.mean import Mean
 from bagwise.rules.or_ import Or
@@ -21,6 +21,7 @@ __all__ = [
     "GeometricMean",
     "LearnedRule",
     "Link",
+    "LogOddsMean",
     "Max",
     "Mean",
     "Or",

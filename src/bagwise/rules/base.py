@@ -219,12 +219,27 @@ class Rule(BaseEstimator):
             d the gradient of log P(+) - log P(-), which is the Hessian on average and never indefinite.
         """
         log_odds, offsets, y = normalise(log_odds, offsets, y)
-        every_bag = np.ones(len(y), dtype=np.int8)
+        known = np.repeat(self.known_labels(y), np.diff(offsets))
+        return np.zeros(len(log_odds)), self.information(log_odds, offsets) * known
+
+    def information(self, log_odds: ArrayLike, offsets: ArrayLike) -> np.ndarray:
+        """Fisher's information that a label gives of its bag's log-odds, P (1 - P) d d': a factor.
+
+        Parameters
+        ----------
+        log_odds : ndarray of shape (n_instances,)
+        offsets : ndarray of shape (n_bags + 1,)
+
+        Returns
+        -------
+        factor : ndarray of shape (n_instances,)
+            The information of a bag is factor factor', with d the gradient of log P(+) - log P(-).
+        """
+        every_bag = np.ones(len(np.asarray(offsets)) - 1, dtype=np.int8)
         log_positive, by_positive = self.gradient(log_odds, offsets, every_bag)
         log_negative, by_negative = self.gradient(log_odds, offsets, 0 * every_bag)
-        scale = np.exp(0.5 * (log_positive + log_negative)) * self.known_labels(y)
-        factor = (by_positive - by_negative) * np.repeat(scale, np.diff(offsets))
-        return np.zeros(len(log_odds)), factor
+        scale = np.exp(0.5 * (log_positive + log_negative))
+        return (by_positive - by_negative) * np.repeat(scale, np.diff(np.asarray(offsets)))
 
 
 class Link(Rule):

@@ -104,6 +104,57 @@ class GeometricMean(Link):
         return expit(log_odds) * gradient, np.exp(np.repeat(scale, sizes) + log_expit(-log_odds))
 
 
+class LogOddsMean(Link):
+    """The log-odds of a bag are the mean of its instances' log-odds.
+
+    With the log-odds eta_j of the m instances of one bag::
+
+        log P(+) - log P(-) = mean_j eta_j,    d log P(+) / d eta_j = P(-) / m
+
+    Both probabilities are geometric means of the instances', divided by their sum: unlike in
+    `GeometricMean`, neither label is favoured. Use it where all instances of a bag speak for its label
+    about equally. It has no latent labels, so no posterior of the instances.
+
+    Notes
+    -----
+    O(n_instances), one exponential per bag. Where log-odds of both plus and minus infinity are in a bag, the
+    more frequent decide, and cancel if they are equally many: the limit of large ones of equal size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.rules import LogOddsMean
+    >>> np.exp(LogOddsMean().log_proba(np.array([-2.0, 1.0]), np.array([0, 2]))).round(3)
+    array([[0.622, 0.378]])
+    """
+
+    def gradient(
+        self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
+        log_odds, offsets, y = normalise(log_odds, offsets, y)
+        sizes = np.diff(offsets)
+        size = np.maximum(sizes, 1)
+        is_finite = ~np.isinf(log_odds)  # a NaN must reach the result
+        mean = _bag_sums(np.where(is_finite, log_odds, 0.0), offsets) / size
+        if not is_finite.all():
+            surplus = _bag_sums(np.where(is_finite, 0.0, np.sign(log_odds)), offsets)
+            mean = np.where(surplus == 0, mean, np.copysign(np.inf, surplus))
+        sign = np.where(y == 1, 1.0, -1.0) * (sizes > 0)
+        is_known = (y >= 0) & (sizes > 0)
+        with np.errstate(invalid="ignore"):  # 0 times infinity, of bags without a label
+            margin = sign * mean
+            log_likelihood = np.where(is_known, log_expit(margin), 0.0)
+            slope = np.where(is_known, sign * expit(-margin) / size, 0.0)
+        return log_likelihood, np.repeat(slope, sizes)
+
+
+def _bag_sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Sum of every bag's values; zero of an empty one."""
+    bag = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return np.bincount(bag, weights=values, minlength=len(offsets) - 1)
+
+
 class Max(Link):
     """P(+) is the probability of the most positive instance.
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from bagwise.named_parts import make_part
 from bagwise.rules.base import Rule
 from bagwise.rules.labelers import CountLogistic, CountTable
-from bagwise.rules.links import GeometricMean, Max, SoftMax
+from bagwise.rules.links import GeometricMean, LogOddsMean, Max, SoftMax
 from bagwise.rules.mean import Mean
 from bagwise.rules.or_ import Or
 from bagwise.rules.threshold import Threshold
@@ -18,6 +18,7 @@ RULES: dict[str, type[Rule]] = {
     "mean": Mean,
     "softmax": SoftMax,
     "geometric_mean": GeometricMean,
+    "log_odds_mean": LogOddsMean,
     "max": Max,
     "count_table": CountTable,
     "count_logistic": CountLogistic,
