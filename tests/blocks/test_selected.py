@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bagwise import Sequences
-from bagwise.blocks import Block, MemoryBlocks, PickedRows, SelectedBlocks, Sums, hold, run_together
+from bagwise.blocks import Block, MemoryBlocks, PerBag, PickedRows, SelectedBlocks, Sums, hold, run_together
 from bagwise.blocks.views import ExtendedBlocks, TransformedBlocks
 
 SIZES = np.random.default_rng(0).integers(1, 6, 20)
@@ -125,3 +125,21 @@ def test_sequences_are_selected_and_held():
     assert np.shares_memory(part.symbols, blocks.X.symbols)
     np.testing.assert_array_equal(np.array(list(part)), drawn[3:9])
     assert len(blocks.X[5:5]) == len(blocks.X[5:2]) == 0 and len(blocks.X[::2]) == (len(drawn) + 1) // 2
+
+
+@pytest.mark.parametrize("kind", [MemoryBlocks, Scattered])
+def test_every_block_gets_its_part_of_what_has_a_value_for_every_bag(kind):
+    blocks = kind(np.zeros((OFFSETS[-1], 1)), OFFSETS, np.arange(20), np.ones(20), most=15)
+    assert blocks.n_blocks > 2
+
+    def differences(block, values):
+        return np.abs(values - 10.0 * block.y).sum()
+
+    assert blocks.total(differences, PerBag(10.0 * blocks.y)) == 0
+    chosen = SelectedBlocks(SelectedBlocks(blocks, WANTED["some"]), np.arange(WANTED["some"].sum()) % 4 > 0)
+    mine, other = PerBag(10.0 * chosen.y), PerBag(10.0 * chosen.y + 1)
+    assert chosen.total(differences, mine) == 0
+    assert chosen.total(differences, other) == chosen.n_bags
+    # Also where several runs share passes, above or below the choice.
+    jobs = [lambda some, values=values: some.total(differences, values) for values in (mine, other)]
+    assert run_together(chosen, jobs) == [0, chosen.n_bags]

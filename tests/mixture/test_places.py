@@ -9,6 +9,7 @@ import pytest
 from bagwise import Bags, DiscriminativeMixture, MIMixture, make_mixture_bags, save_parquet, scan_bags
 from bagwise.base import Training
 from bagwise.blocks import Block, Blocks, MemoryBlocks, hold
+from bagwise.blocks.base import call
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.families import FAMILIES, make_family
 from bagwise.mixture.build import build_model, prepare
@@ -41,7 +42,7 @@ class NpyBlocks(Blocks):
         for number, bags in enumerate(self._runs):
             offsets = self.offsets[bags.start : bags.stop + 1]
             X = np.load(self._folder / f"{number}.npy")
-            yield f(Block(X, offsets - offsets[0], self.y[bags], self.weight[bags], bags.start), *args)
+            yield call(f, Block(X, offsets - offsets[0], self.y[bags], self.weight[bags], bags.start), args)
 
 
 class Place:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise._version import __version__
 from bagwise.bags import Bags, as_bags, describes_bags
 from bagwise.base.reading import BagsLike, lie_large, read_bags
-from bagwise.blocks import Block
+from bagwise.blocks import Block, PerBag
 from bagwise.exceptions import VersionWarning, warn_user
 
 
@@ -73,13 +73,15 @@ class BagEstimator(BaseEstimator):
             return f(bags) if labels is None else f(bags, labels(bags))
         bags = self._open(X)
         read = None if labels is None else labels(bags)
-        return bags.blocks().joined(self._of_block, f, bags.ids, read)
+        return bags.blocks().joined(
+            self._of_block, f, PerBag(bags.ids), None if read is None else PerBag(read)
+        )
 
     def _of_block(
         self, block: Block, f: Callable[..., Any], ids: np.ndarray, labels: np.ndarray | None
     ) -> Any:
-        bags = self._read(Bags(block.X, block.offsets, ids=block.part_of(ids)))
-        return f(bags) if labels is None else f(bags, block.part_of(labels))
+        bags = self._read(Bags(block.X, block.offsets, ids=ids))
+        return f(bags) if labels is None else f(bags, labels)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

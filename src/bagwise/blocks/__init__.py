@@ -4,7 +4,7 @@ What a pass over the instances needs beside them must not have their size: so th
 time, and what a model asks of them is a sum over blocks.
 """
 
-from bagwise.blocks.base import Block, Blocks, Sums, add_up, is_large, stack
+from bagwise.blocks.base import Block, Blocks, PerBag, PerBlock, Sums, add_up, is_large, stack
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.blocks.files import FileBlocks
 from bagwise.blocks.memory import MemoryBlocks, hold
@@ -20,6 +20,8 @@ __all__ = [
     "ExtendedBlocks",
     "FileBlocks",
     "MemoryBlocks",
+    "PerBag",
+    "PerBlock",
     "PickedRows",
     "ReweightedBlocks",
     "SelectedBlocks",

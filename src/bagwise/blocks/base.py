@@ -69,16 +69,63 @@ class Block(NamedTuple):
         assert self.numbers is not None  # one of the two says which bags these are
         return self.numbers
 
-    def rows(self, offsets: np.ndarray) -> slice | np.ndarray:
-        """Which of all instances these are, given the offsets of all bags."""
+    def rows(self, begins: np.ndarray) -> slice | np.ndarray:
+        """Which of all instances these are, given where each of these bags begins among all instances."""
         if self.first is not None:
-            return slice(int(offsets[self.first]), int(offsets[self.first + self.n_bags]))
+            begin = int(begins[0]) if len(begins) else 0
+            return slice(begin, begin + int(self.offsets[-1]))
         sizes = np.diff(self.offsets)
-        return np.arange(self.offsets[-1]) + np.repeat(offsets[self.bags] - self.offsets[:-1], sizes)
+        return np.arange(self.offsets[-1]) + np.repeat(begins - self.offsets[:-1], sizes)
 
     def part_of(self, by_bag: np.ndarray) -> np.ndarray:
         """What belongs to these bags in an array with a row for every bag there is."""
         return by_bag[self.bags]
+
+
+class PerBlock(ABC):
+    """An argument of a pass of which every block gets its own part.
+
+    What has a value for every bag is wrapped up so (`PerBag`): where blocks are worked on elsewhere, only
+    their part of it goes there.
+    """
+
+    @abstractmethod
+    def part(self, block: Block) -> Any:
+        """Give what belongs to a block, whose instances (`X`) need not be there."""
+
+
+class PerBag(PerBlock):
+    """An array with a row for every bag; a block gets those of its bags."""
+
+    def __init__(self, values: np.ndarray):
+        self.values = values
+
+    def part(self, block: Block) -> np.ndarray:
+        """Give the rows of the block's bags."""
+        return block.part_of(self.values)
+
+
+class Request(NamedTuple):
+    """A function of a block that is wanted, with its other arguments, when several are in one pass."""
+
+    f: Callable[..., Any]
+    args: tuple
+
+
+def with_parts(args: Any, part_of: Callable[[PerBlock], Any]) -> Any:
+    """Put ``part_of(argument)`` in the place of every `PerBlock` among arguments, also inside requests."""
+    if isinstance(args, PerBlock):
+        return part_of(args)
+    if isinstance(args, Request):
+        return Request(args.f, with_parts(args.args, part_of))
+    if type(args) in (tuple, list):
+        return type(args)(with_parts(one, part_of) for one in args)
+    return args
+
+
+def call(f: Callable[..., Any], block: Block, args: tuple) -> Any:
+    """Give ``f(block, *args)``, with the block's own part of every `PerBlock` among the arguments."""
+    return f(block, *with_parts(args, lambda argument: argument.part(block)))
 
 
 class Sums(tuple):
@@ -130,7 +177,11 @@ class Blocks(ABC):
 
     @abstractmethod
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
-        """Give ``f(block, *args)`` of every block, in order: one pass."""
+        """Give ``f(block, *args)`` of every block, in order: one pass.
+
+        Of an argument that is a `PerBlock`, such as a value for every bag (`PerBag`), `f` gets the block's
+        part.
+        """
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
         """Sum ``f(block, *args)`` over all blocks, by one fixed binary tree over their numbers: one pass.
@@ -147,13 +198,18 @@ class Blocks(ABC):
         That is a row for every bag of the block, or for every instance; an array or a CSR matrix.
         """
         rows = JoinedRows(self.n_bags, self.n_instances)
-        for place, part in self.each(_with_place, f, self.offsets, *args):
+        for place, part in self.each(_with_place, f, self.begins, *args):
             rows.add(place, part)
         return rows.joined()
 
     def alone(self, f: Callable[..., Any], *args: Any) -> Any:
         """Give ``f(*args)``, called while no other of several runs is at work: what needs much memory."""
         return f(*args)
+
+    @property
+    def begins(self) -> PerBag:
+        """Where each bag begins among all instances."""
+        return PerBag(self.offsets[:-1])
 
     @property
     def n_bags(self) -> int:
@@ -178,7 +234,7 @@ class Blocks(ABC):
     def take(self, rows: np.ndarray, dtype: Any = None) -> Any:
         """Give some instances by their numbers, which rise: one pass. A matrix may get another precision."""
         taken, places, parts = None, [], []
-        for place, part in self.each(_rows_of, self.offsets, rows):
+        for place, part in self.each(_rows_of, _Wanted(rows, self.offsets)):
             if not isinstance(part, np.ndarray):
                 places.append(place)
                 parts.append(part)
@@ -243,21 +299,33 @@ def _length(which: slice | np.ndarray) -> int:
     return which.stop - which.start if isinstance(which, slice) else len(which)
 
 
-def _with_place(block: Block, f: Callable[..., Any], offsets: np.ndarray, *args: Any) -> tuple[Any, Any]:
+def _with_place(block: Block, f: Callable[..., Any], begins: np.ndarray, *args: Any) -> tuple[Any, Any]:
     """Give which bags and instances a block has, and what a function gives for it."""
-    return (block.bags, block.rows(offsets)), f(block, *args)
+    return (block.bags, block.rows(begins)), f(block, *args)
 
 
-def _rows_of(block: Block, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Any]:
+class _Wanted(PerBlock):
+    """Some of all instances, by their numbers, which rise: their places among them, and in the block."""
+
+    def __init__(self, rows: np.ndarray, offsets: np.ndarray):
+        self._rows = rows
+        self._offsets = offsets
+
+    def part(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        mine = block.rows(block.part_of(self._offsets[:-1]))
+        if isinstance(mine, slice):
+            low, high = np.searchsorted(self._rows, [mine.start, mine.stop])
+            return np.arange(low, high), self._rows[low:high] - mine.start
+        place = np.searchsorted(self._rows, mine)
+        wanted = place < len(self._rows)
+        wanted[wanted] = self._rows[place[wanted]] == mine[wanted]
+        return place[wanted], np.flatnonzero(wanted)
+
+
+def _rows_of(block: Block, wanted: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, Any]:
     """Give which of some rows are in a block, and their instances."""
-    mine = block.rows(offsets)
-    if isinstance(mine, slice):
-        low, high = np.searchsorted(rows, [mine.start, mine.stop])
-        return np.arange(low, high), block.X[rows[low:high] - mine.start]
-    place = np.searchsorted(rows, mine)
-    wanted = place < len(rows)
-    wanted[wanted] = rows[place[wanted]] == mine[wanted]
-    return place[wanted], block.X[wanted]
+    places, rows = wanted
+    return places, block.X[rows]
 
 
 def stack(parts: list[Any]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bagwise._numba.arrays import readonly
-from bagwise.blocks.base import Block, Blocks
+from bagwise.blocks.base import Block, Blocks, call
 from bagwise.blocks.buffers import Buffers
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.blocks.sharing import n_threads
@@ -262,12 +262,12 @@ def _worked_on(
     if workers < 2:
         with closing(blocks):
             for block in blocks:
-                yield block.n_bags, f(block, *args)
+                yield block.n_bags, call(f, block, args)
         return
     with closing(blocks), ThreadPoolExecutor(workers) as pool:
         waiting: deque[tuple[int, Future]] = deque()
         for block in blocks:
-            waiting.append((block.n_bags, pool.submit(f, block, *args)))
+            waiting.append((block.n_bags, pool.submit(call, f, block, args)))
             del block  # the pool holds on to it until it is done, and nobody longer
             if len(waiting) > workers:
                 n_bags, done = waiting.popleft()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.blocks.base import Block, Blocks, stack
+from bagwise.blocks.base import Block, Blocks, call, stack
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.blocks.sharing import n_threads, share_out
 from bagwise.threads import one_blas_thread
@@ -84,7 +84,7 @@ class MemoryBlocks(Blocks):
         self.n_passes += 1
 
         def work(number: int) -> Any:
-            return f(self.block(number), *args)
+            return call(f, self.block(number), args)
 
         for numbers in cut_rows(self.n_blocks, _AT_A_TIME * n_threads()):
             several = range(numbers.start, numbers.stop)

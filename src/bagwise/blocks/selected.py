@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.blocks.base import Block, Blocks
+from bagwise.blocks.base import Block, Blocks, PerBlock, with_parts
 from bagwise.blocks.views import BlocksView
 
 
@@ -62,8 +62,7 @@ class SelectedBlocks(BlocksView):
 
     def __init__(self, blocks: Blocks, wanted: np.ndarray):
         super().__init__(blocks)
-        self._wanted = wanted
-        self._new_numbers = np.append(0, np.cumsum(wanted))
+        self._choice = _Choice(wanted)
         self.offsets = np.append(0, np.cumsum(np.diff(blocks.offsets)[wanted]))
         self.y, self.weight = blocks.y[wanted], blocks.weight[wanted]
 
@@ -74,25 +73,52 @@ class SelectedBlocks(BlocksView):
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Give ``f(block, *args)`` of every block, in order: one pass."""
-        return self._blocks.each(_selected, self._wanted, self._new_numbers, f, *args)
+        return self._blocks.each(_selected, self._choice, f, *self._renumbered(args))
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
         """Sum ``f(block, *args)`` over all blocks: one pass."""
-        return self._blocks.total(_selected, self._wanted, self._new_numbers, f, *args)
+        return self._blocks.total(_selected, self._choice, f, *self._renumbered(args))
+
+    def _renumbered(self, args: tuple) -> tuple:
+        """Arguments of which every block gets its part, by the numbers that bags have here."""
+        return with_parts(args, lambda argument: _OfChosen(argument, self._choice))
+
+
+class _Choice(PerBlock):
+    """Which bags of a block are wanted, and their numbers among all that are wanted."""
+
+    def __init__(self, wanted: np.ndarray):
+        self._wanted = wanted
+        self._new_numbers = np.append(0, np.cumsum(wanted))
+
+    def part(self, block: Block) -> tuple[np.ndarray, dict[str, Any]]:
+        chosen = block.part_of(self._wanted)
+        if block.first is not None:
+            return chosen, {"first": int(self._new_numbers[block.first])}
+        return chosen, {"numbers": self._new_numbers[np.asarray(block.bags)[chosen]]}
+
+
+class _OfChosen(PerBlock):
+    """An argument of which every block gets its part, where some of its bags have been chosen."""
+
+    def __init__(self, argument: PerBlock, choice: _Choice):
+        self._argument = argument
+        self._choice = choice
+
+    def part(self, block: Block) -> Any:
+        chosen, place = self._choice.part(block)
+        offsets = np.append(0, np.cumsum(np.diff(block.offsets)[chosen]))
+        return self._argument.part(block._replace(X=None, offsets=offsets, **place))
 
 
 def _selected(
-    block: Block, wanted: np.ndarray, new_numbers: np.ndarray, f: Callable[..., Any], *args: Any
+    block: Block, choice: tuple[np.ndarray, dict[str, Any]], f: Callable[..., Any], *args: Any
 ) -> Any:
-    chosen = block.part_of(wanted)
-    if block.first is not None:
-        place: dict[str, Any] = {"first": int(new_numbers[block.first])}
-    else:
-        place = {"numbers": new_numbers[np.asarray(block.bags)[chosen]]}
+    chosen, place = choice
     if not chosen.all():
         sizes = np.diff(block.offsets)
         rows = _as_slice(np.flatnonzero(np.repeat(chosen, sizes)))
-        place |= {
+        place = place | {
             "X": _rows_of(block.X, rows),
             "offsets": np.append(0, np.cumsum(sizes[chosen])),
             "y": block.y[chosen],

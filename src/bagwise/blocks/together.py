@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from bagwise.blocks.base import Block, Blocks, Sums
+from bagwise.blocks.base import Block, Blocks, Request, Sums
 from bagwise.blocks.views import BlocksView
 
 R = TypeVar("R")
@@ -43,7 +43,7 @@ def run_together(blocks: Blocks, jobs: Sequence[Callable[[Blocks], R]]) -> list[
         thread.start()
     # The pass itself runs here, where it may be shared out to threads.
     while wanted := meeting.wait_for_all():
-        calls = {number: request for number, request in wanted.items() if not request.is_pass}
+        calls = {number: request for number, request in wanted.items() if isinstance(request, _Call)}
         if calls:
             for number, request in calls.items():
                 meeting.answer({number: _called(blocks, request)})
@@ -64,24 +64,25 @@ def run_together(blocks: Blocks, jobs: Sequence[Callable[[Blocks], R]]) -> list[
     return results
 
 
-class _Request(NamedTuple):
+class _Call(NamedTuple):
+    """What is to be called while no other run is at work."""
+
     f: Callable[..., Any]
     args: tuple
-    is_pass: bool = True
 
 
 class _Failed(NamedTuple):
     error: BaseException
 
 
-def _called(blocks: Blocks, request: _Request) -> Any:
+def _called(blocks: Blocks, request: _Call) -> Any:
     try:
         return blocks.alone(request.f, *request.args)
     except BaseException as error:  # raised again in the job
         return _Failed(error)
 
 
-def _all_of(block: Block, requests: list[_Request]) -> Sums:
+def _all_of(block: Block, requests: list[Request]) -> Sums:
     return Sums(request.f(block, *request.args) for request in requests)
 
 
@@ -95,10 +96,10 @@ class _Meeting:
     def __init__(self, n_jobs: int):
         self._condition = threading.Condition()
         self._at_work = n_jobs
-        self._wanted: dict[int, _Request] = {}
+        self._wanted: dict[int, Request | _Call] = {}
         self._answers: dict[int, Any] = {}
 
-    def ask(self, number: int, request: _Request) -> Any:
+    def ask(self, number: int, request: Request | _Call) -> Any:
         """Leave a request, and wait for the answer."""
         with self._condition:
             self._wanted[number] = request
@@ -116,7 +117,7 @@ class _Meeting:
             self._at_work -= 1
             self._condition.notify_all()
 
-    def wait_for_all(self) -> dict[int, _Request]:
+    def wait_for_all(self) -> dict[int, Request | _Call]:
         """Wait until every job has asked or ended; give the requests in the order of the jobs."""
         with self._condition:
             self._condition.wait_for(lambda: self._at_work == 0)
@@ -141,10 +142,10 @@ class _Member(BlocksView):
         self._number = number
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
-        return self._meeting.ask(self._number, _Request(f, args))
+        return self._meeting.ask(self._number, Request(f, args))
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         return iter(self.total(_in_a_list, f, *args))
 
     def alone(self, f: Callable[..., Any], *args: Any) -> Any:
-        return self._meeting.ask(self._number, _Request(f, args, is_pass=False))
+        return self._meeting.ask(self._number, _Call(f, args))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks.base import Block, Blocks
+from bagwise.blocks.base import Block, Blocks, PerBag, PerBlock
 
 
 class BlocksView(Blocks):
@@ -113,15 +113,15 @@ class ReweightedBlocks(BlocksView):
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Give ``f(block, *args)`` of every block, in order: one pass."""
-        return self._blocks.each(_reweighted, self.weight, f, *args)
+        return self._blocks.each(_reweighted, PerBag(self.weight), f, *args)
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
         """Sum ``f(block, *args)`` over all blocks: one pass."""
-        return self._blocks.total(_reweighted, self.weight, f, *args)
+        return self._blocks.total(_reweighted, PerBag(self.weight), f, *args)
 
 
 def _reweighted(block: Block, weight: np.ndarray, f: Callable[..., Any], *args: Any) -> Any:
-    return f(block._replace(weight=block.part_of(weight)), *args)
+    return f(block._replace(weight=weight), *args)
 
 
 class ExtendedBlocks(BlocksView):
@@ -146,21 +146,37 @@ class ExtendedBlocks(BlocksView):
         bag_features: np.ndarray | None = None,
     ):
         super().__init__(blocks)
-        self._by_instance = {"instance_weight": instance_weight, "instance_y": instance_y}
-        self._by_bag = {"bag_features": bag_features}
+        by_instance = {"instance_weight": instance_weight, "instance_y": instance_y}
+        self._more = _More(
+            {name: values for name, values in by_instance.items() if values is not None},
+            {} if bag_features is None else {"bag_features": bag_features},
+            blocks.offsets,
+        )
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Give ``f(block, *args)`` of every block, in order: one pass."""
-        return self._blocks.each(self._extended, f, *args)
+        return self._blocks.each(_extended, self._more, f, *args)
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
         """Sum ``f(block, *args)`` over all blocks: one pass."""
-        return self._blocks.total(self._extended, f, *args)
+        return self._blocks.total(_extended, self._more, f, *args)
 
-    def _extended(self, block: Block, f: Callable[..., Any], *args: Any) -> Any:
-        rows = block.rows(self.offsets)
-        more: dict[str, Any] = {
-            name: values[rows] for name, values in self._by_instance.items() if values is not None
-        }
-        more |= {name: block.part_of(values) for name, values in self._by_bag.items() if values is not None}
-        return f(block._replace(**more), *args)
+
+class _More(PerBlock):
+    """What blocks carry along, by the names that it has there."""
+
+    def __init__(
+        self, by_instance: dict[str, np.ndarray], by_bag: dict[str, np.ndarray], offsets: np.ndarray
+    ):
+        self._by_instance = by_instance
+        self._by_bag = by_bag
+        self._offsets = offsets
+
+    def part(self, block: Block) -> dict[str, np.ndarray]:
+        rows = block.rows(block.part_of(self._offsets[:-1]))
+        more = {name: values[rows] for name, values in self._by_instance.items()}
+        return more | {name: block.part_of(values) for name, values in self._by_bag.items()}
+
+
+def _extended(block: Block, more: dict[str, Any], f: Callable[..., Any], *args: Any) -> Any:
+    return f(block._replace(**more), *args)

@@ -70,7 +70,7 @@ def start_from_shares(share):
 
     def start(model: BagMixture, blocks: Blocks, rng) -> MixtureParams:
         positive = share(blocks.n_instances, rng)
-        sums, weights = blocks.total(_shared_out, model, blocks.offsets, positive)
+        sums, weights = blocks.total(_shared_out, model, blocks.begins, positive)
         if model.known is not None:
             sums[1] += model.known.sums
             weights[1] += model.known.weight
@@ -81,9 +81,9 @@ def start_from_shares(share):
     return start
 
 
-def _shared_out(block: Block, model: BagMixture, offsets, positive) -> Sums:
+def _shared_out(block: Block, model: BagMixture, begins, positive) -> Sums:
     """Sums and weights of both classes, of which one has a share of every instance."""
-    mine = positive[block.rows(offsets)]
+    mine = positive[block.rows(begins)]
     shares = mine, 1 - mine
     sums = np.stack([statistics_of(model.family, block.X, part, None, model.prior) for part in shares])
     return Sums((sums, np.array([part.sum() for part in shares])))

@@ -113,7 +113,7 @@ class InMemoryProblem(LinearBagProblem):
         self, diagonal: np.ndarray, factor: np.ndarray, columns: np.ndarray, *, rough: bool = False
     ) -> np.ndarray:
         """Curvature in some columns and the intercept, from that in log-odds (`instance_curvature`)."""
-        raw = self.blocks.total(_moments_in, self.offsets, columns, diagonal, factor, rough)
+        raw = self.blocks.total(_moments_in, self.blocks.begins, columns, diagonal, factor, rough)
         return self.finish_curvature(self.design.scale_moments(raw, columns))
 
     def instance_curvature(self, point: BagPoint) -> tuple[np.ndarray, np.ndarray]:
@@ -131,7 +131,7 @@ class InMemoryProblem(LinearBagProblem):
         if self._last is None or not np.array_equal(self._last.x, x):
             self._last = self.point(x.copy())
         product = -self.blocks.total(
-            _hessian_in, self.offsets, self._last.log_odds, v, self.design, self.rule
+            _hessian_in, self.blocks.begins, self._last.log_odds, v, self.design, self.rule
         )
         product /= self.total
         product[:-1] += self.ridge * v[:-1]
@@ -142,12 +142,12 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _moments_in(block: Block, offsets, columns, diagonal, factor, rough: bool) -> np.ndarray:
-    rows = block.rows(offsets)
+def _moments_in(block: Block, begins, columns, diagonal, factor, rough: bool) -> np.ndarray:
+    rows = block.rows(begins)
     return moments_of(block.X, columns, diagonal[rows], factor[rows], block.offsets, rough=rough)
 
 
-def _hessian_in(block: Block, offsets, log_odds, v, design: Design, rule: Rule) -> np.ndarray:
+def _hessian_in(block: Block, begins, log_odds, v, design: Design, rule: Rule) -> np.ndarray:
     along = design.dot(v, block.X)
-    curved = rule.hessian_product(log_odds[block.rows(offsets)], block.offsets, block.y, along)
+    curved = rule.hessian_product(log_odds[block.rows(begins)], block.offsets, block.y, along)
     return design.pull_back(block.weight_of_each * curved, block.X)

@@ -63,22 +63,22 @@ def prepare(family: Family, prior: Any, n_components: tuple[int, int], blocks: B
     """Resolve the prior, as the user gave it, on all instances: one pass, or two if they are few."""
     if not blocks.are_large:
         blocks = hold(blocks, np.float64)
-    sums, n_missing = blocks.total(_look_at_all, family, blocks.offsets)
+    sums, n_missing = blocks.total(_look_at_all, family, blocks.begins)
     resolved = family.start(sums, sum(n_components), prior)
     return Ground(family, resolved, n_components, blocks, n_missing == 0)
 
 
-def look_at(block: Block, family: Family, offsets: np.ndarray) -> Any:
+def look_at(block: Block, family: Family, begins: np.ndarray) -> Any:
     """Sum up what a family must know beforehand; a value that it refuses is named by its place among all."""
-    with rows_named_by(np.r_[block.rows(offsets)]):
+    with rows_named_by(np.r_[block.rows(begins)]):
         return start_statistics_of(family, block.X, block.weight_of_each)
 
 
-def _look_at_all(block: Block, family: Family, offsets: np.ndarray) -> Sums:
+def _look_at_all(block: Block, family: Family, begins: np.ndarray) -> Sums:
     has_missing = is_matrix(block.X) and any(
         np.isnan(block.X[rows]).any() for rows in cut_rows(len(block.X), part_rows(block.X))
     )
-    return Sums((look_at(block, family, offsets), int(has_missing)))
+    return Sums((look_at(block, family, begins), int(has_missing)))
 
 
 def build_model(

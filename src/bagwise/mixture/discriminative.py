@@ -157,7 +157,7 @@ class DiscriminativeMixture(WaistClassifier):
         """
         bags, y, weight = self._read_training(X, y, sample_weight)
         family, blocks = make_family(self.family), bags.blocks(y, weight)
-        self.family_ = family.settled(blocks.total(look_at, family, blocks.offsets))
+        self.family_ = family.settled(blocks.total(look_at, family, blocks.begins))
         self.model_ = MILogisticRegression(
             self.rule,
             alpha=self.alpha,

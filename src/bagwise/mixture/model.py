@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly
 from bagwise.blocks import Block, Blocks, Sums
 from bagwise.families import Family
-from bagwise.families.parts import of_instances, statistics_of
-from bagwise.mixture.params import (
-    MixtureParams,
-    class_log_joint,
-    component_log_joint,
-    log_odds_of,
-    pack_params,
-    unpack_params,
-)
+from bagwise.mixture.estep import BlockEStep, Statistics, lighter_component
+from bagwise.mixture.params import MixtureParams, pack_params, unpack_params
 from bagwise.mixture.start import Pool
-from bagwise.rules import Rule, RuleResult
+from bagwise.rules import Rule
 
 # Gives the parameters of a start: (model, blocks, rng) -> params.
 Start = Callable[["BagMixture", Blocks, np.random.RandomState], MixtureParams]
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """What an E step gives: log-likelihood, and for each component its weight and its sums.
-
-    And what labels are worth: the weighted sum of -log P(+ | instances) over the bags not labelled 0, if it
-    is kept. Until they are complete (`BagMixture.complete`), sums may be those of one component of two.
-    """
-
-    log_likelihood: float
-    weights: np.ndarray
-    sums: np.ndarray
-    rule: np.ndarray
-    cost: float = 0.0
-
-    def __add__(self, other: Statistics) -> Statistics:
-        return Statistics(
-            self.log_likelihood + other.log_likelihood,
-            self.weights + other.weights,
-            self.sums + other.sums,
-            self.rule + other.rule,
-            self.cost + other.cost,
-        )
 
 
 class Known(NamedTuple):
@@ -113,6 +81,7 @@ class BagMixture:
         self.known = known
         self.total = total
         self.keeps_cost = keeps_cost
+        self.estep = BlockEStep(family, prior, lighter_only=total is not None, keeps_cost=keeps_cost)
         self.start: Start = BagMixture.draw_either_way_round if start is None else start
 
     # ------------------------------------------------------------------ starts
@@ -150,68 +119,11 @@ class BagMixture:
             return params
         n = params.n_positive
         ways = (params, params._replace(components=[*params.components[n:], *params.components[:n]]))
-        found = blocks.total(self._esteps, ways)
+        found = blocks.total(_esteps, self.estep, ways)
         values = [self.complete(s, way).log_likelihood for s, way in zip(found, ways, strict=True)]
         return ways[int(np.argmax(values))]
 
-    def _esteps(self, block: Block, several: tuple[MixtureParams, ...]) -> Sums:
-        return Sums(self.estep(block, params) for params in several)
-
     # ------------------------------------------------------------------ the steps
-
-    def estep(self, block: Block, params: MixtureParams) -> Statistics:
-        """Compute the statistics of a block, as far as they need its instances."""
-        if self.total is not None:
-            return self._two_components(block, params)
-        return self._any_components(block, params)
-
-    def _two_components(self, block: Block, params: MixtureParams) -> Statistics:
-        """One component a class: a pass for the log-odds, and one for the sums of the lighter class."""
-        from bagwise._numba.mixture import mixture_remainder
-
-        log_odds = of_instances(self.family, "log_odds", block.X, *params.components)
-        log_odds = log_odds + (params.log_rate[1] - params.log_rate[0])
-        result = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
-        arrays = readonly(log_odds, block.weight, result.posterior, result.complement, dtype=np.float64)
-        value, *weights = mixture_remainder(arrays[0], *readonly(block.offsets), *arrays[1:])
-        lighter = _lighter(params)
-        share = (result.posterior, result.complement)[lighter]
-        sums = statistics_of(
-            self.family, block.X, block.weight_of_each * share, params.components[lighter], self.prior
-        )
-        value += float(block.weight @ result.log_likelihood)
-        cost = self._cost_of(block, log_odds, params.rule, result)
-        return Statistics(float(value), np.array(weights), sums, result.statistics, cost)
-
-    def _any_components(self, block: Block, params: MixtureParams) -> Statistics:
-        joint = component_log_joint(self.family, block.X, params)
-        classes = class_log_joint(joint, params.n_positive)
-        log_odds = log_odds_of(classes)
-        result = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
-        each = block.weight_of_each
-        value = each @ np.logaddexp(classes[0], classes[1]) + block.weight @ result.log_likelihood
-        weights, sums = np.empty(len(params.components)), []
-        for k, component in enumerate(params.components):
-            is_positive = k < params.n_positive
-            share = result.posterior if is_positive else result.complement
-            with np.errstate(invalid="ignore"):
-                within = np.exp(joint[k] - classes[int(is_positive)])
-            # A class that cannot have made the instance at all has no share of it to divide.
-            weight = each * share * np.where(np.isnan(within), 0.0, within)
-            weights[k] = weight.sum()
-            sums.append(statistics_of(self.family, block.X, weight, component, self.prior))
-        cost = self._cost_of(block, log_odds, params.rule, result)
-        return Statistics(float(value), weights, np.stack(sums), result.statistics, cost)
-
-    def _cost_of(self, block: Block, log_odds: np.ndarray, rule: Rule, result: RuleResult) -> float:
-        """Sum -log P(+ | instances) over the bags not labelled 0: the labels that are used, or ignored."""
-        if not self.keeps_cost:
-            return 0.0
-        ignored = block.y == -1
-        log_proba = np.where(block.y == 1, result.log_likelihood, 0.0)
-        if ignored.any():
-            log_proba[ignored] = rule.log_proba(log_odds, block.offsets)[ignored, 1]
-        return -float(block.weight @ log_proba)
 
     def watch(self, statistics: Statistics) -> float | None:
         """Give what labels are worth at the present parameters, in nats, if that is kept."""
@@ -222,7 +134,7 @@ class BagMixture:
         if self.total is not None:
             # The sums of the heavier class are what is left: subtraction loses nothing there.
             both = [statistics.sums, self.total - statistics.sums]
-            sums = np.stack(both if _lighter(params) == 0 else both[::-1])
+            sums = np.stack(both if lighter_component(params) == 0 else both[::-1])
             value = statistics.log_likelihood
             for s, n, component, log_rate in zip(
                 sums, statistics.weights, params.components, params.log_rate[::-1], strict=True
@@ -270,9 +182,8 @@ class BagMixture:
         return unpack_params(self.family, vector, params)
 
 
-def _lighter(params: MixtureParams) -> int:
-    """Say which of two components has the lesser weight, by the rates that the last step left."""
-    return 0 if params.log_rate[1] <= params.log_rate[0] else 1
+def _esteps(block: Block, estep: BlockEStep, several: tuple[MixtureParams, ...]) -> Sums:
+    return Sums(estep(block, params) for params in several)
 
 
 def _times(weight: float, log_probability: float) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise.base import Training, fit_scaler
-from bagwise.blocks import Block, Blocks, MemoryBlocks, TransformedBlocks
+from bagwise.blocks import Block, Blocks, MemoryBlocks, PerBag, TransformedBlocks
 from bagwise.linear_model.design import Scaling
 from bagwise.linear_model.learned_rule import JointProblem
 from bagwise.linear_model.problem import LinearBagProblem
@@ -116,7 +116,7 @@ class FittedLikelihood:
             moves.append((self.split(self.x + step)[1], self.split(self.x - step)[1], step[k]))
         theta, rule = self.split(self.x)
         scores = self.problem.blocks.total(
-            _scores_of, theta, self.problem.scaling, rule, moves, group, n_groups
+            _scores_of, theta, self.problem.scaling, rule, moves, PerBag(group), n_groups
         )
         return scores[:, self.free]
 
@@ -157,10 +157,10 @@ def _largest_product(block: Block, theta: np.ndarray, scaling: Scaling) -> float
 
 
 def _scores_of(
-    block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule, moves: list, group, n_groups: int
+    block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule, moves: list, of_bag, n_groups: int
 ) -> np.ndarray:
     """Weighted scores of a block's bags, added up by group."""
-    log_odds, of_bag = scaling.dot(theta, block.X), block.part_of(group)
+    log_odds = scaling.dot(theta, block.X)
     by_instance = block.weight_of_each * rule.gradient(log_odds, block.offsets, block.y)[1]
     of_instance = np.repeat(of_bag, np.diff(block.offsets))
     place = (of_instance, np.arange(len(by_instance)))
