@@ -27,8 +27,13 @@ from bagwise.base import (
     validated_fit,
 )
 from bagwise.base.streaming import learns_from_scans
+from bagwise.instance_level import speaker
 from bagwise.scanned import ScannedBags
 from bagwise.solvers.interrupt import interruptible
+
+
+def _pairs_speak_of_instances(model) -> bool:
+    return speaker(getattr(model, "estimators_", [model.estimator])[0]) is not None
 
 
 class OneVsOneBagClassifier(ScoreClassifier):
@@ -41,6 +46,10 @@ class OneVsOneBagClassifier(ScoreClassifier):
     In a duel the class that sorts last is the positive one. In multiple-instance learning that matters:
     under the or-rule only the bags of the other class are free of its instances. With `both_ways` each
     class of a pair is the positive one once, and the difference of the two scores decides.
+
+    Where the classifiers of pairs score instances, `decision_function_instances` and `predict_instances`
+    count their votes in the same way. Of `OneVsRestClassifier` the models of classes are in its
+    ``estimators_``; `instance_frame` and `key_instances` put what they say of instances side by side.
 
     Parameters
     ----------
@@ -140,6 +149,20 @@ class OneVsOneBagClassifier(ScoreClassifier):
         """Predict the class with the most votes: shape (n_bags,)."""
         return super().predict(X)
 
+    def _instance_scores(self, bags: Bags) -> np.ndarray:
+        scores = np.column_stack([_confidence(speaker(e), bags, "_instances") for e in self.estimators_])
+        return count_votes(scores, len(self.classes_))
+
+    @available_if(_pairs_speak_of_instances)
+    def decision_function_instances(self, X: BagsLike) -> np.ndarray:
+        """Votes for each class, for every instance: shape (n_instances, n_classes), or (n_instances,)."""
+        return self._by_blocks(X, self._instance_scores)
+
+    @available_if(_pairs_speak_of_instances)
+    def predict_instances(self, X: BagsLike) -> np.ndarray:
+        """Predict the class with the most votes, for every instance: shape (n_instances,)."""
+        return self._labels_of(self._by_blocks(X, self._instance_scores))
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
@@ -170,11 +193,11 @@ def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = N
     return votes_and_scores(is_positive(scores) if votes is None else votes, scores, n_classes)
 
 
-def _confidence(classifier, bags: Bags) -> np.ndarray:
-    """Score in favour of the second class, zero where undecided."""
-    if hasattr(classifier, "decision_function"):
-        return classifier.decision_function(bags)
-    return classifier.predict_proba(bags)[:, 1] - 0.5
+def _confidence(classifier, bags: Bags, of: str = "") -> np.ndarray:
+    """Score in favour of the second class, zero where undecided: of bags, or of "_instances"."""
+    if hasattr(classifier, f"decision_function{of}"):
+        return getattr(classifier, f"decision_function{of}")(bags)
+    return getattr(classifier, f"predict_proba{of}")(bags)[:, 1] - 0.5
 
 
 def _estimator_has(method: str):

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from bagwise.bags import Bags, as_bags, is_scan
 from bagwise.blocks import block_rows, cut, is_large
+from bagwise.instance_level import label_names, posterior_of_instances, said_of_bags, said_of_instances
 from bagwise.io._table import RowFile
 from bagwise.io.frames import frame_backend
 
@@ -35,7 +37,8 @@ def predict_frame(model, X, *, path=None, backend: str | None = None):
     data frame, or pathlib.Path of the file
         `bag` (its id), `prediction`, and where the model has them for two classes the probability of the
         positive one, named by its label (`probability_active`), for more classes that of each; or else
-        `score`, or one for each class. With several labels a bag there are several columns of each.
+        `score`, or one for each class. With several labels a bag there are columns of each label, by name
+        if the fit was given a data frame of labels, else by number.
 
     See Also
     --------
@@ -56,26 +59,39 @@ def predict_frame(model, X, *, path=None, backend: str | None = None):
 def _said_of_bags(model, bags) -> Columns:
     columns = {"bag": bags.ids}
     prediction = np.asarray(model.predict(bags))
-    _spread(columns, "prediction", prediction, None)
-    classes = getattr(model, "classes_", None) if prediction.ndim == 1 else None
-    if hasattr(model, "predict_proba"):
-        proba = np.asarray(model.predict_proba(bags))
-        if classes is not None and proba.ndim == 2 and proba.shape[1] == len(classes) == 2:
-            proba, classes = proba[:, 1:], classes[1:]
-        _spread(columns, "probability", proba, classes)
-    elif hasattr(model, "decision_function"):
-        _spread(columns, "score", np.asarray(model.decision_function(bags)), classes)
+    labels = label_names(model)
+    _spread(columns, "prediction", prediction, labels)
+    if prediction.ndim == 2 and labels is not None and isinstance(getattr(model, "classes_", None), list):
+        return _with_classes_of_labels(columns, model, bags)
+    said = said_of_bags(model, bags)
+    if said is not None:
+        kind, values = said
+        classes = getattr(model, "classes_", None)
+        if kind == "probability" and values.ndim == 1 and classes is not None:
+            kind = f"probability_{classes[-1]}"
+        _spread(columns, kind, values, classes if labels is None else labels)
     return columns
 
 
-def _spread(columns: Columns, name: str, values: np.ndarray, labels) -> None:
-    """Put values into columns: one, or one for each label or number."""
+def _with_classes_of_labels(columns: Columns, model, bags) -> Columns:
+    """Add probabilities where every label has classes of its own, as in `MultiOutputClassifier`."""
+    tables = model.predict_proba(bags) if hasattr(model, "predict_proba") else []
+    for number, (table, classes) in enumerate(zip(tables, model.classes_, strict=False)):
+        if len(classes) == 2 and classes.tolist() == [0, 1]:
+            columns[f"probability_{number}"] = table[:, 1]
+        else:
+            _spread(columns, f"probability_{number}", table, classes)
+    return columns
+
+
+def _spread(columns: Columns, name: str, values: np.ndarray, names) -> None:
+    """Put values into columns: one, or one for each class or label."""
     if values.ndim == 1:
         columns[name] = values
         return
-    known = labels is not None and np.ndim(labels) == 1 and len(labels) == values.shape[1]
+    known = names is not None and len(names) == values.shape[1]
     for number, column in enumerate(values.T):
-        columns[f"{name}_{labels[number] if known else number}"] = column
+        columns[f"{name}_{names[number] if known else number}"] = column
 
 
 def instance_frame(model, bags, y=None, *, features: bool = False, path=None, backend: str | None = None):
@@ -84,10 +100,17 @@ def instance_frame(model, bags, y=None, *, features: bool = False, path=None, ba
     Parameters
     ----------
     model : fitted estimator
-        With `predict_proba_instances`, or `decision_function_instances`.
+        With `predict_proba_instances`, or `decision_function_instances`; or what wraps such a model, and
+        speaks of bags only:
+
+        - a pipeline, a search (`GridSearchCV`: its best estimator) or a chosen threshold;
+        - `CalibratedClassifierCV`: bags have the calibrated probability, instances what the wrapped models
+          say, uncalibrated, on average;
+        - `OneVsRestClassifier`, `MultiOutputClassifier`: of instances, what the model of each class or label
+          says; probabilities of one instance need not sum to one.
     bags : Bags, ScannedBags, or anything that a fit takes
         The bags to look at.
-    y : array of shape (n_bags,), optional
+    y : array of shape (n_bags,), or (n_bags, n_labels), optional
         The labels of the bags. Adds a column `posterior`: the probability that the instance is positive
         *given the label of its bag*, which answers who made a bag positive.
     features : bool, default=False
@@ -104,6 +127,11 @@ def instance_frame(model, bags, y=None, *, features: bool = False, path=None, ba
         `bag_probability`, `instance_probability` (`..._score` for models without probabilities), and
         `rank`, 1 for the most positive instance of each bag.
 
+        With more than two classes there is a column for each class (`instance_score_cat`), and
+        `bag_prediction`; rank 1 has the instance that speaks most for the class which its bag is predicted to
+        have. With several labels a bag there is a row for each instance *and label*, which the column
+        `label` names, and ranks are those of the label.
+
     Examples
     --------
     >>> from bagwise import MILogisticRegression, instance_frame, make_noisy_or_bags
@@ -113,51 +141,78 @@ def instance_frame(model, bags, y=None, *, features: bool = False, path=None, ba
     ['bag', 'instance', 'bag_probability', 'instance_probability', 'rank']
     """
     bags = bags if is_scan(bags) else as_bags(bags)
-    if y is not None and len(y) != len(bags):
-        raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels.")
+    if y is not None:
+        y = y.toarray() if sp.issparse(y) else np.asarray(y)
+        if len(y) != len(bags):
+            raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels.")
 
     def said(some: Any, labels: Any) -> Columns:
         return _said_of_instances(model, some, labels, features)
 
-    return _tabulate(bags, None if y is None else np.asarray(y), said, path, backend, sides=True)
+    return _tabulate(bags, y, said, path, backend, sides=True)
 
 
 def _said_of_instances(model, bags, y, features: bool) -> Columns:
-    bag_index = bags.bag_index
-    values, kind = _instance_values(model, bags)
-    columns = {
-        "bag": bags.ids[bag_index],
-        "instance": np.arange(bags.n_instances) - bags.offsets[bag_index],
-    }
-    scores = {
-        f"bag_{kind}": (
-            model.predict_proba(bags)[:, 1] if kind == "probability" else model.decision_function(bags)
-        )[bag_index],
-        f"instance_{kind}": values,
-    }
-    if y is not None:
-        scores["posterior"] = model.posterior_instances(bags, y)
-    scores["rank"] = _rank_in_bag(values, bags)
-
-    side = {name: column[bag_index] for name, column in bags.bag_columns.items()}
-    side.update(bags.instance_columns)
-    if features:
-        side.update(_feature_columns(bags))
-    for name, column in side.items():
+    labels = label_names(model)
+    scores = _scores_of_instances(model, bags, y, several_labels=labels is not None)
+    n_each = 1 if labels is None else len(labels)
+    place = np.arange(bags.n_instances) - bags.offsets[bags.bag_index]
+    columns = {"bag": np.repeat(bags.ids[bags.bag_index], n_each), "instance": np.repeat(place, n_each)}
+    if labels is not None:
+        columns["label"] = np.tile(labels, bags.n_instances)
+    for name, column in _side_columns(bags, features).items():
         while name in columns or name in scores:
             name += "_"
-        flat = [column] if column.ndim == 1 else column.reshape(len(column), -1).T
-        names = [name] if column.ndim == 1 else [f"{name}_{i}" for i in range(len(flat))]
-        columns.update(zip(names, flat, strict=True))
-    columns.update(scores)
-    return columns
+        columns[name] = np.repeat(column, n_each)
+    return {**columns, **scores}
+
+
+def _scores_of_instances(model, bags, y, *, several_labels: bool) -> Columns:
+    """Give what is said of instances, of their bags, and their ranks; the labels of an instance in turn."""
+    index = bags.bag_index
+    kind, values = said_of_instances(model, bags)
+    shown = {f"instance_{kind}": values}
+    of_bags = said_of_bags(model, bags, rather=kind)
+    if of_bags is not None:
+        shown = {f"bag_{of_bags[0]}": of_bags[1][index], **shown}
+    if y is not None:
+        shown["posterior"] = posterior_of_instances(model, bags, y)
+
+    if values.ndim == 1 or several_labels:
+        scores = {name: column.ravel() for name, column in shown.items()}
+        scores["rank"] = _rank_in_bag(values, bags).ravel()
+        return scores
+    prediction = model.predict(bags)
+    scores = {"bag_prediction": prediction[index]}
+    for name, table in shown.items():
+        _spread(scores, name, table, model.classes_)
+    predicted = np.searchsorted(model.classes_, prediction)[index]
+    scores["rank"] = _rank_in_bag(values[np.arange(len(values)), predicted], bags)
+    return scores
+
+
+def _side_columns(bags: Bags, features: bool) -> Columns:
+    """Give what is known of every instance beside the model, a column each; wide ones as several."""
+    sides = {name: column[bags.bag_index] for name, column in bags.bag_columns.items()}
+    sides.update(bags.instance_columns)
+    if features:
+        sides.update(_feature_columns(bags))
+    flat: Columns = {}
+    for name, column in sides.items():
+        if column.ndim == 1:
+            flat[name] = column
+        else:
+            wide = column.reshape(len(column), -1)
+            flat.update({f"{name}_{number}": part for number, part in enumerate(wide.T)})
+    return flat
 
 
 def key_instances(model, bags, y=None, *, k: int = 3, features: bool = False, backend=None):
     """Tabulate the `k` most positive instances of every bag, best first.
 
     Parameters and columns are those of `instance_frame`. Ranks follow the instance's own probability, so
-    they do not depend on `y`.
+    they do not depend on `y`. With many classes the `k` instances are those that speak most for the class
+    which their bag is predicted to have; with several labels a bag there are `k` for each label.
 
     Examples
     --------
@@ -175,22 +230,16 @@ def key_instances(model, bags, y=None, *, k: int = 3, features: bool = False, ba
     # Sort by position, not by id: ids may repeat (a bootstrap sample), and bags keep their order.
     bags = bags if is_scan(bags) else as_bags(bags)
     rank = table.get_column("rank").to_numpy()
-    order = np.lexsort((rank, bags.bag_index))
+    row = np.arange(len(rank))
+    n_each = len(rank) // max(1, bags.n_instances)  # labels
+    order = np.lexsort((rank, row % n_each, bags.bag_index[row // n_each]))
     return table[order[rank[order] <= k].tolist()].to_native()
 
 
-def _instance_values(model, bags: Bags) -> tuple[np.ndarray, str]:
-    if hasattr(model, "predict_proba_instances"):
-        return model.predict_proba_instances(bags)[:, 1], "probability"
-    if hasattr(model, "decision_function_instances"):
-        return model.decision_function_instances(bags), "score"
-    raise TypeError(
-        f"{type(model).__name__} says nothing of instances; instance_frame needs a model with "
-        "predict_proba_instances or decision_function_instances."
-    )
-
-
 def _rank_in_bag(values: np.ndarray, bags: Bags) -> np.ndarray:
+    """Rank instances in their bags, 1 for the largest value; several columns one by one."""
+    if values.ndim == 2:
+        return np.column_stack([_rank_in_bag(column, bags) for column in values.T])
     order = np.lexsort((-values, bags.bag_index))
     rank = np.empty(len(values), dtype=np.int64)
     rank[order] = np.arange(len(values)) - bags.offsets[bags.bag_index] + 1
@@ -251,8 +300,10 @@ def _out_of_order(
     sorted_scan = scan[order]
     found = _joined([said(*part) for part in _parts(sorted_scan, None if y is None else y[order], sides)])
     back = np.argsort(order)
-    if len(found["bag"]) == scan.n_instances:
-        sizes = scan.sizes
-        begins = sorted_scan.offsets[:-1][back]
-        back = np.arange(scan.n_instances) + np.repeat(begins - scan.offsets[:-1], sizes)
+    if sides:  # rows are of instances, perhaps one for each label
+        n_each = len(found["bag"]) // scan.n_instances
+        begins = n_each * sorted_scan.offsets[:-1][back]
+        back = np.arange(n_each * scan.n_instances) + np.repeat(
+            begins - n_each * scan.offsets[:-1], n_each * scan.sizes
+        )
     yield {name: values[back] for name, values in found.items()}

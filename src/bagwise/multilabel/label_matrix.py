@@ -22,8 +22,9 @@ from bagwise.base import (
 class LabelMatrixClassifier(BagClassifier):
     """A classifier of bags that takes one label per bag, or a matrix of several.
 
-    `fit` sets ``multilabel_``. With an indicator matrix, ``classes_`` numbers its columns and predictions
-    have a column per label. With a 1-D `y` of two classes everything has the shapes of a binary classifier.
+    `fit` sets ``multilabel_``. With an indicator matrix, ``classes_`` numbers its columns, ``label_names_``
+    has their names if it is a data frame, and predictions have a column per label. With a 1-D `y` of two
+    classes everything has the shapes of a binary classifier.
     """
 
     def _read_label_matrix(
@@ -35,7 +36,11 @@ class LabelMatrixClassifier(BagClassifier):
         if self.multilabel_:
             labels = _indicator(y, bags)
             self.classes_ = np.arange(labels.shape[1])
+            self.label_names_ = self.classes_
+            if hasattr(y, "columns"):
+                self.label_names_ = np.asarray([str(name) for name in y.columns])
         else:
+            self.__dict__.pop("label_names_", None)
             labels = encode_labels(self, y, X, bags)[:, None]
         weight = bag_weights(bags, sample_weight)
         self.training_digest_ = training_digest(bags, labels, weight)

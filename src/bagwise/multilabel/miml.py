@@ -89,6 +89,8 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         The numbers of the columns of `y`; for a 1-D `y`, its two classes.
     multilabel_ : bool
         Whether `y` was a matrix.
+    label_names_ : array of shape (n_labels,)
+        If so: the names of its columns, if it was a data frame, or else their numbers.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_, log_likelihood_, n_iter_, converged_

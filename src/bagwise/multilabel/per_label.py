@@ -46,6 +46,8 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         constant: it is predicted, or not, for bags and instances alike. A warning names it.
     multilabel_ : bool
         Whether `y` was a matrix.
+    label_names_ : array of shape (n_labels,)
+        If so: the names of its columns, if it was a data frame, or else their numbers.
 
     Examples
     --------

@@ -1,0 +1,182 @@
+"""What a fitted model says of bags and of instances, whoever it is that says it: itself, or what it wraps.
+
+Searches, pipelines and calibration of scikit-learn hand on what is said of bags, but not of instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from bagwise._bag_parts import as_python
+from bagwise.pipeline import BagPipeline
+
+# What may be said, the better first, and the method of bags that says it; that of instances is longer.
+_METHODS = {"probability": "predict_proba", "score": "decision_function"}
+_PER_LABEL = (OneVsRestClassifier, MultiOutputClassifier)
+
+
+def speaker(model: Any) -> Any:
+    """Find who speaks of instances in a fitted model; None if nobody does.
+
+    That is the model itself; the last step of a pipeline, behind the others; the best estimator of a search;
+    what a threshold was chosen for; the mean of what `CalibratedClassifierCV` wraps, before it is
+    calibrated; the models that `OneVsRestClassifier` or `MultiOutputClassifier` have of each class or label.
+    """
+    if any(hasattr(model, f"{method}_instances") for method in _METHODS.values()):
+        return model
+    if isinstance(model, Pipeline) and model.steps:
+        name, last = model.steps[-1]
+        inside = speaker(last)
+        return None if inside is None else BagPipeline([*model.steps[:-1], (name, inside)])
+    for attribute in ("best_estimator_", "estimator_"):
+        if hasattr(model, attribute):
+            return speaker(getattr(model, attribute))
+    if hasattr(model, "calibrated_classifiers_"):
+        return _together(_Mean, [part.estimator for part in model.calibrated_classifiers_])
+    if hasattr(model, "estimators_") and (isinstance(model, _PER_LABEL) or hasattr(model, "multilabel_")):
+        if label_names(model) is None and len(model.estimators_) == 1:
+            return speaker(model.estimators_[0])  # of two classes
+        if isinstance(model, MultiOutputClassifier) and any(len(each) > 2 for each in model.classes_):
+            return None
+        return _together(_SideBySide, model.estimators_, getattr(model, "classes_", None))
+    return None
+
+
+def label_names(model: Any) -> np.ndarray | None:
+    """Name the labels of a model of several labels a bag; None for a model that gives a bag one label."""
+    for inside in _and_what_it_wraps(model):
+        if getattr(inside, "multilabel_", False):
+            return np.asarray(getattr(inside, "label_names_", inside.classes_))
+        if isinstance(inside, MultiOutputClassifier):
+            return np.arange(len(inside.estimators_))
+    return None
+
+
+def said_of_instances(model: Any, bags: Any) -> tuple[str, np.ndarray]:
+    """Give what a model says of instances, and its name: "probability" or "score".
+
+    Of two classes it is that of the positive one, shape (n_instances,); else there is a column for each
+    class or label.
+    """
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
+    inside = speaker(model)
+    for kind, method in _METHODS.items():
+        if hasattr(inside, f"{method}_instances"):
+            values = _of_positive(getattr(inside, f"{method}_instances")(bags), label_names(model))
+            if len(values) != bags.n_instances:
+                raise TypeError(
+                    f"{type(model).__name__} turns bags into others before it predicts, and says nothing of "
+                    "their instances."
+                )
+            return kind, values
+    raise TypeError(
+        f"{type(model).__name__} says nothing of instances; take a model with predict_proba_instances or "
+        "decision_function_instances, or a search, pipeline or calibration of one."
+    )
+
+
+def said_of_bags(model: Any, bags: Any, *, rather: str = "probability") -> tuple[str, np.ndarray] | None:
+    """Give the probabilities or scores of bags, `rather` those, in the same form; None if there are none."""
+    for kind in sorted(_METHODS, key=lambda kind: kind != rather):
+        if hasattr(model, _METHODS[kind]):
+            return kind, _of_positive(getattr(model, _METHODS[kind])(bags), label_names(model))
+    return None
+
+
+def posterior_of_instances(model: Any, bags: Any, y: np.ndarray) -> np.ndarray:
+    """Give P(instance positive | label of its bag), with a column for each class or label if several."""
+    inside = speaker(model)
+    if not hasattr(inside, "posterior_instances"):
+        raise TypeError(
+            f"{type(model).__name__} has no posterior of instances given the labels of their bags "
+            "(posterior_instances); leave y out."
+        )
+    return inside.posterior_instances(bags, y)
+
+
+def _and_what_it_wraps(model: Any) -> Iterator[Any]:
+    yield model
+    inside = None
+    if isinstance(model, Pipeline) and model.steps:
+        inside = model.steps[-1][1]
+    elif hasattr(model, "calibrated_classifiers_"):
+        inside = model.calibrated_classifiers_[0].estimator
+    else:
+        inside = getattr(model, "best_estimator_", getattr(model, "estimator_", None))
+    if inside is not None:
+        yield from _and_what_it_wraps(inside)
+
+
+def _of_positive(values: Any, labels: np.ndarray | None) -> np.ndarray:
+    """Keep of two classes the positive one; of several labels each has a column already, or two."""
+    if isinstance(values, list):  # a table for each label
+        return np.column_stack([_of_positive(table, None) for table in values])
+    values = np.asarray(values)
+    return values[:, -1] if labels is None and values.ndim == 2 and values.shape[1] <= 2 else values
+
+
+def _together(kind: type, models: list, *more: Any) -> Any:
+    speakers = [speaker(model) for model in models]
+    return None if any(inside is None for inside in speakers) else kind(speakers, *more)
+
+
+def _all_have(method: str):
+    return available_if(lambda group: all(hasattr(model, method) for model in group.models))
+
+
+class _Mean:
+    """The mean of what several models of the same classes say of instances."""
+
+    def __init__(self, models: list):
+        self.models = models
+
+    @_all_have("predict_proba_instances")
+    def predict_proba_instances(self, X):
+        return np.mean([model.predict_proba_instances(X) for model in self.models], axis=0)
+
+    @_all_have("decision_function_instances")
+    def decision_function_instances(self, X):
+        return np.mean([model.decision_function_instances(X) for model in self.models], axis=0)
+
+    @_all_have("posterior_instances")
+    def posterior_instances(self, X, y):
+        return np.mean([model.posterior_instances(X, y) for model in self.models], axis=0)
+
+
+class _SideBySide:
+    """What the model of each class, or of each label, says of instances: a column each."""
+
+    def __init__(self, models: list, classes: Any):
+        self.models = models
+        self.classes = classes
+
+    @_all_have("predict_proba_instances")
+    def predict_proba_instances(self, X):
+        return np.column_stack([model.predict_proba_instances(X)[:, 1] for model in self.models])
+
+    @_all_have("decision_function_instances")
+    def decision_function_instances(self, X):
+        return np.column_stack([model.decision_function_instances(X) for model in self.models])
+
+    @_all_have("posterior_instances")
+    def posterior_instances(self, X, y):
+        y = np.asarray(y)
+        if y.ndim == 1:
+            unknown = ~np.isin(y, self.classes)
+            if unknown.any():
+                raise ValueError(
+                    f"y has the label {as_python(y[np.argmax(unknown)])!r}, which the fit did not see; the "
+                    f"classes are {np.asarray(self.classes).tolist()}."
+                )
+            y = (y[:, None] == self.classes).astype(int)
+        each = zip(self.models, y.T, strict=True)
+        return np.column_stack([model.posterior_instances(X, column) for model, column in each])
