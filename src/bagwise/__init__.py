@@ -43,6 +43,7 @@ _ROOMS = {
         "load_npy",
         "load_npz",
         "load_parquet",
+        "load_xlsx",
         "predict_frame",
         "save_bags",
         "save_csv",

@@ -37,6 +37,7 @@ from bagwise.io import load_h5 as load_h5
 from bagwise.io import load_npy as load_npy
 from bagwise.io import load_npz as load_npz
 from bagwise.io import load_parquet as load_parquet
+from bagwise.io import load_xlsx as load_xlsx
 from bagwise.io import predict_frame as predict_frame
 from bagwise.io import save_bags as save_bags
 from bagwise.io import save_csv as save_csv
@@ -97,6 +98,7 @@ from bagwise.rules import CountLogistic as CountLogistic
 from bagwise.rules import CountTable as CountTable
 from bagwise.rules import GeometricMean as GeometricMean
 from bagwise.rules import Link as Link
+from bagwise.rules import LogOddsMean as LogOddsMean
 from bagwise.rules import Max as Max
 from bagwise.rules import Mean as Mean
 from bagwise.rules import Or as Or

@@ -129,14 +129,15 @@ def test_what_is_not_there_is_said(tmp_path):
 
 
 def test_the_door_says_which_formats_there_are(tmp_path):
-    (tmp_path / "a.txt").write_text("a")
+    (tmp_path / "a.docx").write_text("a")
     names = ", ".join(files.FORMATS)
     suffixes = ", ".join(about.suffix for about in files.FORMATS.values() if about.suffix)
+    suffixes += ", .tsv, .tab, .txt"
     told = f"does not end in {suffixes}; say its format: one of {names}."
     with pytest.raises(ValueError, match=re.escape(told)):
-        load_bags(tmp_path / "a.txt")
+        load_bags(tmp_path / "a.docx")
     with pytest.raises(ValueError, match=re.escape(f"format is 'xls'; expected one of {names}.")):
-        load_bags(tmp_path / "a.txt", format="xls")
+        load_bags(tmp_path / "a.docx", format="xls")
     with pytest.raises(ValueError, match=r"\.h5 files hold one bag each; name the folder"):
         save_bags(tmp_path / "a.h5", small())
     with pytest.raises(ValueError, match="arff files are read but not written"):

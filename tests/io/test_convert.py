@@ -1,5 +1,7 @@
 """``bagwise convert``."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -130,3 +132,35 @@ def test_a_table_that_cannot_be_sorted_is_refused(tmp_path, capsys):
     assert main(["convert", str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")]) == 2
     assert "row 3: the bag is missing" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+# ---------------------------------------------------------------------- what is never lost
+
+
+def test_the_source_is_never_overwritten(tmp_path, capsys):
+    data = make_noisy_or_bags(10, random_state=0)
+    table = save_bags(tmp_path / "a.csv", data.bags, data.y)
+    folder = save_bags(tmp_path / "folder", data.bags, data.y, format="npy")
+    link = tmp_path / "link.csv"
+    link.symlink_to(table)
+    before = table.read_bytes()
+    for source, target in ((table, table), (table, link), (folder, folder), (folder, folder / "labels.csv")):
+        assert main(["convert", str(source), str(target), "--to", "csv"]) == 2
+        told = capsys.readouterr().err
+        assert "SRC, which would be overwritten; name another." in told
+    assert table.read_bytes() == before
+
+
+def test_the_positive_label_is_written_as_true(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("bag,x,y\n1,5,active\n1,6,active\n2,6,no\n2,7,no\n")
+    arguments = ["convert", str(tmp_path / "a.csv"), str(tmp_path / "a.npz"), "--positive"]
+    assert main([*arguments, "aktiv"]) == 2
+    assert "--positive 'aktiv' is no label of the data; the labels are 'active', 'no'." in (
+        capsys.readouterr().err
+    )
+    assert main([*arguments, "active", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "written": str(tmp_path / "a.npz"), "bags": 2, "instances": 4, "features": 1, "labels": True,
+        "warnings": [],
+    }  # fmt: skip
+    assert load_bags(tmp_path / "a.npz")[1].tolist() == [True, False]

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command is None:
         parser.print_help()
         return 0
-    screen = make_screen()
+    screen = make_screen(for_scripts=getattr(arguments, "json", False))
     try:
         from bagwise.solvers.interrupt import interruptible
 

@@ -3,62 +3,75 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bagwise.cli.command import Command, CommandError
+from bagwise.cli.command import Command
+from bagwise.cli.data import (
+    KINDS,
+    add_data_arguments,
+    add_json_argument,
+    data_options,
+    reading_data,
+    telling_warnings,
+)
 from bagwise.cli.screen import Screen
 
-_DESCRIPTION = """\
+if TYPE_CHECKING:
+    from bagwise._inspection.report import Report
+
+_DESCRIPTION = f"""\
 Look at a data set before a model is fitted: sizes and labels, missing values, empty bags,
 constant features, repeated rows and bags, leaks from the order or the size of bags, and the
 memory that kernel models would need.
 
-FILE is anything that bagwise reads: .npz, .parquet, .csv (a row per instance), .arff, or a folder
-with an .h5 or .npy file for every bag. Tables of other origin need --bag and --label, the columns
-with the bag and its label; folders may have their labels in a CSV file elsewhere (--labels).
+{KINDS}
 
-The exit status is 0 if there is no warning, 1 if there is one, 2 if FILE cannot be read."""
+  bagwise check shapes.csv --bag molecule --label active
+
+The exit status is 0 if there is no warning, 1 if there is one, 2 if DATA cannot be read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="the data set: a file or folder")
-    parser.add_argument("--bag", metavar="COLUMN", help="the column of a table that names the bag")
-    parser.add_argument("--label", metavar="COLUMN", help="the column of a table with the bag's label")
-    parser.add_argument("--labels", type=Path, metavar="FILE", help="a CSV file with the labels of a folder")
+    parser.add_argument("file", type=Path, metavar="DATA", help="the data set: a file or folder")
+    add_data_arguments(parser)
+    add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read the file, and show what was found."""
-    bags, y = _read(arguments)
     from bagwise._inspection import inspect_bags
+    from bagwise.io import load_bags
 
+    with telling_warnings(screen) as told, reading_data(arguments.file):
+        bags, y = load_bags(arguments.file, **data_options(arguments))
     report = inspect_bags(bags, y)
     screen.title(str(arguments.file))
-    screen.table(["", ""], report.facts, n_text=2)
-    for finding in report.findings:
-        screen.finding(finding.level, finding.topic, finding.text)
-    n_warnings, n_notes = report.count("warning"), report.count("note")
+    show_report(report, screen)
+    n_warnings, n_notes = report.count("warning") + len(told), report.count("note")
     screen.line()
     screen.line(
         f"{n_warnings} {'warning' if n_warnings == 1 else 'warnings'}, "
         f"{n_notes} {'note' if n_notes == 1 else 'notes'}."
     )
+    if arguments.json:
+        screen.data({"file": str(arguments.file), "warnings": told, **report_data(report)})
     return 1 if n_warnings else 0
 
 
-def _read(arguments: argparse.Namespace) -> tuple[Any, Any]:
-    from bagwise.io import load_bags
+def show_report(report: Report, screen: Screen, levels: Collection[str] = ("ok", "note", "warning")) -> None:
+    """Show the facts of an inspection, and its findings of some levels."""
+    screen.table(["", ""], report.facts, n_text=2)
+    for finding in report.findings:
+        if finding.level in levels:
+            screen.finding(finding.level, finding.topic, finding.text)
 
-    path = arguments.file
-    options = {"bag": arguments.bag, "label": arguments.label, "labels": arguments.labels}
-    try:
-        return load_bags(path, **options)
-    except Exception as error:
-        # Libraries fail in their own ways, many of them not documented; whatever it is, it is the file.
-        told = str(error)
-        raise CommandError(told if str(path) in told else f"{path}: {told}") from error
+
+def report_data(report: Report) -> dict[str, Any]:
+    """Give an inspection to scripts."""
+    return {"facts": dict(report.facts), "findings": [vars(finding) for finding in report.findings]}
 
 
 COMMAND = Command(

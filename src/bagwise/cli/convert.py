@@ -7,6 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from bagwise.cli.command import Command, CommandError
+from bagwise.cli.data import (
+    add_data_arguments,
+    add_json_argument,
+    data_options,
+    find_label,
+    telling_warnings,
+)
 from bagwise.cli.screen import Screen
 
 _DESCRIPTION = """\
@@ -15,15 +22,22 @@ Read bags from one kind of file and write them to another. The kind follows from
   .npz      one compressed numpy file
   .parquet  a row per bag (or per instance: --to parquet-long); needs pyarrow
   .csv      a row per instance
+  .tsv .txt text with commas, semicolons or tabs between its cells; read only
+  .xlsx     a sheet of a workbook (needs openpyxl); read only
   .arff     relational, as WEKA writes it; read only
   folders   with an .h5 file (--to h5, needs h5py) or an .npy file (--to npy) for every bag,
             and a table labels.csv
 
 Tables of other origin need --bag and --label, the columns with the bag and its label; folders
-may have their labels in a CSV file elsewhere (--labels).
+may have their labels in a table elsewhere (--labels). With --positive the label of one class is
+written as True, and any other as False.
+
+  bagwise convert shapes.csv shapes.parquet --bag molecule --label activity --positive active
 
 From Parquet files and folders to Parquet memory holds a part of the bags at a time. SRC may then be a
-folder of Parquet files, or a pattern in quotes; rows of a bag that do not stand together are sorted."""
+folder of Parquet files, or a pattern in quotes; rows of a bag that do not stand together are sorted.
+
+The exit status is 0 if DST was written, 2 if not; SRC is never overwritten."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", type=Path, metavar="DST", help="a file, or new folder, to write")
     parser.add_argument("--from", dest="source_format", metavar="FORMAT", help="the format of SRC")
     parser.add_argument("--to", dest="target_format", metavar="FORMAT", help="the format of DST")
-    parser.add_argument("--bag", metavar="COLUMN", help="the column of a table that names the bag")
-    parser.add_argument("--label", metavar="COLUMN", help="the column of a table with the bag's label")
-    parser.add_argument("--labels", type=Path, metavar="FILE", help="a CSV file with the labels of a folder")
+    add_data_arguments(parser)
+    parser.add_argument("--positive", metavar="LABEL", help="the label of the positive class")
+    add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -42,31 +56,59 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from bagwise.io import load_bags, save_bags
 
     bags: Any
-    columns = {"bag": arguments.bag, "label": arguments.label}
     written = arguments.target
-    try:
-        if layout := _streamed_layout(arguments):
-            from bagwise.io.scan.converting import convert_to_parquet
+    _refuse_source(arguments.source, written)
+    with telling_warnings(screen) as told:
+        try:
+            if layout := _streamed_layout(arguments):
+                from bagwise.io.scan.converting import convert_to_parquet
 
-            bags = convert_to_parquet(arguments.source, written, layout=layout, **columns)
-            y = bags.y
-        else:
-            bags, y = load_bags(
-                arguments.source, format=arguments.source_format, labels=arguments.labels, **columns
-            )
-            written = save_bags(written, bags, y, format=arguments.target_format)
-    except (OSError, ValueError, ImportError) as error:
-        raise CommandError(error) from error
+                columns = {"bag": arguments.bag, "label": arguments.label}
+                bags = convert_to_parquet(arguments.source, written, layout=layout, **columns)
+                y = bags.y
+            else:
+                bags, y = load_bags(
+                    arguments.source, format=arguments.source_format, **data_options(arguments)
+                )
+                if arguments.positive is not None:
+                    y = _positive(y, arguments)
+                written = save_bags(written, bags, y, format=arguments.target_format)
+        except (OSError, ValueError, ImportError) as error:
+            raise CommandError(error) from error
     counts = str(bags).partition("(")[2][:-1]
     screen.line(f"written: {written}  {counts}, {'no labels' if y is None else 'with labels'}")
+    if arguments.json:
+        about = {"bags": len(bags), "instances": bags.n_instances, "features": bags.n_features}
+        screen.data({"written": str(written), **about, "labels": y is not None, "warnings": told})
     return 0
+
+
+def _refuse_source(source: Path, target: Path) -> None:
+    """Refuse to write over what is read: what a format cannot keep would be lost."""
+    if not target.exists():
+        return
+    is_inside = source.is_dir() and source.resolve() in target.resolve().parents
+    if is_inside or (source.exists() and target.samefile(source)):
+        where = "lies in" if is_inside else "is"
+        raise CommandError(f"DST {str(target)!r} {where} SRC, which would be overwritten; name another.")
+
+
+def _positive(y: Any, arguments: argparse.Namespace) -> Any:
+    if y is None:
+        raise CommandError(f"--positive needs labels, and {str(arguments.source)!r} has none; give --label.")
+    return y == find_label(y, arguments.positive, "--positive")
 
 
 def _streamed_layout(arguments: argparse.Namespace) -> str | None:
     """What a row of the target is, if bags go into a Parquet file without being in memory all at once."""
     source, target = arguments.source, arguments.target
     is_scanned = source.is_dir() or source.suffix.lower() == ".parquet"
-    if not is_scanned or arguments.labels or arguments.source_format not in (None, "parquet"):
+    if (
+        not is_scanned
+        or arguments.labels
+        or arguments.positive
+        or arguments.source_format not in (None, "parquet")
+    ):
         return None
     by_name = "parquet" if target.suffix.lower() == ".parquet" else ""
     return {"parquet": "bags", "parquet-long": "long"}.get(arguments.target_format or by_name)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from typing import Any, TextIO
 
 # Longer lines are hard to read; shorter terminals are respected.
@@ -15,8 +17,10 @@ _WIDEST = 100
 _MARK, _TOPIC = 10, 19
 
 
-def make_screen() -> Screen:
+def make_screen(*, for_scripts: bool = False) -> Screen:
     """Choose the screen: rich where standard output is a terminal that can do it, else plain."""
+    if for_scripts:
+        return DataScreen(sys.stdout)
     try:
         from rich.console import Console
     except ImportError:
@@ -125,6 +129,10 @@ class Screen:
             if self.is_terminal:
                 self._write("\r" + " " * widest + "\r")
 
+    def data(self, content: Any) -> None:
+        """Write content for scripts, as JSON; NaN and infinities, which JSON lacks, become null."""
+        self._write(json.dumps(_plain(content), indent=2, allow_nan=False) + "\n")
+
     def error(self, text: str) -> None:
         """Write a sentence to standard error."""
         sys.stderr.write(f"bagwise: {text}\n")
@@ -134,6 +142,30 @@ class Screen:
         encoding = getattr(self.stream, "encoding", None) or "utf-8"
         self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self.stream.flush()
+
+
+class DataScreen(Screen):
+    """Writes data only, and errors to standard error: what scripts read."""
+
+    def __init__(self, stream: TextIO):
+        super().__init__(stream)
+        self.is_terminal = False
+
+    def line(self, text: str = "") -> None:
+        """Write nothing; all but data goes through here."""
+
+
+def _plain(content: Any) -> Any:
+    """Make plain values of numpy's, and null of what JSON has no word for."""
+    if isinstance(content, dict):
+        return {str(key): _plain(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_plain(value) for value in content]
+    if hasattr(content, "tolist"):
+        return _plain(content.tolist())
+    if isinstance(content, float) and not isfinite(content):
+        return None
+    return content if content is None or isinstance(content, (bool, int, float, str)) else str(content)
 
 
 class RichScreen(Screen):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 from bagwise.cli.command import Command, CommandError
+from bagwise.cli.data import add_json_argument
 from bagwise.cli.screen import Screen
 
 _DESCRIPTION = """\
@@ -15,6 +15,8 @@ Show what is in a model that bagwise.save wrote: its class and parameters, featu
 the digest of the training bags (equal for models that learned from the same bags), the versions
 that wrote it, and the types that bagwise.load wants to have named as trusted. Nothing is restored
 or run, and skops is not needed.
+
+  bagwise show model.bagwise
 
 The exit status is 0 if the file is whole, 2 if it is damaged or no model."""
 
@@ -25,7 +27,7 @@ _MOST_NAMES = 8
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the model: a file that bagwise.save wrote")
-    parser.add_argument("--json", action="store_true", help="all of it, as JSON")
+    add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -44,7 +46,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     except (AttributeError, KeyError, TypeError) as error:
         raise CommandError(f"{str(path)!r} has a card that is not one of bagwise.save.") from error
     if arguments.json:
-        screen.line(json.dumps(card, indent=2))
+        screen.data(card)
         return 0
     screen.title(str(path))
     screen.table(["", ""], lines, n_text=2)

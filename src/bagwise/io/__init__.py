@@ -9,6 +9,7 @@ from bagwise.io.npz import load_npz, save_npz
 from bagwise.io.parquet import iter_parquet, load_parquet, save_parquet
 from bagwise.io.predictions import instance_frame, key_instances, predict_frame
 from bagwise.io.scan import scan_bags
+from bagwise.io.xlsx import load_xlsx
 
 __all__ = [
     "instance_frame",
@@ -21,6 +22,7 @@ __all__ = [
     "load_npy",
     "load_npz",
     "load_parquet",
+    "load_xlsx",
     "predict_frame",
     "save_bags",
     "save_csv",

@@ -7,7 +7,7 @@ gives back the same `Bags`. Files without one are read too; the roles of their c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -190,6 +190,20 @@ def checked_labels(y, n_bags: int) -> np.ndarray:
     return y
 
 
+def is_positive_label(y: np.ndarray | None, positive: Any, where: str) -> np.ndarray:
+    """Give the labels as True where they are the positive one, and False elsewhere."""
+    if y is None:
+        raise ValueError(f"positive is {positive!r}, but {where} has no labels; name their column: label=...")
+    if y.ndim != 1:
+        raise ValueError(f"positive is {positive!r}, but {where} has several labels a bag.")
+    known = np.unique(y).tolist()
+    if positive not in known:
+        raise ValueError(
+            f"positive is {positive!r}, which no bag of {where} has; the labels are {known[:8]}."
+        )
+    return y == positive
+
+
 def _check_kept(name: str, array: np.ndarray, format_name: str) -> None:
     dtype = array.dtype
     if dtype.kind not in "biufUMm" or (dtype.kind == "f" and dtype.itemsize > 8):
@@ -219,10 +233,16 @@ def missing_values(column: np.ndarray) -> np.ndarray:
 
 
 def choose_column(
-    given: str | None, customary: Iterable[str], columns: Iterable[str], where: str, what: str
+    given: str | Literal[False] | None,
+    customary: Iterable[str],
+    columns: Iterable[str],
+    where: str,
+    what: str,
 ) -> str | None:
-    """Find a column by the name given, or by custom; None if neither is there and none was given."""
+    """Find a column by the name given, or by custom; None if neither is there, or it is False."""
     columns = list(columns)
+    if given is False:
+        return None
     if given is not None:
         if given not in columns:
             shown = ", ".join(map(repr, columns[:8])) + (", ..." if len(columns) > 8 else "")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -70,23 +70,28 @@ def bags_from_long(
 def infer_long(
     columns: dict[str, np.ndarray],
     bag: str | None,
-    label: str | None,
+    label: str | Literal[False] | None,
     where: str,
     row_name: Callable[[int], str],
+    *,
+    features: Sequence[str] | None = None,
 ) -> tuple[Bags, np.ndarray | None]:
     """Make bags of a table of unknown origin; roles are inferred as `Bags.from_frame` does.
 
-    Numbers that vary inside some bag are features; what is constant inside every bag, but not everywhere,
-    describes bags; the rest are instance columns.
+    Numbers that vary inside some bag are features, unless `features` are named; what is constant inside
+    every bag, but not everywhere, describes bags; the rest are instance columns.
     """
-    bag, label = choose_bag_and_label(bag, label, columns, where)
+    bag, label = choose_bag_and_label(bag, label, columns, where, features or ())
     refuse_missing(columns, bag, label, where, row_name)
     others = {name: column for name, column in columns.items() if name not in (bag, label)}
     rows = _grouped(np.empty((len(columns[bag]), 0)), columns[bag], where, others)
     sides = rows.instance_columns
     of_bags = [name for name in others if _describes_bags(sides[name], rows.offsets)]
     kinds = {name: sides[name].dtype for name in others}
-    features = choose_features(kinds, of_bags, bags_of_one=len(rows) == rows.n_instances, where=where)
+    if features is None:
+        features = choose_features(kinds, of_bags, bags_of_one=len(rows) == rows.n_instances, where=where)
+    else:
+        features = named_features(features, kinds, where)
     y = None
     if label is not None:
         y = _per_bag(columns[label][rows.source_rows], rows, label, where)
@@ -103,17 +108,33 @@ def infer_long(
     )
 
 
+def named_features(names: Sequence[str], kinds: Mapping[str, np.dtype], where: str) -> list[str]:
+    """Find the features that were named among the columns that are neither bag nor label."""
+    for name in names:
+        if name not in kinds:
+            shown = ", ".join(map(repr, list(kinds)[:8])) + (", ..." if len(kinds) > 8 else "")
+            raise ValueError(f"{where} has no column {name!r} for a feature; it has {shown}.")
+        if kinds[name].kind not in "biuf":
+            raise ValueError(f"{where}: the column {name!r} is a feature, but its values are no numbers.")
+    return list(names)
+
+
 def choose_bag_and_label(
-    bag: str | None, label: str | None, columns: Collection[str], where: str
+    bag: str | None,
+    label: str | Literal[False] | None,
+    columns: Collection[str],
+    where: str,
+    features: Collection[str] = (),
 ) -> tuple[str, str | None]:
-    """Find the columns with the bags and the labels, by the names given or by custom."""
+    """Find the columns with the bags and the labels, by the names given or by custom, but no feature."""
     bag = choose_column(bag, BAG_NAMES, columns, where, "the bag of every row")
     if bag is None:
         raise ValueError(
             f"{where} has no column called {' or '.join(BAG_NAMES)}; name the one that says which bag a row "
             f"is of (bag=...): it has {', '.join(map(repr, list(columns)[:8]))}."
         )
-    return bag, choose_column(label, LABEL_NAMES, columns, where, "the labels")
+    customary = [name for name in LABEL_NAMES if name not in features]
+    return bag, choose_column(label, customary, columns, where, "the labels")
 
 
 def refuse_missing(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +89,11 @@ class Reader:
     def _unreadable(self, error: Exception) -> ValueError:
         return ValueError(f"{self.where} is not a readable Parquet file: {' '.join(str(error).split())}")
 
-    def load(self) -> tuple[Bags, np.ndarray | None]:
-        """Read all bags."""
+    def load(self, features: Sequence[str] | None = None) -> tuple[Bags, np.ndarray | None]:
+        """Read all bags; `features` are the columns with them, where the file does not say."""
         with self.file, reading(self.path, "Parquet file"):
             if self.is_long:
-                return self._load_long()
+                return self._load_long(features)
             return self._load_bags()
 
     def parts(self) -> Iterator[tuple[Bags, np.ndarray | None]]:
@@ -117,7 +117,7 @@ class Reader:
 
     # ------------------------------------------------------------------ a row per instance
 
-    def _load_long(self) -> tuple[Bags, np.ndarray | None]:
+    def _load_long(self, features: Sequence[str] | None) -> tuple[Bags, np.ndarray | None]:
         groups = [self._group(i) for i in range(self.file.num_row_groups)]
         columns = {}
         for name in self.schema.names:
@@ -127,7 +127,9 @@ class Reader:
             columns[name] = self.tables.column(name, joined)
         if self.description is not None:
             return bags_from_long(columns, self.description, self.where)
-        return infer_long(columns, self.bag, self.label, self.where, lambda row: f"row {row}")
+        return infer_long(
+            columns, self.bag, self.label, self.where, lambda row: f"row {row}", features=features
+        )
 
     def _group(self, number: int) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Tables as CSV files: exact text for every dtype, and the description that brings the dtype back."""
+"""Tables in files: exact text for every dtype, and the description that brings the dtype back."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from bagwise.io._atomic import holding, replacing
-from bagwise.io._column_types import ColumnType, cast, with_nan
+from bagwise.io._column_types import ColumnType, as_numbers, cast
 from bagwise.io._damage import reading
 from bagwise.io._description import check_description, text_array
+from bagwise.io._rows import Table, as_table
 
 _BLOCK = 10_000  # rows that are text at any one time
 
@@ -119,7 +120,7 @@ def read_description(path) -> dict[str, Any] | None:
 
 def read_header(path) -> list[str]:
     """Read the names of the columns."""
-    header = next(_lines(path), (0, []))[1]
+    header: list[str] = next(as_table(path).rows(), (0, []))[1]
     if not header:
         raise ValueError(f"{str(path)!r} is empty; expected a line with the names of the columns.")
     if len(set(header)) < len(header):
@@ -129,14 +130,14 @@ def read_header(path) -> list[str]:
 
 
 def read_columns(path, dtypes: dict[str, str | None]) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Read some columns of a CSV file.
+    """Read some columns of a table.
 
     Parameters
     ----------
-    path : path
+    path : path or Table
         The file.
     dtypes : dict of str to str or None
-        The columns, and their dtypes; None to take what `ColumnType` finds.
+        The columns, and their dtypes; None to take what `ColumnType` finds, "number" to refuse text.
 
     Returns
     -------
@@ -144,21 +145,26 @@ def read_columns(path, dtypes: dict[str, str | None]) -> tuple[dict[str, np.ndar
     lines : array of int
         The line of the file that each row is on.
     """
-    found_types = {name: ColumnType(repr(str(path)), name) for name, dtype in dtypes.items() if dtype is None}
+    table = as_table(path)
+    found_types = {
+        name: ColumnType(table, name, is_feature=dtype == "number")
+        for name, dtype in dtypes.items()
+        if dtype in (None, "number")
+    }
     if found_types:
-        for numbers, block in _blocks(path, list(found_types)):
+        for numbers, block in _blocks(table, list(found_types)):
             for name, found_type in found_types.items():
                 found_type.add(block[name], numbers)
         dtypes = {**dtypes, **{name: found_type.dtype() for name, found_type in found_types.items()}}
     wanted = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
     parts: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
     lines: list[int] = []
-    for numbers, block in _blocks(path, list(wanted)):
+    for numbers, block in _blocks(table, list(wanted)):
         for name, dtype in wanted.items():
             texts = block[name]
             if name in found_types and dtype.kind == "f":
-                texts = with_nan(texts)
-            parts[name].append(_values(texts, dtype, path, name, numbers))
+                texts = as_numbers(texts, decimal_commas=table.has_decimal_commas)
+            parts[name].append(_values(texts, dtype, table, name, numbers))
         lines += numbers
     columns = {
         name: np.concatenate(found) if found else np.empty(0, dtype=wanted[name])
@@ -195,35 +201,21 @@ def read_described(
     return spread.back(columns), lines
 
 
-def _lines(path) -> Iterator[tuple[int, list[str]]]:
-    """Give every row with the number of the line it ends on; blank lines are left out."""
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, strict=True)
-            for row in reader:
-                if row:
-                    yield reader.line_num, row
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {str(path)!r}.") from None
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"{str(path)!r} is not a readable CSV file: {error}") from error
-
-
-def _blocks(path, names: list[str]) -> Iterator[tuple[list[int], dict[str, Sequence[str]]]]:
-    header = read_header(path)
-    rows = islice(_lines(path), 1, None)
+def _blocks(table: Table, names: list[str]) -> Iterator[tuple[list[int], dict[str, Sequence[str]]]]:
+    header = read_header(table)
+    rows = islice(table.rows(), 1, None)
     while block := list(islice(rows, _BLOCK)):
         for line, row in block:
             if len(row) != len(header):
                 raise ValueError(
-                    f"{str(path)!r}, line {line}: {len(row)} values but {len(header)} columns; "
+                    f"{str(table)!r}, {table.row_word} {line}: {len(row)} values but {len(header)} columns; "
                     "is the file cut off?"
                 )
         columns = dict(zip(header, zip(*(row for _, row in block), strict=True), strict=True))
         yield [line for line, _ in block], {name: columns[name] for name in names}
 
 
-def _values(texts: Sequence[str], dtype: np.dtype, path, name: str, lines: list[int]) -> np.ndarray:
+def _values(texts: Sequence[str], dtype: np.dtype, table: Table, name: str, lines: list[int]) -> np.ndarray:
     try:
         return cast(texts, dtype)
     except (ValueError, OverflowError):
@@ -233,7 +225,8 @@ def _values(texts: Sequence[str], dtype: np.dtype, path, name: str, lines: list[
             except (ValueError, OverflowError) as error:
                 what = f"is not of the type {dtype}" if dtype.kind != "U" else f"is not taken: {error}"
                 raise ValueError(
-                    f"{str(path)!r}, line {line}: {text!r} in the column {name!r} {what.rstrip('.')}."
+                    f"{str(table)!r}, {table.row_word} {line}: {text!r} in the column {name!r} "
+                    f"{what.rstrip('.')}."
                 ) from None
         raise
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from bagwise.blocks.cutting import cut
 from bagwise.io._atomic import holding
 from bagwise.io._description import check_bags, describe
 from bagwise.io._long import bags_from_long, choose_bag_and_label, infer_long, long_columns, refuse_empty_bags
+from bagwise.io._rows import Table, as_table
 from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table
 
 _BLOCK = 10_000  # instances that are text at any one time
@@ -58,14 +59,18 @@ def save_csv(path, bags: Bags, y=None) -> Path:
     return path
 
 
-def load_csv(path, *, bag: str | None = None, label: str | None = None) -> tuple[Bags, np.ndarray | None]:
+def load_csv(
+    path, *, bag: str | None = None, label: str | None = None, features: Sequence[str] | None = None
+) -> tuple[Bags, np.ndarray | None]:
     r"""Read bags, and their labels or None, from a CSV file with a row per instance.
 
-    Reads what `save_csv` writes, and any CSV file with a header and a column that names the bag of every
-    row; rows may come in any order. In a file without a description, numbers that vary inside some bag are
-    features; what is constant inside every bag, but not everywhere, describes bags (so a label never leaks
-    into the features); the rest are columns of instances. There an empty cell, NA, N/A, null, None, ? or -
-    in a column of numbers is a missing value, NaN; and ids are text as it stands (007 is not 7).
+    Reads what `save_csv` writes, and any text file with a header, cells between commas, semicolons or tabs,
+    and a column that names the bag of every row; rows may come in any order. Between semicolons or tabs a
+    comma in a number is the mark of decimals: 0,5 is a half. In a file without a description, numbers that
+    vary inside some bag are features; what is constant inside every bag, but not everywhere, describes bags
+    (so a label never leaks into the features); the rest are columns of instances. There an empty cell, NA,
+    N/A, null, None, ? or - in a column of numbers is a missing value, NaN; and ids are text as it stands
+    (007 is not 7).
 
     Parameters
     ----------
@@ -75,6 +80,9 @@ def load_csv(path, *, bag: str | None = None, label: str | None = None) -> tuple
         The column that names the bag of every row; by default ``bag_id``, ``bag`` or ``slide_id``.
     label : str, optional
         The column with the label of the bag; by default ``y`` or ``label``, if there is one.
+    features : sequence of str, optional
+        The columns that are features, in this order, where the file has no description; a text in them is
+        refused. Other columns of numbers then describe bags or instances.
 
     Returns
     -------
@@ -93,19 +101,24 @@ def load_csv(path, *, bag: str | None = None, label: str | None = None) -> tuple
     (Bags(2 bags, 3 instances, 1 feature), array([1, 0]))
     """
     with holding(Path(path).absolute().parent, alone=False):
-        return _load(path, bag, label)
+        description = None if bag or label or features else read_description(path)
+        if description is None:
+            return bags_of_table(as_table(path), bag, label, features)
+        columns, _ = read_described(path, description, _kinds(description))
+        return bags_from_long(columns, description, repr(str(path)))
 
 
-def _load(path, bag: str | None, label: str | None) -> tuple[Bags, np.ndarray | None]:
-    where = repr(str(path))
-    header = read_header(path)
-    description = None if bag or label else read_description(path)
-    if description is None:
-        bag, label = choose_bag_and_label(bag, label, header, where)
-        columns, lines = read_columns(path, {name: "U" if name == bag else None for name in header})
-        return infer_long(columns, bag, label, where, lambda row: f"line {lines[row]}")
-    columns, _ = read_described(path, description, _kinds(description))
-    return bags_from_long(columns, description, where)
+def bags_of_table(
+    table: Table, bag: str | None, label: str | None, features: Sequence[str] | None
+) -> tuple[Bags, np.ndarray | None]:
+    """Make bags of a table without a description."""
+    where, header = repr(str(table)), read_header(table)
+    bag, label = choose_bag_and_label(bag, label, header, where, features or ())
+    dtypes = {name: "number" if name in (features or ()) else None for name in header}
+    columns, lines = read_columns(table, {**dtypes, bag: "U"})
+    return infer_long(
+        columns, bag, label or False, where, lambda row: f"{table.row_word} {lines[row]}", features=features
+    )
 
 
 def _kinds(description: dict[str, Any]) -> list[dict[str, Any]]:

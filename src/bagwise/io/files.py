@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from bagwise.bags import Bags
+from bagwise.io._description import is_positive_label
+from bagwise.io._features import refuse_other_count, wanted_features, with_features
 
 
 @dataclass(frozen=True)
@@ -54,25 +56,47 @@ FORMATS = {
     "parquet": Format("parquet", "parquet", ".parquet"),
     "parquet-long": Format("parquet", "parquet", "", (("layout", "long"),)),
     "csv": Format("csv", "csv", ".csv"),
+    "xlsx": Format("xlsx", "xlsx", ".xlsx", (), False),
     "h5": Format("h5", "h5"),
     "npy": Format("npy", "npy"),
     "arff": Format("arff", "arff", ".arff", (), False),
 }
 _BY_SUFFIX = {about.suffix: name for name, about in FORMATS.items() if about.suffix}
+# Text that other programs write; what parts its cells is seen from its first line.
+_TEXT = (".tsv", ".tab", ".txt")
 
 
-def load_bags(path, *, format: str | None = None, **options: Any) -> tuple[Bags, np.ndarray | None]:
+def load_bags(
+    path,
+    *,
+    format: str | None = None,
+    features: Sequence[str] | None = None,
+    like: Any = None,
+    positive: Any = None,
+    **options: Any,
+) -> tuple[Bags, np.ndarray | None]:
     """Read bags, and their labels or None, from any kind of file that bagwise knows.
 
     Parameters
     ----------
     path : path
-        A file (.npz, .parquet, .csv, .arff), or a folder with an .h5 or .npy file for every bag.
-    format : {"npz", "parquet", "csv", "arff", "h5", "npy"}, optional
+        A file (.npz, .parquet, .csv, .tsv, .txt, .xlsx, .arff), or a folder with an .h5 or .npy file for
+        every bag.
+    format : {"npz", "parquet", "csv", "xlsx", "arff", "h5", "npy"}, optional
         The kind of file, where its name does not say.
+    features : sequence of str, optional
+        The features to read, in this order; also columns that describe bags or instances, if they are
+        numbers. Other features become columns of instances. By default all that the file has; where it is a
+        table of other origin, all numbers that vary inside some bag.
+    like : fitted estimator, or bags, optional
+        What has the features to read: with ``like=model`` a file with a single bag, of which nothing can be
+        told from what varies, gives the features that the model knows, whatever their order in the file.
+    positive : optional
+        The label of the positive class; labels are then True for it and False for any other.
     **options
-        Passed on to the reader: `bag` and `label` (names of columns) for tables, `labels` (a CSV file) for
-        folders. An option that the format does not have is refused.
+        Passed on to the reader: `bag` and `label` (names of columns) for tables, `labels` (a table) for
+        folders, `sheet` for workbooks. An option that the format does not have is refused. ``label=False``:
+        labels are not read, in any format.
 
     Returns
     -------
@@ -81,7 +105,7 @@ def load_bags(path, *, format: str | None = None, **options: Any) -> tuple[Bags,
 
     See Also
     --------
-    load_npz, load_parquet, load_csv, load_h5, load_npy, load_arff : the readers.
+    load_npz, load_parquet, load_csv, load_xlsx, load_h5, load_npy, load_arff : the readers.
 
     Examples
     --------
@@ -94,17 +118,37 @@ def load_bags(path, *, format: str | None = None, **options: Any) -> tuple[Bags,
     Bags(5 bags, 15 instances, 3 features)
     """
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file or folder {str(path)!r}.")
-    name = (
-        _known(format) if format is not None else (folder_format(path) if path.is_dir() else _by_name(path))
-    )
-    reader = FORMATS[name].reader()
+    names = wanted_features(features, like)
+    name = format_of(path, format)
+    takes = inspect.signature(FORMATS[name].reader()).parameters
+    is_unlabelled = options.get("label") is False
+    if is_unlabelled and "label" not in takes:
+        del options["label"]
     options = {key: value for key, value in options.items() if value is not None}
-    unknown = [key for key in options if key not in inspect.signature(reader).parameters]
+    unknown = [key for key in options if key not in takes]
     if unknown:
         raise ValueError(f"{str(path)!r} is read as {name}, which has no option {unknown[0]!r}.")
-    return reader(path, **options)
+    if names is not None and "features" in takes:
+        options["features"] = names
+    bags, y = FORMATS[name].reader()(path, **options)
+    if names is not None:
+        bags = with_features(bags, names, repr(str(path)))
+    elif like is not None:
+        refuse_other_count(bags, like, repr(str(path)))
+    if is_unlabelled:
+        y = None
+    return bags, y if positive is None else is_positive_label(y, positive, repr(str(path)))
+
+
+def format_of(path: Path, format: str | None = None) -> str:
+    """Find the kind of a file or folder that is to be read, unless it is given."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {str(path)!r}.")
+    if format is not None:
+        return _known(format)
+    if path.is_dir():
+        return folder_format(path)
+    return "csv" if path.suffix.lower() in _TEXT else _by_name(path)
 
 
 def save_bags(path, bags: Bags, y=None, *, format: str | None = None) -> Path:
@@ -131,6 +175,9 @@ def save_bags(path, bags: Bags, y=None, *, format: str | None = None) -> Path:
     save_npz, save_parquet, save_csv, save_h5, save_npy : the writers.
     load_bags : read it back.
     """
+    suffix = Path(path).suffix.lower()
+    if format is None and suffix in _TEXT:
+        raise ValueError(f"{suffix} files are read but not written; write .parquet, .npz or .csv.")
     name = _known(format) if format is not None else _by_name(Path(path))
     if not FORMATS[name].can_write:
         raise ValueError(f"{name} files are read but not written; write .parquet, .npz or .csv.")
@@ -152,7 +199,8 @@ def _by_name(path: Path) -> str:
             f"{str(path)!r}: {suffix} files hold one bag each; name the folder, and format={suffix[1:]!r}."
         )
     raise ValueError(
-        f"{str(path)!r} does not end in {', '.join(_BY_SUFFIX)}; say its format: one of {', '.join(FORMATS)}."
+        f"{str(path)!r} does not end in {', '.join((*_BY_SUFFIX, *_TEXT))}; say its format: one of "
+        f"{', '.join(FORMATS)}."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,9 @@ def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layou
     return path
 
 
-def load_parquet(path, *, bag: str | None = None, label: str | None = None) -> tuple[Bags, np.ndarray | None]:
+def load_parquet(
+    path, *, bag: str | None = None, label: str | None = None, features: Sequence[str] | None = None
+) -> tuple[Bags, np.ndarray | None]:
     """Read bags, and their labels or None, from a Parquet file.
 
     Reads what `save_parquet` writes, and files of other origin: with a row per bag, if there is a column
@@ -105,6 +107,8 @@ def load_parquet(path, *, bag: str | None = None, label: str | None = None) -> t
         The column that names the bag; by default ``bag_id``, ``bag`` or ``slide_id``.
     label : str, optional
         The column with the label; by default ``y`` or ``label``, if there is one.
+    features : sequence of str, optional
+        The columns that are features, in this order, where a row is an instance and the file does not say.
 
     Returns
     -------
@@ -124,7 +128,7 @@ def load_parquet(path, *, bag: str | None = None, label: str | None = None) -> t
     """
     from bagwise.io._parquet_reader import Reader
 
-    return Reader(path, bag, label).load()
+    return Reader(path, bag, label).load(features)
 
 
 def iter_parquet(

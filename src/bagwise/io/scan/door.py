@@ -8,8 +8,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from bagwise.io._description import is_positive_label
 from bagwise.io.scan.source import FileSource, Stamp
 from bagwise.scanned import ScannedBags
 
@@ -71,7 +70,7 @@ def scan_bags(
     paths, kind = find_files(path, format)
     source = _scan(paths, kind, bag, label, features)
     if positive is not None:
-        source = replace(source, y=_is_positive(source, positive, str(path)))
+        source = replace(source, y=is_positive_label(source.y, positive, repr(str(path))))
     return ScannedBags(source)
 
 
@@ -173,15 +172,3 @@ def _refuse_features(features: Sequence[str] | None, where: str) -> None:
         raise ValueError(
             f"{where} has no column for every feature; features= is for tables with a row per instance."
         )
-
-
-def _is_positive(source: FileSource, positive: Any, where: str) -> np.ndarray:
-    if source.y is None:
-        raise ValueError(
-            f"positive is {positive!r}, but {where!r} has no labels; name their column: label=..."
-        )
-    found = source.y == positive
-    if not np.any(found):
-        known = np.unique(source.y)[:8].tolist()
-        raise ValueError(f"positive is {positive!r}, which no bag of {where!r} has; the labels are {known}.")
-    return found

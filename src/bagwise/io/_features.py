@@ -1,0 +1,102 @@
+"""The features that a reader is asked for: by name, or those of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bagwise._bag_parts import as_python
+from bagwise.bags import Bags
+
+
+def wanted_features(features: Sequence[str] | None, like: Any) -> list[str] | None:
+    """Give the names of the features wanted; None where nobody says.
+
+    Parameters
+    ----------
+    features : sequence of str or None
+        The names.
+    like : fitted estimator, Bags, ScannedBags or None
+        What has the features that are wanted; its names may not be known.
+    """
+    if features is not None and like is not None:
+        raise ValueError("features and like both say which features to read; give one of them.")
+    if isinstance(features, str):
+        raise ValueError(f"features is {features!r}; expected a list of names, such as [{features!r}].")
+    if features is None and like is not None:
+        features = _names_of(like)
+    if features is None:
+        return None
+    names = [str(name) for name in features]
+    if not names:
+        raise ValueError("features is empty; expected the names of one or more columns.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"features has {next(n for n in names if names.count(n) > 1)!r} twice.")
+    return names
+
+
+def _names_of(like: Any) -> Sequence[str] | None:
+    if hasattr(like, "feature_names"):
+        return like.feature_names
+    if not hasattr(like, "get_params"):
+        raise TypeError(f"like is {like!r}; expected a fitted model, or bags.")
+    if not hasattr(like, "n_features_in_"):
+        raise ValueError(f"like is a {type(like).__name__} that is not fitted; fit it, or name the features.")
+    return getattr(like, "feature_names_in_", None)
+
+
+def with_features(bags: Bags, names: list[str], where: str) -> Bags:
+    """Give bags these features, in this order: features that they have, and columns of numbers.
+
+    Features that are not asked for become columns of instances.
+    """
+    known = None if bags.feature_names is None else bags.feature_names.tolist()
+    if known == names:
+        return bags
+    if known is None:
+        raise ValueError(
+            f"{where} has features without names, so {names[0]!r} cannot be found among them; convert it "
+            "with names, or leave their order to the file."
+        )
+    columns = {name: bags.instances[:, [place]] for place, name in enumerate(known)}
+    if set(names) <= set(known):
+        instances = bags.instances[:, [known.index(name) for name in names]]
+    else:
+        sides = {**bags.instance_columns, **{n: v[bags.bag_index] for n, v in bags.bag_columns.items()}}
+        columns = {**{name: values.reshape(-1, 1) for name, values in _numbers(sides).items()}, **columns}
+        absent = [name for name in names if name not in columns]
+        if absent:
+            has = ", ".join(map(repr, list(columns)[:8]))
+            raise ValueError(f"{where} has no column of numbers {absent[0]!r} for a feature; it has {has}.")
+        if not isinstance(bags.instances, np.ndarray):
+            raise ValueError(f"{where} has sparse features, and {names!r} are not all among them.")
+        instances = np.hstack([columns[name] for name in names])
+    left = [name for name in known if name not in names]
+    if isinstance(bags.instances, np.ndarray):
+        others = {name: np.ascontiguousarray(columns[name][:, 0]) for name in left}
+    else:
+        others = {}
+    return Bags(
+        instances,
+        bags.offsets,
+        ids=bags._ids,
+        feature_names=names,
+        instance_columns={n: v for n, v in bags.instance_columns.items() if n not in names} | others,
+        bag_columns={n: v for n, v in bags.bag_columns.items() if n not in names},
+    )
+
+
+def _numbers(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: v for name, v in columns.items() if v.ndim == 1 and v.dtype.kind in "biuf"}
+
+
+def refuse_other_count(bags: Bags, like: Any, where: str) -> None:
+    """Refuse bags with another number of features than a model has whose features have no names."""
+    expected = as_python(getattr(like, "n_features_in_", None) or getattr(like, "n_features", None))
+    if expected is not None and bags.n_features != expected:
+        raise ValueError(
+            f"{where} has {bags.n_features} features, but {type(like).__name__} has {expected}, whose names "
+            "are not known; say which they are: features=[...]."
+        )

@@ -1,0 +1,132 @@
+"""Workbooks of spreadsheet programs: a sheet with a row per instance."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.io._damage import reading
+
+# What a part of the zip archive that a workbook is may unfold to: no small file takes all memory.
+_MOST_OF_A_BYTE = 500
+_SMALL_BYTES = 2**24
+
+
+def load_xlsx(
+    path,
+    *,
+    sheet: str | None = None,
+    bag: str | None = None,
+    label: str | None = None,
+    features: Sequence[str] | None = None,
+) -> tuple[Bags, np.ndarray | None]:
+    """Read bags, and their labels or None, from a sheet of a workbook (.xlsx) with a row per instance.
+
+    The first row has the names of the columns. Columns are taken as those of a CSV file without description:
+    see `load_csv`. Of formulas the values are read that the spreadsheet program kept. Large data are better
+    kept in Parquet. Needs openpyxl: ``pip install 'bagwise[excel]'``.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    sheet : str, optional
+        The name of the sheet; the first one by default.
+    bag, label, features
+        As in `load_csv`.
+
+    Returns
+    -------
+    bags : Bags
+    y : array or None
+
+    Examples
+    --------
+    >>> from bagwise import load_xlsx
+    >>> bags, y = load_xlsx("shapes.xlsx", bag="molecule", label="active")  # doctest: +SKIP
+    """
+    from bagwise.io.csv import bags_of_table
+
+    return bags_of_table(Sheet(path, sheet), bag, label, features)
+
+
+class Sheet:
+    """A sheet of a workbook, as rows of text.
+
+    Parameters
+    ----------
+    path : path
+        The workbook.
+    name : str, optional
+        Of the sheet; the first one by default.
+    """
+
+    has_decimal_commas = may_group_digits = False
+    row_word = "row"
+
+    def __init__(self, path, name: str | None = None):
+        self.path, self.name = Path(path), name
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Give every row that is not blank, with its number; blank columns at the end are cut."""
+        openpyxl = _openpyxl()
+        with reading(self.path, "workbook (.xlsx)"), open(self.path, "rb") as file:
+            _refuse_false_sizes(file)
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+            if not book.worksheets:
+                raise ValueError(f"{str(self.path)!r} has no sheet with cells.")
+            names = [sheet.title for sheet in book.worksheets]
+            if self.name is not None and self.name not in names:
+                raise ValueError(
+                    f"{str(self.path)!r} has no sheet {self.name!r}; it has {', '.join(map(repr, names))}."
+                )
+            sheet = book[self.name] if self.name is not None else book.worksheets[0]
+            width = 0
+            for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+                row = [_text(cell) for cell in cells]
+                if not any(row):
+                    continue
+                while row and not row[-1] and len(row) > width:
+                    row.pop()
+                width = width or len(row)
+                yield number, row + [""] * (width - len(row))
+
+
+def _openpyxl() -> Any:
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise ImportError("workbooks (.xlsx) need openpyxl: pip install 'bagwise[excel]'") from error
+    return openpyxl
+
+
+def _text(cell: Any) -> str:
+    """Write a cell as text: numbers so that every bit comes back, whole ones without a point."""
+    if cell is None:
+        return ""
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
+        return str(int(cell))
+    if isinstance(cell, (date, datetime, time)):
+        return cell.isoformat()
+    return str(cell)
+
+
+def _refuse_false_sizes(file) -> None:
+    """Refuse an archive that claims to unfold to far more than sheets do."""
+    with zipfile.ZipFile(file) as archive:
+        for part in archive.infolist():
+            if part.file_size > max(_SMALL_BYTES, _MOST_OF_A_BYTE * part.compress_size):
+                raise ValueError(
+                    f"its part {part.filename!r} claims {part.file_size:,} bytes but is stored in "
+                    f"{part.compress_size:,}."
+                )
+    file.seek(0)

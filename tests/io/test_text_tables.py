@@ -1,0 +1,151 @@
+"""Tables of other programs: semicolons, tabs, decimal commas, workbooks."""
+
+import datetime
+
+import numpy as np
+import pytest
+
+from bagwise import load_bags, load_csv, load_xlsx, save_bags
+
+ROWS = [
+    ["mol", "active", "a", "b", "note"],
+    ["007", "yes", "0.5", "1", "x"],
+    ["007", "yes", "0.25", "", "y"],
+    ["m2", "no", "-1.5", "3", "x"],
+    ["m2", "no", "2", "4", "z"],
+]
+EXPECTED = np.array([[0.5, 1], [0.25, np.nan], [-1.5, 3], [2, 4]])
+
+
+def write(path, rows, delimiter, encoding="utf-8", decimal="."):
+    lines = [delimiter.join(cell.replace(".", decimal) for cell in row) for row in rows]
+    path.write_bytes("\r\n".join([*lines, ""]).encode(encoding))
+    return path
+
+
+def assert_as_expected(bags, y):
+    assert bags.ids.tolist() == ["007", "m2"] and y.tolist() == ["yes", "no"]
+    assert bags.feature_names.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(bags.instances, EXPECTED)
+    assert bags.instance_columns["note"].tolist() == ["x", "y", "x", "z"]
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter", "decimal", "encoding"),
+    [
+        ("a.csv", ",", ".", "utf-8"),
+        ("a.csv", ";", ".", "utf-8"),
+        ("a.csv", ";", ",", "utf-8-sig"),
+        ("a.tsv", "\t", ".", "utf-8"),
+        ("a.txt", "\t", ",", "utf-16"),  # "Unicode text" of a spreadsheet program
+        ("a.TAB", ";", ",", "utf-8"),
+    ],
+)
+def test_what_parts_the_cells_is_seen_from_the_first_line(tmp_path, name, delimiter, decimal, encoding):
+    path = write(tmp_path / name, ROWS, delimiter, encoding, decimal)
+    assert_as_expected(*load_bags(path, bag="mol", label="active"))
+
+
+def test_a_quoted_name_with_a_semicolon_does_not_make_a_file_of_semicolons(tmp_path):
+    (tmp_path / "a.csv").write_text('bag,"a;b;c",y\n1,2,0\n1,3,0\n')
+    bags, y = load_csv(tmp_path / "a.csv")
+    assert bags.feature_names.tolist() == ["a;b;c"] and y.tolist() == [0]
+
+
+def test_a_comma_between_commas_is_no_decimal_mark(tmp_path):
+    (tmp_path / "a.csv").write_text('bag,x,z\n1,"0,5",1\n1,"0,7",2\n')
+    bags, _ = load_csv(tmp_path / "a.csv")
+    assert bags.feature_names.tolist() == ["z"] and bags.instance_columns["x"].tolist() == ["0,5", "0,7"]
+
+
+def test_thousands_or_decimals_between_tabs_are_not_guessed(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("bag\tx\n1\t1,234\n1\t2,500\n")
+    with pytest.raises(ValueError, match=r"'1,234' in line 2 in the column 'x' could be thousands or"):
+        load_bags(path)
+    path.write_text("bag\tx\n1\t1,234\n1\t0,5\n")  # here a cell tells
+    assert load_bags(path)[0].instances[:, 0].tolist() == [1.234, 0.5]
+    path.write_text("bag;x\n1;1,234\n1;2,500\n")  # and here the semicolon does
+    assert load_bags(path)[0].instances[:, 0].tolist() == [1.234, 2.5]
+    path.write_text("bag;x;z\n1;1.234,5;1\n1;2,5;2\n1;3,5;3\n")
+    with pytest.warns(UserWarning, match=r"'1\.234,5' in line 2 is none"):
+        assert load_bags(path)[0].feature_names.tolist() == ["z"]
+
+
+def test_text_of_other_programs_is_read_but_not_written(tmp_path):
+    bags, y = load_bags(write(tmp_path / "a.tsv", ROWS, "\t"), bag="mol")
+    for name in ("b.tsv", "b.xlsx"):
+        with pytest.raises(ValueError, match="files are read but not written"):
+            save_bags(tmp_path / name, bags, y)
+
+
+# ---------------------------------------------------------------------- workbooks
+
+
+@pytest.fixture
+def make_book(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="workbooks need it")
+
+    def make(**sheets):
+        book = openpyxl.Workbook()
+        book.remove(book.active)
+        for name, rows in sheets.items():
+            sheet = book.create_sheet(name)
+            for row in rows:
+                sheet.append(row)
+        book.save(tmp_path / "book.xlsx")
+        return tmp_path / "book.xlsx"
+
+    return make
+
+
+def test_a_workbook_is_read_as_the_same_table_in_text(make_book):
+    rows = [ROWS[0], ["007", "yes", 0.5, 1, "x"], ["007", "yes", 0.25, None, "y"], [None] * 5]
+    rows += [["m2", "no", -1.5, 3.0, "x"], ["m2", "no", 2, 4, "z"]]
+    path = make_book(data=rows, other=[["bag", "x"], [7, 0.1], [7, 0.3]])
+    assert_as_expected(*load_bags(path, bag="mol", label="active"))
+    bags, y = load_xlsx(path, sheet="other")
+    assert bags.ids.tolist() == ["7"] and y is None
+    assert bags.instances[:, 0].tolist() == [0.1, 0.3]
+
+
+def test_truth_values_and_dates_of_a_workbook_are_kept(make_book):
+    day = datetime.date(2024, 2, 29)
+    path = make_book(s=[["bag", "y", "x", "day"], [1, True, 1, day], [1, True, 2, day], [2, False, 3, day]])
+    bags, y = load_bags(path)
+    assert y.dtype == bool and y.tolist() == [True, False]
+    assert bags.instance_columns["day"][0].startswith("2024-02-29")
+
+
+def test_mistakes_in_workbooks_are_one_sentence(make_book, tmp_path):
+    path = make_book(data=[["bag", "y", "x"], [1, 0, 1.0], [1, None, 2.0]])
+    for options, told in (({"sheet": "no"}, "has no sheet 'no'; it has 'data'"), ({}, "row 3: the label is")):
+        with pytest.raises(ValueError, match=rf"book\.xlsx'.*{told}"):
+            load_bags(path, **options)
+    whole = path.read_bytes()
+    for content in (b"", b"text", whole[: len(whole) // 2], whole[:-40]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"book\.xlsx' is not a readable workbook"):
+            load_bags(path)
+    with pytest.raises(FileNotFoundError, match=r"no\.xlsx"):
+        load_xlsx(tmp_path / "no.xlsx")
+
+
+def test_a_workbook_that_unfolds_to_far_more_than_it_holds_is_refused(make_book, tmp_path):
+    import zipfile
+
+    path = make_book(data=[["bag", "x"], [1, 2.0]])
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet9.xml", b"0" * 2**25)
+    with pytest.raises(ValueError, match="claims 33,554,432 bytes but is stored in"):
+        load_bags(path)
+
+
+def test_labels_of_a_folder_may_be_a_workbook_or_text_between_tabs(make_book, tmp_path):
+    folder = tmp_path / "slides"
+    folder.mkdir()
+    for name in ("s1", "s2"):
+        np.save(folder / f"{name}.npy", np.ones((2, 3)))
+    rows = [["slide_id", "label"], ["s1", "tumor"], ["s2", "normal"]]
+    for labels in (make_book(l=rows), write(tmp_path / "labels.tsv", rows, "\t")):
+        assert load_bags(folder, labels=labels)[1].tolist() == ["tumor", "normal"]
