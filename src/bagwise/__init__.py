@@ -106,6 +106,7 @@ _ROOMS = {
     "sequences": ["Sequences"],
     "single_instance": ["SingleInstanceClassifier"],
     "svm": ["InstanceMISVC", "MISVC", "MissSVC", "SetKernelSVC"],
+    "trees": ["MIGradientBoostingClassifier"],
 }
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -112,5 +112,6 @@ from bagwise.svm import InstanceMISVC as InstanceMISVC
 from bagwise.svm import MISVC as MISVC
 from bagwise.svm import MissSVC as MissSVC
 from bagwise.svm import SetKernelSVC as SetKernelSVC
+from bagwise.trees import MIGradientBoostingClassifier as MIGradientBoostingClassifier
 
 __all__: list[str]

@@ -59,6 +59,8 @@ _OURS = {
     "svm.miss": "MissSVC SharedKernel",
     "svm.precomputed": "KernelLookup",
     "svm.set_kernel": "SetKernelSVC",
+    "trees.boosting": "MIGradientBoostingClassifier",
+    "trees.flat": "Trees",
 }
 
 # scikit-learn's, by the module that exports them, whichever private module they live in.

@@ -1,0 +1,43 @@
+"""Walks through binary trees that lie one after the other in flat arrays.
+
+Node `n` sends an instance to ``left[n]`` where ``x[feature[n]] <= threshold[n]``, else to ``right[n]``; leaves
+have the feature -1. The caller has seen to it that features exist and that children come after their parents,
+so that every walk ends inside the arrays (`bagwise.trees.flat`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bagwise._numba.compiling import kernel
+
+
+@kernel
+def tree_sums(X, feature, threshold, left, right, value, roots):
+    """Sum of the values of the leaves that an instance reaches, one a tree: O(n_instances n_trees depth)."""
+    out = np.zeros(X.shape[0])
+    for i in range(X.shape[0]):
+        x = X[i]
+        total = 0.0
+        for root in roots:
+            node = root
+            while feature[node] >= 0:
+                node = left[node] if x[feature[node]] <= threshold[node] else right[node]
+            total += value[node]
+        out[i] = total
+    return out
+
+
+@kernel
+def tree_visits(X, offsets, feature, threshold, left, right, roots):
+    """Count for every bag how many of its instances pass each node: shape (n_bags, n_nodes)."""
+    counts = np.zeros((offsets.shape[0] - 1, feature.shape[0]))
+    for i in range(offsets.shape[0] - 1):
+        for j in range(offsets[i], offsets[i + 1]):
+            for root in roots:
+                node = root
+                counts[i, node] += 1.0
+                while feature[node] >= 0:
+                    node = left[node] if X[j, feature[node]] <= threshold[node] else right[node]
+                    counts[i, node] += 1.0
+    return counts

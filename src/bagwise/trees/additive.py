@@ -1,0 +1,171 @@
+"""The steps of boosting: a constant, then trees, each a step that lowers the loss of bags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.tree import DecisionTreeRegressor
+
+from bagwise.solvers.control import Control
+from bagwise.solvers.result import SolverResult, Status
+from bagwise.trees.flat import Trees
+from bagwise.trees.growing import OrderedFeatures
+from bagwise.trees.losses import BagLoss
+
+_HALVINGS = 30  # of a step that does not lower the loss
+_START_STEPS = 100  # of Newton's method for the constant that scores begin with
+
+
+class BoostedScores:
+    """Scores of the instances of some bags, and the loss that steps of groups of them lower.
+
+    Parameters
+    ----------
+    loss : BagLoss
+        Loss of a bag.
+    offsets, y, weight : arrays
+        Where bags begin, labels 1 or 0, and weights.
+    """
+
+    def __init__(self, loss: BagLoss, offsets: np.ndarray, y: np.ndarray, weight: np.ndarray):
+        self.loss, self.offsets, self.y, self.weight = loss, offsets, y, weight
+        self.bag = np.repeat(np.arange(len(y)), np.diff(offsets))
+        self.each = weight[self.bag]
+        self.F = np.zeros(len(self.bag))
+        self.value = self.value_of(self.F)
+
+    def value_of(self, F: np.ndarray) -> float:
+        """Weighted sum of the losses of all bags."""
+        return float(self.weight @ self.loss.values(F, self.offsets, self.y))
+
+    def derivatives(self) -> tuple[np.ndarray, np.ndarray]:
+        """Negative gradient and factor of the curvature, for every instance."""
+        return self.loss.derivatives(self.F, self.offsets, self.y)
+
+    def newton_step(
+        self, gradient: np.ndarray, factor: np.ndarray, group: np.ndarray, n_groups: int
+    ) -> np.ndarray:
+        """Newton's step in one number for each group of instances: shape (n_groups,).
+
+        Instances of one bag stand in several groups, so these depend on each other, as leaves of a tree of
+        single instances do not: the curvature is V'WV with a row of V for every bag. Where it is singular,
+        the step is the shortest of many.
+        """
+        slope = np.bincount(group, weights=gradient * self.each, minlength=n_groups)
+        cell = self.bag * n_groups + group
+        V = np.bincount(cell, weights=factor, minlength=len(self.y) * n_groups).reshape(-1, n_groups)
+        return np.linalg.lstsq((V * self.weight[:, None]).T @ V, slope, rcond=1e-10)[0]
+
+    def move(self, step: np.ndarray, group: np.ndarray) -> float:
+        """Add a step to the scores, halved until it lowers the loss; give the share that was taken, or 0."""
+        share = 1.0
+        for _ in range(_HALVINGS):
+            F = self.F + share * step[group]
+            value = self.value_of(F)
+            if value < self.value:
+                self.F, self.value = F, value
+                return share
+            share *= 0.5
+        return 0.0
+
+    def to_the_best_constant(self) -> float:
+        """Give all instances the one score that lowers the loss most, by Newton's method."""
+        everyone, constant = np.zeros(len(self.bag), dtype=np.int64), 0.0
+        for _ in range(_START_STEPS):
+            step = self.newton_step(*self.derivatives(), everyone, 1)
+            share = self.move(step, everyone)
+            constant += share * float(step[0])
+            if share == 0.0:
+                break
+        return constant
+
+
+@dataclass
+class Boosted:
+    """What boosting found: a constant and trees, with how much each feature helped each of them."""
+
+    constant: float
+    trees: list[Trees] = field(default_factory=list)
+    importances: list[np.ndarray] = field(default_factory=list)
+    held_out_history: list[float] = field(default_factory=list)
+
+
+def boost(
+    scores: BoostedScores,
+    X: Any,
+    held_out: tuple[BoostedScores, Any] | None,
+    control: Control,
+    *,
+    learning_rate: float,
+    patience: int,
+    rng: np.random.RandomState,
+    **how: Any,
+) -> SolverResult:
+    """Grow up to ``control.max_iter`` trees; the result's `x` is a `Boosted`.
+
+    Parameters
+    ----------
+    scores, X : BoostedScores, array or CSR matrix
+        The bags to learn from, and their instances.
+    held_out : (BoostedScores, array or CSR matrix) or None
+        Bags whose loss is watched: when it has not become smaller for `patience` trees the run ends, and the
+        trees after its least are dropped.
+    control : Control
+        Limit, report and stop flag.
+    learning_rate, patience, rng
+        As in `MIGradientBoostingClassifier`.
+    **how
+        Parameters of the trees.
+    """
+    features = OrderedFeatures(X)
+    found = Boosted(scores.to_the_best_constant())
+    history, status, best = [scores.value], Status.CONVERGED, 0
+    if held_out is not None:
+        watched, held_X = held_out
+        watched.F += found.constant
+        found.held_out_history.append(watched.value_of(watched.F))
+    for number in range(1, control.max_iter + 1):
+        if control.is_stopped:
+            status = Status.INTERRUPTED
+            break
+        gradient, factor = scores.derivatives()
+        tree = DecisionTreeRegressor(**how, random_state=rng.randint(2**31 - 1))
+        arrays, node = features.grow(tree, summed_exactly(gradient, scores.each), scores.each)
+        leaves, leaf = np.unique(node, return_inverse=True)
+        step = learning_rate * scores.newton_step(gradient, factor, leaf, len(leaves))
+        share = scores.move(step, leaf)
+        if share == 0.0:  # nothing is left to be lowered
+            break
+        arrays.value[leaves] = share * step
+        found.trees.append(arrays)
+        found.importances.append(tree.feature_importances_)
+        history.append(scores.value)
+        control.report(number, scores.value)
+        if held_out is not None:
+            watched.F += arrays.sums(held_X)
+            found.held_out_history.append(watched.value_of(watched.F))
+            best = int(np.argmin(found.held_out_history))
+            if number - best >= patience:
+                break
+    if held_out is not None:
+        found = replace(found, trees=found.trees[:best], importances=found.importances[:best])
+        history = history[: best + 1]
+    return SolverResult(found, history[-1], status, len(history) - 1, tuple(history))
+
+
+def summed_exactly(target: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Scale a target to at most 1 and round it so that sums of it are exact, whatever their order.
+
+    At least where weights are whole numbers. Splits that part the instances in the same way are then equally
+    good to the last bit, and neither the order of bags nor a weight in place of copies can choose between
+    them by rounding.
+    """
+    largest = float(np.abs(target).max())
+    if largest == 0.0:
+        return target
+    _, exponent = np.frexp(largest)
+    _, sum_exponent = np.frexp(float(weight.sum()))
+    n_bits = max(24, 52 - int(sum_exponent))
+    return np.round(np.ldexp(target, n_bits - int(exponent))) * 2.0**-n_bits
