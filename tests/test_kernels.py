@@ -3,8 +3,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
+from tests.peaks import measured, only_linux
 
-import bagwise.kernels
 from bagwise import Bags, BagStatistics, minimax_kernel, set_kernel, statistic_kernel
 from bagwise.kernels import InstanceKernel, require_memory, resolve_gamma
 
@@ -121,12 +121,58 @@ def test_gamma_scale_is_that_of_scikit_learn_and_weights_are_repetitions(bags):
     assert resolve_gamma("scale", np.ones((4, 2))) == 1.0
 
 
+def test_a_bag_larger_than_a_block_is_compared_in_parts(bags, monkeypatch):
+    expected = {name: sums(bags, bags, name) for name in PARAMETERS}
+    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 8 * 4 * 3)  # three instances, twelve pairs
+    seen = []
+
+    def kernel(X, Z):
+        seen.append(X.shape[0] * Z.shape[0])
+        return InstanceKernel("poly", **PARAMETERS["poly"])(X, Z)
+
+    found = set_kernel(bags, kernel=kernel, normalize=None)
+    np.testing.assert_allclose(found, expected["poly"], rtol=1e-10)
+    assert max(seen) <= 12, "the largest bag has twelve instances, and others are no more than three"
+
+
+def test_bags_of_other_features_are_refused(bags):
+    with pytest.raises(ValueError, match="bags has 4 features but other has 3; both need the same"):
+        set_kernel(bags, bags.with_instances(bags.instances[:, :3]))
+
+
+PEAK = """
+def draw(n):
+    X = np.random.default_rng(0).standard_normal((n, 80), dtype=np.float32)
+    return Bags(X, np.arange(0, n + 1, 20))
+
+few = draw(200)
+run = {
+    "set": lambda bags: set_kernel(bags, few),
+    "columns": lambda bags: set_kernel(few, bags),
+    "linear": lambda bags: set_kernel(bags, few, kernel="linear"),
+    "minimax": lambda bags: minimax_kernel(bags, few),
+}[task]
+run(few)
+bags = draw(300_000)
+print(json.dumps([peak_of(lambda: run(bags)), bags.instances.nbytes]))
+"""
+
+
+@pytest.mark.slow
+@only_linux
+@pytest.mark.parametrize("kind", ["set", "columns", "linear", "minimax"])
+def test_the_instances_of_large_bags_are_not_copied(kind):
+    above, size = measured(PEAK, kind)
+    assert size == 96_000_000, "so a copy takes that, or twice as much in double precision"
+    assert above <= 0.6 * size
+
+
 def test_a_matrix_that_does_not_fit_is_refused_before_it_is_made(bags, monkeypatch):
     with pytest.raises(
         MemoryError, match=r"120,000 x 120,000 instances takes 115.2 GB.*Nystroem.*cache_size.*SetK"
     ):
         require_memory(120_000, 120_000, "instances", limit=64e9)
-    monkeypatch.setattr(bagwise.kernels, "available_memory", lambda: 200.0)
+    monkeypatch.setattr("bagwise.kernels.memory.available_memory", lambda: 200.0)
     with pytest.raises(MemoryError, match="6 x 6 bags"):
         set_kernel(bags)
 

@@ -31,11 +31,14 @@ from bagwise import (
     OneVsOneBagClassifier,
     OnInstances,
     SingleInstanceClassifier,
+    instance_kernel,
     make_bag_pipeline,
     make_noisy_or_bags,
+    minimax_kernel,
     save_parquet,
     scan_bags,
     set_kernel,
+    statistic_kernel,
 )
 from bagwise.base import ScoreClassifier
 from bagwise.blocks import Sums
@@ -215,8 +218,38 @@ def test_classes_and_labels_are_learned_from_a_scan_one_by_one(scan_and_bags):
 def test_what_needs_all_instances_refuses_a_large_scan(scan_and_bags):
     scan, _, _ = scan_and_bags
     with pytest.raises(ValueError, match=r"would take [\d.]+ kB of memory, .* scan\.head\(100\)"):
-        set_kernel(scan)
-    assert set_kernel(scan.head(3)).shape == (3, 3)
+        instance_kernel(scan)
+    assert len(instance_kernel(scan.head(3))) == 3
+
+
+KERNELS = {
+    "gaussian": lambda *bags: set_kernel(*bags),
+    "polynomial": lambda *bags: set_kernel(*bags, kernel="poly", gamma=0.1, coef0=1.0, normalize="feature"),
+    "linear": lambda *bags: set_kernel(*bags, kernel="linear"),
+    "minimax": lambda *bags: minimax_kernel(*bags),
+    "mean": lambda *bags: statistic_kernel(*bags, statistic="mean", kernel="rbf"),
+    "transformer": lambda *bags: statistic_kernel(*bags, statistic=BagStatistics(["std"]).fit(bags[0])),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_kernels_of_bags_in_files_are_those_of_memory(kernel, tmp_path, request):
+    bags, y = some_data()
+    order = np.random.default_rng(0).permutation(48)[:30]
+    whole, picked, both = kernel(bags), kernel(bags[order]), kernel(bags[order], bags)
+    request.getfixturevalue("everything_is_large")
+    scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, y, layout="long"))
+    np.testing.assert_array_equal(kernel(scan), kernel(bags))  # cut alike: the same bits
+    np.testing.assert_array_equal(kernel(bags[order], scan), kernel(bags[order], bags))
+    for found, expected in (
+        (kernel(scan), whole),
+        (kernel(scan[order]), picked),
+        (kernel(scan[order], bags), both),
+        (kernel(scan[order], scan), both),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    for square in (kernel(scan), kernel(scan[order])):
+        np.testing.assert_array_equal(square, square.T)
 
 
 def test_a_transformer_of_instances_is_applied_as_they_are_read(scan_and_bags):

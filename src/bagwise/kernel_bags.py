@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from bagwise._bag_parts import as_bag_index, as_offsets
-from bagwise.bags import Bags
-from bagwise.blocks import block_rows, cut_rows
-from bagwise.kernels import prepare_kernel, require_memory
+from bagwise.bags import Bags, as_bags
+from bagwise.blocks import fill_pairs
+from bagwise.kernels import require_memory
+from bagwise.kernels.bags import blocks_of, kernel_of, rows_and_columns
 
 
 class KernelBags(Bags):
@@ -123,12 +124,14 @@ def instance_kernel(
     >>> cross_val_score(model, instance_kernel(train, gamma=0.001), data.y[:40], cv=3).shape
     (3,)
     """
-    rows, columns, k = prepare_kernel(bags, other, kernel, gamma, degree, coef0, lambda part: part.instances)
+    rows = as_bags(bags)
+    columns = rows if other is None else as_bags(other)
+    rows_and_columns(rows, columns)
+    # Every instance is a bag of its own.
+    left = blocks_of(Bags(rows.instances, np.arange(rows.n_instances + 1)))
+    right = left if other is None else blocks_of(Bags(columns.instances, np.arange(columns.n_instances + 1)))
+    k = kernel_of(kernel, gamma, degree, coef0, lambda: right)
     require_memory(rows.n_instances, columns.n_instances, "instances")
     K = np.empty((rows.n_instances, columns.n_instances))
-    if other is None:
-        k.fill(rows.instances, K)
-    else:
-        for some in cut_rows(len(K), block_rows(K.shape[1])):
-            K[some] = k(rows.instances[some], columns.instances)
+    fill_pairs(K, lambda X, _, Z, __: k(X, Z), left, None if other is None else right)
     return KernelBags(K, rows.offsets, column_offsets=columns.offsets, ids=rows.ids)

@@ -92,6 +92,10 @@ class AnyBags(ABC):
     def _blocks(self, y: np.ndarray, weight: np.ndarray) -> Blocks:
         """Give the bags in blocks."""
 
+    @abstractmethod
+    def _refuse_empty_bags(self) -> None:
+        """Refuse bags without instances, naming the first."""
+
     # Data, not a parameter to be reset: clone(ByIndex(..., bags)) shares it. Nobody can change it.
     def __sklearn_clone__(self) -> Self:
         return self

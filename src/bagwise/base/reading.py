@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from bagwise._bag_parts import checked_sparse, refuse_empty_bags, refuse_missing_values, without_mask
+from bagwise._bag_parts import checked_sparse, refuse_missing_values, without_mask
 from bagwise.bags import Bags, as_bags, describes_bags
 from bagwise.blocks import is_large
 from bagwise.scanned import ScannedBags
@@ -135,7 +135,7 @@ def _read_scan(estimator, scan: ScannedBags, *, reset: bool, accept_missing: boo
         )
     if len(scan) == 0:
         raise ValueError(f"{name} needs at least one bag; X has none.")
-    refuse_empty_bags(scan.sizes, scan.ids)
+    scan._refuse_empty_bags()
     _compare_features(estimator, scan, reset=reset)
     scan = scan.accepting(missing=accept_missing)
     return scan if stays else _read_instances(scan.in_memory(), accept_missing=accept_missing)

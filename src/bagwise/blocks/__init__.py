@@ -8,6 +8,7 @@ from bagwise.blocks.base import Block, Blocks, PerBag, PerBlock, Sums, add_up, i
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.blocks.files import FileBlocks
 from bagwise.blocks.memory import MemoryBlocks, hold
+from bagwise.blocks.pairs import fill_pairs, in_doubles
 from bagwise.blocks.sampling import sample_bags
 from bagwise.blocks.selected import PickedRows, SelectedBlocks
 from bagwise.blocks.sharing import share_out
@@ -31,7 +32,9 @@ __all__ = [
     "block_rows",
     "cut",
     "cut_rows",
+    "fill_pairs",
     "hold",
+    "in_doubles",
     "is_large",
     "run_together",
     "sample_bags",

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin
 
+from bagwise._statistics import STATISTICS, describe
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, BagTransformer, validated_fit
-from bagwise.blocks import block_rows, cut
-
-_KNOWN = ("min", "max", "mean", "std", "median", "size")
 
 
 class BagStatistics(BagTransformer):
@@ -78,9 +74,9 @@ class BagStatistics(BagTransformer):
         -------
         self
         """
-        unknown = [name for name in self.statistics if name not in _KNOWN]
+        unknown = [name for name in self.statistics if name not in STATISTICS]
         if unknown:
-            raise ValueError(f"statistics has {unknown[0]!r}; expected some of {', '.join(_KNOWN)}.")
+            raise ValueError(f"statistics has {unknown[0]!r}; expected some of {', '.join(STATISTICS)}.")
         outside = [q for q in self.quantiles if not 0 <= q <= 1]
         if outside:
             raise ValueError(f"quantiles has {outside[0]!r}; expected numbers from 0 to 1.")
@@ -91,31 +87,10 @@ class BagStatistics(BagTransformer):
 
     def transform(self, X: BagsLike) -> np.ndarray:
         """Describe every bag: shape (n_bags, n_features_out)."""
-        return self._by_blocks(X, self._describe_all)
-
-    def _describe_all(self, bags: Bags) -> np.ndarray:
-        return np.concatenate([self._describe(block) for block in _dense_blocks(bags)])
+        return self._by_blocks(X, self._describe)
 
     def _describe(self, bags: Bags) -> np.ndarray:
-        X, starts, sizes = bags.instances, bags.offsets[:-1], bags.sizes[:, None]
-        columns = []
-        for name in self.statistics:
-            if name in ("min", "max"):
-                extreme = np.minimum if name == "min" else np.maximum
-                columns.append(extreme.reduceat(X, starts, axis=0))
-            elif name == "median":
-                columns.extend(_quantiles(bags, [0.5]))
-            elif name == "size":
-                columns.append(sizes.astype(X.dtype))
-            else:
-                mean = np.add.reduceat(X, starts, axis=0) / sizes
-                if name == "std":
-                    squares = np.square(X - np.repeat(mean, bags.sizes, axis=0))
-                    mean = np.sqrt(np.add.reduceat(squares, starts, axis=0) / sizes)
-                columns.append(mean)
-        if len(self.quantiles):
-            columns.extend(_quantiles(bags, self.quantiles))
-        return np.hstack(columns)
+        return describe(bags.instances, bags.offsets, self.statistics, self.quantiles)
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names such as "min_x0" or "q0.25_x0", in the order of the columns."""
@@ -126,24 +101,3 @@ class BagStatistics(BagTransformer):
         for prefix in prefixes:
             out.extend(["size"] if prefix == "size" else [f"{prefix}_{name}" for name in names])
         return np.asarray(out, dtype=object)
-
-
-def _dense_blocks(bags: Bags) -> Iterator[Bags]:
-    """Give dense bags: themselves, or CSR ones a block at a time."""
-    if not sp.issparse(bags.instances):
-        yield bags
-        return
-    for some in cut(bags.offsets, block_rows(bags.n_features)):
-        block = bags[some]
-        yield block.with_instances(block.instances.toarray())
-
-
-def _quantiles(bags: Bags, quantiles) -> list[np.ndarray]:
-    """Quantiles of every feature, a (n_bags, n_features) array each; bags of one size go together."""
-    out = np.empty((len(quantiles), len(bags), bags.n_features), dtype=bags.instances.dtype)
-    sizes = bags.sizes
-    for size in np.unique(sizes):
-        members = np.flatnonzero(sizes == size)
-        rows = bags.offsets[members][:, None] + np.arange(size)
-        out[:, members] = np.quantile(bags.instances[rows], quantiles, axis=1)
-    return list(out)

@@ -22,7 +22,7 @@ _OURS = {
     "families.markov": "Markov MarkovParams MarkovPrior",
     "families.prior": "FraleyRaftery GaussianPrior",
     "kernel_bags": "KernelBags",
-    "kernels": "InstanceKernel",
+    "kernels.instances": "InstanceKernel",
     "linear_model.cv": "MILogisticRegressionCV",
     "linear_model.inference.kept": "Kept",
     "linear_model.labeler": "Labeler",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagwise._bag_parts import as_feature_names, read_only
+from bagwise._bag_parts import as_feature_names, read_only, refuse_empty_bags
 from bagwise.bags import AnyBags, Bags
 from bagwise.blocks import is_large
 from bagwise.scanned.steps import Step
@@ -112,6 +112,9 @@ class KnownBags(AnyBags):
     def fits(self) -> bool:
         """Whether there are so few numbers that they are held in memory after the first read."""
         return not is_large(self.n_instances * max(self.n_features, self._source.n_features))
+
+    def _refuse_empty_bags(self) -> None:
+        refuse_empty_bags(self.sizes, self.ids)
 
     @cached_property
     def _all_numbers(self) -> np.ndarray:

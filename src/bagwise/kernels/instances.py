@@ -1,0 +1,136 @@
+"""Kernels of instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from bagwise._distances import scaled_distances
+from bagwise.blocks import Block, Blocks, MemoryBlocks, block_rows, cut_rows, in_doubles
+
+
+@dataclass(frozen=True)
+class InstanceKernel:
+    """A kernel of instances with its parameters: ``kernel(X, Y)`` is the matrix of all pairs.
+
+    ==========  =======================================
+    "linear"    x'y
+    "poly"      (gamma x'y + coef0) ** degree
+    "rbf"       exp(-gamma |x - y|^2)
+    callable    whatever ``name(X, Y)`` returns
+    ==========  =======================================
+
+    "precomputed" looks values up: the rows of X hold kernels, the one column of Y says which of them.
+
+    Parameters
+    ----------
+    name : {"linear", "poly", "rbf", "precomputed"} or callable
+        Which kernel.
+    gamma, degree, coef0 : float
+        Its parameters, as in scikit-learn's `SVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.kernels import InstanceKernel
+    >>> InstanceKernel("poly", gamma=1.0, degree=2)(np.eye(2), np.eye(2))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    name: str | Callable = "rbf"
+    gamma: float = 1.0
+    degree: float = 3
+    coef0: float = 0.0
+
+    def __call__(self, X, Y) -> np.ndarray:
+        """Kernel matrix of the rows of `X` and of `Y` (arrays or CSR): float64, shape (len(X), len(Y))."""
+        if callable(self.name):
+            return _checked(self.name(X, Y), X.shape[0], Y.shape[0])
+        if self.name == "precomputed":
+            return X[:, Y[:, 0].astype(np.int64)]
+        if self.name == "rbf":
+            D = scaled_distances(X, Y, self.gamma)
+            np.negative(D, out=D)
+            return np.exp(D, out=D)
+        K = np.asarray(safe_sparse_dot(X, Y.T, dense_output=True), dtype=np.float64)
+        if self.name == "poly":
+            K *= self.gamma
+            K += self.coef0
+            K **= self.degree
+        return K
+
+    def diagonal(self, X) -> np.ndarray:
+        """Values k(x, x) of the rows of `X`."""
+        if callable(self.name):
+            return np.array([self(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(X.shape[0])])
+        if self.name == "rbf":
+            return np.ones(X.shape[0])
+        squares = row_norms(X, squared=True).astype(np.float64)
+        return squares if self.name == "linear" else (self.gamma * squares + self.coef0) ** self.degree
+
+    def fill(self, X, out: np.ndarray) -> None:
+        """Write the matrix of `X` with itself, exactly symmetric, into ``out[:n, :n]``, block by block."""
+        from bagwise._numba.dual import mirror_upper
+
+        n = X.shape[0]
+        for rows in cut_rows(n, block_rows(n)):
+            # Only what lies right of the diagonal is computed; the rest is its mirror image.
+            out[rows, rows.start : n] = self(X[rows], X[rows.start :])
+        mirror_upper(out, n)
+
+
+def _checked(K, n_rows: int, n_columns: int) -> np.ndarray:
+    K = np.ascontiguousarray(K, dtype=np.float64)
+    if K.shape != (n_rows, n_columns):
+        raise ValueError(
+            f"kernel(X, Y) must return an array of shape {(n_rows, n_columns)}, a value for every pair of "
+            f"rows; it returned {K.shape}."
+        )
+    if not np.isfinite(K).all():
+        raise ValueError("kernel(X, Y) returned values that are not finite.")
+    return K
+
+
+def resolve_gamma(gamma: float | str, X, weight: np.ndarray | None = None) -> float:
+    """Turn "scale", 1 / (n_features * variance of all entries), or "auto", 1 / n_features, into a number.
+
+    `X` is a matrix, and `weight` says how often each row counts; or `Blocks`, which have weights.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if not isinstance(X, Blocks):
+        n = X.shape[0]
+        X = MemoryBlocks(X, np.arange(n + 1), np.zeros(n), np.ones(n) if weight is None else weight)
+    if gamma == "auto":
+        return 1.0 / X.n_features
+    total = float(X.weight @ np.diff(X.offsets)) * X.n_features
+    mean = X.total(_sum_of_entries) / total
+    variance = X.total(_squares_about, mean) / total
+    if not np.isfinite(variance):
+        raise ValueError(
+            'gamma="scale" needs the variance of the instances, which is too large for a number; scale the '
+            'features (scale="standard") or give gamma as a number.'
+        )
+    # All features equal: any width is as good as another.
+    return 1.0 / (X.n_features * variance) if np.sqrt(variance) > 1e-14 * abs(mean) else 1.0
+
+
+def _sum_of_entries(block: Block) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float((block.weight_of_each @ block.X).sum())
+
+
+def _squares_about(block: Block, mean: float) -> float:
+    """From differences, because far from the origin a mean of squares less a squared mean cancels."""
+    X, weight = in_doubles(block.X), block.weight_of_each
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sp.issparse(X):
+            of_stored = np.repeat(weight, np.diff(X.indptr))
+            n_zeros = weight.sum() * X.shape[1] - of_stored.sum()
+            return float(of_stored @ (X.data - mean) ** 2 + n_zeros * np.square(mean))
+        return float((weight @ (X - mean) ** 2).sum())
