@@ -44,6 +44,11 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
     transformer_ : transformer
         The fitted transformer.
 
+    Notes
+    -----
+    What comes out of bags in memory are `Bags` with their `instances`, so a transformation takes the memory
+    of its result. Instances of a scan are transformed as they are read, anew in every pass, and never held.
+
     Examples
     --------
     >>> from sklearn.decomposition import PCA

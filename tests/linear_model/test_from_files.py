@@ -15,6 +15,7 @@ from bagwise import (
     save_bags,
     scan_bags,
 )
+from bagwise.blocks import FileBlocks
 
 pytest.importorskip("pyarrow")
 
@@ -68,6 +69,14 @@ def test_a_path_from_a_file_is_that_in_memory(data):
     scan = scan_bags(path)
     ours, expected = milr_path(scan, scan.y, alphas=4), milr_path(bags, y, alphas=4)
     np.testing.assert_array_equal(ours.coefs, expected.coefs)
+    assert ours.n_passes == expected.n_passes
+
+
+def test_a_path_says_how_often_the_file_was_read(data, monkeypatch):
+    scan, reads = scan_bags(data[0]), []
+    each = FileBlocks.each
+    monkeypatch.setattr(FileBlocks, "each", lambda *args: reads.append(1) or each(*args))
+    assert milr_path(scan, scan.y, alphas=4).n_passes == len(reads) > 4
 
 
 def test_scikit_learn_cuts_a_scan(data):

@@ -53,6 +53,8 @@ class MILRPath:
         The rule of the fits.
     scaler : transformer or None
         The fitted `scale`.
+    n_passes : int
+        How often all instances were read, over all penalties.
     """
 
     alphas: np.ndarray
@@ -66,6 +68,7 @@ class MILRPath:
     alpha_max: float
     rule: Rule
     scaler: Any
+    n_passes: int = 0
 
     @property
     def n_nonzero(self) -> np.ndarray:
@@ -165,6 +168,7 @@ def fit_path(
     """
     if not model.l1_ratio > 0:
         raise ValueError(f"a path needs an L1 penalty; l1_ratio must be positive, got {model.l1_ratio!r}.")
+    passes_before = blocks.n_passes
     scaler = fit_scaler(model.scale, blocks)
     rule = start_fixed(make_rule(model.rule), blocks.offsets, blocks.y)
     problem = make_problem(blocks, scaler, rule, fit_intercept=model.fit_intercept)
@@ -187,6 +191,9 @@ def fit_path(
             how = {"both_ways": both_ways, "beyond": is_own}
             found, learned = large.solve(sample, grid, warm_models or {}, **how)
     originals = [problem.scaling.to_original(solution.x) for solution in found.solutions]
+    n_passes = blocks.n_passes - passes_before
+    if isinstance(problem, InMemoryProblem):
+        n_passes += problem.blocks.n_passes
     path = MILRPath(
         alphas=found.alphas,
         coefs=np.array([coef for coef, _ in originals]),
@@ -199,6 +206,7 @@ def fit_path(
         alpha_max=alpha_max,
         rule=rule,
         scaler=scaler,
+        n_passes=n_passes,
     )
     return path, learned
 
