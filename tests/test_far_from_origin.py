@@ -1,9 +1,12 @@
 """Kernels of instances that lie far from the origin, as Unix times and coordinates do."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
 from bagwise import (
     MISVC,
@@ -13,9 +16,11 @@ from bagwise import (
     LSDDClassifier,
     MissSVC,
     PUMILClassifier,
+    PUSetKernelClassifier,
     SetKernelSVC,
     make_noisy_or_bags,
 )
+from bagwise._centred import RisingPolynomial, far_origin
 from bagwise.kernels import InstanceKernel, resolve_gamma
 
 DATA = make_noisy_or_bags(30, size=(2, 5), n_features=3, random_state=0)
@@ -69,12 +74,18 @@ MODELS = [
     MissSVC(scale=None, random_state=0),
     DSDDClassifier(scale=None, random_state=0),
     LSDDClassifier(scale=None, random_state=0),
+    SetKernelSVC(scale=None, kernel="linear"),
+    SetKernelSVC(scale=None, kernel="linear", bag_kernel="mean"),
+    SetKernelSVC(scale=None, kernel="linear", bag_kernel="minimax"),
+    MISVC(scale=None, kernel="linear", random_state=0),
+    InstanceMISVC(scale=None, kernel="linear", random_state=0),
+    MissSVC(scale=None, kernel="linear", random_state=0),
 ]
 
 
 @pytest.mark.parametrize("shift", [1e6, 2.0**31, 2.0**33])
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_a_machine_with_a_gaussian_kernel_does_not_see_a_shift(model, shift):
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_a_machine_with_a_gaussian_or_linear_kernel_does_not_see_a_shift(model, shift):
     X = np.round(DATA.bags.instances * 64) / 64  # sums with these shifts are exact
     near, far = (DATA.bags.with_instances(X + s) for s in (0.0, shift))
     scores = model.fit(near, DATA.y).decision_function(near)
@@ -94,3 +105,61 @@ def test_the_order_of_instances_does_not_matter_beside_an_outlier():
     np.testing.assert_allclose(
         model.decision_function(turned), model.decision_function(bags), rtol=1e-9, atol=1e-9
     )
+
+
+def test_a_machine_that_rounding_keeps_from_a_polynomial_kernel_says_so():
+    far = DATA.bags.with_instances(DATA.bags.instances + 1e7)
+    for make in (MISVC, InstanceMISVC, MissSVC):
+        with pytest.warns(ConvergenceWarning, match="scale the features"):
+            model = make(scale=None, kernel="poly", random_state=0).fit(far, DATA.y)
+        assert not model.converged_
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_a_polynomial_is_counted_from_a_place_amid_the_rows(degree):
+    X, Y = (np.random.default_rng(seed).normal(size=(4, 2)) + 2.0**30 for seed in (0, 1))
+    origin = far_origin(Y)
+    found = RisingPolynomial("poly", 0.25, degree, 1.0, origin=origin)(X, Y)
+
+    def polynomial(x, z):  # without rounding
+        return (
+            Fraction(1, 4) * sum(Fraction(a) * Fraction(b) for a, b in zip(x, z, strict=True)) + 1
+        ) ** degree
+
+    exact = [[float(polynomial(x, z) - polynomial(origin, z)) for z in Y] for x in X]
+    np.testing.assert_allclose(found, exact, rtol=1e-13)
+    assert far_origin(X - 2.0**30) is None and far_origin(sp.csr_array(X)) is None
+
+
+@pytest.mark.parametrize("shift", [2.0**23, 2.0**27, 2.0**31])
+@pytest.mark.parametrize("loss", ["double_hinge", "squared", "logistic"])
+@pytest.mark.parametrize("kernel", ["set", "mean", "minimax"])
+def test_a_bag_of_a_polynomial_kernel_scores_the_same_alone_and_in_company(kernel, loss, shift):
+    far = DATA.bags.with_instances(np.round(DATA.bags.instances * 64) / 64 + shift)
+    model = PUSetKernelClassifier(kernel, loss=loss, scale=None, class_prior=0.5).fit(far, DATA.y)
+    assert model.converged_
+    together = model.decision_function(far)
+    alone = np.concatenate([model.decision_function(far[i : i + 1]) for i in range(len(far))])
+    # What a feature of this size leaves of its digits.
+    np.testing.assert_allclose(
+        alone, together, atol=10 * shift * np.finfo(float).eps * np.abs(together).max()
+    )
+
+
+def test_the_squared_loss_far_away_is_least_squares():
+    """By a QR factorisation of the features, which are not squared, from exact differences."""
+    far = DATA.bags.with_instances(np.round(DATA.bags.instances * 64) / 64 + 2.0**27)
+    model = PUSetKernelClassifier("mean", loss="squared", alpha=1e-3, scale=None, class_prior=0.4)
+    scores = model.fit(far, DATA.y).decision_function(far)
+    means = np.array([[float(sum(map(Fraction, column)) / len(column)) for column in bag.T] for bag in far])
+    F = (means - means.mean(axis=0)) @ means.T / means.shape[1]
+    P, U = F[DATA.y == 1], F[DATA.y == 0]
+    # mean_U((1 + g)^2) / 4 - pi mean_P(g) + alpha |coef|^2 / 2; the linear term enters by a second system.
+    root = np.linalg.qr(
+        np.vstack(
+            [np.column_stack([U, np.ones(len(U))]) / np.sqrt(2 * len(U)), np.sqrt(1e-3) * np.eye(31)[:-1]]
+        )
+    ).R
+    pull = np.append(0.4 * P.mean(axis=0) - 0.5 * U.mean(axis=0), 0.4 - 0.5)
+    coef = np.linalg.solve(root, np.linalg.solve(root.T, pull))
+    np.testing.assert_allclose(scores, F @ coef[:-1] + coef[-1], rtol=1e-4, atol=1e-4)

@@ -26,9 +26,7 @@ def scaled_distances(X, Y, gamma: float) -> np.ndarray:
         if left.max(initial=0.0) + right.max(initial=0.0) <= (_SMALL_OF_SINGLE if is_single else _SMALL):
             return D
         if not (sp.issparse(X) or sp.issparse(Y)):
-            # A median, because one outlier would move a mean away from all other rows.
-            few = np.linspace(0, len(Y) - 1, min(len(Y), _MIDDLE_OF)).astype(np.int64)
-            centre = np.median(Y[few].astype(np.float64), axis=0)
+            centre, _ = middle(Y)
             D, left, right = _by_product(X - centre, Y - centre, gamma)
         error = left + right
         # Written so that NaN, where norms overflow, is a pair to be looked at.
@@ -39,6 +37,13 @@ def scaled_distances(X, Y, gamma: float) -> np.ndarray:
             difference = _dense(X[i]) - _dense(Y[j])
             D[i, j] = gamma * np.einsum("ij,ij->i", difference, difference)
         return D
+
+
+def middle(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give a place amid the rows of an array, and the rows that it was found from."""
+    few = X[np.linspace(0, len(X) - 1, min(len(X), _MIDDLE_OF)).astype(np.int64)].astype(np.float64)
+    # A median, because one outlier would move a mean away from all other rows.
+    return np.median(few, axis=0), few
 
 
 def _by_product(X, Y, gamma: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

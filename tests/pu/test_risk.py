@@ -10,6 +10,7 @@ from bagwise.pu import risk
 from bagwise.pu.features import PUFeatures
 from bagwise.pu.losses import LOSSES
 from bagwise.pu.risk import minimize_risk
+from bagwise.solvers.result import Status
 
 PROBLEMS = [
     # n_positive, n_unlabeled, n_centers, prior, alpha, kernel scale
@@ -194,6 +195,20 @@ def test_the_interior_method_takes_over_where_pairs_give_up(monkeypatch):
     again = minimize_risk(features, "double_hinge", prior=0.4, alpha=1e-3)
     assert again.converged
     assert again.value == pytest.approx(usual.value, rel=1e-8)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("sizes", PROBLEMS, ids=str)
+def test_principal_axes_lead_to_the_same_end(sizes, loss, monkeypatch):
+    n_positive, n_unlabeled, n_centers, prior, alpha, scale = sizes
+    parts = _problem(n_positive, n_unlabeled, n_centers, scale, 0, weighted=True)
+    usual = minimize_risk(PUFeatures(*parts), loss, prior=prior, alpha=alpha)
+    monkeypatch.setattr(PUFeatures, "is_graded", lambda features, alpha: True)
+    monkeypatch.setattr(risk, "_double_hinge", lambda *problem: (None, Status.STALLED, 0))
+    found = minimize_risk(PUFeatures(*parts), loss, prior=prior, alpha=alpha)
+    assert found.converged
+    ours = _objective(*parts, loss, prior, alpha, found.x.coef, found.x.intercept)
+    assert ours == pytest.approx(usual.value, rel=1e-7)  # tol is a share of larger terms
 
 
 def test_features_far_from_zero_keep_their_precision():

@@ -54,7 +54,7 @@ def test_only_the_first_step_is_rough_and_the_end_is_never_decided_on_it():
 def test_a_step_that_would_let_the_objective_rise_is_not_taken():
     problem = TwoWells(error=0.05)
     found = minimize_cccp(problem, 0, problem.at(0.5), Control(1e-6, 10))
-    assert found.converged
+    assert found.status is Status.STALLED  # the convex problem was not solved
     assert found.x.x == 1.0
     assert len(found.history) == 2
 

@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import svd
 from sklearn.cluster import KMeans
 
+from bagwise._centred import RisingPolynomial, far_origin
 from bagwise.bags import Bags
 from bagwise.kernels import (
     InstanceKernel,
@@ -38,7 +40,8 @@ class BagBasis:
     kernel : {"minimax", "mean", "set"} or callable
         "minimax" is ``(s(X)'s(Z) / (2 n_features) + 1) ** degree`` with the minimum and maximum of every
         feature, "mean" the same of the means, "set" the mean over all pairs of instances. A callable
-        ``kernel(bags, other)`` returns the matrix of two `Bags`.
+        ``kernel(bags, other)`` returns the matrix of two `Bags`. Where the centers lie far from the origin,
+        values of a polynomial are counted from its value at a place amid them: a constant for each center.
     degree : int
         Degree of the polynomial; a callable has no use for it.
     centers : Bags
@@ -68,7 +71,12 @@ class BagBasis:
             return matrix
         # Dividing by the number of features keeps the values of scaled features within [1, 2 ** degree].
         n_statistics = bags.n_features * (2 if self.kernel == "minimax" else 1)
-        polynomial = InstanceKernel("poly", 1.0 / n_statistics, self.degree, 1.0)
+        parameters = ("poly", 1.0 / n_statistics, self.degree, 1.0)
+        polynomial = InstanceKernel(*parameters)
+        own = self.centers.instances if self.kernel == "set" else bag_statistics(self.centers, self.kernel)
+        origin = far_origin(own)
+        if origin is not None:
+            polynomial = RisingPolynomial(*parameters, origin=origin)
         if self.kernel == "set":
             return set_kernel(bags, self.centers, kernel=polynomial)
         return statistic_kernel(bags, self.centers, statistic=self.kernel, kernel=polynomial)
@@ -175,6 +183,23 @@ class PUFeatures:
         """Covariance of the unlabeled bags' features: shape (n_centers, n_centers)."""
         half = np.sqrt(self.unlabeled_share)[:, None] * self.unlabeled
         return half.T @ half
+
+    def is_graded(self, alpha: float) -> bool:
+        """Whether a penalty `alpha` drowns in the rounding of squared features, as far from the origin."""
+        largest = max(np.abs(part).max(initial=0.0) for part in (self.unlabeled, self.positive))
+        return largest**2 * len(self.mean) > 1e10 * alpha
+
+    @cached_property
+    def turned(self) -> tuple[PUFeatures, np.ndarray]:
+        """The same features by their principal axes, and these axes: shape (n_centers, rank).
+
+        Large and small features are then columns of their own, which a Cholesky factor keeps apart.
+        """
+        n, stacked = len(self.unlabeled), np.vstack([self.unlabeled, self.positive])
+        left, sizes, axes = svd(stacked, full_matrices=False)
+        rank = max(1, int(np.count_nonzero(sizes > np.finfo(float).eps * max(stacked.shape) * sizes[0])))
+        left = left[:, :rank] * sizes[:rank]
+        return PUFeatures(left[n:], left[:n], self.positive_share, self.unlabeled_share), axes[:rank].T
 
     def scores(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Scores of positive and unlabeled bags without an intercept."""

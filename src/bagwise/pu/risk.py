@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
 from bagwise.pu.features import PUFeatures
@@ -29,6 +29,9 @@ _NEWTON_STEPS = 200
 # Steps of pairs for each unlabeled bag before the interior-point method takes over.
 _PAIR_STEPS = 100
 _INTERIOR_STEPS = 100
+
+# Widths, each a tenth of the last, over which hinges are made sharp.
+_WIDTHS = 10
 
 
 @dataclass(frozen=True)
@@ -74,17 +77,35 @@ def minimize_risk(
     Notes
     -----
     "double_hinge" costs what a support vector machine of n_unlabeled points costs, "squared" a linear system
-    of n_centers unknowns, "logistic" a few of them.
+    of n_centers unknowns, "logistic" a few of them. Where features are so large that the penalty drowns in
+    the rounding of their squares, all go by principal axes: "double_hinge" if its dual fails, by Newton.
     """
-    solve = {"double_hinge": _double_hinge, "squared": _squared, "logistic": _logistic}[loss]
     control = Control(tol, _NEWTON_STEPS, on_iteration)
-    score, status, n_iter = solve(features, prior, alpha, control, start)
+    score, status, n_iter = _solve(features, loss, prior, alpha, control, start)
     value = sum(_terms(features, loss, prior, alpha, score.coef, score.intercept))
     # Without features the best intercept is that of a constant score.
-    constant = _constant_risk(loss, prior)
+    best = _best_constant(loss, prior)
+    constant = float(-prior * best + LOSSES[loss](np.array(-best)))
+    if not value - constant <= 1e-6 * abs(constant):  # rounding was in the way of every step
+        score, value, status = Score(np.zeros_like(features.mean), best), constant, Status.STALLED
     # The intercept of centered features becomes that of the features as they were.
     score = Score(score.coef, score.intercept - float(features.mean @ score.coef), score.dual)
     return SolverResult(score, value, status, n_iter, (max(constant, value), value))
+
+
+def _solve(features, loss, prior, alpha, control, start) -> tuple[Score, Status, int]:
+    """The score of centered features, how the solver ended, and its steps."""
+    solve = {"double_hinge": _double_hinge, "squared": _squared, "logistic": _logistic}[loss]
+    if not features.is_graded(alpha):
+        return solve(features, prior, alpha, control, start)
+    if loss == "double_hinge":
+        found = solve(features, prior, alpha, control, start)
+        if found[1] in (Status.CONVERGED, Status.INTERRUPTED):
+            return found
+        solve = _smoothed_double_hinge
+    turned, axes = features.turned
+    score, status, n_iter = solve(turned, prior, alpha, control, None)
+    return Score(axes @ score.coef, score.intercept - float(turned.mean @ score.coef)), status, n_iter
 
 
 def _terms(features, loss, prior, alpha, coef, intercept) -> tuple[float, float, float]:
@@ -95,14 +116,13 @@ def _terms(features, loss, prior, alpha, coef, intercept) -> tuple[float, float,
     return of_positive, of_unlabeled, 0.5 * alpha * float(coef @ coef)
 
 
-def _constant_risk(loss: str, prior: float) -> float:
-    """The least risk of a score that is the same for all bags."""
-    best = {
+def _best_constant(loss: str, prior: float) -> float:
+    """The score of least risk among those that are the same for all bags."""
+    return {
         "double_hinge": -1.0 if prior < 0.5 else 1.0,
         "squared": 2.0 * prior - 1.0,
-        "logistic": np.log(prior) - np.log1p(-prior),
+        "logistic": float(np.log(prior) - np.log1p(-prior)),
     }[loss]
-    return float(-prior * best + LOSSES[loss](np.array(-best)))
 
 
 def _squared(features, prior, alpha, control, start):
@@ -192,26 +212,78 @@ def best_intercept(scores: np.ndarray, share: np.ndarray, prior: float) -> float
     return 0.5 * float(corners[min(first, len(corners) - 1)] + corners[min(last, len(corners) - 1)])
 
 
+def _smoothed_double_hinge(features, prior, alpha, control, start):
+    """By Newton's method on loss functions that are ever less smooth, where the dual drowns in rounding.
+
+    ``max(0, 1 + g)`` becomes ``width * log(1 + exp((1 + g) / width))``. The multipliers of its slope say how
+    far the objective is from its least value.
+    """
+    U, share, target = features.unlabeled, features.unlabeled_share, prior * features.shift
+    x = np.append(np.zeros_like(features.mean), _best_constant("double_hinge", prior))
+    n_iter, value, bound, allowed, score = 0, np.inf, -np.inf, 0.0, None
+    for width in 0.1 ** np.arange(_WIDTHS):
+        x, step, _, steps = _newton(features, prior, alpha, replace(control, on_iteration=None), x, width)
+        n_iter += steps
+        g, along = (U @ part[:-1] + part[-1] for part in (x, step))
+        # Multipliers at the end of a step that is still to be taken: there the gradient is zero but for
+        # rounding, whereas the slope at a point depends on every digit of its score.
+        u, v = (
+            share * np.clip(0.5 * expit(a) + 0.5 * expit(a) * expit(-a) * along / width, 0.0, 0.5)
+            for a in ((g + 1.0) / width, (g - 1.0) / width)
+        )
+        ahead = alpha * (x + step)[:-1]
+        rest = ahead - ((u + v) @ U - target + ahead)
+        off = abs(float((u + v).sum() - prior) * x[-1])  # from the sum that the dual asks for
+        bound = max(bound, float(u.sum() - v.sum() - 0.5 * (rest @ rest) / alpha) - off)
+        intercept = best_intercept(U @ x[:-1], share, prior)
+        terms = _terms(features, "double_hinge", prior, alpha, x[:-1], intercept)
+        if sum(terms) < value:
+            value, allowed, score = sum(terms), sum(map(abs, terms)), Score(x[:-1], intercept)
+        control.report(n_iter, bound)
+        if control.is_stopped:
+            return score, Status.INTERRUPTED, n_iter
+        if value - bound <= control.tol * allowed:
+            return score, Status.CONVERGED, n_iter
+    return score, Status.CONVERGED if value - bound <= 1e-6 * allowed else Status.STALLED, n_iter
+
+
 # ---------------------------------------------------------------------- logistic
 
 
 def _logistic(features, prior, alpha, control, start):
-    """Newton's method with halved steps, from the solution of the double hinge, which large scores share.
+    """Newton's method from the solution of the double hinge, which large scores share."""
+    if start is not None:
+        x = np.append(start.coef, start.intercept + features.mean @ start.coef)
+    elif features.is_graded(alpha):
+        x = np.append(np.zeros_like(features.mean), _best_constant("logistic", prior))
+    else:
+        rough = replace(control, tol=1e-3, on_iteration=None)
+        near = _double_hinge(features, prior, alpha, rough, None)[0]
+        x = np.append(near.coef, near.intercept)
+    x, _, status, n_iter = _newton(features, prior, alpha, control, x)
+    return Score(x[:-1], float(x[-1])), status, n_iter
 
-    The Hessian is ``U' diag(share p (1 - p)) U + alpha I`` and a row for the intercept, factorised each time.
+
+def _newton(features, prior, alpha, control, x, width=None):
+    """Newton's method with halved steps, for the logistic loss or, given a `width`, a smooth double hinge.
+
+    With c the curvature of the loss, the Hessian is ``U' diag(share c) U + alpha I`` and a row for the
+    intercept, factorised each time. Gives the point, the step that would be next, status and steps.
     """
     U, share = features.unlabeled, features.unlabeled_share
+    direction = np.zeros_like(x)
     pull = np.append(prior * features.shift, prior)
-    if start is None:
-        start = _double_hinge(features, prior, alpha, replace(control, tol=1e-3, on_iteration=None), None)[0]
-        x = np.append(start.coef, start.intercept)
-    else:
-        x = np.append(start.coef, start.intercept + features.mean @ start.coef)
     design = np.column_stack([U, np.ones(len(U))])
     ridge = np.append(np.full(len(x) - 1, alpha), 0.0)
+    sides, factor, width = ((0.0,), 1.0, 1.0) if width is None else ((1.0, -1.0), 0.5, width)
 
     def value_at(x, g):
-        return float(share @ np.logaddexp(0.0, g) - pull @ x + 0.5 * ridge @ (x * x))
+        loss = factor * width * sum(np.logaddexp(0.0, (g + side) / width) for side in sides)
+        return float(share @ loss - pull @ x + 0.5 * ridge @ (x * x))
+
+    def slope_and_curvature(g):
+        at = [(g + side) / width for side in sides]
+        return factor * sum(expit(a) for a in at), factor / width * sum(expit(a) * expit(-a) for a in at)
 
     g = design @ x
     value, status = value_at(x, g), Status.MAX_ITER
@@ -221,13 +293,17 @@ def _logistic(features, prior, alpha, control, start):
             status = Status.INTERRUPTED
             break
         n_iter += 1
-        p = expit(g)
-        gradient = (share * p) @ design - pull + ridge * x
-        half = np.sqrt(share * p * expit(-g))[:, None] * design
+        slope, curvature = slope_and_curvature(g)
+        gradient = (share * slope) @ design - pull + ridge * x
+        half = np.sqrt(share * curvature)[:, None] * design
         hessian = half.T @ half
         # The intercept's curvature may vanish where all scores are large; a trace keeps the factor finite.
         hessian.flat[:: len(x) + 1] += np.append(ridge[:-1], 1e-12 + 1e-9 * hessian[-1, -1])
-        direction = cho_solve(cho_factor(hessian, overwrite_a=True, check_finite=False), -gradient)
+        try:
+            direction = cho_solve(cho_factor(hessian, overwrite_a=True, check_finite=False), -gradient)
+        except LinAlgError:
+            status = Status.STALLED
+            break
         decrement = -float(gradient @ direction)
         # Half the decrement is how far the value is above the optimum, near it.
         if decrement <= min(control.tol, 1e-8) * 1e-2 * (abs(value) + abs(float(pull @ x))):
@@ -244,4 +320,4 @@ def _logistic(features, prior, alpha, control, start):
             break
         x, g, value = x + length * direction, g + length * along, trial
         control.report(n_iter, value)
-    return Score(x[:-1], float(x[-1])), status, n_iter
+    return x, direction, status, n_iter

@@ -142,7 +142,8 @@ class PUSetKernelClassifier(SetKernelScore):
     coef_ : array of shape (1, n_centers)
         Coefficients of the centers.
     intercept_ : array of shape (1,)
-        The intercept.
+        The intercept of ``basis_(bags) @ coef_[0]``. Where the centers lie far from the origin, the basis
+        functions leave out a constant each, which the intercept takes up.
     scaler_, classes_, n_features_in_
         The scaler, the two labels, the number of features.
     objective_, objective_history_, n_iter_, converged_

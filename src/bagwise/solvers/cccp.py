@@ -38,6 +38,8 @@ class ConcaveConvexProblem(Protocol[Point]):
 
 # Relative gap of the first step. What it has to get right is the next piece, not its own minimum.
 _ROUGH = 1e-2
+# A rise of this many tolerances says that a convex problem was not solved: rounding is in the way.
+_RISE = 100.0
 
 
 def minimize_cccp(
@@ -62,7 +64,8 @@ def minimize_cccp(
         The first point.
     control : Control
         Its tolerance is the relative gap of all steps but the first. Converged when one of them leaves the
-        piece as it was, or lowers the objective by no more than this share of it.
+        piece as it was, or lowers the objective by no more than this share of it; stalled when the objective
+        would rise by far more, which a convex problem that was solved does not let it.
 
     Returns
     -------
@@ -81,6 +84,10 @@ def minimize_cccp(
             history.append(point.value)
             control.report(n_iter, point.value)
         if control.is_stopped:
+            break
+        if gap <= tol and gain < -_RISE * tol * abs(point.value):
+            # What lies above the objective and touches it at a point is not lowest where it is higher.
+            status = Status.STALLED
             break
         following = problem.linearize(point)
         done = following == piece or gain <= tol * abs(point.value)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from bagwise._centred import far_origin
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import (
@@ -74,10 +76,21 @@ class KernelClassifier(Scaled, ScoreClassifier):
         return self._fit_scaler(training), factor[training.y]
 
     def _fit_scaler(self, training: Training) -> Training:
-        if not self._is_precomputed:
-            return super()._fit_scaler(training)
-        self.scaler_ = None  # kernels are what they are
-        return training
+        if self._is_precomputed:
+            self.scaler_ = None  # kernels are what they are
+            return training
+        scaled = super()._fit_scaler(training)
+        origin = far_origin(scaled.bags.instances) if self._sees_no_shift else None
+        if self.scale is None and self.kernel == "linear" and origin is not None:
+            # A machine with a linear kernel is the same wherever the instances lie, but for rounding.
+            self.scaler_ = StandardScaler(with_std=False).fit(origin[None, :])
+            return training._replace(bags=self._scaled(training.bags))
+        return scaled
+
+    @property
+    def _sees_no_shift(self) -> bool:
+        """Whether a constant, added to the kernel's vectors of all bags, changes the intercept only."""
+        return True
 
     def _set_kernel(self, vectors, weight) -> None:
         """Fix the kernel's parameters from training vectors, each of which counts with its weight."""

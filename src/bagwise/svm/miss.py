@@ -112,7 +112,8 @@ class MissSVC(BagMachine):
     kernel_, gamma_ : InstanceKernel, float
         The kernel, and its coefficient.
     scaler_ : transformer or None
-        The fitted `scale`.
+        The fitted `scale`. With ``scale=None``, a linear kernel and instances far from the origin, it only
+        takes a place amid them away, which changes nothing but rounding.
     classes_ : array of shape (n_classes,)
         The labels; of two, ``classes_[1]`` is the positive class.
     n_features_in_ : int

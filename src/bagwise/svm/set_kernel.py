@@ -121,6 +121,13 @@ class SetKernelSVC(KernelClassifier):
         self.tol = tol
         self.verbose = verbose
 
+    @property
+    def _sees_no_shift(self) -> bool:
+        # Sums over pairs that are not means, and vectors made as long as each other, do not stay the same.
+        return self.bag_kernel in ("mean", "minimax") or (
+            self.bag_kernel == "set" and self.normalize == "average"
+        )
+
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from bags and their labels.
