@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from bagwise._sklearn import Interval
 from bagwise.bags import Bags, describes_bags
 from bagwise.base import BagsLike, BagTransformer, validated_fit
+from bagwise.base.labels import require_label_per_bag
 from bagwise.base.streaming import in_files, in_memory, passes
 from bagwise.scanned import ScannedBags
 from bagwise.solvers.interrupt import interruptible
@@ -99,8 +100,7 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
         bags = self._read(X, reset=True)
         if y is not None:
             y = np.asarray(y)
-            if len(y) != len(bags):
-                raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels.")
+            require_label_per_bag(y, bags)
         with interruptible(at_once=True):
             self.transformer_ = self._fit_blocks(bags, y) if in_files(bags) else self._fit(in_memory(bags), y)
         return self

@@ -18,6 +18,7 @@ from bagwise.base.labels import (
     encode_labels,
     is_positive,
     refuse_lost_classes,
+    require_label_per_bag,
 )
 from bagwise.base.reading import BagsLike
 
@@ -55,8 +56,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
     def _encode_known(self, y: ArrayLike, bags: Bags) -> np.ndarray:
         """Encode labels given after the fit: int8, 1 for the positive class."""
         labels: np.ndarray = column_or_1d(y)
-        if len(labels) != len(bags):
-            raise ValueError(f"X has {len(bags)} bags but y has {len(labels)} labels.")
+        require_label_per_bag(labels, bags)
         unknown = ~np.isin(labels, self.classes_)
         if unknown.any():
             raise ValueError(

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from bagwise._bag_parts import as_python, without_mask
 from bagwise._sklearn import StrOptions
-from bagwise.bags import Bags, describes_bags
+from bagwise.bags import AnyBags, Bags, describes_bags
 from bagwise.base.reading import BagsLike
 from bagwise.exceptions import PositiveClassWarning, warn_user
 
@@ -36,18 +36,24 @@ class Training(NamedTuple):
         return self if kept.all() else Training(self.bags[kept], self.y[kept], self.weight[kept])
 
 
+def require_label_per_bag(y: Any, bags: AnyBags) -> None:
+    """Refuse labels that are not as many as bags."""
+    if len(y) != len(bags):
+        raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels; give one per bag.")
+
+
 def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -> np.ndarray:
     name = type(estimator).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     values: np.ndarray = column_or_1d(without_mask(y), warn=True)
     assert_all_finite(values, input_name="y", estimator_name=name)
-    n, given = len(bags), len(values)
-    if given != n:
-        if describes_bags(X):
-            raise ValueError(f"X has {n} bags but y has {given} labels; give one per bag.")
+    if describes_bags(X):
+        require_label_per_bag(values, bags)
+    elif len(values) != len(bags):
         raise ValueError(
-            f"X has {n} rows but y has {given} labels; did you mean Bags.from_groups(X, bag_ids)?"
+            f"X has {len(bags)} rows but y has {len(values)} labels; did you mean "
+            "Bags.from_groups(X, bag_ids)?"
         )
     return values
 

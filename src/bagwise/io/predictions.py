@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise.bags import Bags, as_bags, is_scan
+from bagwise.base.labels import require_label_per_bag
 from bagwise.blocks import block_rows, cut, is_large
 from bagwise.instance_level import label_names, posterior_of_instances, said_of_bags, said_of_instances
 from bagwise.io._table import RowFile
@@ -143,8 +144,7 @@ def instance_frame(model, bags, y=None, *, features: bool = False, path=None, ba
     bags = bags if is_scan(bags) else as_bags(bags)
     if y is not None:
         y = y.toarray() if sp.issparse(y) else np.asarray(y)
-        if len(y) != len(bags):
-            raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels.")
+        require_label_per_bag(y, bags)
 
     def said(some: Any, labels: Any) -> Columns:
         return _said_of_instances(model, some, labels, features)
