@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise.bags import Bags
+from bagwise.scanned import ScannedBags
 
 _BLOCK_ELEMENTS = 2**20
 # A column of more different numbers than this, not all of them whole, measures something.
@@ -39,14 +40,14 @@ class DataSet:
 
     Parameters
     ----------
-    bags : Bags
-        The bags.
+    bags : Bags or ScannedBags
+        The bags; of a scan checks of bags only make sense.
     y : array of shape (n_bags,) or (n_bags, n_labels), or None
         Classes, several labels per bag, measurements, or nothing.
     """
 
-    def __init__(self, bags: Bags, y=None):
-        self.bags = bags
+    def __init__(self, bags: Bags | ScannedBags, y=None):
+        self.bags: Any = bags
         y = None if y is None else np.asarray(y)
         if y is not None and y.shape[:1] != (len(bags),):
             raise ValueError(f"y has shape {y.shape} but there are {len(bags)} bags.")

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from bagwise._inspection import instances, labels, repeats
 from bagwise._inspection.data import DataSet
 from bagwise._inspection.report import Finding, Report, count, first_few, quoted, size_in_words
-from bagwise.bags import Bags
+from bagwise.bags import Bags, is_scan
+from bagwise.scanned import ScannedBags
 
 # A check takes a `DataSet` and gives a `Finding`. These need instances that are numbers ...
 _OF_VALUES = (
@@ -27,6 +28,7 @@ _OF_BAGS = (
     instances.check_memory,
 )
 _MOST_CLASSES_LISTED = 5
+_READ_NUMBERS = 10**6  # of the instances of a scan
 
 
 def inspect_bags(bags: Bags, y=None) -> Report:
@@ -62,6 +64,26 @@ def inspect_bags(bags: Bags, y=None) -> Report:
     return Report(tuple(_facts(data)), tuple(check(data) for check in checks))
 
 
+def inspect_scan(scan: ScannedBags, y=None) -> Report:
+    """Look at bags that stay in their files: all sizes and labels, and the values of the first bags.
+
+    Parameters
+    ----------
+    scan : ScannedBags
+        The bags; enough of them for a million numbers are read, and at least one.
+    y : array of shape (n_bags,), optional
+        Labels of the bags.
+    """
+    data = DataSet(scan, y)
+    n_read = max(1, int(np.searchsorted(scan.offsets, _READ_NUMBERS // scan.n_features, side="right")) - 1)
+    first = DataSet(scan[:n_read].load())
+    of_values = [
+        Finding(found.level, found.topic, f"of the first {count(n_read, 'bag')}: {found.text}")
+        for found in (check(first) for check in _OF_VALUES[:3])
+    ]
+    return Report(tuple(_facts(data)), (*of_values, *(check(data) for check in _OF_BAGS)))
+
+
 def _other_values(data: DataSet) -> Finding:
     kind = data.bags.instances.dtype
     return Finding(
@@ -70,14 +92,15 @@ def _other_values(data: DataSet) -> Finding:
 
 
 def _facts(data: DataSet) -> list[tuple[str, str]]:
-    bags, X = data.bags, data.bags.instances
+    bags = data.bags
     sizes = bags.sizes
     facts = [
         ("bags", f"{len(bags):,}"),
         ("instances", f"{bags.n_instances:,}"),
         ("features", f"{bags.n_features:,}"),
-        ("values", _values_in_words(X)),
     ]
+    if not is_scan(bags):
+        facts.append(("values", _values_in_words(bags.instances)))
     if len(sizes):
         facts.append(
             (

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from bagwise._version import __version__
-from bagwise.cli import check, convert, demo, reproduce, show
+from bagwise.cli import check, convert, demo, fit, reproduce, show
 from bagwise.cli.command import Command
 
 COMMANDS: tuple[Command, ...] = (
     demo.COMMAND,
     check.COMMAND,
     convert.COMMAND,
+    fit.COMMAND,
     show.COMMAND,
     reproduce.COMMAND,
 )

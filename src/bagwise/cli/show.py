@@ -66,9 +66,20 @@ def _lines(card: dict[str, Any]) -> list[list[str]]:
     lines.append(["training bags", str(card["training"]["digest"] or "no digest")])
     lines.append(["written by", ", ".join(f"{name} {number}" for name, number in card["versions"].items())])
     lines.append(["saved", str(card["saved"])])
+    lines += [[str(name), _shown(value)] for name, value in card.get("about", {}).items()]
     if card["trusted"]:
         lines.append(["load needs", f"trusted={card['trusted']!r}"])
     return lines
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict) and set(value) == {"value", "low", "high"}:
+        return f"{_shown(value['value'])} ({_shown(value['low'])} to {_shown(value['high'])})"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(inside)}" for name, inside in value.items())
+    if isinstance(value, list):
+        return _some([_shown(inside) for inside in value])
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _some(names: list[str]) -> str:

@@ -16,7 +16,7 @@ from bagwise._version import __version__
 _LONGEST = 300
 
 
-def make_card(model: Any, *, trusted: list[str]) -> dict[str, Any]:
+def make_card(model: Any, *, trusted: list[str], about: dict[str, Any] | None = None) -> dict[str, Any]:
     """Describe a model in terms of JSON.
 
     Parameters
@@ -25,6 +25,8 @@ def make_card(model: Any, *, trusted: list[str]) -> dict[str, Any]:
         Fitted or not.
     trusted : list of str
         Types that `load` will want to have named.
+    about : dict, optional
+        What else the file says, in terms of JSON.
     """
     names = _known(model, "feature_names_in_")
     n_features = _known(model, "n_features_in_")
@@ -45,6 +47,7 @@ def make_card(model: Any, *, trusted: list[str]) -> dict[str, Any]:
         },
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         "trusted": trusted,
+        "about": about or {},
     }
 
 

@@ -60,8 +60,8 @@ def read_card(path) -> dict[str, Any]:
     Returns
     -------
     dict
-        "class", "parameters", "features", "classes", "training", "versions", "saved", "trusted": what
-        ``bagwise show`` shows.
+        "class", "parameters", "features", "classes", "training", "versions", "saved", "trusted", "about":
+        what ``bagwise show`` shows.
     """
     return read_model(path)[0]
 

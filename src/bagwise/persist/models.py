@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from bagwise.persist.files import read_model, write_model
 from bagwise.persist.known_types import is_known
 
 
-def save(model: Any, path) -> Path:
+def save(model: Any, path, *, about: dict[str, Any] | None = None) -> Path:
     """Save a model to a file that can do no harm to whoever loads it, unlike a pickle.
 
     Use it for models that are kept, sent or published; pickle and joblib work as well, for files that nobody
@@ -33,6 +34,10 @@ def save(model: Any, path) -> Path:
         functions of scikit-learn that score features or predictions may stand in it.
     path : path
         The file; by convention it ends with ".bagwise". One that stands there is replaced.
+    about : dict, optional
+        What else the file is to say, for those who read its card (``bagwise show``,
+        `bagwise.persist.read_card`): anything that JSON has. ``bagwise fit`` notes here the words of the
+        labels, the columns of the data and the scores.
 
     Returns
     -------
@@ -61,6 +66,7 @@ def save(model: Any, path) -> Path:
     """
     if not hasattr(model, "get_params") or isinstance(model, type):
         raise TypeError(f"model is {_shown(model)}; expected an estimator, such as MILogisticRegression().")
+    _refuse_other_than_json(about)
     skops = _skops()
     for name, value in model.get_params().items():
         if _is_function(value):
@@ -86,7 +92,7 @@ def save(model: Any, path) -> Path:
         raise TypeError(
             f"this {type(model).__name__} cannot be saved, for it could not be restored: {_sentence(error)}"
         ) from error
-    return write_model(path, make_card(model, trusted=unknown_types(schema)), archive)
+    return write_model(path, make_card(model, trusted=unknown_types(schema), about=about), archive)
 
 
 def load(path, *, trusted: Iterable[str | type] = ()) -> Any:
@@ -151,6 +157,21 @@ def load(path, *, trusted: Iterable[str | type] = ()) -> Any:
         raise ValueError(
             f"{str(path)!r} cannot be restored here: {_sentence(error)} It was written by {_versions(card)}."
         ) from error
+
+
+def _refuse_other_than_json(about: Any) -> None:
+    """Refuse what would not come back as it was."""
+    if about is None:
+        return
+    try:
+        is_kept = isinstance(about, dict) and json.loads(json.dumps(about, allow_nan=False)) == about
+    except (TypeError, ValueError):
+        is_kept = False
+    if not is_kept:
+        raise TypeError(
+            f"about is {about!r}; expected a dict of what JSON has: text, finite numbers, True, False, None, "
+            "lists, and dicts with text for keys."
+        )
 
 
 def _skops() -> Any:

@@ -1,0 +1,112 @@
+"""Predictions of every bag by a model that was fitted without it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from bagwise.base.labels import Training
+from bagwise.folds import bag_folds
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What models said of the bags that they were not fitted on.
+
+    Attributes
+    ----------
+    codes : array of shape (n_bags,)
+        The place of every bag's label in `classes`.
+    classes : array
+        The labels.
+    fold : array of shape (n_bags,)
+        The fold that held the bag out.
+    predicted : array of shape (n_bags,)
+        The place of the predicted label in `classes`.
+    score : array of shape (n_bags,) or None
+        With two classes, high for the second; scores of different folds are of different models.
+    probability : array of shape (n_bags,) or None
+        That of the second class, where the model has it.
+    """
+
+    codes: np.ndarray
+    classes: np.ndarray
+    fold: np.ndarray
+    predicted: np.ndarray
+    score: np.ndarray | None
+    probability: np.ndarray | None
+
+    @property
+    def n_folds(self) -> int:
+        """How many models there were."""
+        return int(self.fold.max()) + 1
+
+
+def predict_held_out(
+    model: Any,
+    bags: Any,
+    y: np.ndarray,
+    *,
+    n_folds: int,
+    groups: np.ndarray | None = None,
+    seed: int = 0,
+    begin: Callable[[str], None] = lambda text: None,
+) -> HeldOut:
+    """Cut bags into folds, and let a clone that was fitted to the others predict each.
+
+    Parameters
+    ----------
+    model : classifier
+        It is cloned.
+    bags : Bags or ScannedBags
+        The bags.
+    y : array of shape (n_bags,)
+        Their labels.
+    n_folds : int
+        The most folds; there are fewer where a class has fewer bags (or groups).
+    groups : array of shape (n_bags,), optional
+        Bags of one group are held out together.
+    seed : int
+        Draws the folds.
+    begin : callable
+        Told of every fold.
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    training = Training(bags, codes, np.ones(len(codes)))
+    remedy = "Fit without cross-validation, or give more bags."
+    splits = bag_folds(n_folds, training, None, seed=seed, remedy=remedy, groups=groups)
+    fold, predicted = np.empty(len(codes), dtype=int), np.empty(len(codes), dtype=int)
+    score, probability = np.full(len(codes), np.nan), np.full(len(codes), np.nan)
+    for number, (train, test) in enumerate(splits):
+        begin(f"fold {number + 1} of {len(splits)}")
+        fitted = fit_in_groups(clone(model), bags[train], y[train], None if groups is None else groups[train])
+        held = bags[test]
+        fold[test] = number
+        predicted[test] = np.searchsorted(classes, fitted.predict(held))
+        if len(classes) > 2:
+            continue
+        if hasattr(fitted, "predict_proba"):
+            probability[test] = fitted.predict_proba(held)[:, 1]
+        if hasattr(fitted, "decision_function"):
+            score[test] = fitted.decision_function(held)
+    scores = probability if np.isnan(score).all() else score
+    return HeldOut(
+        codes,
+        classes,
+        fold,
+        predicted,
+        None if np.isnan(scores).all() else scores,
+        None if np.isnan(probability).all() else probability,
+    )
+
+
+def fit_in_groups(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray | None) -> Any:
+    """Fit a model; one that cuts folds by itself keeps groups together, too."""
+    if groups is not None and "groups" in inspect.signature(model.fit).parameters:
+        return model.fit(bags, y, groups=groups)
+    return model.fit(bags, y)

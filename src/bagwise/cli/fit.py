@@ -1,0 +1,329 @@
+"""``bagwise fit``: from a file of labelled bags to a file with a model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bagwise.cli.check import report_data, show_report
+from bagwise.cli.command import Command, CommandError
+from bagwise.cli.data import (
+    KINDS,
+    add_data_arguments,
+    add_json_argument,
+    data_options,
+    reading_data,
+    telling_warnings,
+)
+from bagwise.cli.models import MODELS, list_models, make_model, nearest
+from bagwise.cli.screen import Screen
+from bagwise.cli.words import Words, choose_positive
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bagwise._held_out import Score
+
+_DESCRIPTION = f"""\
+Fit a model to labelled bags: look the data over, judge the model by cross-validation, fit it to
+all bags and save it, for bagwise predict, explain, plot and show, or bagwise.load in Python.
+
+{KINDS}
+
+Models, and the settings that matter most:
+{list_models()}
+
+  bagwise fit shapes.csv --bag molecule --label activity --positive active \\
+      --model milr --set alpha=3 --groups batch -o shapes.bagwise
+
+Labels that are text need --positive; of numbers and truth values the greater is positive. With
+--groups, a column that describes bags, those of one group (a patient) are held out together.
+
+The exit status is 0 if the model was saved, 1 if it was saved but its fit did not converge or
+warned, 2 if not, 130 after Ctrl-C."""
+
+_FEW_GROUPS = 30
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subcommand."""
+    parser.add_argument("file", type=Path, metavar="DATA", help="the labelled bags: a file or folder")
+    parser.add_argument("-m", "--model", required=True, metavar="NAME", help="one of the models above")
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="FILE", help="where the model goes (.bagwise)"
+    )
+    add_data_arguments(parser)
+    parser.add_argument("--positive", metavar="LABEL", help="the label of the positive class")
+    parser.add_argument("--groups", metavar="COLUMN", help="the column with groups of bags")
+    parser.add_argument("--features", metavar="NAME,...", help="the columns to learn from; all by default")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="settings",
+        help="a setting of the model; may be given several times",
+    )
+    parser.add_argument(
+        "--cv", type=int, default=5, metavar="N", help="folds, or 0 for none (default: %(default)s)"
+    )
+    parser.add_argument("--scan", action="store_true", help="leave instances in their files: large data")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random choices (default: 0)")
+    add_json_argument(parser)
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Read, look, judge, fit, save."""
+    _check_arguments(arguments)
+    model = make_model(arguments.model, arguments.settings, arguments.seed)
+    with telling_warnings(screen) as of_data:
+        bags, labels = read_training(arguments)
+    takes_many = model.__sklearn_tags__().classifier_tags.multi_class
+    y, words = choose_positive(labels, arguments.positive, takes_many=takes_many)
+    groups = _read_groups(bags, arguments.groups)
+    screen.title(f"{arguments.model}: {arguments.file}")
+    report = _look(bags, y, labels, arguments.scan)
+    show_report(report, screen, ("note", "warning"))
+    if any(finding.level != "ok" for finding in report.findings):
+        screen.line()
+
+    scores: list[Score] = []
+    pu_scores: dict[str, Any] = {}
+    n_folds = 0
+    with telling_warnings(screen) as of_fit:
+        try:
+            with screen.progress(max(0, arguments.cv) + 1) as begin:
+                if arguments.cv:
+                    held = _hold_out(model, bags, y, groups, arguments, begin)
+                    n_folds = held.n_folds
+                begin("all bags")
+                _fit(model, bags, y, groups)
+            if arguments.cv and MODELS[arguments.model].from_unlabeled:
+                pu_scores = _pu_scores(model, bags, y, held)
+            elif arguments.cv:
+                scores = _scores(held, groups, words)
+        except (ValueError, TypeError, MemoryError) as error:
+            raise CommandError(error) from error
+    found = {score.name: {"value": score.value, "low": score.low, "high": score.high} for score in scores}
+    found |= pu_scores
+    about = _about(arguments, words, n_folds, found)
+    _save(model, arguments.out, about)
+    _show_scores(scores, pu_scores, held if arguments.cv else None, groups, arguments, screen)
+    screen.line(f"written: {arguments.out}")
+    if arguments.json:
+        screen.data(
+            {
+                "written": str(arguments.out),
+                "class": type(model).__name__,
+                **about,
+                **report_data(report),
+                "warnings": of_data + of_fit,
+                "converged": getattr(model, "converged_", None),
+            }
+        )
+    return 1 if of_fit or getattr(model, "converged_", True) is False else 0
+
+
+def _check_arguments(arguments: argparse.Namespace) -> None:
+    """Refuse what cannot work before any work is done."""
+    if arguments.cv < 0 or arguments.cv == 1:
+        raise CommandError(f"--cv is {arguments.cv}; expected 2 folds or more, or 0 for none.")
+    if not 0 <= arguments.seed < 2**32:
+        raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
+    if not arguments.out.absolute().parent.is_dir():
+        raise CommandError(f"there is no folder {str(arguments.out.parent)!r} for the model.")
+    if arguments.out.exists() and arguments.file.exists() and arguments.out.samefile(arguments.file):
+        raise CommandError(f"-o {str(arguments.out)!r} is the data, which would be overwritten.")
+    from importlib.util import find_spec
+
+    if find_spec("skops") is None:
+        raise CommandError(
+            "models are saved by skops, which is not installed: pip install 'bagwise[persist]'"
+        )
+
+
+def read_training(arguments: argparse.Namespace) -> tuple[Any, Any]:
+    """Read labelled bags, or look through their files."""
+    from bagwise.io import load_bags, scan_bags
+
+    options = data_options(arguments)
+    features = getattr(arguments, "features", None)
+    if features is not None:
+        options["features"] = [name.strip() for name in features.split(",")]
+    bags: Any
+    with reading_data(arguments.file):
+        if arguments.scan:
+            _refuse_options(options, "labels", "sheet")
+            bags = scan_bags(arguments.file, **options)
+            y = bags.y
+        else:
+            bags, y = load_bags(arguments.file, **options)
+    if y is None:
+        raise CommandError(f"{str(arguments.file)!r} has no labels; name their column by --label.")
+    if y.ndim != 1:
+        raise CommandError(f"{str(arguments.file)!r} has {y.shape[1]} labels a bag; the program takes one.")
+    return bags, y
+
+
+def _refuse_options(options: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if name in options:
+            raise CommandError(f"--{name} and --scan do not go together; convert the data to Parquet first.")
+
+
+def _read_groups(bags: Any, column: str | None) -> np.ndarray | None:
+    if column is None:
+        return None
+    known = bags.bag_columns
+    if column not in known:
+        raise CommandError(
+            f"--groups {column!r} is no column that describes bags{nearest(column, known)}; there "
+            f"{'are ' + ', '.join(map(repr, known)) if known else 'is none'}."
+        )
+    return known[column]
+
+
+def _look(bags: Any, y: np.ndarray, labels: np.ndarray, is_scan: bool) -> Any:
+    """Inspect the data; facts show the labels as they came."""
+    from dataclasses import replace
+
+    from bagwise._inspection import inspect_bags, inspect_scan
+
+    inspect = inspect_scan if is_scan else inspect_bags
+    report = inspect(bags, y)
+    # Folds are drawn at random here, so the order of bags does not matter.
+    report = replace(report, findings=tuple(found for found in report.findings if found.topic != "order"))
+    if labels is y:
+        return report
+    import numpy as np
+
+    named = ", ".join(
+        f"{label!r}: {n:,}"
+        for label, n in zip(*(a.tolist() for a in np.unique(labels, return_counts=True)), strict=True)
+    )
+    facts = tuple((name, named if name == "labels" else value) for name, value in report.facts)
+    return replace(report, facts=facts)
+
+
+def _hold_out(model: Any, bags: Any, y: np.ndarray, groups: Any, arguments: argparse.Namespace, begin) -> Any:
+    from bagwise._held_out import predict_held_out
+
+    return predict_held_out(
+        model, bags, y, n_folds=arguments.cv, groups=groups, seed=arguments.seed, begin=begin
+    )
+
+
+def _fit(model: Any, bags: Any, y: np.ndarray, groups: Any) -> None:
+    from bagwise._held_out.predictions import fit_in_groups
+
+    fit_in_groups(model, bags, y, groups)
+
+
+def _scores(held: Any, groups: Any, words: Words | None) -> list[Score]:
+    from bagwise._held_out import score_held_out
+
+    named = None if words is None else (words.negative, words.positive).__getitem__
+    return score_held_out(held, groups, named)
+
+
+def _pu_scores(model: Any, bags: Any, y: np.ndarray, held: Any) -> dict[str, Any]:
+    """Judge by positive and unlabeled bags, at the priors that they leave possible."""
+    from types import SimpleNamespace
+
+    from bagwise import pu_report
+
+    known = {
+        name: getattr(model, name) for name in ("class_prior_", "prior_estimate_") if hasattr(model, name)
+    }
+    report = pu_report(SimpleNamespace(decision_function=lambda X: held.score, **known), bags, y)
+    names = ("class_prior", "precision", "recall", "f1", "auc", "risk")
+    found: dict[str, Any] = {
+        name: dict(zip(("low", "value", "high"), map(float, getattr(report, name)), strict=True))
+        for name in names
+    }
+    return found
+
+
+def _about(
+    arguments: argparse.Namespace, words: Words | None, n_folds: int, scores: dict[str, Any]
+) -> dict[str, Any]:
+    """What the file says of the fit: what predict needs to read new bags, and to answer in words."""
+    from math import isfinite
+
+    options = {name: str(value) for name, value in data_options(arguments).items()}
+    about: dict[str, Any] = {
+        "model": arguments.model,
+        "data": {"file": str(arguments.file), **options}
+        | ({"groups": arguments.groups} if arguments.groups else {}),
+    }
+    if words is not None:
+        about["labels"] = vars(words).copy()
+    if scores:
+        about["folds"] = n_folds
+        about["scores"] = {
+            name: {key: value if isfinite(value) else None for key, value in score.items()}
+            for name, score in scores.items()
+        }
+    return about
+
+
+def _save(model: Any, path: Path, about: dict[str, Any]) -> None:
+    from bagwise import save
+
+    try:
+        save(model, path, about=about)
+    except (OSError, TypeError) as error:
+        raise CommandError(f"cannot save {str(path)!r}: {error}") from error
+
+
+def _show_scores(
+    scores: list[Score],
+    pu_scores: dict[str, Any],
+    held: Any,
+    groups: Any,
+    arguments: argparse.Namespace,
+    screen: Screen,
+) -> None:
+    import numpy as np
+
+    if pu_scores:
+        screen.table(
+            ["", "lower end", "class prior", "upper end"],
+            [
+                [name.replace("_", " "), *(_number(score[key]) for key in ("low", "value", "high"))]
+                for name, score in pu_scores.items()
+            ],
+        )
+        screen.paragraph(
+            f"Scores of held-out bags ({held.n_folds} folds), at the class prior and at the ends of "
+            "its interval: with unlabeled bags all but recall depend on the prior."
+        )
+    elif scores:
+        from bagwise._held_out.scores import IN_GROUPS, MEANING
+
+        rows = [[s.title, _number(s.value), _number(s.low), _number(s.high)] for s in scores]
+        counts = np.bincount(held.codes)
+        screen.table([f"{held.n_folds}-fold cross-validation", "score", "from", "to"], rows)
+        text = f"Always the more frequent label: accuracy {counts.max() / counts.sum():.3f}. {MEANING}"
+        if groups is not None:
+            text += IN_GROUPS
+            n_groups = len(np.unique(groups))
+            if n_groups < _FEW_GROUPS:
+                text += (
+                    f" There are {n_groups} groups: with fewer than {_FEW_GROUPS} intervals are too narrow."
+                )
+        screen.paragraph(text)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None or value != value else f"{value:.3f}"
+
+
+COMMAND = Command(
+    name="fit",
+    summary="fit a model to labelled bags, judge it and save it",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+)

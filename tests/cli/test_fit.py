@@ -1,0 +1,211 @@
+"""``bagwise fit``: data in, judged model out."""
+
+import json
+
+import numpy as np
+import pytest
+
+import bagwise
+from bagwise import Bags, load, load_bags, make_count_bags, make_noisy_or_bags, save_bags
+from bagwise.cli import main
+from bagwise.cli.models import MODELS, make_model
+from bagwise.persist import read_card
+from bagwise.testing.discovery import all_estimators
+
+WRAPPERS = {"ByIndex", "OneVsOneBagClassifier", "MultiLabelBagClassifier", "MIMLLogisticRegression"}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A CSV file of molecules with text labels, ids with zeros in front, and batches."""
+    data = make_noisy_or_bags(80, coef=[3.0, -3.0, 0.0], intercept=-3.0, random_state=0)
+    path = tmp_path_factory.mktemp("data") / "train.csv"
+    lines = ["molecule,activity,batch,angle,charge,weight"]
+    for number, (X, label) in enumerate(zip(data.bags, data.y, strict=True)):
+        word = "active" if label else "inactive"
+        lines += [f"{number:03d},{word},b{number % 31},{','.join(map(str, row))}" for row in X.tolist()]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+COLUMNS = ["--bag", "molecule", "--label", "activity"]
+
+
+def fit(table, path, *options, positive="active"):
+    chosen = ["--positive", positive] if positive else []
+    return main(["fit", str(table), *COLUMNS, *chosen, "-o", str(path), *options])
+
+
+def test_a_model_is_fitted_judged_and_saved_with_the_words_of_its_labels(table, tmp_path, capsys):
+    path = tmp_path / "m.bagwise"
+    assert fit(table, path, "-m", "milr", "--set", "alpha=0.5", "--groups", "batch") == 0
+    out = capsys.readouterr().out
+    assert "labels       'active': " in out and "5-fold cross-validation" in out
+    assert "of 'active', recognised" in out and out.endswith(f"written: {path}\n")
+    assert "Bags of one group count" in out
+    model, about = load(path), read_card(path)["about"]
+    assert model.alpha == 0.5 and model.classes_.tolist() == [False, True]
+    assert model.feature_names_in_.tolist() == ["angle", "charge", "weight"]
+    assert about["labels"] == {"positive": "active", "negative": "inactive"}
+    assert about["data"] == {
+        "file": str(table), "bag": "molecule", "label": "activity", "groups": "batch"
+    }  # fmt: skip
+    bags, y = load_bags(table, bag="molecule", label="activity", positive="active")
+    again = bagwise.MILogisticRegression(alpha=0.5, random_state=0).fit(bags, y)
+    assert np.array_equal(model.predict_proba(bags), again.predict_proba(bags))
+
+
+def test_scripts_get_everything_as_json(table, tmp_path, capsys):
+    assert fit(table, tmp_path / "m.bagwise", "-m", "statistics", "--cv", "3", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    accuracy = found["scores"]["accuracy"]
+    assert 0 <= accuracy["low"] < accuracy["value"] < accuracy["high"] <= 1
+    assert found["folds"] == 3 and found["warnings"] == [] and found["written"].endswith("m.bagwise")
+    assert {finding["topic"] for finding in found["findings"]} >= {"values", "labels", "size and label"}
+
+
+def test_the_scores_are_those_of_scikit_learn_on_the_same_folds(table, tmp_path, capsys):
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedKFold
+
+    options = ["-m", "milr", "--cv", "4", "--seed", "3", "--json"]
+    assert fit(table, tmp_path / "m.bagwise", *options) == 0
+    found = json.loads(capsys.readouterr().out)["scores"]
+    bags, y = load_bags(table, bag="molecule", label="activity", positive="active")
+    hits, areas, pairs, errors = [], [], [], []
+    for train, test in StratifiedKFold(4, shuffle=True, random_state=3).split(np.zeros(len(y)), y):
+        model = bagwise.MILogisticRegression(random_state=3).fit(bags[train], y[train])
+        probability = model.predict_proba(bags[test])[:, 1]
+        hits.append((probability >= 0.5) == y[test])
+        errors.append((probability - y[test]) ** 2)
+        areas.append(roc_auc_score(y[test], probability))
+        pairs.append(y[test].sum() * (~y[test]).sum())
+    assert found["accuracy"]["value"] == pytest.approx(np.concatenate(hits).mean())
+    assert found["auc"]["value"] == pytest.approx(np.average(areas, weights=pairs))
+    assert found["brier"]["value"] == pytest.approx(np.concatenate(errors).mean())
+    positive = np.concatenate(hits)[np.concatenate([y[t] for _, t in StratifiedKFold(
+        4, shuffle=True, random_state=3).split(np.zeros(len(y)), y)])]  # fmt: skip
+    assert found["recall_active"]["value"] == pytest.approx(positive.mean())
+
+
+def test_every_public_classifier_has_a_short_name_or_is_a_wrapper():
+    classifiers = {cls.__name__ for cls in all_estimators() if hasattr(cls, "predict")}
+    classifiers -= {name for name in classifiers if name.endswith("Regressor")}
+    pipelines = {"BagPipeline"}
+    named = {model.cls for model in MODELS.values()} - {"BagStatistics"}
+    assert named == classifiers - WRAPPERS - pipelines
+
+
+QUICK = {
+    "mimm": ["n_init=1"], "mimm-disc": ["n_init=1"], "dd": ["n_init=1"], "emdd": ["n_init=1"],
+    "milr": ["n_init=1"], "milr-cv": ["n_init=1", "cv=2", "alphas=3"], "softor": ["n_init=1"],
+    "pu": ["cv=2", "degrees=(1,)", "alphas=(0.1,)", "class_prior=0.3"], "puskc": ["class_prior=0.3"],
+    "lsdd-cv": ["cv=2", "alphas=(0.1,)"], "dsdd-cv": ["cv=2", "alphas=(0.1,)"],
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(MODELS))
+def test_every_model_is_fitted_and_loaded_again(name, table, tmp_path, capsys):
+    path = tmp_path / "m.bagwise"
+    settings = [option for pair in QUICK.get(name, []) for option in ("--set", pair)]
+    assert fit(table, path, "-m", name, "--cv", "2", "--json", *settings) in (0, 1)
+    assert json.loads(capsys.readouterr().out)["scores"]
+    bags, _ = load_bags(table, bag="molecule", like=load(path))
+    assert set(load(path).predict(bags).tolist()) <= {False, True}
+
+
+def test_unlabeled_bags_are_judged_at_the_priors_that_are_possible(table, tmp_path, capsys):
+    options = ["-m", "puskc", "--set", "class_prior=0.3", "--cv", "2"]
+    assert fit(table, tmp_path / "m.bagwise", *options) in (0, 1)
+    out = capsys.readouterr().out
+    assert "lower end  class prior  upper end" in out and "accuracy" not in out
+    assert "all but recall depend on the prior" in " ".join(out.split())
+
+
+def test_many_classes_go_to_a_model_that_takes_them(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["cat", "dog", "owl"], 10)
+    X = [
+        rng.normal(size=(3, 2)) + 4 * np.eye(3)[place][:2] - 4 * (place == 2)
+        for place in np.repeat(range(3), 10)
+    ]
+    path = save_bags(tmp_path / "a.npz", Bags.from_list(X), y)
+    model = tmp_path / "m.bagwise"
+    assert main(["fit", str(path), "-m", "misssvm", "-o", str(model), "--cv", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["scores"]) == ["accuracy", "recall_owl", "recall_dog", "recall_cat"]
+    assert "labels" not in read_card(model)["about"]
+    assert main(["fit", str(path), "-m", "milr", "-o", str(model)]) == 2
+    assert "there are 3 labels, 'cat', 'dog', 'owl'" in capsys.readouterr().err
+    assert main(["fit", str(path), "-m", "milr", "--positive", "owl", "-o", str(model), "--cv", "0"]) == 0
+    assert read_card(model)["about"]["labels"] == {"positive": "owl", "negative": "not owl"}
+    assert "fold cross-validation" not in capsys.readouterr().out
+
+
+def test_numbers_need_no_positive_label(tmp_path, capsys):
+    data = make_noisy_or_bags(30, random_state=0)
+    path = save_bags(tmp_path / "a.parquet", data.bags, data.y)
+    model = tmp_path / "m.bagwise"
+    for scan in ([], ["--scan"]):
+        assert main(["fit", str(path), "-m", "milr", "-o", str(model), "--cv", "2", *scan]) == 0
+        assert load(model).classes_.tolist() == [0, 1]
+        assert "bags       30" in capsys.readouterr().out
+    counted = make_count_bags(30, random_state=0)
+    path = save_bags(tmp_path / "b.npz", counted.bags, counted.y)
+    assert main(["fit", str(path), "-m", "milr", "-o", str(model), "--positive", "1", "--cv", "0"]) == 0
+    assert read_card(model)["about"]["labels"] == {"positive": "1", "negative": "0"}
+
+
+def test_a_fit_that_does_not_converge_is_saved_with_status_1(table, tmp_path, capsys):
+    path = tmp_path / "m.bagwise"
+    assert fit(table, path, "-m", "milr", "--set", "max_iter=1", "--cv", "0") == 1
+    out = capsys.readouterr().out
+    assert "max_iter" in out and "warning" in out and path.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-m", "mirl"], "there is no model 'mirl' (did you mean 'milr'?)"),
+        (["-m", "milr", "--set", "alpa=3"], "no setting 'alpa' (did you mean 'alpha'?)"),
+        (["-m", "milr", "--set", "alpha"], "is not of the form key=value"),
+        (["-m", "milr", "--set", "alpha=-1"], "The 'alpha' parameter of MILogisticRegression must be"),
+        (["-m", "milr", "--cv", "1"], "--cv is 1; expected 2 folds or more, or 0"),
+        (
+            ["-m", "milr", "--groups", "bach"],
+            "'bach' is no column that describes bags (did you mean 'batch'?)",
+        ),
+        (["-m", "milr", "--features", "angle,charg"], "has no column 'charg' for a feature"),
+        (["-m", "milr", "--seed", "-1"], "--seed must be"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_leave_no_model(options, message, table, tmp_path, capsys):
+    path = tmp_path / "m.bagwise"
+    assert fit(table, path, *options) == 2
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1 and not path.exists()
+
+
+def test_mistakes_about_labels_and_places(table, tmp_path, capsys):
+    path = tmp_path / "m.bagwise"
+    for options, told in (
+        ({"positive": None}, "the labels are 'active', 'inactive': say which of them is positive"),
+        ({"positive": "aktiv"}, "--positive 'aktiv' is no label of the data; the labels are 'active', 'i"),
+    ):
+        assert fit(table, path, "-m", "milr", **options) == 2
+        assert told in capsys.readouterr().err
+    assert main(["fit", str(table), "--bag", "molecule", "-m", "milr", "-o", str(path)]) == 2
+    assert "has no labels; name their column by --label" in capsys.readouterr().err
+    assert fit(table, tmp_path / "no" / "m.bagwise", "-m", "milr") == 2
+    assert "there is no folder" in capsys.readouterr().err
+    assert fit(table, table, "-m", "milr") == 2
+    assert "is the data, which would be overwritten" in capsys.readouterr().err
+
+
+def test_settings_are_read_as_python_writes_them():
+    model = make_model("misssvm", ["C=2.5", "kernel=linear", "calibrate=true", "bag_weight=none"], 7)
+    assert model.C == 2.5 and model.kernel == "linear" and model.calibrate is True
+    assert model.bag_weight is None and model.random_state == 7
+    assert make_model("statistics", ["logisticregression__C=3"], 7)[-1].C == 3
+    assert make_model("statistics", [], 7)[-1].random_state == 7
