@@ -20,6 +20,7 @@ NAMES = [
     "MissSVC",
     "LSDDClassifier",
     "DSDDClassifier",
+    "MILESClassifier",
     "PUMILClassifier",
     "PUSetKernelClassifier",
 ]

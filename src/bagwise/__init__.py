@@ -76,6 +76,7 @@ _ROOMS = {
     "persist": ["load", "save"],
     "plotting": ["plot_bags"],
     "pipeline": ["BagPipeline", "OnInstances", "make_bag_pipeline"],
+    "prototypes": ["MILESClassifier", "PrototypeEmbedding"],
     "pu": [
         "ClassPriorEstimator",
         "DSDDClassifier",

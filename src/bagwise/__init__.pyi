@@ -82,6 +82,8 @@ from bagwise.plotting import plot_bags as plot_bags
 from bagwise.pipeline import BagPipeline as BagPipeline
 from bagwise.pipeline import OnInstances as OnInstances
 from bagwise.pipeline import make_bag_pipeline as make_bag_pipeline
+from bagwise.prototypes import MILESClassifier as MILESClassifier
+from bagwise.prototypes import PrototypeEmbedding as PrototypeEmbedding
 from bagwise.pu import ClassPriorEstimator as ClassPriorEstimator
 from bagwise.pu import DSDDClassifier as DSDDClassifier
 from bagwise.pu import DSDDClassifierCV as DSDDClassifierCV

@@ -132,3 +132,20 @@ def test_class_weights_multiply_the_weights_of_bags(cls):
         proba = model.predict_proba(data.bags)
         np.testing.assert_allclose(proba, by_hand.predict_proba(data.bags), rtol=1e-9)
         assert np.abs(proba - plain.predict_proba(data.bags)).max() > 0.01
+
+
+def test_local_optima_are_the_better_ends_each_once():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    bags = rng.uniform(-4, 4, size=(40, 4, 2))
+    for spot in ((-8.0, 0.0), (8.0, 0.0)):  # positive bags have one instance near either spot
+        bags[y == 1, int(spot[0] > 0)] = np.array(spot) + 0.3 * rng.normal(size=(20, 2))
+    model = DiverseDensity(n_init=30, scale=None, random_state=0).fit(bags, y)
+    targets, objectives = model.local_optima_[:, 0], model.local_objectives_
+    assert (np.diff(objectives) >= 0).all() and objectives[0] == model.objective_
+    assert objectives[-1] <= 0.5 * (model.objectives_.min() + model.objectives_.max())
+    np.testing.assert_array_equal(targets[0], model.target_)
+    np.testing.assert_array_equal(model.local_optima_[0, 1], model.feature_scales_)
+    for spot in ((-8.0, 0.0), (8.0, 0.0)):
+        assert (np.abs(targets[:, 0] - spot[0]) < 1.0).sum() == 1  # the other scale is near zero
+    assert len(targets) < 30

@@ -1,6 +1,6 @@
 """Walks through binary trees that lie one after the other in flat arrays.
 
-Node `n` sends an instance to ``left[n]`` where ``x[feature[n]] <= threshold[n]``, else to ``right[n]``; leaves
+Node `n` sends an instance to ``left[n]`` where ``x[feature[n]] <= threshold[n]``, else ``right[n]``; leaves
 have the feature -1. The caller has seen to it that features exist and that children come after their parents,
 so that every walk ends inside the arrays (`bagwise.trees.flat`).
 """

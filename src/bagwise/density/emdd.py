@@ -38,7 +38,7 @@ class EMDD(DiverseDensity):
 
     Attributes
     ----------
-    target_, feature_scales_, rule_, scaler_, classes_, n_features_in_
+    target_, feature_scales_, local_optima_, local_objectives_, rule_, scaler_, classes_, n_features_in_
         As in `DiverseDensity`; the rule is `Max`, which has no posterior of instances.
     objective_, objective_history_, objectives_, log_likelihood_, n_iter_, converged_
         As in `DiverseDensity`; the history has a value for every turn.

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import HasMethods, Interval
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, BagTransformer, validated_fit
-from bagwise.base.reading import lie_large
-from bagwise.base.streaming import in_memory
+from bagwise.embedding.instances import some_instances
 from bagwise.solvers.interrupt import interruptible
-
-_SAMPLE_VALUES = 2**23  # numbers of the instances that are clustered
 
 
 class ClusterEmbedding(BagTransformer):
@@ -125,10 +122,9 @@ class ClusterEmbedding(BagTransformer):
         -------
         self
         """
-        instances = _writable(self._some_instances(self._read(X, reset=True)))
+        instances = some_instances(self, self._read(X, reset=True))
         different = instances.shape[0]
         if not sp.issparse(instances):
-            instances = instances[np.lexsort(instances.T)]
             different = 1 + int((instances[1:] != instances[:-1]).any(axis=1).sum())
         if self.clusterer is None:
             clusterer = KMeans(min(self.n_clusters, different), n_init=3, random_state=self.random_state)
@@ -142,12 +138,6 @@ class ClusterEmbedding(BagTransformer):
     @property
     def _streams(self):
         return True
-
-    def _some_instances(self, bags: Bags) -> Any:
-        """Give all instances, or so many of large ones that they can be clustered in memory."""
-        if not lie_large(bags):
-            return in_memory(bags).instances
-        return bags.blocks().sample(_SAMPLE_VALUES // bags.n_features, check_random_state(self.random_state))
 
     def transform(self, X: BagsLike) -> np.ndarray:
         """Describe every bag: shape (n_bags, n_clusters_)."""

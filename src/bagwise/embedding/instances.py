@@ -1,0 +1,29 @@
+"""The instances that an embedding learns from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+from bagwise.bags import Bags
+from bagwise.base.reading import lie_large
+from bagwise.base.streaming import in_memory
+
+_SAMPLE_VALUES = 2**23  # numbers of the instances that are learned from
+
+
+def some_instances(estimator: Any, bags: Bags) -> Any:
+    """Give all instances, or a random sample with 2**23 numbers of large ones; by the estimator's seed.
+
+    Dense ones are sorted, so that what is learned does not depend on the order of bags or instances. CSR ones
+    are a copy: bags keep them read-only, and scikit-learn's k-means wants to be able to write.
+    """
+    if not lie_large(bags):
+        instances = in_memory(bags).instances
+    else:
+        rng = check_random_state(estimator.random_state)
+        instances = bags.blocks().sample(_SAMPLE_VALUES // bags.n_features, rng)
+    return instances.copy() if sp.issparse(instances) else instances[np.lexsort(instances.T)]

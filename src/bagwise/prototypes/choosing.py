@@ -1,0 +1,55 @@
+"""Which prototypes there are: instances, centres of clusters, or targets of diverse density."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.utils import check_random_state
+
+from bagwise._sklearn import Interval
+from bagwise.bags import Bags
+from bagwise.base.streaming import in_memory
+from bagwise.density import DiverseDensity
+from bagwise.embedding.instances import some_instances
+from bagwise.prototypes.points import Prototypes, different_rows
+from bagwise.solvers.interrupt import interruptible
+
+# How instances may become prototypes, and what more a parameter `n_prototypes` may be.
+INSTANCE_KINDS = {"all", "sample", "kmeans"}
+NUMBER_CONSTRAINT = [Interval(Integral, 1, None, closed="left")]
+
+
+def choose_instances(estimator: Any, bags: Bags) -> Prototypes:
+    """Give the different instances of bags as prototypes: all, a random sample, or centres of k-means.
+
+    As the estimator's parameters `prototypes`, `n_prototypes` and `random_state` say; scaled by its scaler.
+    """
+    how, n = estimator.prototypes, estimator.n_prototypes
+    X = different_rows(in_memory(bags).instances if how == "all" else some_instances(estimator, bags))
+    X = estimator._scaled(Bags(X, [0, X.shape[0]])).instances
+    if how == "all" or (how == "sample" and X.shape[0] <= n):
+        return Prototypes(X)
+    if how == "sample":
+        chosen = check_random_state(estimator.random_state).permutation(X.shape[0])[:n]
+        return Prototypes(X[np.sort(chosen)])
+    clusterer = KMeans(min(n, X.shape[0]), n_init=3, random_state=estimator.random_state)
+    with interruptible(at_once=True):
+        return Prototypes(clusterer.fit(X).cluster_centers_)
+
+
+def choose_targets(estimator: Any, bags: Bags, y: np.ndarray, n_classes: int) -> Prototypes:
+    """Give the targets of diverse density of every class against all others, with their scales."""
+    search = estimator.prototypes
+    if isinstance(search, str):
+        search = DiverseDensity(n_init=estimator.n_prototypes, random_state=estimator.random_state)
+    found = []
+    for label in range(n_classes):
+        # The instances are scaled already.
+        model = clone(search).set_params(scale=None).fit(bags, (y == label).astype(int))
+        found.append(model.local_optima_)
+    optima = np.concatenate(found)
+    return Prototypes(optima[:, 0], scales=optima[:, 1])

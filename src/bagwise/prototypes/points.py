@@ -1,0 +1,91 @@
+"""Prototypes, and how near bags come to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._distances import scaled_distances
+from bagwise.bags import Bags
+from bagwise.blocks import block_rows, cut
+from bagwise.density.problem import distance
+
+
+@dataclass(frozen=True)
+class Prototypes:
+    """Points of the feature space, with a common width or scales of their own.
+
+    Attributes
+    ----------
+    points : array or CSR matrix of shape (n_prototypes, n_features)
+        Where they lie.
+    gamma : float
+        Squared distances are multiplied by this: 1 / width^2.
+    scales : array of shape (n_prototypes, n_features) or None
+        A factor for every feature of every prototype, in place of `gamma`.
+    """
+
+    points: Any
+    gamma: float = 1.0
+    scales: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return self.points.shape[0]
+
+    def distances(self, X: Any) -> np.ndarray:
+        """Squared, scaled distances of all instances to all prototypes: shape (n_instances, n_prototypes)."""
+        if self.scales is None:
+            return scaled_distances(X, self.points, self.gamma)
+        return np.column_stack(
+            [distance(X, point, scale) for point, scale in zip(self.points, self.scales, strict=True)]
+        )
+
+    def least(self, bags: Bags) -> np.ndarray:
+        """Distance of the instance of every bag that comes nearest: shape (n_bags, n_prototypes)."""
+        return np.concatenate(
+            [np.minimum.reduceat(self.distances(X), starts, axis=0) for X, starts in self._parts(bags)]
+        )
+
+    def _parts(self, bags: Bags) -> Iterator[tuple[Any, np.ndarray]]:
+        """Give instances of some bags at a time, so few that their distances are a block."""
+        for some in cut(bags.offsets, block_rows(max(len(self), bags.n_features))):
+            part = bags[some]
+            yield part.instances, part.offsets[:-1]
+
+    def with_width(self, width: float | None, squares: np.ndarray, weight: np.ndarray) -> Prototypes:
+        """Set the width, of which scales of their own have no need.
+
+        None is the median distance of a bag, counted by its weight, to a prototype that none of its instances
+        lies on; 1 if every bag lies on every prototype. `squares` are the `least` distances of the bags by a
+        `gamma` of 1.
+        """
+        if width is None:
+            width = np.sqrt(_median(squares, weight)) or 1.0
+        return replace(self, gamma=1.0 / width**2)
+
+    def some(self, which: np.ndarray) -> Prototypes:
+        """Give some of the prototypes."""
+        scales = None if self.scales is None else self.scales[which]
+        return replace(self, points=self.points[which], scales=scales)
+
+
+def _median(squares: np.ndarray, weight: np.ndarray) -> float:
+    """Give the median of the positive ones, rows having weights: no smaller part has half of the weight."""
+    each = np.repeat(weight, squares.shape[1])
+    values = squares.ravel()
+    # Rounding makes no instance of its own prototype a neighbour.
+    counted = values > 1e-12 * values.max(initial=0.0)
+    if not counted.any():
+        return 0.0
+    order = np.argsort(values[counted], kind="stable")
+    reached = np.cumsum(each[counted][order])
+    return float(values[counted][order][np.searchsorted(reached, 0.5 * reached[-1] * (1 - 1e-12))])
+
+
+def different_rows(X: Any) -> Any:
+    """Give the different rows of a matrix, sorted, so that no order of bags matters; CSR as it is."""
+    return X if sp.issparse(X) else np.unique(X, axis=0)
