@@ -184,8 +184,29 @@ def test_a_matrix_that_does_not_fit_is_refused_before_it_is_made(bags, monkeypat
         (lambda b: set_kernel(b, kernel="cosine"), "kernel must be 'linear', 'poly', 'rbf' or a callable"),
         (lambda b: statistic_kernel(b, statistic="median"), "statistic must be 'minimax', 'mean' or"),
         (lambda b: set_kernel([np.ones((0, 2)), np.ones((1, 2))]), "bag 0 is empty"),
+        (
+            lambda b: set_kernel(b, kernel="poly", degree=2.5),
+            "degree is 2.5, and a negative number has no such",
+        ),
+        (lambda b: InstanceKernel("poly", degree=0.5, coef0=-99.0).diagonal(b.instances), "degree is 0.5"),
+        (lambda b: minimax_kernel(b.with_instances(1e200 * b.instances)), "too large for a number"),
+        (
+            lambda b: set_kernel(b.with_instances(1e200 * b.instances), kernel="linear"),
+            "too large for a number",
+        ),
+        (lambda b: InstanceKernel("linear").diagonal(1e200 * b.instances), "too large for a number"),
     ],
 )
 def test_what_cannot_be_is_refused(bags, call, message):
     with pytest.raises(ValueError, match=message):
         call(bags)
+
+
+def test_a_bag_of_length_zero_has_kernels_of_zero(bags):
+    X = np.array(bags.instances)
+    X[1:4] = 0.0
+    K = set_kernel(bags.with_instances(X), kernel="linear", normalize="feature")
+    assert not K[1].any() and not K[:, 1].any()
+    np.testing.assert_allclose(np.delete(K.diagonal(), 1), 1.0)
+    other = set_kernel(bags.with_instances(X), bags.with_instances(X), kernel="linear", normalize="feature")
+    np.testing.assert_allclose(other, K, atol=1e-15)

@@ -99,7 +99,10 @@ def test_machine_code_that_is_damaged_is_made_anew(tmp_path, suffix):
     assert run().stdout == "2\n"
     files = list((tmp_path / "__pycache__").glob(f"*.{suffix}"))
     assert files
-    for damage in (b"garbage", b""):
+    whole = files[0].read_bytes()
+    flipped = bytearray(whole)  # inside of the machine code, which no parser looks at
+    flipped[len(whole) // 2] ^= 1
+    for damage in (b"garbage", b"", bytes(flipped)):
         for file in files:
             file.write_bytes(damage)
         assert run().stdout == "2\n"

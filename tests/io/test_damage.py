@@ -85,6 +85,21 @@ def test_sizes_that_an_npz_file_claims_are_compared_with_what_it_holds(tmp_path)
         load_npz(tmp_path / "a.npz")
 
 
+def test_arrays_that_a_damaged_list_hides_are_missed(tmp_path):
+    path = save_npz(tmp_path / "a.npz", Bags(GOOD.instances, GOOD.offsets), [0, 1, 1])
+    whole = path.read_bytes()
+    last = whole.rindex(b"PK\x01\x02")
+    before = whole.rindex(b"PK\x01\x02", 0, last)
+    assert whole[last + 46 :].startswith(b"y.npy")
+    hidden, renamed = bytearray(whole), bytearray(whole)
+    hidden[before + 32] = whole.rindex(b"PK\x05\x06") - last  # it is the comment of the one before
+    renamed[last + 50] = ord("z")
+    for data, sentence in ((hidden, "claims 3 arrays, but lists 2"), (renamed, "y.npz.*differ")):
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=rf"a\.npz.*{sentence}"):
+            load_npz(path)
+
+
 def test_arrays_that_nobody_asked_for_are_not_read(tmp_path):
     X = np.zeros((2, 1))
     np.savez(tmp_path / "a.npz", X=X, offsets=[0, 2], other=np.array([object()], dtype=object))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tests.same_bags import assert_same
 
 from bagwise import (
     Bags,
@@ -84,36 +85,6 @@ def bags_and_labels(draw, *, empty_bags):
         bag_columns=columns(n_bags),
     )
     return bags, arrays(draw, n_bags, NUMBERS) if draw(st.booleans()) else None
-
-
-def assert_same_array(a, b, *, as_text=False):
-    assert a.shape == b.shape
-    if a.dtype.kind == "U":  # the width is that of the longest
-        assert b.dtype.kind == "U" and np.array_equal(a, b)
-        return
-    assert a.dtype == b.dtype
-    if as_text and a.dtype.kind == "f":  # text knows one NaN only
-        a, b = (np.where(x != x, np.array(np.nan, x.dtype), x) for x in (a, b))
-    assert a.tobytes() == b.tobytes()
-
-
-def assert_same(bags, y, other, z, *, format_name="npz"):
-    assert np.array_equal(bags.offsets, other.offsets)
-    assert_same_array(bags.instances, other.instances, as_text=format_name == "csv")
-    assert (bags._ids is None) == (other._ids is None)
-    assert_same_array(bags.ids, other.ids)
-    assert (bags.feature_names is None) == (other.feature_names is None)
-    if bags.feature_names is not None:
-        assert bags.feature_names.tolist() == other.feature_names.tolist()
-    in_table = format_name in ("csv", "h5", "npy")  # folders have a table of labels
-    for kind, as_text in (("instance_columns", format_name == "csv"), ("bag_columns", in_table)):
-        mine, theirs = getattr(bags, kind), getattr(other, kind)
-        assert list(mine) == list(theirs)
-        for name in mine:
-            assert_same_array(mine[name], theirs[name], as_text=as_text)
-    assert (y is None) == (z is None)
-    if y is not None:
-        assert_same_array(y, z, as_text=in_table)
 
 
 @pytest.mark.parametrize(("save", "load", "name"), [(save_h5, load_h5, "h5"), (save_npy, load_npy, "npy")])
@@ -229,3 +200,11 @@ def test_reading_parquet_holds_a_row_group_at_a_time(tmp_path, monkeypatch):
     finally:
         pa.set_memory_pool(usual)
     assert pool.max_memory() < read.instances.nbytes / 2
+
+
+@pytest.mark.parametrize("save", [save_h5, save_npy])
+def test_ids_too_long_for_the_name_of_a_file_are_refused_and_leave_nothing(save, tmp_path):
+    bags = Bags(np.zeros((2, 1)), [0, 1, 2], ids=["a", "ä" * 100])  # every letter takes six bytes of a name
+    with pytest.raises(ValueError, match=r"ids: 'ä+'\.\.\. takes 600 characters in the name of a file"):
+        save(tmp_path / "folder", bags)
+    assert not list(tmp_path.iterdir())

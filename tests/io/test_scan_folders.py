@@ -123,8 +123,10 @@ def test_a_broken_index_is_made_anew(tmp_path, cache):
     path = save_npy(tmp_path / "slides", some_bags())
     scan_bags(path)
     index = next((cache / "scans").iterdir())
-    index.write_bytes(b"PK no archive")
-    assert scan_bags(path).n_instances == 19
+    whole = index.read_bytes()
+    for broken in (b"PK no archive", whole[:-30], whole[:40] + bytes(8) + whole[48:]):
+        index.write_bytes(broken)
+        assert scan_bags(path).n_instances == 19
 
 
 def test_slides_with_a_leading_dimension_and_a_table_of_other_origin(tmp_path):

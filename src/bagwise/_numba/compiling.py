@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from contextlib import suppress
+import io
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numba
@@ -36,25 +37,41 @@ def kernel(function=None, *, reorder=False):
 
 
 def _pass_over_damage(compiled) -> None:
-    """Let a cache that cannot be read count as absent: numba would fail in every call, and never mend it."""
+    """Let a cache that is not as it was written count as absent.
+
+    numba fails over one that cannot be read, in every call, and runs whatever else stands in it: a bit that
+    flipped is then a wrong number or a crash. So every file of a cache ends with a checksum.
+    """
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is None:
         return
-    load_index, load_data = file._load_index, file._load_data
+    load_index, load_data, open_for_write = file._load_index, file._load_data, file._open_for_write
+
+    @contextmanager
+    def checked(path):
+        content = io.BytesIO()
+        with open_for_write(path) as stream:
+            yield content
+            stream.write(content.getvalue() + hashlib.sha256(content.getvalue()).digest())
 
     def index():
         try:
-            return load_index()
-        except Exception:  # whatever damaged bytes are to pickle
+            return load_index() if _is_whole(file._index_path) else {}
+        except Exception:  # whatever bytes of another version are to pickle
             return {}
 
     def data(name):
-        try:
-            return load_data(name)
-        except Exception as error:
-            raise OSError(f"damaged: {error}") from error  # which numba takes for a missing file
+        if not _is_whole(file._data_path(name)):
+            raise OSError(f"{name!r} is damaged.")  # which numba takes for a missing file
+        return load_data(name)
 
-    file._load_index, file._load_data = index, data
+    file._load_index, file._load_data, file._open_for_write = index, data, checked
+
+
+def _is_whole(path) -> bool:
+    content = Path(path).read_bytes()
+    size = hashlib.sha256().digest_size
+    return hashlib.sha256(content[:-size]).digest() == content[-size:]
 
 
 def forget_stale_code(folder: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import struct
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +13,9 @@ import numpy as np
 
 # Deflate makes at most 1032 bytes of one.
 _MOST_OF_A_BYTE = 1032
+# The end of a zip file, with the longest comment that it may have; and the number of members that means more.
+_LONGEST_END = 22 + 2**16
+_TOO_MANY_TO_SAY = 2**16 - 1
 
 
 @contextmanager
@@ -34,10 +39,18 @@ def reading(path, kind: str) -> Iterator[None]:
 
 
 def refuse_false_sizes(file) -> None:
-    """Compare what the arrays of an npz file claim to be with what it holds, before memory is taken."""
+    """Compare what the arrays of an npz file claim to be with what it holds, before memory is taken.
+
+    The list of its arrays has no checksum: one that zipfile passes over, or whose name has changed, would be
+    missing without a word.
+    """
     with zipfile.ZipFile(file) as archive:
+        claimed = _number_of_members(file)
+        if claimed not in (len(archive.infolist()), _TOO_MANY_TO_SAY):
+            raise ValueError(f"it claims {claimed} arrays, but lists {len(archive.infolist())}.")
         for member in archive.infolist():
             if not member.filename.endswith(".npy"):
+                archive.open(member).close()  # which compares its two names
                 continue
             if member.file_size > _MOST_OF_A_BYTE * (member.compress_size + 1):
                 raise ValueError(
@@ -59,3 +72,12 @@ def refuse_false_sizes(file) -> None:
                     f"but there are {member.file_size:,}."
                 )
     file.seek(0)
+
+
+def _number_of_members(file) -> int:
+    """Read from the end of a zip file how many members it says it has."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _LONGEST_END))
+    end = file.read()
+    begin = end.rfind(b"PK\x05\x06")  # zipfile has found it, too
+    return struct.unpack_from("<H", end, begin + 10)[0]

@@ -29,6 +29,8 @@ from bagwise.io._table import Spread, read_columns, read_described, read_descrip
 LABELS = "labels.csv"
 # What file systems and HDF5 take in a name; the rest is written as %XX.
 _SAFE = " !#$&'()+,;=@[]{}~^"
+# What is left of the 255 bytes of a name when an ending has been added.
+_LONGEST = 250
 
 
 def safe_name(name: str) -> str:
@@ -60,7 +62,18 @@ def write_labels(folder: Path, bags: Bags, y, format_name: str) -> tuple[Bags, d
     for name, kind in description["bag_columns"].items():
         columns[kind["column"]] = bags.bag_columns[name]
     write_table(folder / LABELS, spread.header, [spread.out(columns)], description)
-    return bags, description, [safe_name(str(value)) for value in bags.ids]
+    return bags, description, [_file_name(str(value)) for value in bags.ids]
+
+
+def _file_name(name: str) -> str:
+    """Make the name of a bag's file, without its ending."""
+    file_name = safe_name(name)
+    if len(file_name) > _LONGEST:
+        raise ValueError(
+            f"ids: {name[:20]!r}... takes {len(file_name)} characters in the name of a file, where systems "
+            f"allow {_LONGEST}; shorten it, or write .npz or .parquet."
+        )
+    return file_name
 
 
 def _bag_kinds(description: dict[str, Any]) -> list[dict[str, Any]]:

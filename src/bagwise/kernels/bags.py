@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from bagwise._statistics import bag_sums, describe
 from bagwise.bags import AnyBags, as_bags, is_scan
 from bagwise.blocks import Block, Blocks, MemoryBlocks, block_rows, cut, cut_rows, fill_pairs, in_doubles
-from bagwise.kernels.instances import InstanceKernel, resolve_gamma
+from bagwise.kernels.instances import InstanceKernel, refuse_overflow, resolve_gamma
 from bagwise.kernels.memory import require_memory
 
 
@@ -34,7 +34,8 @@ def set_kernel(
         k(X, Z) = sum_{x in X, z in Z} k(x, z) / (norm(X) norm(Z))
 
     with norm(X) the number of instances ("average": the inner product of the bags' mean embeddings), or
-    the square root of the sum over pairs of X with itself ("feature": every bag has length one), or 1.
+    the square root of the sum over pairs of X with itself ("feature": every bag has length one, but for those
+    whose kernels are all zero), or 1.
 
     Parameters
     ----------
@@ -85,9 +86,9 @@ def set_kernel(
         K /= rows.sizes[:, None]
         K /= columns.sizes[None, :]
     elif normalize == "feature":
-        lengths = np.sqrt(K.diagonal() if other is None else left.joined(_own_sums, k))
+        lengths = _lengths(K.diagonal() if other is None else left.joined(_own_sums, k))
         K /= lengths[:, None]
-        K /= lengths if other is None else np.sqrt(right.joined(_own_sums, k))
+        K /= lengths if other is None else _lengths(right.joined(_own_sums, k))
     if other is None:
         mirror_upper(K, len(K))  # two divisions round differently in two orders
     return K
@@ -225,7 +226,9 @@ def _sums(k: InstanceKernel, rows: Blocks, columns: Blocks | None) -> np.ndarray
     """Sum of the instance kernel over all pairs of every two bags."""
     if k.name == "linear":
         left = rows.joined(_sums_of_instances)
-        return left @ (left if columns is None else columns.joined(_sums_of_instances)).T
+        right = left if columns is None else columns.joined(_sums_of_instances)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return refuse_overflow(left @ right.T)
     K = np.empty((rows.n_bags, rows.n_bags if columns is None else columns.n_bags))
     fill_pairs(K, partial(_sums_over_pairs, k), rows, columns)
     return K
@@ -242,6 +245,11 @@ def _sums_over_pairs(k: InstanceKernel, X, offsets: np.ndarray, Z, other_offsets
     # One bag, and perhaps a large one.
     parts = (k(X[some], Z) for some in cut_rows(X.shape[0], block_rows(Z.shape[0])))
     return sum(np.add.reduceat(part, starts, axis=1).sum(axis=0) for part in parts)[None]
+
+
+def _lengths(squares: np.ndarray) -> np.ndarray:
+    """Length of every bag; a bag of length zero, whose kernels are all zero, is not divided."""
+    return np.sqrt(np.where(squares > 0, squares, 1.0))
 
 
 def _own_sums(block: Block, k: InstanceKernel) -> np.ndarray:

@@ -57,12 +57,21 @@ class InstanceKernel:
             D = scaled_distances(X, Y, self.gamma)
             np.negative(D, out=D)
             return np.exp(D, out=D)
-        K = np.asarray(safe_sparse_dot(X, Y.T, dense_output=True), dtype=np.float64)
-        if self.name == "poly":
-            K *= self.gamma
-            K += self.coef0
-            K **= self.degree
-        return K
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = np.asarray(safe_sparse_dot(X, Y.T, dense_output=True), dtype=np.float64)
+            if self.name == "poly":
+                K *= self.gamma
+                K += self.coef0
+                self._raise_to_degree(K)
+        return refuse_overflow(K)
+
+    def _raise_to_degree(self, K: np.ndarray) -> None:
+        if self.degree != round(self.degree) and K.min(initial=0.0) < 0:
+            raise ValueError(
+                f"degree is {self.degree:g}, and a negative number has no such power: gamma x'y + coef0 is "
+                f"{K.min():g} for two of the rows; use a whole degree, or a larger coef0."
+            )
+        K **= self.degree
 
     def diagonal(self, X) -> np.ndarray:
         """Values k(x, x) of the rows of `X`."""
@@ -70,8 +79,12 @@ class InstanceKernel:
             return np.array([self(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(X.shape[0])])
         if self.name == "rbf":
             return np.ones(X.shape[0])
-        squares = row_norms(X, squared=True).astype(np.float64)
-        return squares if self.name == "linear" else (self.gamma * squares + self.coef0) ** self.degree
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = row_norms(X, squared=True).astype(np.float64)
+            if self.name == "poly":
+                squares = self.gamma * squares + self.coef0
+                self._raise_to_degree(squares)
+        return refuse_overflow(squares)
 
     def fill(self, X, out: np.ndarray) -> None:
         """Write the matrix of `X` with itself, exactly symmetric, into ``out[:n, :n]``, block by block."""
@@ -93,6 +106,15 @@ def _checked(K, n_rows: int, n_columns: int) -> np.ndarray:
         )
     if not np.isfinite(K).all():
         raise ValueError("kernel(X, Y) returned values that are not finite.")
+    return K
+
+
+def refuse_overflow(K: np.ndarray) -> np.ndarray:
+    """Give kernels back if they are numbers."""
+    if not np.isfinite(K).all():
+        raise ValueError(
+            "kernel gives values that are too large for a number; divide the features, or take kernel='rbf'."
+        )
     return K
 
 

@@ -1,0 +1,35 @@
+"""Whether bags that came out of a file are those that went into it."""
+
+import numpy as np
+
+
+def assert_same_array(a, b, *, as_text=False):
+    """The same dtype, shape and bits; of text the values, and of numbers read as text one NaN."""
+    assert a.shape == b.shape
+    if a.dtype.kind == "U":  # the width is that of the longest
+        assert b.dtype.kind == "U" and np.array_equal(a, b)
+        return
+    assert a.dtype == b.dtype
+    if as_text and a.dtype.kind == "f":  # text knows one NaN only
+        a, b = (np.where(x != x, np.array(np.nan, x.dtype), x) for x in (a, b))
+    assert a.tobytes() == b.tobytes()
+
+
+def assert_same(bags, y, other, z, *, format_name="npz"):
+    """The same bags, names, side columns and labels, as far as a format can keep them."""
+    assert np.array_equal(bags.offsets, other.offsets)
+    assert_same_array(bags.instances, other.instances, as_text=format_name == "csv")
+    assert (bags._ids is None) == (other._ids is None)
+    assert_same_array(bags.ids, other.ids)
+    assert (bags.feature_names is None) == (other.feature_names is None)
+    if bags.feature_names is not None:
+        assert bags.feature_names.tolist() == other.feature_names.tolist()
+    in_table = format_name in ("csv", "h5", "npy")  # folders have a table of labels
+    for kind, as_text in (("instance_columns", format_name == "csv"), ("bag_columns", in_table)):
+        mine, theirs = getattr(bags, kind), getattr(other, kind)
+        assert list(mine) == list(theirs)
+        for name in mine:
+            assert_same_array(mine[name], theirs[name], as_text=as_text)
+    assert (y is None) == (z is None)
+    if y is not None:
+        assert_same_array(y, z, as_text=in_table)
