@@ -38,6 +38,7 @@ MODELS = {
     "mimm-disc": NamedModel("DiscriminativeMixture", "the same, fitted to the labels alone"),
     "dd": NamedModel("DiverseDensity", "distance to a prototype that is learned"),
     "emdd": NamedModel("EMDD", "the same by EM, for larger data"),
+    "miboost": NamedModel("MIGradientBoostingClassifier", "boosted trees of instances"),
     "misssvm": NamedModel("MissSVC", "support vector machine of instances and bags (C, kernel)"),
     "misvm": NamedModel("MISVC", "MI-SVM: the margin of a bag is that of its first instance"),
     "misvm-instance": NamedModel("InstanceMISVC", "mi-SVM: labels of instances are guessed"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bagwise._version import __version__
-from bagwise.cli import check, convert, demo, fit, reproduce, show
+from bagwise.cli import check, convert, demo, fit, predict, reproduce, show
 from bagwise.cli.command import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -13,6 +13,7 @@ COMMANDS: tuple[Command, ...] = (
     check.COMMAND,
     convert.COMMAND,
     fit.COMMAND,
+    predict.COMMAND,
     show.COMMAND,
     reproduce.COMMAND,
 )

@@ -19,7 +19,7 @@ from bagwise.io.frames import frame_backend
 Columns = dict[str, np.ndarray]
 
 
-def predict_frame(model, X, *, path=None, backend: str | None = None):
+def predict_frame(model, X, *, path=None, backend: str | type[dict] | None = None):
     """Tabulate what a fitted model predicts of every bag, a row each in the order of the bags.
 
     Parameters
@@ -30,8 +30,9 @@ def predict_frame(model, X, *, path=None, backend: str | None = None):
         The bags.
     path : path, optional
         A file to write to, .csv or .parquet, part by part as predictions are made; it is complete or absent.
-    backend : "pandas" or "polars", optional
-        The kind of data frame; by default pandas if it is installed, else polars.
+    backend : "pandas", "polars" or dict, optional
+        The kind of data frame; by default pandas if it is installed, else polars. With `dict` a dictionary of
+        columns, which needs neither.
 
     Returns
     -------
@@ -95,7 +96,9 @@ def _spread(columns: Columns, name: str, values: np.ndarray, names) -> None:
         columns[f"{name}_{names[number] if known else number}"] = column
 
 
-def instance_frame(model, bags, y=None, *, features: bool = False, path=None, backend: str | None = None):
+def instance_frame(
+    model, bags, y=None, *, features: bool = False, path=None, backend: str | type[dict] | None = None
+):
     """Tabulate what a fitted model says of every instance, one row each.
 
     Parameters
@@ -118,8 +121,9 @@ def instance_frame(model, bags, y=None, *, features: bool = False, path=None, ba
         Whether the features are columns too.
     path : path, optional
         A file to write to, .csv or .parquet, part by part as predictions are made; it is complete or absent.
-    backend : "pandas" or "polars", optional
-        The kind of data frame; by default pandas if it is installed, else polars.
+    backend : "pandas", "polars" or dict, optional
+        The kind of data frame; by default pandas if it is installed, else polars. With `dict` a dictionary of
+        columns, which needs neither.
 
     Returns
     -------
@@ -258,9 +262,15 @@ def _feature_columns(bags: Bags) -> dict[str, np.ndarray]:
 
 
 def _tabulate(
-    bags, y: np.ndarray | None, said: Callable[[Any, Any], Columns], path, backend: str | None, *, sides: bool
+    bags,
+    y: np.ndarray | None,
+    said: Callable[[Any, Any], Columns],
+    path,
+    backend: str | type[dict] | None,
+    *,
+    sides: bool,
 ) -> Any:
-    """Make a frame, or a file, of what is said of bags part by part."""
+    """Make a frame, a dictionary, or a file of what is said of bags part by part."""
     parts: Iterator[Columns] = (said(some, labels) for some, labels in _parts(bags, y, sides))
     if is_scan(bags) and not bags.in_order:
         parts = _out_of_order(bags, y, said, sides)
@@ -269,6 +279,8 @@ def _tabulate(
             for columns in parts:
                 file.write(columns)
         return Path(path)
+    if isinstance(backend, type):
+        return _joined(list(parts))
     import narwhals as nw
 
     return nw.from_dict(_joined(list(parts)), backend=frame_backend(backend)).to_native()

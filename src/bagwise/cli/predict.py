@@ -1,0 +1,121 @@
+"""``bagwise predict``: what a model says of new bags."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from bagwise.cli.command import Command, CommandError
+from bagwise.cli.data import KINDS, telling_warnings
+from bagwise.cli.saved import SavedModel, add_model_arguments, load_saved, read_new
+from bagwise.cli.screen import Screen
+
+_DESCRIPTION = f"""\
+Predict new bags by a model that bagwise fit saved: a row per bag with its id, the prediction in
+the words of the labels as they came, and the probability or score of the positive class. With
+--instances a row per instance: its place in the bag, its probability or score, and its rank.
+
+Features are found by their names, in any order; columns that the model does not know are no
+features, and --bag is what it was in bagwise fit unless it is named.
+
+{KINDS}
+
+  bagwise predict shapes.bagwise new.csv -o predictions.csv
+
+The exit status is 0 if all bags were predicted, 2 if not."""
+
+_MOST_ROWS = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subcommand."""
+    add_model_arguments(parser, "the new bags: a file or folder")
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="FILE", help="where predictions go: .csv or .parquet; else shown"
+    )
+    parser.add_argument("--instances", action="store_true", help="a row per instance")
+    parser.add_argument("--scan", action="store_true", help="leave instances in their files: large data")
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Load the model, read the bags, predict."""
+    _check_out(arguments)
+    with telling_warnings(screen) as told, screen.progress(3) as begin:
+        begin("the model")
+        saved = load_saved(arguments)
+        begin("the bags")
+        bags, _ = read_new(arguments, saved, labels=False, scan=arguments.scan)
+        begin("predictions")
+        try:
+            found = _predict(saved, bags, arguments)
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            raise CommandError(error) from error
+    if arguments.out is None:
+        _show(found, screen)
+    else:
+        screen.line(f"written: {arguments.out}  {len(bags):,} {'bag' if len(bags) == 1 else 'bags'}")
+    if arguments.json:
+        content: dict[str, Any] = {"bags": len(bags), "warnings": told}
+        if arguments.out is None:
+            names, values = list(found), [column.tolist() for column in found.values()]
+            content["predictions"] = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+        else:
+            content["written"] = str(arguments.out)
+        screen.data(content)
+    return 0
+
+
+def _check_out(arguments: argparse.Namespace) -> None:
+    """Refuse a path that cannot be written, before any work is done."""
+    out = arguments.out
+    if out is None:
+        return
+    if out.suffix.lower() not in (".csv", ".parquet"):
+        raise CommandError(f"-o must end in .csv or .parquet; got {str(out)!r}.")
+    if not out.absolute().parent.is_dir():
+        raise CommandError(f"there is no folder {str(out.parent)!r} for the predictions.")
+    if out.exists() and any(
+        path.exists() and out.samefile(path) for path in (arguments.file, arguments.model)
+    ):
+        raise CommandError(f"-o {str(out)!r} is what is read, which would be overwritten.")
+
+
+def _predict(saved: SavedModel, bags: Any, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Give the columns of the predictions; none if they went to a file."""
+    from bagwise import instance_frame, predict_frame
+
+    where: dict[str, Any] = {"backend": dict} if arguments.out is None else {"path": arguments.out}
+    if arguments.instances:
+        found = instance_frame(saved.model, bags, **where)
+    else:
+        found = predict_frame(saved.in_words, bags, **where)
+    return found if arguments.out is None else {}
+
+
+def _show(found: dict[str, Any], screen: Screen) -> None:
+    names = list(found)
+    n_text = sum(column.dtype.kind not in "biuf" or name == "bag" for name, column in found.items())
+    names.sort(key=lambda name: found[name].dtype.kind in "biuf" and name != "bag")
+    n_rows = len(found["bag"])
+    rows = [[_cell(found[name][row]) for name in names] for row in range(min(n_rows, _MOST_ROWS))]
+    screen.table(names, rows, n_text=n_text)
+    if n_rows > _MOST_ROWS:
+        screen.line(f"and {n_rows - _MOST_ROWS:,} more rows; -o FILE writes all of them.")
+
+
+def _cell(value: Any) -> str:
+    return (
+        f"{value:.4g}"
+        if getattr(value, "dtype", None) is not None and value.dtype.kind == "f"
+        else str(value)
+    )
+
+
+COMMAND = Command(
+    name="predict",
+    summary="predict new bags, or their instances, by a saved model",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+)

@@ -1,0 +1,140 @@
+"""A model that ``bagwise fit`` or `bagwise.save` wrote, and new bags that are read for it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bagwise.cli.command import CommandError
+from bagwise.cli.data import add_data_arguments, add_json_argument, data_options, reading_data
+from bagwise.cli.words import WordedModel, Words
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model from a file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    model : fitted estimator
+        As it was saved.
+    about : dict
+        What the file says of the fit; empty if it was not ``bagwise fit`` that wrote it.
+    """
+
+    path: Path
+    model: Any
+    about: dict[str, Any]
+
+    @property
+    def words(self) -> Words | None:
+        """The words of the labels, where the model learned True and False instead of them."""
+        known = self.about.get("labels")
+        return None if known is None else Words(str(known["positive"]), str(known["negative"]))
+
+    @property
+    def in_words(self) -> Any:
+        """The model, answering in words."""
+        return self.model if self.words is None else WordedModel(self.model, self.words)
+
+    @property
+    def positive(self) -> str:
+        """What the positive class is called."""
+        return self.words.positive if self.words is not None else str(self.model.classes_[-1])
+
+
+def add_model_arguments(parser: argparse.ArgumentParser, data: str) -> None:
+    """Add the model and its data; `data` says what these are."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the model: a file of bagwise fit")
+    parser.add_argument("file", type=Path, metavar="DATA", help=data)
+    add_data_arguments(parser)
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="TYPE",
+        help="a type that may be restored though it is not known, by its full name (see bagwise show)",
+    )
+    add_json_argument(parser)
+
+
+def load_saved(arguments: argparse.Namespace) -> SavedModel:
+    """Load the model that the arguments name."""
+    from bagwise import load
+    from bagwise.persist import read_card
+
+    path = arguments.model
+    try:
+        about = read_card(path).get("about", {})
+        return SavedModel(path, load(path, trusted=arguments.trust), about if isinstance(about, dict) else {})
+    except OSError as error:
+        raise CommandError(f"cannot read {str(path)!r}: {error.strerror or error}.") from error
+    except ImportError as error:
+        raise CommandError(error) from error
+    except (ValueError, AttributeError) as error:
+        raise CommandError(str(error).replace("pass trusted=", "name them by --trust: ")) from error
+
+
+def read_new(
+    arguments: argparse.Namespace, saved: SavedModel, *, labels: bool, scan: bool = False
+) -> tuple[Any, Any]:
+    """Read bags with the features that the model knows, by name, and their labels if they are wanted.
+
+    Columns that the arguments do not name are those of the fit, if the file has them.
+    """
+    from bagwise.io import load_bags, scan_bags
+
+    options = data_options(arguments)
+    bags: Any
+    with reading_data(arguments.file):
+        header = _column_names(arguments.file)
+        for name in ("bag", "label"):
+            column = saved.about.get("data", {}).get(name)
+            if name not in options and column in header:
+                options[name] = column
+        if not labels:
+            options["label"] = False
+        if scan:
+            return _scanned(scan_bags, arguments.file, options, header, saved.model), None
+        bags, y = load_bags(arguments.file, like=saved.model, **options)
+    return bags, y
+
+
+def _column_names(path: Path) -> list[str]:
+    """Name the columns of a table; nothing where a file has none."""
+    from bagwise.io.files import format_of
+
+    kind = "parquet" if "*" in str(path) else format_of(path)
+    if kind in ("csv", "xlsx"):
+        from bagwise.io._table import read_header
+
+        return read_header(path)
+    if kind == "parquet" and path.is_file():
+        import pyarrow.parquet as pq
+
+        return pq.read_schema(path).names
+    return []
+
+
+def _scanned(scan_bags: Any, path: Path, options: dict[str, Any], header: list[str], model: Any) -> Any:
+    for name in ("labels", "sheet"):
+        if name in options:
+            raise CommandError(f"--{name} and --scan do not go together; convert the data to Parquet first.")
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and set(names) <= set(header):
+        options["features"] = list(names)
+    options.pop("label", None)
+    return scan_bags(path, **options)
+
+
+def labels_for(saved: SavedModel, y: Any) -> Any:
+    """Give labels of data in terms of the model's classes."""
+    import numpy as np
+
+    if y is None or saved.words is None:
+        return y
+    return np.asarray([str(label) == saved.words.positive for label in y.tolist()])
