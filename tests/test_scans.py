@@ -379,7 +379,7 @@ def test_embeddings_learn_from_a_scan(many, monkeypatch):
     )
     ours, theirs = (ClusterEmbedding(5, random_state=0).fit(X) for X in (scan, bags))  # a sample of all
     np.testing.assert_array_equal(ours.transform(scan), theirs.transform(bags))
-    monkeypatch.setattr("bagwise.embedding.instances._SAMPLE_VALUES", 4 * 200)
+    monkeypatch.setattr("bagwise.embedding.instances.SAMPLE_VALUES", 4 * 200)
     few, again = (ClusterEmbedding(5, random_state=0).fit(X) for X in (scan, bags))
     np.testing.assert_array_equal(few.clusterer_.labels_, again.clusterer_.labels_)
     assert len(few.clusterer_.labels_) == 200

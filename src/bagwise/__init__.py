@@ -29,7 +29,7 @@ _ROOMS = {
         "make_positive_unlabeled",
     ],
     "density": ["DiverseDensity", "EMDD"],
-    "embedding": ["BagStatistics", "ClusterEmbedding"],
+    "embedding": ["BagStatistics", "ClusterEmbedding", "FisherEmbedding", "TreeEmbedding", "VLADEmbedding"],
     "exceptions": ["ClassPriorWarning", "PositiveClassWarning", "VersionWarning"],
     "families": ["Family", "FraleyRaftery"],
     "io": [

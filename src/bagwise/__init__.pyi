@@ -22,6 +22,9 @@ from bagwise.density import DiverseDensity as DiverseDensity
 from bagwise.density import EMDD as EMDD
 from bagwise.embedding import BagStatistics as BagStatistics
 from bagwise.embedding import ClusterEmbedding as ClusterEmbedding
+from bagwise.embedding import FisherEmbedding as FisherEmbedding
+from bagwise.embedding import TreeEmbedding as TreeEmbedding
+from bagwise.embedding import VLADEmbedding as VLADEmbedding
 from bagwise.exceptions import ClassPriorWarning as ClassPriorWarning
 from bagwise.exceptions import PositiveClassWarning as PositiveClassWarning
 from bagwise.exceptions import VersionWarning as VersionWarning

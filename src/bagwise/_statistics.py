@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,18 @@ def describe(
     quantiles : sequence of float
         In [0, 1], interpolated linearly.
     """
+    parts = dense_runs(X, offsets)
+    return np.concatenate([_describe_dense(part, inside, statistics, quantiles) for part, inside in parts])
+
+
+def dense_runs(X: Any, offsets: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Give dense instances and the offsets of their bags: all at once, or CSR ones a few bags at a time."""
     if not sp.issparse(X):
-        return _describe_dense(X, offsets, statistics, quantiles)
-    rows = []
+        yield X, offsets
+        return
     for run in cut(offsets, block_rows(X.shape[1])):
         inside = offsets[run.start : run.stop + 1]
-        part = X[inside[0] : inside[-1]].toarray()
-        rows.append(_describe_dense(part, inside - inside[0], statistics, quantiles))
-    return np.concatenate(rows)
+        yield X[inside[0] : inside[-1]].toarray(), inside - inside[0]
 
 
 def bag_sums(X: Any, offsets: np.ndarray) -> np.ndarray:

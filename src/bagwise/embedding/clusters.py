@@ -13,10 +13,11 @@ from sklearn.cluster import KMeans
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise._sklearn import HasMethods, Interval
+from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, BagTransformer, validated_fit
-from bagwise.embedding.instances import some_instances
+from bagwise.blocks import Block
+from bagwise.embedding.instances import n_different, some_instances
 from bagwise.solvers.interrupt import interruptible
 
 
@@ -29,6 +30,9 @@ class ClusterEmbedding(BagTransformer):
         counts=False:  1 if some j has c(x_ij) = k, else 0        (presence, CCE1)
         counts=True:   the number of j with c(x_ij) = k           (count, CCE2)
 
+    and, of counts n_ik, with ``norm="share"`` n_ik / sum_k n_ik, the histogram of a bag of visual words
+    (kmeans-SVM), or with ``norm="tfidf"`` n_ik (1 + log((1 + n) / (1 + d_k))), divided by the length of the
+    vector, where d_k of the n training bags touch cluster k: kinds that every bag has count for little.
     After it any scikit-learn classifier can follow; a support vector machine makes constructive clustering
     (CCE). Use presence where one instance of a kind decides, and counts where it matters how many there
     are. It is quick and hard to beat where labels follow from what kinds of instances a bag has; the
@@ -41,6 +45,8 @@ class ClusterEmbedding(BagTransformer):
         Number of clusters; no more than there are different instances are made.
     counts : bool, default=False
         Whether instances are counted, or only their presence noted.
+    norm : {"share", "tfidf"} or None, default=None
+        What becomes of counts, so that large bags are comparable with small ones; see above.
     clusterer : clusterer or None, default=None
         A scikit-learn clusterer with `predict`, which then says itself how many clusters there are; by
         default `KMeans`.
@@ -53,6 +59,8 @@ class ClusterEmbedding(BagTransformer):
         Fitted on the instances.
     n_clusters_ : int
         Number of clusters, the length of a bag's vector.
+    idf_ : array of shape (n_clusters_,) or None
+        1 + log((1 + n) / (1 + d_k)) for ``norm="tfidf"``.
     n_features_in_ : int
         Number of features of an instance.
 
@@ -72,6 +80,10 @@ class ClusterEmbedding(BagTransformer):
     ----------
     Z.-H. Zhou and M.-L. Zhang (2007), Solving multi-instance problems with classifier ensemble based on
     constructive clustering, Knowledge and Information Systems 11, doi:10.1007/s10115-006-0029-3.
+
+    G. Csurka, C. Dance, L. Fan, J. Willamowski and C. Bray (2004), Visual categorization with bags of
+    keypoints, ECCV workshop on statistical learning in computer vision: histograms and a support vector
+    machine.
 
     A. T. Pham, R. Raich, X. Z. Fern, W.-K. Wong and X. Guan, Discriminative probabilistic framework for
     generalized multi-instance learning: the variants with presence and count.
@@ -94,13 +106,15 @@ class ClusterEmbedding(BagTransformer):
     _parameter_constraints: dict = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "counts": ["boolean"],
+        "norm": [StrOptions({"share", "tfidf"}), None],
         "clusterer": [HasMethods(["fit", "predict"]), None],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_clusters=20, *, counts=False, clusterer=None, random_state=None):
+    def __init__(self, n_clusters=20, *, counts=False, norm=None, clusterer=None, random_state=None):
         self.n_clusters = n_clusters
         self.counts = counts
+        self.norm = norm
         self.clusterer = clusterer
         self.random_state = random_state
 
@@ -122,10 +136,13 @@ class ClusterEmbedding(BagTransformer):
         -------
         self
         """
-        instances = some_instances(self, self._read(X, reset=True))
+        if self.norm is not None and not self.counts:
+            raise ValueError(f"norm={self.norm!r} is of counts; set counts=True, or norm=None for presence.")
+        bags = self._read(X, reset=True)
+        instances = some_instances(self, bags)
         different = instances.shape[0]
         if not sp.issparse(instances):
-            different = 1 + int((instances[1:] != instances[:-1]).any(axis=1).sum())
+            different = n_different(instances)
         if self.clusterer is None:
             clusterer = KMeans(min(self.n_clusters, different), n_init=3, random_state=self.random_state)
         else:
@@ -133,7 +150,14 @@ class ClusterEmbedding(BagTransformer):
         with interruptible(at_once=True):
             self.clusterer_ = clusterer.fit(instances)
         self.n_clusters_ = 1 + int(self.clusterer_.predict(instances).max())
+        self.idf_ = None
+        if self.norm == "tfidf":
+            touched = bags.blocks().total(self._bags_that_touch)
+            self.idf_ = 1.0 + np.log((1.0 + len(bags)) / (1.0 + touched))
         return self
+
+    def _bags_that_touch(self, block: Block) -> np.ndarray:
+        return (self._counted(Bags(block.X, block.offsets)) > 0).sum(axis=0)
 
     @property
     def _streams(self):
@@ -144,6 +168,20 @@ class ClusterEmbedding(BagTransformer):
         return self._by_blocks(X, self._describe)
 
     def _describe(self, bags: Bags) -> np.ndarray:
+        counted = self._counted(bags)
+        if not self.counts:
+            return (counted > 0).astype(np.float64)
+        if self.norm is None:
+            return counted
+        if self.idf_ is None:
+            length = counted.sum(axis=1, keepdims=True)
+        else:
+            counted = counted * self.idf_
+            length = np.linalg.norm(counted, axis=1, keepdims=True)
+        return counted / np.where(length > 0, length, 1.0)
+
+    def _counted(self, bags: Bags) -> np.ndarray:
+        """Count the instances of every bag in every cluster."""
         instances = _writable(bags.instances)
         # k-means takes instances only in the precision of those that it was fitted on.
         centers = getattr(self.clusterer_, "cluster_centers_", instances)
@@ -151,7 +189,7 @@ class ClusterEmbedding(BagTransformer):
         known = (cluster >= 0) & (cluster < self.n_clusters_)
         cell = (bags.bag_index * self.n_clusters_ + cluster)[known]
         counted = np.bincount(cell, minlength=len(bags) * self.n_clusters_).reshape(len(bags), -1)
-        return (counted if self.counts else counted > 0).astype(np.float64)
+        return counted.astype(np.float64)
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names "cluster0", "cluster1", ..."""

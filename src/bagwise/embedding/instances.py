@@ -12,7 +12,7 @@ from bagwise.bags import Bags
 from bagwise.base.reading import lie_large
 from bagwise.base.streaming import in_memory
 
-_SAMPLE_VALUES = 2**23  # numbers of the instances that are learned from
+SAMPLE_VALUES = 2**23  # numbers of the instances that are learned from
 
 
 def some_instances(estimator: Any, bags: Bags) -> Any:
@@ -25,5 +25,23 @@ def some_instances(estimator: Any, bags: Bags) -> Any:
         instances = in_memory(bags).instances
     else:
         rng = check_random_state(estimator.random_state)
-        instances = bags.blocks().sample(_SAMPLE_VALUES // bags.n_features, rng)
+        instances = bags.blocks().sample(SAMPLE_VALUES // bags.n_features, rng)
     return instances.copy() if sp.issparse(instances) else instances[np.lexsort(instances.T)]
+
+
+def some_dense_instances(estimator: Any, bags: Bags) -> np.ndarray:
+    """Give `some_instances` as a dense array, of sparse ones no more than of others, zeros counted."""
+    instances = some_instances(estimator, bags)
+    if not sp.issparse(instances):
+        return instances
+    n, most = instances.shape[0], max(1, SAMPLE_VALUES // bags.n_features)
+    if n > most:
+        rng = check_random_state(estimator.random_state)
+        instances = instances[np.sort(rng.permutation(n)[:most])]
+    dense = instances.toarray()
+    return dense[np.lexsort(dense.T)]
+
+
+def n_different(instances: np.ndarray) -> int:
+    """Count the different rows of sorted ones."""
+    return 1 + int((instances[1:] != instances[:-1]).any(axis=1).sum())

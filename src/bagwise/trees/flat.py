@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from bagwise._numba.arrays import readonly
-from bagwise.blocks import block_rows, cut, cut_rows
+from bagwise._statistics import dense_runs
 
 
 @dataclass(frozen=True)
@@ -66,22 +65,18 @@ class Trees:
 
         if not len(self.roots):
             return np.zeros(X.shape[0])
-        rows = cut_rows(X.shape[0], block_rows(X.shape[1]))
-        return np.concatenate(
-            [tree_sums(Z, *self._arrays(n), *readonly(self.value, self.roots)) for Z, n in _dense(X, rows)]
-        )
+        arrays = (*self._arrays(X.shape[1]), *readonly(self.value, self.roots))
+        # Every row may stand alone, so that few of a sparse matrix are dense at a time.
+        parts = dense_runs(X, np.arange(X.shape[0] + 1))
+        return np.concatenate([tree_sums(*readonly(Z), *arrays) for Z, _ in parts])
 
     def visits(self, X: Any, offsets: np.ndarray) -> np.ndarray:
         """Count for every bag the instances that pass each node: shape (n_bags, n_nodes)."""
         from bagwise._numba.trees import tree_visits
 
-        runs = cut(offsets, block_rows(X.shape[1]))
-        rows = [slice(int(offsets[run.start]), int(offsets[run.stop])) for run in runs]
-        counts = []
-        for run, (Z, n) in zip(runs, _dense(X, rows), strict=True):
-            (starts,) = readonly(offsets[run.start : run.stop + 1] - offsets[run.start])
-            counts.append(tree_visits(Z, starts, *self._arrays(n), *readonly(self.roots)))
-        return np.concatenate(counts)
+        arrays = (*self._arrays(X.shape[1]), *readonly(self.roots))
+        parts = dense_runs(X, offsets)
+        return np.concatenate([tree_visits(*readonly(Z, inside), *arrays) for Z, inside in parts])
 
     def _arrays(self, n_features: int) -> tuple[np.ndarray, ...]:
         """Give the arrays that say where to go, if every walk through them ends."""
@@ -99,10 +94,3 @@ class Trees:
         ):
             raise ValueError("the trees of the model lead nowhere; it is damaged.")
         return readonly(self.feature, self.threshold, self.left, self.right)
-
-
-def _dense(X: Any, rows: Sequence[slice]) -> Iterator[tuple[np.ndarray, int]]:
-    """Give runs of rows as dense arrays, and how many features they have."""
-    for some in rows:
-        part = X[some]
-        yield readonly(part.toarray() if sp.issparse(part) else part)[0], X.shape[1]

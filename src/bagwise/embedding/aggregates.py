@@ -1,0 +1,274 @@
+"""Bags as sums of what their instances say of clusters or of components: VLAD and Fisher vectors."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
+from sklearn.utils.validation import check_is_fitted
+
+from bagwise._sklearn import Interval
+from bagwise._statistics import dense_runs
+from bagwise.bags import Bags
+from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, validated_fit
+from bagwise.base.scaling import fit_scaler
+from bagwise.embedding.instances import n_different, some_dense_instances
+from bagwise.solvers.interrupt import interruptible
+
+
+class _Aggregate(Scaled, BagTransformer):
+    """A vector per bag that is a sum over its instances, then made comparable: signed roots of length one."""
+
+    random_state: Any
+
+    @property
+    def _streams(self) -> bool:
+        return True
+
+    @abstractmethod
+    def _learn(self, X: np.ndarray) -> None:
+        """Learn from instances, scaled and sorted."""
+
+    @abstractmethod
+    def _sums(self, X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Sum or average what instances say over every bag: shape (n_bags, n_features_out)."""
+
+    @validated_fit
+    def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
+        """Learn from the instances of all bags.
+
+        Parameters
+        ----------
+        X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
+            The training bags.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        bags = self._read(X, reset=True)
+        self.scaler_ = fit_scaler(self.scale, bags.blocks())
+        instances = some_dense_instances(self, bags)
+        with interruptible(at_once=True):
+            self._learn(self._scaled(Bags(instances, [0, len(instances)])).instances)
+        return self
+
+    def transform(self, X: BagsLike) -> np.ndarray:
+        """Describe every bag: shape (n_bags, n_features_out)."""
+        return self._by_blocks(X, self._describe)
+
+    def _describe(self, bags: Bags) -> np.ndarray:
+        parts = dense_runs(self._scaled(bags).instances, bags.offsets)
+        return _of_length_one(np.concatenate([self._sums(X, offsets) for X, offsets in parts]))
+
+
+def _of_length_one(vectors: np.ndarray) -> np.ndarray:
+    """Take signed roots, and divide every row by its length; a row of zeros stays one."""
+    rooted = np.sign(vectors) * np.sqrt(np.abs(vectors))
+    length = np.linalg.norm(rooted, axis=1, keepdims=True)
+    return rooted / np.where(length > 0, length, 1.0)
+
+
+class VLADEmbedding(_Aggregate):
+    """Turn each bag into one vector: how its instances lie about the centre of every cluster.
+
+    The instances of all training bags are clustered; with c(x) the cluster of an instance and m_k the centre
+    of cluster k, the part of bag i for cluster k is ::
+
+        v_ik = sum_{j: c(x_ij) = k} (x_ij - m_k)
+
+    All parts together go through a signed square root and are divided by their length (miVLAD). Where
+    `ClusterEmbedding` counts, this also says on which side of the centres the instances are. A linear
+    classifier is enough after it. It says nothing of instances.
+
+    Parameters
+    ----------
+    n_clusters : int, default=5
+        Number of clusters; no more than there are different instances are made.
+    scale : {"standard", "minmax"}, transformer or None, default="standard"
+        How the instances are scaled first.
+    random_state : int, RandomState or None, default=None
+        Seed of k-means, and of a sample.
+
+    Attributes
+    ----------
+    clusterer_ : KMeans
+        Fitted on the scaled instances.
+    scaler_ : transformer or None
+        As used.
+    n_features_in_ : int
+        Number of features of an instance.
+
+    Notes
+    -----
+    Vectors cost one pass, O(n_instances * n_features * n_clusters), and have n_features * n_clusters entries.
+    Of instances with more than 2**23 numbers in all, in memory or in files, a random sample with so many is
+    clustered. CSR instances are made dense a few bags at a time.
+
+    References
+    ----------
+    X.-S. Wei, J. Wu and Z.-H. Zhou (2017), Scalable algorithms for multi-instance learning, IEEE Transactions
+    on Neural Networks and Learning Systems 28, doi:10.1109/TNNLS.2016.2519102.
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC
+    >>> from bagwise import VLADEmbedding, load_digit_bags, make_bag_pipeline
+    >>> data = load_digit_bags(60, random_state=0)
+    >>> VLADEmbedding(3, random_state=0).fit_transform(data.bags).shape
+    (60, 192)
+    """
+
+    _parameter_constraints: dict = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "scale": SCALE_CONSTRAINT,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, n_clusters=5, *, scale="standard", random_state=None):
+        self.n_clusters = n_clusters
+        self.scale = scale
+        self.random_state = random_state
+
+    def _learn(self, X: np.ndarray) -> None:
+        n_clusters = min(self.n_clusters, n_different(X))
+        self.clusterer_ = KMeans(n_clusters, n_init=3, random_state=self.random_state).fit(X)
+
+    def _sums(self, X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        centers, cluster = self.clusterer_.cluster_centers_, self.clusterer_.predict(X)
+        residual = X - centers[cluster]
+        parts = [
+            np.add.reduceat(np.where((cluster == k)[:, None], residual, 0.0), offsets[:-1], axis=0)
+            for k in range(len(centers))
+        ]
+        return np.hstack(parts)
+
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+        """Names "cluster0_0", "cluster0_1", ...: a cluster, and the number of a feature."""
+        check_is_fitted(self)
+        n_clusters, n_features = self.clusterer_.cluster_centers_.shape
+        names = [f"cluster{k}_{j}" for k in range(n_clusters) for j in range(n_features)]
+        return np.array(names, dtype=object)
+
+
+class FisherEmbedding(_Aggregate):
+    """Turn each bag into one vector: how a mixture of all instances would have to change to fit this bag.
+
+    The instances of all training bags, on their main axes, are described by a mixture of K Gaussians with
+    diagonal covariances (shares pi_k, means mu_k, deviations sigma_k). With g_jk the probability that
+    instance j of the n of a bag is of component k, the parts of the bag for component k are ::
+
+        1/n sum_j (g_jk - pi_k)                            / sqrt(pi_k)
+        1/n sum_j  g_jk (x_j - mu_k) / sigma_k             / sqrt(pi_k)
+        1/n sum_j  g_jk [((x_j - mu_k) / sigma_k)^2 - 1]   / sqrt(2 pi_k)
+
+    All parts together go through a signed square root and are divided by their length (miFV). A linear
+    classifier is enough after it. Use it where bags are large, and differ in the distribution of their
+    instances rather than in a single one: it is linear in the number of instances, and streams. It says
+    nothing of instances.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        K; no more than there are different instances are used.
+    pca : float, int or None, default=0.95
+        The share of the variance that is kept on the main axes, a number of axes, or None for the features as
+        they are.
+    scale : {"standard", "minmax"}, transformer or None, default="standard"
+        How the instances are scaled first.
+    random_state : int, RandomState or None, default=None
+        Seed of the mixture's start, and of a sample.
+
+    Attributes
+    ----------
+    pca_ : PCA or None
+        The main axes.
+    mixture_ : GaussianMixture
+        The mixture.
+    scaler_ : transformer or None
+        As used.
+    n_features_in_ : int
+        Number of features of an instance.
+
+    Notes
+    -----
+    Vectors cost one pass, O(n_instances * n_features * n_axes), and have (2 n_axes + 1) K entries. Of
+    instances with more than 2**23 numbers in all, in memory or in files, axes and mixture are learned from a
+    random sample with so many. CSR instances are made dense a few bags at a time.
+
+    References
+    ----------
+    X.-S. Wei, J. Wu and Z.-H. Zhou (2017), Scalable algorithms for multi-instance learning, IEEE Transactions
+    on Neural Networks and Learning Systems 28, doi:10.1109/TNNLS.2016.2519102.
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC
+    >>> from bagwise import FisherEmbedding, load_digit_bags, make_bag_pipeline
+    >>> data = load_digit_bags(60, random_state=0)
+    >>> model = make_bag_pipeline(FisherEmbedding(1, pca=10, random_state=0), LinearSVC())
+    >>> model.fit(data.bags, data.y)[0].transform(data.bags).shape
+    (60, 21)
+    """
+
+    _parameter_constraints: dict = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "pca": [
+            Interval(Real, 0, 1, closed="neither"),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
+        "scale": SCALE_CONSTRAINT,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, n_components=2, *, pca=0.95, scale="standard", random_state=None):
+        self.n_components = n_components
+        self.pca = pca
+        self.scale = scale
+        self.random_state = random_state
+
+    def _learn(self, X: np.ndarray) -> None:
+        self.pca_ = None
+        if self.pca is not None and n_different(X) > 1:
+            n_axes = self.pca
+            if isinstance(n_axes, Integral):
+                n_axes = min(int(n_axes), *X.shape)
+            self.pca_ = PCA(n_axes, svd_solver="full").fit(X)
+        self.mixture_ = GaussianMixture(
+            min(self.n_components, n_different(X)),
+            covariance_type="diag",
+            reg_covar=1e-3,
+            max_iter=1000,
+            random_state=self.random_state,
+        ).fit(self._on_axes(X))
+
+    def _on_axes(self, X: np.ndarray) -> np.ndarray:
+        return X if self.pca_ is None else self.pca_.transform(X)
+
+    def _sums(self, X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        Z, mixture, parts = self._on_axes(X), self.mixture_, []
+        of_each = mixture.predict_proba(Z)
+        for k, share in enumerate(mixture.weights_):
+            standard = (Z - mixture.means_[k]) / np.sqrt(mixture.covariances_[k])
+            g = of_each[:, k : k + 1]
+            parts.append((g - share) / np.sqrt(share))
+            parts.append(g * standard / np.sqrt(share))
+            parts.append(g * (standard**2 - 1.0) / np.sqrt(2.0 * share))
+        return np.add.reduceat(np.hstack(parts), offsets[:-1], axis=0) / np.diff(offsets)[:, None]
+
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+        """Names such as "share0", "mean0_3", "spread0_3": of a component, and of one of its axes."""
+        check_is_fitted(self)
+        n_components, n_axes = self.mixture_.means_.shape
+        names = []
+        for k in range(n_components):
+            names += [f"share{k}", *(f"{what}{k}_{j}" for what in ("mean", "spread") for j in range(n_axes))]
+        return np.array(names, dtype=object)

@@ -1,0 +1,105 @@
+"""Bags by the nodes of a tree, and trees that have not seen them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.tree import DecisionTreeClassifier
+
+from bagwise import TreeEmbedding, load, make_bag_pipeline, make_noisy_or_bags, save, save_parquet, scan_bags
+
+
+@pytest.fixture
+def data():
+    return make_noisy_or_bags(60, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
+
+
+def test_entries_count_the_instances_that_pass_scikit_learns_tree(data):
+    bags, y = data.bags, data.y
+    model = TreeEmbedding(max_depth=4, min_weight_leaf=0.0, random_state=0)
+    vectors = model.fit_transform(bags, y)
+    weight = np.repeat(1 / bags.sizes, bags.sizes)
+    tree = DecisionTreeClassifier(criterion="entropy", max_depth=4, random_state=0)
+    path = tree.fit(bags.instances, np.repeat(y, bags.sizes), weight).decision_path(bags.instances).toarray()
+    expected = np.add.reduceat(path, bags.offsets[:-1])
+    # Nodes of equally good splits may stand in another order.
+    assert sorted(map(tuple, vectors.T)) == sorted(map(tuple, expected.T))
+    np.testing.assert_array_equal(vectors[:, 0], bags.sizes)
+    assert model.get_feature_names_out()[1] == "node1"
+
+
+def test_leaves_have_the_least_weight(data):
+    model = TreeEmbedding(min_weight_leaf=10.0, random_state=0).fit(data.bags, data.y)
+    n = data.bags.n_instances
+    weight = np.repeat(1 / data.bags.sizes, data.bags.sizes) * n / len(data.y)  # one on average
+    alone = model.trees_.visits(data.bags.instances, np.arange(n + 1))
+    assert (weight @ alone)[model.trees_.feature < 0].min() >= 10.0 - 1e-9
+    assert model.trees_.n_nodes > 3
+
+
+def test_cross_fitted_parts_are_of_the_tree_that_has_not_seen_the_bag(data):
+    model = TreeEmbedding(cross_fit=4, random_state=0)
+    training = model.fit_transform(data.bags, data.y)
+    new = model.transform(data.bags)
+    parts = np.split(np.arange(training.shape[1]), model.trees_.roots[1:])
+    filled = np.column_stack([training[:, part[0]] > 0 for part in parts])  # the root counts all instances
+    assert len(parts) == 4 and (filled.sum(axis=1) == 1).all() and set(filled.sum(axis=0)) == {15}
+    for part, mine in zip(parts, filled.T, strict=True):
+        np.testing.assert_allclose(training[np.ix_(mine, part)], 4 * new[np.ix_(mine, part)])
+        assert not training[np.ix_(~mine, part)].any()
+    # A linear score of a new bag is the mean of what the parts say.
+    w = np.random.default_rng(0).normal(size=new.shape[1])
+    said = np.column_stack([4 * new[:, part] @ w[part] for part in parts])
+    np.testing.assert_allclose(new @ w, said.mean(axis=1))
+    assert model.get_feature_names_out()[parts[1][0]] == "tree1_node0"
+
+
+def test_nodes_of_a_tree_that_saw_the_bags_tell_too_much_of_them():
+    """Labels are noise: nothing of a bag tells its own, unless the tree has learned it by heart."""
+    rng = np.random.default_rng(0)
+    bags, y = rng.normal(size=(120, 3, 5)), rng.permutation(np.arange(120) % 2)
+    told = []
+    for cross_fit in (False, 5):
+        model = TreeEmbedding(cross_fit=cross_fit, random_state=0)
+        vectors = model.fit_transform(bags, y)[:, model.trees_.feature < 0]
+        # How well the mean label that others have in the leaves of a bag tells its own.
+        others = vectors.T @ y - vectors * y[:, None] + 0.5, vectors.sum(axis=0) - vectors + 1.0
+        told.append(np.corrcoef((vectors * others[0] / others[1]).sum(axis=1), y)[0, 1])
+    assert told[0] > 0.6 and abs(told[1]) < 0.3
+
+
+def test_many_classes_and_no_labels(data):
+    y = np.digitize(np.maximum.reduceat(data.bags.instances[:, 0], data.bags.offsets[:-1]), [0.5, 1.2])
+    model = make_bag_pipeline(TreeEmbedding(random_state=0), LogisticRegression(max_iter=2000))
+    assert len(np.unique(y)) == 3 and cross_val_score(model, data.bags, y, cv=4).mean() > 0.55
+    with pytest.raises(ValueError, match="TreeEmbedding requires y"):
+        TreeEmbedding().fit(data.bags, None)
+
+
+def test_sparse_bags_and_bags_in_files_are_dense_ones(data, tmp_path, monkeypatch):
+    X = np.where(np.abs(data.bags.instances) > 0.5, data.bags.instances, 0.0)
+    dense, sparse = (data.bags.with_instances(Z) for Z in (X, sp.csr_array(X)))
+    model = TreeEmbedding(max_depth=5, random_state=0)
+    expected = model.fit_transform(dense, data.y)
+    np.testing.assert_array_equal(model.fit_transform(sparse, data.y), expected)
+    scan = scan_bags(save_parquet(tmp_path / "a.parquet", dense, data.y))
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    found = model.fit_transform(scan, data.y)  # all bags are in the sample, which is weighted alike
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_bags_that_no_fold_has_are_described_as_new_ones(data, monkeypatch):
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.embedding.trees.SAMPLE_VALUES", 4 * 100)
+    monkeypatch.setattr("bagwise.blocks.sampling._FEWEST", 10)
+    model = TreeEmbedding(cross_fit=3, random_state=0)
+    training, new = model.fit_transform(data.bags, data.y), model.transform(data.bags)
+    as_new = (training == new).all(axis=1)
+    assert 10 < as_new.sum() < 50
+
+
+def test_a_saved_tree_needs_no_trust(data, tmp_path):
+    model = TreeEmbedding(random_state=0).fit(data.bags, data.y)
+    again = load(save(model, tmp_path / "a.bagwise"))
+    np.testing.assert_array_equal(again.transform(data.bags), model.transform(data.bags))
