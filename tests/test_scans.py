@@ -42,7 +42,7 @@ from bagwise import (
 )
 from bagwise.base import ScoreClassifier
 from bagwise.blocks import Sums
-from bagwise.blocks import files as files_module
+from bagwise.blocks import layout as layout_module
 from bagwise.blocks import memory as memory_module
 from bagwise.io.scan import parquet_bags, parquet_long
 from bagwise.testing import all_estimators, example_of
@@ -57,7 +57,7 @@ NAMES = [type(estimator).__name__ for estimator in EXAMPLES]
 def everything_is_large(monkeypatch):
     """Treat a few bags as if they did not fit: blocks of 13 instances, and nothing is held."""
     monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
-    for module in (files_module, memory_module, parquet_long, parquet_bags):
+    for module in (layout_module, memory_module, parquet_long, parquet_bags):
         monkeypatch.setattr(module, "block_rows", lambda _: 13)
 
 
@@ -273,7 +273,7 @@ def test_a_transformer_of_instances_is_applied_as_they_are_read(scan_and_bags):
 
 @pytest.fixture
 def many(everything_is_large, tmp_path, monkeypatch):
-    for module in (files_module, memory_module, parquet_long):
+    for module in (layout_module, memory_module, parquet_long):
         monkeypatch.setattr(module, "block_rows", lambda _: 150)
     data = make_noisy_or_bags(300, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
     path = save_parquet(tmp_path / "many.parquet", data.bags, data.y, layout="long")

@@ -10,6 +10,7 @@ import pytest
 from bagwise import Bags, save_parquet, scan_bags
 from bagwise.blocks import ExtendedBlocks, FileBlocks, MemoryBlocks, Sums, run_together
 from bagwise.blocks import files as files_module
+from bagwise.blocks import layout as layout_module
 from bagwise.blocks.buffers import Buffers
 from bagwise.io.scan import parquet_bags, parquet_long
 
@@ -38,7 +39,7 @@ def in_files(monkeypatch, tmp_path):
     monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
 
     def make(bags, *, layout, most=10, rows=7):
-        for module in (files_module, parquet_long, parquet_bags):
+        for module in (layout_module, parquet_long, parquet_bags):
             monkeypatch.setattr(module, "block_rows", lambda _: most)
         return scan_bags(write(tmp_path / f"{layout}.parquet", bags, layout=layout, rows=rows))
 
@@ -201,7 +202,7 @@ def test_memory_holds_a_few_blocks(tmp_path, monkeypatch):
         {"bag": np.repeat(np.arange(4000), 50), **dict(zip("abc", bags.instances.T, strict=True))}
     )
     pq.write_table(table, tmp_path / "one_group.parquet")
-    monkeypatch.setattr(files_module, "block_rows", lambda _: 1000)
+    monkeypatch.setattr(layout_module, "block_rows", lambda _: 1000)
     blocks = scan_bags(tmp_path / "one_group.parquet").blocks()
     assert blocks.n_blocks == 200
     blocks.total(lambda block: block.X.sum(axis=0))

@@ -77,7 +77,7 @@ def test_a_scan_knows_and_loads_what_loading_gives(path, monkeypatch, held):
 
 def test_blocks_are_those_of_memory(path, monkeypatch):
     monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
-    for module in ("bagwise.blocks.files", "bagwise.io.scan.folder"):
+    for module in ("bagwise.blocks.layout", "bagwise.io.scan.folder"):
         monkeypatch.setattr(f"{module}.block_rows", lambda _: 4)
     monkeypatch.setattr(npz_module, "block_rows", lambda _: 3)
     scan, bags = scan_bags(path), some_bags()

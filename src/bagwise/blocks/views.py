@@ -85,14 +85,14 @@ class TransformedBlocks(BlocksView):
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Give ``f(block, *args)`` of every block, in order: one pass."""
-        return self._blocks.each(_transformed, self._transform, f, *args)
+        return self._blocks.each(_transformed, f, self._transform, *args)
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
         """Sum ``f(block, *args)`` over all blocks: one pass."""
-        return self._blocks.total(_transformed, self._transform, f, *args)
+        return self._blocks.total(_transformed, f, self._transform, *args)
 
 
-def _transformed(block: Block, transform: Callable[[Any], Any], f: Callable[..., Any], *args: Any) -> Any:
+def _transformed(block: Block, f: Callable[..., Any], transform: Callable[[Any], Any], *args: Any) -> Any:
     return f(block._replace(X=transform(block.X)), *args)
 
 

@@ -15,6 +15,7 @@ from bagwise.blocks import is_large
 from bagwise.scanned.steps import Step
 
 if TYPE_CHECKING:
+    from bagwise.cluster import Cluster
     from bagwise.io.scan.source import FileSource
 
 
@@ -31,6 +32,7 @@ class KnownBags(AnyBags):
         steps: tuple[Step, ...] = (),
         accept_missing: bool = False,
         memory: dict[str, Bags] | None = None,
+        cluster: Cluster | None = None,
     ):
         self._source = source
         self._numbers = numbers
@@ -38,6 +40,7 @@ class KnownBags(AnyBags):
         self._accept_missing = accept_missing
         # Shared by all selections of one scan that is small enough to be held.
         self._memory: dict[str, Bags] = {} if memory is None else memory
+        self._cluster = cluster
         sizes = np.diff(source.offsets)
         sizes = sizes if numbers is None else sizes[numbers]
         self._offsets = read_only(np.append(0, np.cumsum(sizes)))
@@ -50,10 +53,7 @@ class KnownBags(AnyBags):
     @property
     def ids(self) -> np.ndarray:
         """The names of the bags; their numbers in the files if they have none."""
-        return self._named(self._all_numbers)
-
-    def _named(self, numbers: np.ndarray) -> np.ndarray:
-        return numbers if self._source.ids is None else self._source.ids[numbers]
+        return self._source.named(self._all_numbers)
 
     @property
     def y(self) -> np.ndarray | None:
@@ -128,4 +128,4 @@ class KnownBags(AnyBags):
 
     def __getstate__(self) -> dict[str, Any]:
         # Whoever gets it reads for itself.
-        return {**self.__dict__, "_memory": {}}
+        return {**self.__dict__, "_memory": {}, "_cluster": None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from bagwise._bag_parts import as_feature_names, refuse_missing_values, selection
 from bagwise.bags import Bags
 from bagwise.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_rows, cut, is_large
-from bagwise.blocks.files import read_runs
+from bagwise.blocks.layout import read_runs
 from bagwise.scanned.known import KnownBags
 from bagwise.scanned.steps import Step
 
@@ -59,7 +60,29 @@ class ScannedBags(KnownBags):
             steps=parts.get("steps", self._steps),
             accept_missing=parts.get("accept_missing", self._accept_missing),
             memory=self._memory,
+            cluster=parts.get("cluster", self._cluster),
         )
+
+    def on(self, client: Any) -> ScannedBags:
+        """The same scan, whose blocks the workers of a Dask cluster read and work on.
+
+        Whatever passes over it then goes to the workers: fits of all estimators that stream, predictions,
+        cross-validation. They must see the files by the same names. Results have the bits that they have
+        without a cluster. What is small is not sent out: a scan, or a fold of it, of at most 2**23 numbers is
+        read by the caller.
+
+        Parameters
+        ----------
+        client : distributed.Client
+            The connection to a cluster: ``Client("tcp://host:8786")``, or ``Client()`` for this machine.
+
+        Returns
+        -------
+        ScannedBags
+        """
+        from bagwise.cluster import Cluster
+
+        return self._but(cluster=Cluster(client))
 
     def accepting(self, *, missing: bool) -> ScannedBags:
         """The same scan, whose blocks may hold missing values (NaN), or may not."""
@@ -157,7 +180,12 @@ class ScannedBags(KnownBags):
             in_memory = bags.blocks(y, weight)
             in_memory.n_passes += not known
             return in_memory
-        blocks: Blocks = self._in_files(y, weight, check=self._check_block)
+        in_files = self._in_files(y, weight, check=self._check())
+        blocks: Blocks = in_files
+        if self._cluster is not None:
+            from bagwise.cluster import ClusterBlocks
+
+            blocks = ClusterBlocks(in_files, self._cluster)
         for step, transform in zip(self._steps, self._transforms(), strict=True):
             blocks = TransformedBlocks(blocks, transform, step.n_features)
         return blocks
@@ -172,7 +200,12 @@ class ScannedBags(KnownBags):
         self, rng: np.random.RandomState, y: np.ndarray, weight: np.ndarray
     ) -> Iterator[Block]:
         """Give the blocks in a random order, for whoever learns from one after the other: one pass."""
-        for block in self._in_files(y, weight, check=self._check_block).shuffled(rng):
+        if self._cluster is not None:
+            raise ValueError(
+                "X is on a cluster, but an estimator with partial_fit learns from one block after the other, "
+                "in one place: pass the scan without .on(client)."
+            )
+        for block in self._in_files(y, weight, check=self._check()).shuffled(rng):
             for transform in self._transforms():
                 block = block._replace(X=transform(block.X))
             yield block
@@ -222,17 +255,17 @@ class ScannedBags(KnownBags):
             yield Bags(
                 X,
                 np.append(0, np.cumsum(sizes[run])),
-                ids=None if are_all and source.ids is None else self._named(run),
+                ids=None if are_all and source.ids is None else source.named(run),
                 feature_names=source.feature_names,
                 instance_columns={name: join(parts) for name, parts in columns.items()},
                 bag_columns={name: values[run] for name, values in source.bag_columns.items()},
             )
 
-    def _check_block(self, block: Block) -> None:
+    def _check(self) -> Callable[..., None]:
+        """What refuses missing values in a block that was read."""
         accepts = self._steps[0].accepts_missing if self._steps else self._accept_missing
-        ids = self._named(block.part_of(self._all_numbers))
         names = as_feature_names(self._source.feature_names, self._source.n_features)
-        refuse_missing_values(block.X, block.offsets, ids, names, accept_nan=accepts)
+        return partial(refuse_missing_values, feature_names=names, accept_nan=accepts)
 
 
 def _refuse_missing(bags: Bags, *, accept_nan: bool) -> None:

@@ -14,7 +14,7 @@ from bagwise._cache import cache_folder
 from bagwise.blocks import block_rows, cut_rows
 from bagwise.io._atomic import replacing
 from bagwise.io._folder import FolderIndex, OpenBag, Shapes, look_at_shapes, read_column, restore_columns
-from bagwise.io.scan.source import FileSource, Stamp
+from bagwise.io.scan.source import FileSource, Stamp, shown_run
 
 
 @dataclass
@@ -37,6 +37,16 @@ class FolderSource(FileSource):
 
     def _stamps_of(self, units: np.ndarray) -> Iterable[Stamp]:
         return ()  # every file is looked at when it is opened
+
+    def _shown_units(self, units: slice) -> str:
+        files = [repr(str(stamp.path)) for stamp in self.stamps[units]]
+        return shown_run(files)
+
+    def _units_of(self, low: int, high: int) -> slice:
+        return slice(low, high)  # also of bags without an instance
+
+    def _parts_of_units(self, units: slice) -> dict[str, Any]:
+        return {"stamps": self.stamps[units]}
 
     def _pieces(self, units: np.ndarray, sides: bool) -> Iterator[BagPiece]:
         for unit in units:

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -30,6 +31,9 @@ class NpzSource(FileSource):
 
     begin: int = field(repr=False)
     per_instance: dict[str, np.ndarray] = field(repr=False)
+
+    def _parts_of_units(self, units: slice) -> dict[str, Any]:
+        return {"per_instance": {}}
 
     def _pieces(self, units: np.ndarray, sides: bool) -> Iterator[MatrixPiece]:
         buffers = Buffers()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.blocks.buffers import Buffers
-from bagwise.blocks.files import Piece
+from bagwise.blocks.layout import Piece
 from bagwise.io._arrow import BagTables
 from bagwise.io._parquet_reader import Reader
 from bagwise.io.scan.source import FileSource, Stamp
@@ -33,6 +33,22 @@ class ParquetSource(FileSource):
 
     def _stamps_of(self, units: np.ndarray) -> Iterator[Stamp]:
         return (self.stamps[number] for number in sorted({self.groups[unit][0] for unit in units}))
+
+    def _parts_of_units(self, units: slice) -> dict[str, Any]:
+        groups = self.groups[units]
+        files = sorted({number for number, _ in groups})
+        renumbered = [(files.index(number), group) for number, group in groups]
+        return {"groups": renumbered, "stamps": [self.stamps[number] for number in files]}
+
+    def _shown_units(self, units: slice) -> str:
+        groups = self.groups[units]
+        if not groups:
+            return "no file"
+        (file, first), (other, last) = groups[0], groups[-1]
+        path, end = (repr(str(self.stamps[number].path)) for number in (file, other))
+        if file == other:
+            return f"{path}, row group {first}" if first == last else f"{path}, row groups {first} to {last}"
+        return f"{path}, row group {first} to {end}, row group {last}"
 
     def _pieces(self, units: np.ndarray, sides: bool) -> Iterator[Piece]:
         buffers = Buffers()

@@ -36,7 +36,7 @@ class BagRowsSource(ParquetSource):
         return _bags_at_a_time(self.offsets, block_rows(self.n_features))
 
     def _piece(self, first: int, table: Any, sides: bool, buffers: Buffers) -> MatrixPiece:
-        row = int(np.searchsorted(self.offsets, first))
+        row = self.first_bag + int(np.searchsorted(self.offsets, first))
         if not sides:
             return MatrixPiece(first, self.tables.instances(table, row)[1])
         rows = self.tables.rows(table, row)

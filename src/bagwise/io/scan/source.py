@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from bagwise.blocks.buffers import Buffers
-from bagwise.blocks.files import Piece
+from bagwise.blocks.layout import Piece
 
 
 class Stamp(NamedTuple):
@@ -61,6 +61,8 @@ class FileSource(ABC):
         Where units of reading begin, such as row groups.
     stamps : list of Stamp
         The files, as they were.
+    first_bag : int
+        The number of the first bag, where this is a part of another source.
     """
 
     offsets: np.ndarray
@@ -72,6 +74,57 @@ class FileSource(ABC):
     dtype: np.dtype
     unit_offsets: np.ndarray
     stamps: list[Stamp] = field(repr=False)
+    first_bag: int = field(default=0, repr=False, kw_only=True)
+
+    def named(self, bags: np.ndarray) -> np.ndarray:
+        """Give the ids of some bags; their numbers in the files if they have none."""
+        return bags + self.first_bag if self.ids is None else self.ids[bags]
+
+    def part(self, low: int, high: int) -> Self:
+        """Give the same source with no more than the units of the bags from `low` to `high`.
+
+        What is known of bags beside their ids is left out.
+        """
+        units = self._units_of(low, high)
+        begin, stop = self.unit_offsets[units.start], self.unit_offsets[units.stop]
+        # All bags of these units, so that places in a unit can be counted; a bag may begin before the first.
+        low = min(low, int(np.searchsorted(self.offsets, begin)))
+        high = max(high, int(np.searchsorted(self.offsets, stop, side="right")) - 1)
+        return replace(
+            self,
+            offsets=self.offsets[low : high + 1],
+            ids=None if self.ids is None else self.ids[low:high],
+            y=None,
+            bag_columns={},
+            unit_offsets=self.unit_offsets[units.start : units.stop + 1],
+            first_bag=self.first_bag + low,
+            **self._parts_of_units(units),
+        )
+
+    def _units_of(self, low: int, high: int) -> slice:
+        """Which units the bags from `low` to `high` lie in."""
+        first = int(np.searchsorted(self.unit_offsets, self.offsets[low], side="right")) - 1
+        last = int(np.searchsorted(self.unit_offsets, self.offsets[high], side="left"))
+        first = min(first, len(self.unit_offsets) - 2)
+        return slice(first, max(first, last))
+
+    def _parts_of_units(self, units: slice) -> dict[str, Any]:
+        """What a source has for every unit or file, of some units alone."""
+        return {}
+
+    def place(self, bags: np.ndarray) -> str:
+        """Say for a reader where some bags, which rise, lie."""
+        units = self._units_of(int(bags[0]), int(bags[-1]) + 1) if len(bags) else slice(0, 0)
+        return self._shown_units(units)
+
+    def _shown_units(self, units: slice) -> str:
+        files = [repr(str(stamp.path)) for stamp in self._stamps_of(np.arange(units.start, units.stop))]
+        return shown_run(files)
+
+    def refuse_change(self) -> None:
+        """Refuse files that are not what they were."""
+        for stamp in self.stamps:
+            stamp.refuse_change()
 
     def pieces(self, units: np.ndarray, *, sides: bool = False) -> Iterator[Piece]:
         """Read some units, whose numbers rise: all their instances, in their order, piece by piece."""
@@ -85,6 +138,11 @@ class FileSource(ABC):
 
     @abstractmethod
     def _pieces(self, units: np.ndarray, sides: bool) -> Iterator[Piece]: ...
+
+
+def shown_run(files: list[str]) -> str:
+    """Show one file, or the first and the last of several."""
+    return files[0] if len(files) == 1 else f"{files[0]} to {files[-1]}" if files else "no file"
 
 
 @dataclass

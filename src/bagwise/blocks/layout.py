@@ -1,0 +1,267 @@
+"""Which bags of files stand in which block, and how a block is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from bagwise._numba.arrays import readonly
+from bagwise.blocks.base import Block
+from bagwise.blocks.buffers import Buffers
+from bagwise.blocks.cutting import block_rows, cut
+
+_NOTHING = np.empty(0)
+
+
+class Piece(Protocol):
+    """Some neighbouring instances, as a file gives them."""
+
+    first: int
+    """The number of the first of them in the source."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many they are."""
+
+    def copy(self, begin: int, stop: int, out: np.ndarray) -> None:
+        """Write the rows from `begin` to `stop` into `out`."""
+
+    def take(self, rows: np.ndarray, out: np.ndarray) -> None:
+        """Write some rows, which rise, into `out`."""
+
+    def sides(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Give the side columns of some rows."""
+
+
+class Source(Protocol):
+    """Bags in files: where each lies is known, their instances are read in units such as row groups."""
+
+    offsets: np.ndarray
+    """Where bags begin, in the order of the files."""
+    unit_offsets: np.ndarray
+    """Where units begin: int64 of shape (n_units + 1,)."""
+    n_features: int
+    first_bag: int
+    """The number of its first bag, where it is a part of another."""
+
+    def part(self, low: int, high: int) -> Source:
+        """Give the same source with no more than the units of the bags from `low` to `high`."""
+
+    def named(self, bags: np.ndarray) -> np.ndarray:
+        """Give the ids of some bags; their numbers if they have none."""
+
+    def place(self, bags: np.ndarray) -> str:
+        """Say for a reader where some bags lie: the file, and the place in it."""
+
+    def refuse_change(self) -> None:
+        """Refuse files that are not what they were."""
+
+    def pieces(self, units: np.ndarray, *, sides: bool = False) -> Iterator[Piece]:
+        """Read some units, whose numbers rise: all their instances, in their order, piece by piece."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The bags of every block: a recipe by which blocks are read, without instances, labels or weights.
+
+    A block has about 8 MB of doubles, or one bag if that is larger, whatever the units of the file are; the
+    cut is that of the same bags in memory. Bags that were selected in another order than the file's stand in
+    the order of the file, each block saying which they are; then every unit is still read once a pass.
+
+    Attributes
+    ----------
+    source : Source
+        Where the bags lie.
+    bags, times : int64 arrays
+        The bags of the source that are wanted, each once, in the order of the file, and how often each is.
+    numbers : int64 array
+        The numbers of the bags in that order, each as often as it is wanted, among all bags that are.
+    runs : list of slice
+        The places in `bags` of the bags of every block.
+    first_place : int
+        Where `numbers` begin among those of all blocks, where this is a part of another layout.
+    """
+
+    source: Source
+    bags: np.ndarray
+    times: np.ndarray
+    numbers: np.ndarray
+    runs: list[slice]
+    first_place: int = 0
+
+    @classmethod
+    def of(cls, source: Source, numbers: np.ndarray, most: int | None = None) -> Layout:
+        """Cut some bags of a source, in any order and also several times, into blocks of `most` instances."""
+        bags, times = np.unique(numbers, return_counts=True)
+        work = np.append(0, np.cumsum(np.diff(source.offsets)[bags] * times))
+        runs = cut(work, block_rows(source.n_features) if most is None else most)
+        return cls(source, bags, times, np.argsort(numbers, kind="stable"), runs)
+
+    def part(self, begin: int, stop: int) -> Layout:
+        """Give the layout of some neighbouring blocks alone, and of the source no more than they need."""
+        bags = slice(self.runs[begin].start, self.runs[stop - 1].stop)
+        some = self.bags[bags].tolist() or [0]
+        source = self.source.part(some[0], some[-1] + 1)
+        runs = [slice(run.start - bags.start, run.stop - bags.start) for run in self.runs[begin:stop]]
+        places = self._places(bags)
+        relative = self.bags[bags] - (source.first_bag - self.source.first_bag)
+        first_place = self.first_place + places.start
+        return Layout(source, relative, self.times[bags], self.numbers[places], runs, first_place)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # and nothing that follows from it
+
+    def headers(self) -> Iterator[Block]:
+        """Give every block without instances, labels and weights."""
+        for run in self.runs:
+            yield self._block(run, None)
+
+    def read(
+        self,
+        runs: list[slice],
+        dtype: np.dtype,
+        *,
+        check: Callable[..., None] | None = None,
+        buffers: Buffers | None = None,
+    ) -> Iterator[Block]:
+        """Read some blocks, whose runs follow each other; labels and weights are left to others.
+
+        Parameters
+        ----------
+        runs : list of slice
+            Some of `self.runs`.
+        dtype : dtype
+            Of the instances.
+        check : callable, optional
+            Called with instances, offsets and ids of every block, to refuse what nobody can work on.
+        buffers : Buffers, optional
+            Where the instances are to lie.
+        """
+        bags = self.bags[runs[0].start : runs[-1].stop] if runs else self.bags[:0]
+        found = read_runs(self.source, bags, (self.bags[run] for run in runs), dtype, buffers=buffers)
+        for run, (X, _) in zip(runs, found, strict=True):
+            block = self._block(run, X)
+            if check is not None:
+                check(block.X, block.offsets, self.source.named(np.repeat(self.bags[run], self.times[run])))
+            yield block
+
+    def place(self, run: slice) -> str:
+        """Say for a reader which bags a block has, and where they lie."""
+        bags = self.bags[run]
+        ids = self.source.named(bags).tolist()
+        shown = (
+            f"bag {ids[0]!r}" if len(ids) == 1 else f"bags {ids[0]!r} to {ids[-1]!r}" if ids else "no bags"
+        )
+        return f"{self.source.place(bags)} ({shown})"
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        return np.diff(self.source.offsets)[self.bags]
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        return np.append(0, np.cumsum(self.times))
+
+    def _places(self, run: slice) -> slice:
+        """Where the bags of a run stand in `numbers`."""
+        return slice(int(self._ends[run.start]), int(self._ends[run.stop]))
+
+    def _block(self, run: slice, X: np.ndarray | None) -> Block:
+        times, sizes = self.times[run], self._sizes[run]
+        if (times > 1).any():
+            begins = np.append(0, np.cumsum(sizes))[:-1]
+            if X is not None:
+                X = X[ranges(np.repeat(begins, times), np.repeat(sizes, times))]
+            sizes = np.repeat(sizes, times)
+        if X is not None:
+            (X,) = readonly(X)  # as in memory
+        places = self._places(run)
+        numbers, first = self.numbers[places], self.first_place + places.start
+        block = Block(X, np.append(0, np.cumsum(sizes)), _NOTHING, _NOTHING)
+        if (numbers == np.arange(first, first + len(numbers))).all():
+            return block._replace(first=first)
+        return block._replace(first=None, numbers=numbers)
+
+
+def read_runs(
+    source: Source,
+    bags: np.ndarray,
+    runs: Iterable[np.ndarray],
+    dtype: np.dtype,
+    *,
+    sides: bool = False,
+    buffers: Buffers | None = None,
+) -> Iterator[tuple[np.ndarray, dict[str, list[np.ndarray]]]]:
+    """Read runs of bags one after the other, each into a matrix of its own.
+
+    Parameters
+    ----------
+    source : Source
+        Where they lie.
+    bags : int64 array
+        The bags of all runs: numbers in the source, which rise.
+    runs : iterable of int64 arrays
+        The same, run by run.
+    dtype : dtype
+        Of the matrices.
+    sides : bool
+        Whether side columns of instances are wanted, too.
+    buffers : Buffers, optional
+        Where the matrices are to lie.
+
+    Yields
+    ------
+    X : array of shape (n_instances, n_features)
+    columns : dict of str to list of arrays
+        Side columns, in parts as they were read.
+    """
+    buffers = Buffers() if buffers is None else buffers
+    pieces = source.pieces(_units_of(source, bags), sides=sides)
+    piece: Piece | None = None
+    sizes = np.diff(source.offsets)
+    for run in runs:
+        rows = ranges(source.offsets[run], sizes[run])
+        X = buffers.empty((len(rows), source.n_features), dtype)
+        columns: dict[str, list[np.ndarray]] = {}
+        filled = 0
+        while filled < len(rows):
+            while piece is None or piece.first + piece.n_rows <= rows[filled]:
+                piece = next(pieces)
+            stop = int(np.searchsorted(rows, piece.first + piece.n_rows))
+            inside = rows[filled:stop] - piece.first
+            if len(inside) == inside[-1] - inside[0] + 1:
+                piece.copy(int(inside[0]), int(inside[-1]) + 1, X[filled:stop])
+            else:
+                piece.take(inside, X[filled:stop])
+            if sides:
+                for name, values in piece.sides(inside).items():
+                    columns.setdefault(name, []).append(values)
+            filled = stop
+        yield X, columns
+        del X  # so that its memory may be the next one's
+
+
+def _units_of(source: Source, bags: np.ndarray) -> np.ndarray:
+    """Which units hold some bags."""
+    begins, stops = source.offsets[bags], source.offsets[bags + 1]
+    low = np.searchsorted(source.unit_offsets, begins, side="right") - 1
+    high = np.searchsorted(source.unit_offsets, stops, side="left")
+    return np.unique(ranges(low, np.where(stops > begins, high - low, 0)))
+
+
+def ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Join ranges of whole numbers, each by its begin and its length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.blocks.files import ranges
+    >>> ranges(np.array([10, 3]), np.array([2, 3]))
+    array([10, 11,  3,  4,  5])
+    """
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - lengths), lengths)

@@ -1,0 +1,180 @@
+"""Bags in files as blocks that the workers of a cluster read and work on."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from bagwise.blocks import FileBlocks, add_up
+from bagwise.blocks.base import Blocks, PerBlock, Request, with_parts
+from bagwise.cluster.group import Group, Slot, add_sums, hold_labels, list_of_group, sum_of_group
+from bagwise.cluster.place import TASKS_PER_THREAD, Cluster
+
+# So many sums are added up by one task. They are neighbours, and a power of two: the tree is the one tree.
+_FAN_IN = 8
+# A function and its arguments that are larger than this are kept by the scheduler once, not with every task.
+_LARGE_ARGUMENTS = 2**20
+
+
+class ClusterBlocks(Blocks):
+    """Blocks of bags that lie in files, worked on by the workers of a Dask cluster.
+
+    The blocks are those of `FileBlocks`, some neighbours to a task. Workers read them by themselves, and keep
+    what they read while they have memory. Parameters go to them by value, sums come back up the one fixed
+    tree: so the bits are those of the files, whoever computes what, and whoever has to begin again.
+
+    Parameters
+    ----------
+    blocks : FileBlocks
+        The bags, their labels and weights.
+    cluster : Cluster
+        The workers.
+    """
+
+    def __init__(self, blocks: FileBlocks, cluster: Cluster):
+        self._cluster = cluster
+        self.n_features, self.n_blocks = blocks.n_features, blocks.n_blocks
+        self.offsets, self.y, self.weight = blocks.offsets, blocks.y, blocks.weight
+        self._headers = list(blocks.layout.headers())
+        self._runs = _groups_of(self.n_blocks, sum(cluster.workers().values()))
+        groups = [Group(blocks.layout.part(*run), blocks.dtype, blocks.check) for run in self._runs]
+        self._places = [f"{group.place(0)} and what follows" for group in groups]
+        layout = blocks.layout
+        key = _digest(layout.numbers, layout.bags, blocks.dtype, blocks.check, self._runs)
+        self._groups = cluster.opened(key, groups)
+        self._labels: list[Any] = [None] * len(groups)
+        self._labels_at: list[str] = [""] * len(groups)
+
+    def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
+        """Give ``f(block, *args)`` of every block, in order: one pass."""
+        self.n_passes += 1
+        futures, places = self._submit(list_of_group, f, args)
+        with _cancelled_unless_done(self._cluster.client, futures):
+            for number, future in enumerate(futures):
+                (results,) = self._cluster.results([future], places)
+                futures[number] = None  # its results need not stay on the worker
+                self._report(number)
+                yield from results
+
+    def total(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Sum ``f(block, *args)`` over all blocks, by the one fixed tree: one pass."""
+        self.n_passes += 1
+        futures, places = self._submit(sum_of_group, f, args)
+        with _cancelled_unless_done(self._cluster.client, futures):
+            level = futures
+            while len(level) > _FAN_IN:
+                level = [
+                    self._cluster.client.submit(add_sums, level[i : i + _FAN_IN], pure=False)
+                    for i in range(0, len(level), _FAN_IN)
+                ]
+            self._report_as_done(futures)
+            return add_up(self._cluster.results(level, places))
+
+    def _submit(
+        self, work: Callable[..., Any], f: Callable[..., Any], args: tuple
+    ) -> tuple[list[Any], dict[str, str]]:
+        """Hand a function of blocks to the workers, a task for each group."""
+        import cloudpickle
+
+        client = self._cluster.client
+        owns: list[PerBlock] = []
+
+        def slot(argument: PerBlock) -> Slot:
+            owns.append(argument)
+            return Slot(len(owns) - 1)
+
+        common: Any = cloudpickle.dumps((f, with_parts(args, slot)), protocol=pickle.HIGHEST_PROTOCOL)
+        if len(common) > _LARGE_ARGUMENTS:
+            common = client.submit(bytes, common, pure=False)
+        name, number_of_pass = f"{_shown_name(f, args)}-{uuid.uuid4().hex}", self.n_passes
+        futures, places = [], {}
+        for number, (group, worker) in enumerate(self._groups.futures()):
+            run = range(*self._runs[number])
+            parts = [[own.part(self._headers[i]) for own in owns] for i in run] if owns else []
+            future = client.submit(
+                work,
+                group,
+                self._labels_of(number, worker),
+                common,
+                parts,
+                key=f"{name}-{number_of_pass}-{number}",
+                workers=[worker],
+                allow_other_workers=True,
+            )
+            futures.append(future)
+            places[str(future.key)] = places[str(group.key)] = self._places[number]
+        return futures, places
+
+    def _labels_of(self, number: int, worker: str) -> Any:
+        """Labels and weights of a group, where the group is."""
+        if self._labels_at[number] != worker:
+            headers = [self._headers[i] for i in range(*self._runs[number])]
+            labels = [(header.part_of(self.y), header.part_of(self.weight)) for header in headers]
+            self._labels[number] = self._cluster.client.submit(
+                hold_labels, labels, workers=[worker], allow_other_workers=True, pure=False
+            )
+            self._labels_at[number] = worker
+        return self._labels[number]
+
+    def _report(self, number: int) -> None:
+        if self.on_block is not None:
+            for i in range(*self._runs[number]):
+                self.on_block(self._headers[i].n_bags)
+
+    def _report_as_done(self, futures: list[Any]) -> None:
+        if self.on_block is None:
+            return
+        from distributed import as_completed
+
+        numbers = {future.key: number for number, future in enumerate(futures)}
+        for future in as_completed(futures):
+            self._report(numbers[future.key])
+
+
+def _groups_of(n_blocks: int, n_threads: int) -> list[tuple[int, int]]:
+    """Cut blocks into groups of a power of two, so that every group is a branch of the one tree.
+
+    Examples
+    --------
+    >>> from bagwise.cluster.blocks import _groups_of
+    >>> _groups_of(11, 1)
+    [(0, 4), (4, 8), (8, 11)]
+    """
+    size = 1
+    while 2 * size * TASKS_PER_THREAD * max(1, n_threads) <= n_blocks:
+        size *= 2
+    return [(begin, min(begin + size, n_blocks)) for begin in range(0, n_blocks, size)]
+
+
+def _digest(*what: Any) -> str:
+    return hashlib.sha256(pickle.dumps(what)).hexdigest()
+
+
+def _shown_name(f: Callable[..., Any], args: tuple) -> str:
+    """Name what a model asks for, behind the views of its blocks, for whoever looks at the cluster."""
+    if getattr(f, "__module__", "").startswith("bagwise.blocks"):
+        for number, one in enumerate(args):
+            if isinstance(one, list) and one and isinstance(one[0], Request):
+                return _shown_name(*one[0])
+            if callable(one):
+                return _shown_name(one, args[number + 1 :])
+    return _name(f)
+
+
+def _name(f: Callable[..., Any]) -> str:
+    return getattr(f, "__name__", type(f).__name__).strip("_").replace("_", " ")
+
+
+@contextmanager
+def _cancelled_unless_done(client: Any, futures: list[Any]) -> Iterator[None]:
+    """End the work on the cluster where nobody waits for it any longer."""
+    try:
+        yield
+    except BaseException:
+        if client.status == "running":
+            client.cancel([future for future in futures if future is not None])
+        raise

@@ -1,0 +1,40 @@
+"""A cluster for all tests that leave it alive, and scans whose blocks are small."""
+
+import warnings
+
+import pytest
+from tests.cluster.machines import distributed, make_bags, make_cluster, write
+
+from bagwise import scan_bags
+
+
+@pytest.fixture(scope="session")
+def client():
+    """Two workers, processes of their own, for all tests that leave them alive."""
+    with make_cluster() as cluster, distributed.Client(cluster) as found:
+        yield found
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Make blocks of a few instances, and let nothing be too small for a cluster."""
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.blocks.layout.block_rows", lambda _: 40)
+
+
+@pytest.fixture
+def scan(small_blocks, tmp_path):
+    """A few hundred instances in row groups that cut bags."""
+    bags, y = make_bags()
+    found = scan_bags(write(tmp_path / "bags.parquet", bags, y))
+    assert found.blocks().n_blocks > 10
+    return found
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """Warnings of the cluster's own housekeeping are not ours."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="distributed")
+        warnings.filterwarnings("ignore", category=ResourceWarning)
+        yield

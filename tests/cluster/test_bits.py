@@ -1,0 +1,191 @@
+"""What a cluster computes has the bits that it has without one."""
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.model_selection import cross_val_predict
+from sklearn.preprocessing import PolynomialFeatures
+
+from bagwise import (
+    MILogisticRegression,
+    MILogisticRegressionCV,
+    MIMixture,
+    OnInstances,
+    SingleInstanceClassifier,
+    SoftORLogisticRegression,
+    milr_path,
+    scan_bags,
+)
+from bagwise.blocks import PerBag, ReweightedBlocks, SelectedBlocks, Sums
+from bagwise.cluster import ClusterBlocks
+from bagwise.cluster.blocks import _groups_of, _shown_name
+from bagwise.cluster.place import assigned
+
+
+def what_is_learned(model):
+    """All numbers of a fit, as bytes."""
+    numbers = {
+        name: np.asarray(value).tobytes()
+        for name, value in vars(model).items()
+        if name.endswith("_") and isinstance(value, (np.ndarray, float, list))
+    }
+    assert len(numbers) > 3
+    return numbers
+
+
+MODELS = {
+    "ridge": MILogisticRegression(random_state=0),
+    "lasso": MILogisticRegression(l1_ratio=1.0, alpha=2.0, n_init=1, random_state=0),
+    "learned rule": SoftORLogisticRegression(n_init=1, max_iter=20, random_state=0),
+    "folds": MILogisticRegressionCV(cv=3, alphas=3, random_state=0),
+    "mixture": MIMixture("gaussian_diag", n_init=2, max_iter=8, random_state=0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_a_fit_and_its_predictions(scan, client, model):
+    y = scan.y.astype(int)
+    here = pickle.loads(pickle.dumps(model)).fit(scan, y)
+    there = pickle.loads(pickle.dumps(model)).fit(scan.on(client), y)
+    assert what_is_learned(here) == what_is_learned(there)
+    expected = here.predict_proba(scan)
+    assert there.predict_proba(scan.on(client)).tobytes() == expected.tobytes()
+
+
+def test_transformers_of_instances_go_along(scan, client):
+    squares = OnInstances(PolynomialFeatures(2, include_bias=False)).fit(scan.head(20))
+    model = MILogisticRegression(n_init=1, random_state=0)
+    here = model.fit(squares.transform(scan), scan.y).coef_.tobytes()
+    assert model.fit(squares.transform(scan.on(client)), scan.y).coef_.tobytes() == here
+
+
+def test_a_path_and_folds_of_others(scan, client):
+    on = scan.on(client)
+    here, there = milr_path(scan, scan.y, alphas=4), milr_path(on, scan.y, alphas=4)
+    assert here.coefs.tobytes() == there.coefs.tobytes()
+    model = MILogisticRegression(n_init=1, random_state=0)
+    here, there = (cross_val_predict(model, X, scan.y, cv=3, method="predict_proba") for X in (scan, on))
+    assert here.tobytes() == there.tobytes()
+
+
+def test_blocks_are_those_of_the_files_in_any_order(scan, client):
+    rng = np.random.default_rng(0)
+    for chosen in (np.arange(len(scan)), rng.permutation(len(scan))[:70], np.array([3, 75, 3, 0])):
+        y, weight = chosen.astype(np.int8), rng.random(len(chosen))
+        here, there = scan[chosen].blocks(y, weight), scan.on(client)[chosen].blocks(y, weight)
+        assert isinstance(there, ClusterBlocks)
+        values = rng.normal(size=len(chosen))
+        some, other_weight = np.arange(len(chosen)) % 3 > 0, np.arange(len(chosen)) / 7
+        views = [
+            lambda blocks: blocks,
+            partial(SelectedBlocks, wanted=some),
+            partial(ReweightedBlocks, weight=other_weight),
+        ]
+        for view in views:
+            a, b = view(here), view(there)
+            mine = values[: a.n_bags]
+            sums = [blocks.total(weighted, PerBag(mine), 3) for blocks in (a, b)]
+            assert all(x.tobytes() == z.tobytes() for x, z in zip(*sums, strict=True))
+            assert a.joined(firsts).tobytes() == b.joined(firsts).tobytes()
+        rows = np.arange(0, here.n_instances, 3)
+        assert here.take(rows).tobytes() == there.take(rows).tobytes()
+        assert there.n_passes > 3
+
+
+def weighted(block, values, power):
+    X = np.asarray(block.X[:], dtype=float) ** power
+    of_each = np.repeat(values, np.diff(block.offsets))
+    return Sums((block.weight_of_each @ X, of_each @ X))
+
+
+def firsts(block):
+    return np.asarray(block.X[block.offsets[:-1]])
+
+
+@pytest.mark.parametrize("kind", ["npz", "npy", "h5", "bags"])
+def test_files_of_all_kinds_are_read_by_workers(small_blocks, client, kind, tmp_path):
+    from bagwise import load_bags, save_bags, save_npz, save_parquet
+
+    bags, y = _some_bags()
+    if kind == "bags":
+        path = save_parquet(tmp_path / "bags.parquet", bags, y)
+    elif kind == "npz":
+        path = tmp_path / "bags.npz"
+        np.savez(path, **dict(np.load(save_npz(tmp_path / "packed.npz", bags, y))))
+    else:
+        path = save_bags(tmp_path / kind, bags, y, format=kind)
+    scan = scan_bags(path)
+    assert scan.blocks().n_blocks > 3
+    here, there = scan.blocks(), scan.on(client).blocks()
+    assert here.joined(firsts).tobytes() == there.joined(firsts).tobytes()
+    assert len(load_bags(path)[0]) == len(scan)
+
+
+def _some_bags():
+    from bagwise import Bags
+
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 30, 40)
+    return Bags(rng.normal(size=(sizes.sum(), 4)), np.append(0, np.cumsum(sizes))), np.arange(40) % 2
+
+
+def test_a_group_that_is_sent_is_small_whatever_was_read(scan):
+    from bagwise.cluster.group import Group
+
+    layout = scan.blocks().layout
+    group = Group(layout.part(2, 4), np.dtype(np.float32), None)
+    before = pickle.dumps(group)
+    blocks = list(group.blocks())
+    again = list(group.blocks())
+    assert all(mine is its for mine, its in zip(blocks, again, strict=True))  # kept
+    assert len(pickle.dumps(group)) <= len(before) < 20_000
+    assert group.__sizeof__() == sum(block.X.nbytes for block in blocks)
+    read = list(pickle.loads(before).blocks())
+    expected = list(scan.blocks().each(lambda block: block))[2:4]
+    for mine, its in zip(read, expected, strict=True):
+        assert mine.first == its.first
+        np.testing.assert_array_equal(mine.X, its.X)
+        np.testing.assert_array_equal(mine.offsets, its.offsets)
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 7, 8, 9, 100])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_groups_are_branches_of_the_one_tree(n_blocks, n_threads):
+    from bagwise.blocks import add_up
+
+    class Term(str):
+        def __add__(self, other):
+            return Term(f"[{self!s} {other!s}]")
+
+    leaves = [Term(i) for i in range(n_blocks)]
+    groups = [add_up(leaves[slice(*run)]) for run in _groups_of(n_blocks, n_threads)]
+    eights = [add_up(groups[i : i + 8]) for i in range(0, len(groups), 8)]
+    assert add_up(eights) == add_up(groups) == add_up(leaves)
+
+
+def test_groups_stay_where_they_are_as_far_as_shares_allow():
+    before = assigned([""] * 9, {"a": 1, "b": 2})
+    assert before == ["a"] * 3 + ["b"] * 6
+    after = assigned(before, {"a": 1, "b": 2, "c": 3})
+    assert sorted(after) == ["a"] * 2 + ["b"] * 3 + ["c"] * 4
+    assert all(new in (old, "c") for old, new in zip(before, after, strict=True))
+    assert set(assigned(before, {"d": 1})) == {"d"}
+
+
+def test_tasks_are_named_by_what_a_model_asks_for(scan, client):
+    from bagwise.blocks.views import _transformed
+
+    assert _shown_name(firsts, ()) == "firsts"
+    assert _shown_name(_transformed, (firsts, np.sqrt, 3)) == "firsts"
+
+
+def test_what_cannot_be_shared_out_says_so(scan, client):
+    from sklearn.linear_model import SGDClassifier
+
+    with pytest.raises(ValueError, match=r"without \.on\(client\)"):
+        SingleInstanceClassifier(SGDClassifier()).fit(scan.on(client), scan.y)
+    with pytest.raises(TypeError, match=r"client is of type str; .* Client\('tcp://host:8786'\)"):
+        scan.on("tcp://localhost:1")
