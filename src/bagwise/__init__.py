@@ -90,6 +90,7 @@ _ROOMS = {
         "pu_risk_bound",
     ],
     "pu_reports": ["PUReport", "pu_report"],
+    "rank_scaler": ["RankScaler"],
     "rules": [
         "CountLogistic",
         "CountTable",

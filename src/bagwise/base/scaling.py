@@ -16,9 +16,10 @@ from bagwise._sklearn import HasMethods, StrOptions
 from bagwise.bags import Bags
 from bagwise.base.labels import Training
 from bagwise.blocks import Block, Blocks
+from bagwise.rank_scaler import RankScaler
 
 # What `scale` may be, for `_parameter_constraints`.
-SCALE_CONSTRAINT = [StrOptions({"standard", "minmax"}), HasMethods(["fit", "transform"]), None]
+SCALE_CONSTRAINT = [StrOptions({"standard", "minmax", "rank"}), HasMethods(["fit", "transform"]), None]
 
 # Squares of squares of values up to this, and sums of many of them, are numbers.
 _LARGEST = 1e60
@@ -28,18 +29,20 @@ def fit_scaler(scale, blocks: Blocks):
     """Fit the transformer that ``scale=`` asks for on the instances; None for None.
 
     Every instance counts with the weight of its bag. CSR instances stay sparse: "standard" then divides
-    only, and "minmax" divides by the largest absolute value. "standard" and "minmax" are sums over blocks,
-    one pass; another transformer is fitted on all instances at once.
+    only, "minmax" divides by the largest absolute value, and "rank" takes the rank of zero away. These
+    three are sums over blocks, one pass; another transformer is fitted on all instances at once.
     """
     if scale is None:
         return None
     X = blocks.whole
+    if isinstance(scale, str) and scale == "rank":
+        return RankScaler()._fit_blocks(blocks)
     if isinstance(scale, str) and not sp.issparse(X):
         return blocks.total(moments_of_columns).as_scaler(scale)
     if X is None:
         raise TypeError(
             f"scale={scale!r} is fitted on all instances at once, and these are read from files in parts; "
-            'use "standard", "minmax" or None, or X.load() if they fit in memory.'
+            'use "standard", "minmax", "rank" or None, or X.load() if they fit in memory.'
         )
     if isinstance(scale, str):
         scaler = StandardScaler(with_mean=False) if scale == "standard" else MaxAbsScaler()
@@ -141,10 +144,13 @@ class Scaled:
         self.scaler_ = fit_scaler(self.scale, training.bags.blocks(training.y, training.weight))
         return training._replace(bags=self._scaled(training.bags))
 
+    def _scaled_instances(self, bags: Bags) -> Any:
+        """Scale the instances, in whatever precision that gives."""
+        return bags.instances if self.scaler_ is None else self.scaler_.transform(bags.instances)
+
     def _scaled(self, bags: Bags) -> Bags:
         """Scale the instances; they are float64 afterwards."""
-        instances = bags.instances if self.scaler_ is None else self.scaler_.transform(bags.instances)
-        bags = bags.with_instances(instances.astype(np.float64, copy=False))
+        bags = bags.with_instances(self._scaled_instances(bags).astype(np.float64, copy=False))
         values = bags.instances.data if sp.issparse(bags.instances) else bags.instances
         largest = max(values.max(initial=0.0), -values.min(initial=0.0))
         if largest > _LARGEST:

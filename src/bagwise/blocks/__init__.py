@@ -7,7 +7,7 @@ time, and what a model asks of them is a sum over blocks.
 from bagwise.blocks.base import Block, Blocks, PerBag, PerBlock, Sums, add_up, is_large, stack
 from bagwise.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.blocks.files import FileBlocks
-from bagwise.blocks.memory import MemoryBlocks, hold
+from bagwise.blocks.memory import MemoryBlocks, hold, sparse_in_parts
 from bagwise.blocks.pairs import fill_pairs, in_doubles
 from bagwise.blocks.sampling import sample_bags
 from bagwise.blocks.selected import PickedRows, SelectedBlocks
@@ -39,5 +39,6 @@ __all__ = [
     "run_together",
     "sample_bags",
     "share_out",
+    "sparse_in_parts",
     "stack",
 ]

@@ -99,6 +99,18 @@ class MemoryBlocks(Blocks):
                 yield result
 
 
+def sparse_in_parts(blocks: Blocks) -> Blocks:
+    """Cut sparse instances in memory into parts as dense ones are, for passes that copy what they read.
+
+    By themselves they are one block, because a part of a sparse matrix is a copy; all others are as they are.
+    """
+    X = blocks.whole
+    if not sp.issparse(X):
+        return blocks
+    runs = cut(X.indptr[blocks.offsets], block_rows(1))
+    return MemoryBlocks(X, blocks.offsets, blocks.y, blocks.weight, runs=runs)
+
+
 def hold(blocks: Blocks, dtype: Any = None) -> MemoryBlocks:
     """Read blocks into memory, cut where they are cut: one pass, and any number over what it gives.
 

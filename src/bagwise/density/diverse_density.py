@@ -47,7 +47,7 @@ class DiverseDensity(Scaled, WaistClassifier):
     ----------
     rule : str or Rule, default="or"
         How instances make the label of a bag.
-    scale : {"standard", "minmax"}, transformer or None, default="standard"
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled before the fit.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with those of the bags.

@@ -92,7 +92,7 @@ class VLADEmbedding(_Aggregate):
     ----------
     n_clusters : int, default=5
         Number of clusters; no more than there are different instances are made.
-    scale : {"standard", "minmax"}, transformer or None, default="standard"
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled first.
     random_state : int, RandomState or None, default=None
         Seed of k-means, and of a sample.
@@ -181,7 +181,7 @@ class FisherEmbedding(_Aggregate):
     pca : float, int or None, default=0.95
         The share of the variance that is kept on the main axes, a number of axes, or None for the features as
         they are.
-    scale : {"standard", "minmax"}, transformer or None, default="standard"
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled first.
     random_state : int, RandomState or None, default=None
         Seed of the mixture's start, and of a sample.

@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import BagsLike, BagTransformer, validated_fit
+from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
 from bagwise.blocks import Block
 from bagwise.embedding.instances import n_different, some_instances
 from bagwise.solvers.interrupt import interruptible
 
 
-class ClusterEmbedding(BagTransformer):
+class ClusterEmbedding(Scaled, BagTransformer):
     """Turn each bag into one vector: which clusters its instances touch, or how many fall into each.
 
     The instances of all training bags are clustered without a look at labels; with c(x) the cluster of an
@@ -50,6 +50,8 @@ class ClusterEmbedding(BagTransformer):
     clusterer : clusterer or None, default=None
         A scikit-learn clusterer with `predict`, which then says itself how many clusters there are; by
         default `KMeans`.
+    scale : {"standard", "minmax", "rank"}, transformer or None, default=None
+        How the instances are scaled before they are clustered.
     random_state : int, RandomState or None, default=None
         Seed of the default clusterer, and of a sample.
 
@@ -57,6 +59,8 @@ class ClusterEmbedding(BagTransformer):
     ----------
     clusterer_ : clusterer
         Fitted on the instances.
+    scaler_ : transformer or None
+        The fitted `scale`.
     n_clusters_ : int
         Number of clusters, the length of a bag's vector.
     idf_ : array of shape (n_clusters_,) or None
@@ -68,8 +72,8 @@ class ClusterEmbedding(BagTransformer):
     -----
     Clustering costs a few dozen passes over the instances, each O(n_instances * n_features * n_clusters);
     the vectors cost one. Of instances with more than 2**23 numbers in all, in memory or in files, a random
-    sample with so many numbers is clustered. Distances decide, so features should be on one scale: put
-    ``OnInstances(StandardScaler())`` before it. Dense instances are sorted before they are clustered, so
+    sample with so many numbers is clustered. Distances decide, so features should be on one scale:
+    ``scale="standard"``, for instance. Dense instances are sorted before they are clustered, so
     that the result does not depend on the order of bags or instances. A clusterer may put new instances
     into a cluster that no training instance is in, or call them noise (-1): these are not counted.
 
@@ -108,14 +112,18 @@ class ClusterEmbedding(BagTransformer):
         "counts": ["boolean"],
         "norm": [StrOptions({"share", "tfidf"}), None],
         "clusterer": [HasMethods(["fit", "predict"]), None],
+        "scale": SCALE_CONSTRAINT,
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_clusters=20, *, counts=False, norm=None, clusterer=None, random_state=None):
+    def __init__(
+        self, n_clusters=20, *, counts=False, norm=None, clusterer=None, scale=None, random_state=None
+    ):
         self.n_clusters = n_clusters
         self.counts = counts
         self.norm = norm
         self.clusterer = clusterer
+        self.scale = scale
         self.random_state = random_state
 
     @property
@@ -139,7 +147,10 @@ class ClusterEmbedding(BagTransformer):
         if self.norm is not None and not self.counts:
             raise ValueError(f"norm={self.norm!r} is of counts; set counts=True, or norm=None for presence.")
         bags = self._read(X, reset=True)
+        self.scaler_ = fit_scaler(self.scale, bags.blocks())
         instances = some_instances(self, bags)
+        if self.scaler_ is not None:
+            instances = self.scaler_.transform(instances)
         different = instances.shape[0]
         if not sp.issparse(instances):
             different = n_different(instances)
@@ -182,7 +193,7 @@ class ClusterEmbedding(BagTransformer):
 
     def _counted(self, bags: Bags) -> np.ndarray:
         """Count the instances of every bag in every cluster."""
-        instances = _writable(bags.instances)
+        instances = _writable(self._scaled_instances(bags))
         # k-means takes instances only in the precision of those that it was fitted on.
         centers = getattr(self.clusterer_, "cluster_centers_", instances)
         cluster = self.clusterer_.predict(instances.astype(centers.dtype, copy=False))

@@ -10,10 +10,10 @@ from sklearn.base import OneToOneFeatureMixin
 
 from bagwise._statistics import STATISTICS, describe
 from bagwise.bags import Bags
-from bagwise.base import BagsLike, BagTransformer, validated_fit
+from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
 
 
-class BagStatistics(BagTransformer):
+class BagStatistics(Scaled, BagTransformer):
     """Turn each bag into one vector: minimum, maximum, mean, spread or quantiles of every feature.
 
     After it any scikit-learn classifier can follow. Together with a support vector machine this is a
@@ -26,9 +26,14 @@ class BagStatistics(BagTransformer):
         one number for the bag.
     quantiles : sequence of float, default=()
         Quantiles in [0, 1] of every feature (interpolated linearly), after the statistics.
+    scale : {"standard", "minmax", "rank"}, transformer or None, default=None
+        How the instances are scaled before they are described. "rank" (`RankScaler`) is worth a try before a
+        support vector machine: outliers then do not decide what a minimum or maximum says.
 
     Attributes
     ----------
+    scaler_ : transformer or None
+        The fitted `scale`.
     n_features_in_ : int
         Number of features of an instance.
 
@@ -50,11 +55,13 @@ class BagStatistics(BagTransformer):
     _parameter_constraints: dict = {
         "statistics": [tuple, list],
         "quantiles": [tuple, list, np.ndarray],
+        "scale": SCALE_CONSTRAINT,
     }
 
-    def __init__(self, statistics=("min", "max"), *, quantiles=()):
+    def __init__(self, statistics=("min", "max"), *, quantiles=(), scale=None):
         self.statistics = statistics
         self.quantiles = quantiles
+        self.scale = scale
 
     @property
     def _streams(self):
@@ -62,7 +69,7 @@ class BagStatistics(BagTransformer):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
-        """Check the parameters and remember the features.
+        """Check the parameters, remember the features, and fit the scaling.
 
         Parameters
         ----------
@@ -82,7 +89,7 @@ class BagStatistics(BagTransformer):
             raise ValueError(f"quantiles has {outside[0]!r}; expected numbers from 0 to 1.")
         if len(self.statistics) + len(self.quantiles) == 0:
             raise ValueError("statistics and quantiles are both empty; name at least one.")
-        self._read(X, reset=True)
+        self.scaler_ = fit_scaler(self.scale, self._read(X, reset=True).blocks())
         return self
 
     def transform(self, X: BagsLike) -> np.ndarray:
@@ -90,7 +97,7 @@ class BagStatistics(BagTransformer):
         return self._by_blocks(X, self._describe)
 
     def _describe(self, bags: Bags) -> np.ndarray:
-        return describe(bags.instances, bags.offsets, self.statistics, self.quantiles)
+        return describe(self._scaled_instances(bags), bags.offsets, self.statistics, self.quantiles)
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names such as "min_x0" or "q0.25_x0", in the order of the columns."""

@@ -8,11 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from bagwise._statistics import bag_sums, describe
 from bagwise.bags import AnyBags, as_bags, is_scan
-from bagwise.blocks import Block, Blocks, MemoryBlocks, block_rows, cut, cut_rows, fill_pairs, in_doubles
+from bagwise.blocks import Block, Blocks, block_rows, cut_rows, fill_pairs, in_doubles, sparse_in_parts
 from bagwise.kernels.instances import InstanceKernel, refuse_overflow, resolve_gamma
 from bagwise.kernels.memory import require_memory
 
@@ -190,13 +189,8 @@ def _extremes(block: Block) -> np.ndarray:
 
 
 def blocks_of(bags: AnyBags) -> Blocks:
-    """Give bags in blocks for passes that convert what they read: sparse instances, too, come in parts."""
-    blocks = bags.blocks()
-    X = blocks.whole
-    if not sp.issparse(X):
-        return blocks
-    runs = cut(X.indptr[blocks.offsets], block_rows(1))
-    return MemoryBlocks(X, blocks.offsets, blocks.y, blocks.weight, runs=runs)
+    """Give bags in blocks for passes that convert what they read."""
+    return sparse_in_parts(bags.blocks())
 
 
 def rows_and_columns(bags, other) -> tuple[AnyBags, AnyBags]:

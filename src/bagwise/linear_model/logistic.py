@@ -146,9 +146,10 @@ class MILogisticRegression(LinearBagClassifier):
         Share of the L1 norm in the penalty: 1 is the LASSO, 0 ridge.
     fit_intercept : bool, default=True
         Whether log-odds have an intercept. Without one, "standard" and "minmax" only divide.
-    scale : {"standard", "minmax"}, transformer or None, default="standard"
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled before the fit; the penalty acts on the scaled features. The scaling
-        by "standard" and "minmax" stays implicit: instances are not copied.
+        by "standard" and "minmax" stays implicit: instances are not copied. After any other, such as "rank"
+        (`RankScaler`), coefficients are those of the scaled features.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with those of the bags.
     n_init : int, default=5

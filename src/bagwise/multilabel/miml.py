@@ -63,7 +63,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         has at least one label.
     alpha : float, default=1.0
         Strength of the ridge penalty.
-    scale : {"standard", "minmax"}, transformer or None, default="standard"
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled before the fit; the penalty acts on the scaled features.
     n_init : int, default=5
         Number of starts: one from coefficients of zero, the others random. The best end is kept.

@@ -53,6 +53,7 @@ _OURS = {
     "pu.ratio": "PriorPath",
     "pu.sample": "PriorSample",
     "pu.set_kernel": "PUSetKernelClassifier",
+    "rank_scaler": "RankScaler",
     "rules.labelers": "CountLogistic CountTable",
     "rules.links": "GeometricMean LogOddsMean Max SoftMax",
     "rules.mean": "Mean",

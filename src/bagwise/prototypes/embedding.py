@@ -46,7 +46,7 @@ class PrototypeEmbedding(Scaled, BagTransformer):
         hold.
     output : {"similarity", "distance"}, default="similarity"
         What is told of the nearest instance.
-    scale : {"standard", "minmax"}, transformer or None, default="standard"
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled first.
     random_state : int, RandomState or None, default=None
         Seed of samples, clusters and starts.

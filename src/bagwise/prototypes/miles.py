@@ -56,7 +56,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
     width : float or None, default=None
         Of the similarity, on the scale of ``scaler_``; None is the median distance from a bag to a prototype
         that it does not hold.
-    scale : {"standard", "minmax"}, transformer or None, default="standard"
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled before the fit.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with those of the bags.

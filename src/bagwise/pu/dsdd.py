@@ -142,7 +142,7 @@ class DSDDClassifier(DSDDScore):
         Whether f has an intercept. Without it f is zero far from all training instances.
     max_instances : int, default=2000
         If there are more instances, this many are drawn for training, each kind of bag in its proportion.
-    scale : {"standard", "minmax"}, transformer or None, default="minmax"
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="minmax"
         How features are scaled.
     tol : float, default=1e-6
         Relative gap of the convex steps, and the gain below which they end.

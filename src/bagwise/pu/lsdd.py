@@ -127,7 +127,7 @@ class LSDDClassifier(LSDDScore):
         The penalty. `LSDDClassifierCV` chooses it, and gamma.
     n_centers : int, default=300
         Instances drawn as centers.
-    scale : {"standard", "minmax"}, transformer or None, default="minmax"
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="minmax"
         How features are scaled.
     random_state : int, RandomState instance or None, default=None
         Draws centers.

@@ -75,7 +75,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         Share of the candidates, the worst, that are replaced by the best before they change.
     max_negatives : int, default=500
         Instances of the possibly negative bags in the density estimate; of more this many are drawn.
-    scale : {"standard", "minmax"}, transformer or None, default="minmax"
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="minmax"
         How features are scaled.
     random_state : int, RandomState instance or None, default=None
         Draws confidences and changes.

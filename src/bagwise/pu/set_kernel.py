@@ -121,7 +121,7 @@ class PUSetKernelClassifier(SetKernelScore):
         means of as many clusters, or given bags. Beyond 5,000 bags "all" is refused.
     n_centers : int, default=500
         The number of centers for "random" and "kmeans".
-    scale : {"standard", "minmax"}, transformer or None, default="minmax"
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="minmax"
         How features are scaled. Values of the kernel grow with the `degree`-th power of squared features.
     tol : float, default=1e-8
         Tolerance of the solver: the relative duality gap, or the gradient of the logistic loss.

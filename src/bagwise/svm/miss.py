@@ -62,7 +62,7 @@ class MissSVC(BagMachine):
         Kernel coefficient, as in `sklearn.svm.SVC`, on the scaled features.
     degree, coef0 : int, float, default=3, 0.0
         Parameters of the polynomial kernel.
-    scale : {"minmax", "standard"}, transformer or None, default="minmax"
+    scale : {"minmax", "standard", "rank"}, transformer or None, default="minmax"
         How the instances are scaled before the fit.
     init : {"ties", "positive", "negative", "random"}, default="ties"
         Labels of the unlabelled instances in the first step: half of either, or all of one, with the mean
