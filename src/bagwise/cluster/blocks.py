@@ -53,7 +53,7 @@ class ClusterBlocks(Blocks):
         """Give ``f(block, *args)`` of every block, in order: one pass."""
         self.n_passes += 1
         futures, places = self._submit(list_of_group, f, args)
-        with _cancelled_unless_done(self._cluster.client, futures):
+        with cancelled_unless_done(self._cluster.client, futures):
             for number, future in enumerate(futures):
                 (results,) = self._cluster.results([future], places)
                 futures[number] = None  # its results need not stay on the worker
@@ -64,7 +64,7 @@ class ClusterBlocks(Blocks):
         """Sum ``f(block, *args)`` over all blocks, by the one fixed tree: one pass."""
         self.n_passes += 1
         futures, places = self._submit(sum_of_group, f, args)
-        with _cancelled_unless_done(self._cluster.client, futures):
+        with cancelled_unless_done(self._cluster.client, futures):
             level = futures
             while len(level) > _FAN_IN:
                 level = [
@@ -170,7 +170,7 @@ def _name(f: Callable[..., Any]) -> str:
 
 
 @contextmanager
-def _cancelled_unless_done(client: Any, futures: list[Any]) -> Iterator[None]:
+def cancelled_unless_done(client: Any, futures: list[Any]) -> Iterator[None]:
     """End the work on the cluster where nobody waits for it any longer."""
     try:
         yield

@@ -30,6 +30,7 @@ def predict_frame(model, X, *, path=None, backend: str | type[dict] | None = Non
         The bags.
     path : path, optional
         A file to write to, .csv or .parquet, part by part as predictions are made; it is complete or absent.
+        Of a scan on a cluster also a folder: every worker writes its part of it, a Parquet file.
     backend : "pandas", "polars" or dict, optional
         The kind of data frame; by default pandas if it is installed, else polars. With `dict` a dictionary of
         columns, which needs neither.
@@ -121,6 +122,7 @@ def instance_frame(
         Whether the features are columns too.
     path : path, optional
         A file to write to, .csv or .parquet, part by part as predictions are made; it is complete or absent.
+        Of a scan on a cluster also a folder: every worker writes its part of it, a Parquet file.
     backend : "pandas", "polars" or dict, optional
         The kind of data frame; by default pandas if it is installed, else polars. With `dict` a dictionary of
         columns, which needs neither.
@@ -274,6 +276,12 @@ def _tabulate(
     parts: Iterator[Columns] = (said(some, labels) for some, labels in _parts(bags, y, sides))
     if is_scan(bags) and not bags.in_order:
         parts = _out_of_order(bags, y, said, sides)
+    elif is_scan(bags) and bags.cluster is not None:
+        from bagwise.cluster.tables import columns_of_parts, write_folder
+
+        if path is not None and not Path(path).suffix:
+            return write_folder(bags.cluster, bags, y, said, path, sides=sides)
+        parts = columns_of_parts(bags.cluster, bags, y, said, sides=sides)
     if path is not None:
         with RowFile(path) as file:
             for columns in parts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from bagwise.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_r
 from bagwise.blocks.layout import read_runs
 from bagwise.scanned.known import KnownBags
 from bagwise.scanned.steps import Step
+
+if TYPE_CHECKING:
+    from bagwise.cluster import Cluster
 
 
 class ScannedBags(KnownBags):
@@ -83,6 +86,23 @@ class ScannedBags(KnownBags):
         from bagwise.cluster import Cluster
 
         return self._but(cluster=Cluster(client))
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The cluster that works on the bags, or None."""
+        return self._cluster
+
+    def alone(self, run: slice) -> ScannedBags:
+        """Some neighbouring bags, with what is known of their files and no others: for another process."""
+        numbers = self._all_numbers[run]
+        low, high = (int(numbers.min()), int(numbers.max()) + 1) if len(numbers) else (0, 0)
+        source = self._source.part(low, high)
+        return ScannedBags(
+            source,
+            numbers - (source.first_bag - self._source.first_bag),
+            steps=self._steps,
+            accept_missing=self._accept_missing,
+        )
 
     def accepting(self, *, missing: bool) -> ScannedBags:
         """The same scan, whose blocks may hold missing values (NaN), or may not."""

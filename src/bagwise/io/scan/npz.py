@@ -33,11 +33,13 @@ class NpzSource(FileSource):
     per_instance: dict[str, np.ndarray] = field(repr=False)
 
     def _parts_of_units(self, units: slice) -> dict[str, Any]:
-        return {"per_instance": {}}
+        rows = slice(*(self.unit_offsets[[units.start, units.stop]] - self.unit_offsets[0]).tolist())
+        return {"per_instance": {name: values[rows] for name, values in self.per_instance.items()}}
 
     def _pieces(self, units: np.ndarray, sides: bool) -> Iterator[MatrixPiece]:
         buffers = Buffers()
         width = self.n_features * self.dtype.itemsize
+        first = int(self.unit_offsets[0])  # this may be a part of another source
         with self.stamps[0].path.open("rb") as file:
             for unit in units:
                 rows = slice(*self.unit_offsets[unit : unit + 2].tolist())
@@ -45,7 +47,8 @@ class NpzSource(FileSource):
                 file.seek(self.begin + rows.start * width)
                 if file.readinto(X.data) != X.nbytes:
                     raise ValueError(f"{str(self.stamps[0].path)!r} ends before its last instance.")
-                columns = {name: values[rows] for name, values in self.per_instance.items()}
+                mine = slice(rows.start - first, rows.stop - first)
+                columns = {name: values[mine] for name, values in self.per_instance.items()}
                 yield MatrixPiece(rows.start, X, columns if sides else {})
 
 

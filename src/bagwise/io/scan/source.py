@@ -81,10 +81,7 @@ class FileSource(ABC):
         return bags + self.first_bag if self.ids is None else self.ids[bags]
 
     def part(self, low: int, high: int) -> Self:
-        """Give the same source with no more than the units of the bags from `low` to `high`.
-
-        What is known of bags beside their ids is left out.
-        """
+        """Give the same source with no more than the units of the bags from `low` to `high`."""
         units = self._units_of(low, high)
         begin, stop = self.unit_offsets[units.start], self.unit_offsets[units.stop]
         # All bags of these units, so that places in a unit can be counted; a bag may begin before the first.
@@ -94,8 +91,8 @@ class FileSource(ABC):
             self,
             offsets=self.offsets[low : high + 1],
             ids=None if self.ids is None else self.ids[low:high],
-            y=None,
-            bag_columns={},
+            y=None if self.y is None else self.y[low:high],
+            bag_columns={name: values[low:high] for name, values in self.bag_columns.items()},
             unit_offsets=self.unit_offsets[units.start : units.stop + 1],
             first_bag=self.first_bag + low,
             **self._parts_of_units(units),
