@@ -27,14 +27,24 @@ class VersionWarning(UserWarning):
     """An estimator is unpickled by another version of bagwise than the one that wrote it."""
 
 
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_user(message: str, category: type[Warning] = UserWarning, *, once: bool = False) -> None:
     """Warn, and give as the place the user's line: the first on the stack that is outside of bagwise.
 
     Lines of scikit-learn, joblib, pickle and contextlib are passed over too, so that a fit in a pipeline, a
     search or another fit is reported where it was asked for. A worker's stack has no such line and gives its
     outermost.
+
+    With `once`, a message is given once while what that line called goes on: a search says of all its fits
+    what a fit says. Worker processes say it for themselves.
     """
     level, frame = 2, sys._getframe(1)  # as `stacklevel` counts: 2 is the line that called this function
+    called = frame
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:
-        level, frame = level + 1, frame.f_back
+        level, called, frame = level + 1, frame, frame.f_back
+    if once:
+        # What lives as long as the call is its frame, which may carry names beside its own.
+        said = called.f_locals.setdefault("_bagwise_has_said", set())
+        if message in said:
+            return
+        said.add(message)
     warnings.warn(message, category, stacklevel=level)

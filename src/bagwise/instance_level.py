@@ -50,6 +50,14 @@ def speaker(model: Any) -> Any:
     return None
 
 
+def learned_from_several(model: Any) -> bool:
+    """Whether a model was fitted on bags of several instances, as far as one can tell."""
+    if isinstance(model, Pipeline):
+        return any(learned_from_several(step) for _, step in model.steps)
+    insides = (getattr(inside, "_learned_from_several", False) for inside in _and_what_it_wraps(model))
+    return any(insides)
+
+
 def label_names(model: Any) -> np.ndarray | None:
     """Name the labels of a model of several labels a bag; None for a model that gives a bag one label."""
     for inside in _and_what_it_wraps(model):
@@ -71,7 +79,7 @@ def said_of_instances(model: Any, bags: Any) -> tuple[str, np.ndarray]:
     inside = speaker(model)
     for kind, method in _METHODS.items():
         if hasattr(inside, f"{method}_instances"):
-            values = _of_positive(getattr(inside, f"{method}_instances")(bags), label_names(model))
+            values = _of_positive(getattr(inside, f"{method}_instances")(bags), model)
             if len(values) != bags.n_instances:
                 raise TypeError(
                     f"{type(model).__name__} turns bags into others before it predicts, and says nothing of "
@@ -88,7 +96,7 @@ def said_of_bags(model: Any, bags: Any, *, rather: str = "probability") -> tuple
     """Give the probabilities or scores of bags, `rather` those, in the same form; None if there are none."""
     for kind in sorted(_METHODS, key=lambda kind: kind != rather):
         if hasattr(model, _METHODS[kind]):
-            return kind, _of_positive(getattr(model, _METHODS[kind])(bags), label_names(model))
+            return kind, _of_positive(getattr(model, _METHODS[kind])(bags), model)
     return None
 
 
@@ -116,12 +124,15 @@ def _and_what_it_wraps(model: Any) -> Iterator[Any]:
         yield from _and_what_it_wraps(inside)
 
 
-def _of_positive(values: Any, labels: np.ndarray | None) -> np.ndarray:
-    """Keep of two classes the positive one; of several labels each has a column already, or two."""
-    if isinstance(values, list):  # a table for each label
-        return np.column_stack([_of_positive(table, None) for table in values])
+def _of_positive(values: Any, model: Any) -> np.ndarray:
+    """Keep of two classes the positive one; labels have a column each already, or a table of two classes."""
+    if isinstance(values, list):
+        return np.column_stack([table[:, -1] for table in values])
     values = np.asarray(values)
-    return values[:, -1] if labels is None and values.ndim == 2 and values.shape[1] <= 2 else values
+    if values.ndim == 1 or values.shape[1] > 2 or label_names(model) is not None:
+        return values
+    has_columns = any(getattr(inside, "_shows_one", False) for inside in _and_what_it_wraps(model))
+    return values if has_columns else values[:, -1]
 
 
 def _together(kind: type, models: list, *more: Any) -> Any:

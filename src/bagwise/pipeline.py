@@ -79,6 +79,10 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
         return get_tags(self.transformer).input_tags.allow_nan
 
     @property
+    def _takes_rows(self):
+        return True
+
+    @property
     def _streams(self):
         return hasattr(self.transformer, "partial_fit")
 

@@ -3,13 +3,21 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from bagwise import Bags, MILogisticRegression, MIMLLogisticRegression
+from bagwise import (
+    Bags,
+    MILogisticRegression,
+    MIMLLogisticRegression,
+    instance_frame,
+    key_instances,
+    predict_frame,
+)
 from bagwise.linear_model.design import Scaling
 from bagwise.multilabel.label_sets import LabelSetProblem, as_lists, label_estep, log_classes
 
@@ -188,3 +196,112 @@ def test_impossible_bags_are_refused_by_number(data):
     model = MIMLLogisticRegression(n_init=1).fit(bags, y)
     with pytest.raises(ValueError, match="a column for each of 3 labels"):
         model.posterior_instances(bags, y[:, 0])
+
+
+# ------------------------------------------------------------ one label a bag
+
+
+def one_label_bags(n_bags=90, random_state=0):
+    """Bags that show "wren", "owl" or "jay" and background, and some that show nothing (None)."""
+    rng = np.random.default_rng(random_state)
+    names = np.array([None, "jay", "owl", "wren"], dtype=object)
+    shown = np.arange(n_bags) % 4
+    sizes = rng.integers(2, 6, size=n_bags)
+    z = np.concatenate([shown[i] * (rng.random(m) < 0.5) for i, m in enumerate(sizes)]).astype(int)
+    offsets = np.cumsum([0, *sizes])
+    z[offsets[:-1]] = shown  # one at least
+    centres = np.vstack([np.zeros(3), 3.5 * np.eye(3)])
+    return Bags(centres[z] + rng.normal(size=(len(z), 3)), offsets), names[shown], names[z]
+
+
+def test_a_column_of_labels_is_the_indicator_matrix_of_them():
+    bags, y, _ = one_label_bags()
+    model = MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, y)
+    assert model.classes_.tolist() == ["jay", "owl", "wren"] and not model.multilabel_
+    matrix = (y[:, None] == model.classes_).astype(int)
+    other = MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, matrix)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    np.testing.assert_array_equal(model.predict_proba_instances(bags), other.predict_proba_instances(bags))
+    np.testing.assert_array_equal(model.posterior_instances(bags, y), other.posterior_instances(bags, matrix))
+
+
+@pytest.mark.parametrize("with_none", [True, False])
+@pytest.mark.parametrize("background", [True, False])
+def test_the_one_label_of_a_bag_equals_enumeration(with_none, background):
+    if with_none and not background:
+        return
+    bags, y, _ = one_label_bags()
+    kept = np.arange(len(y)) if with_none else np.flatnonzero([name is not None for name in y])
+    model = MIMLLogisticRegression(n_init=1, background=background, random_state=0).fit(bags[kept], y[kept])
+    proba = model.predict_proba(bags)
+    sets = [{1}, {2}, {3}]
+    for i in range(12):
+        log_p = model._log_classes(bags[[i]])
+        possible = [set(), *sets] if with_none else sets
+        each = np.exp([enumerate_classes(log_p, shown)[0] for shown in possible])
+        np.testing.assert_allclose(proba[i], (each / each.sum())[-3:], rtol=1e-10)
+    predicted = model.predict(bags)
+    if with_none:
+        lacking = 1.0 - proba.sum(axis=1)
+        assert [name is None for name in predicted] == (lacking > proba.max(axis=1)).tolist()
+    else:
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+        assert predicted.dtype == model.classes_.dtype
+    odds = np.log(proba) - np.log1p(-proba)
+    np.testing.assert_allclose(model.decision_function(bags), odds, rtol=1e-6, atol=1e-6)
+
+
+def test_labels_of_bags_and_instances_are_found_by_name(tmp_path):
+    bags, y, z = one_label_bags()
+    model = MIMLLogisticRegression(n_init=1, random_state=0).fit(bags[:60], y[:60])
+    assert np.mean(model.predict(bags[60:]) == y[60:]) > 0.9
+    assert np.mean(model.predict_instances(bags) == z) > 0.8
+    frame = instance_frame(model, bags, y)
+    assert [name for name in frame if name.startswith("instance_p")] == [
+        f"instance_probability_{name}" for name in ("jay", "owl", "wren")
+    ]
+    best = key_instances(model, bags, k=1)
+    assert list(best["bag_prediction"].fillna("")) == [name or "" for name in model.predict(bags)]
+    table = predict_frame(model, bags, backend="polars")
+    assert table.columns == ["bag", "prediction", "probability_jay", "probability_owl", "probability_wren"]
+    assert table["prediction"].null_count() == sum(name is None for name in model.predict(bags)) > 0
+    for suffix, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet)):
+        written = read(predict_frame(model, bags, path=tmp_path / f"a{suffix}"))
+        assert list(written["prediction"].fillna("")) == [name or "" for name in model.predict(bags)]
+
+
+@pytest.mark.parametrize("make", [lambda y: y, pd.Series, lambda y: list(y)])
+def test_labels_come_as_columns_of_any_kind(make, tmp_path):
+    bags, y, _ = one_label_bags(40)
+    expected = MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, y).coef_
+    assert np.array_equal(MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, make(y)).coef_, expected)
+    numbers = np.array([np.nan if name is None else len(name) + ord(name[0]) for name in y])
+    model = MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, make(numbers))
+    assert np.array_equal(model.coef_, expected)
+    written = pd.read_csv(predict_frame(model, bags, path=tmp_path / "a.csv"))
+    assert np.array_equal(written["prediction"], model.predict(bags).astype(float), equal_nan=True)
+    with_na = pd.array([pd.NA if name is None else name for name in y])
+    assert np.array_equal(MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, with_na).coef_, expected)
+
+
+def test_one_label_and_none_is_a_model_of_one_column():
+    bags, y, _ = one_label_bags()
+    y = np.where(y == "owl", "owl", None)
+    model = MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, y)
+    two = MIMLLogisticRegression(n_init=1, random_state=0).fit(bags, y == "owl")
+    np.testing.assert_allclose(model.predict_proba(bags)[:, 0], two.predict_proba(bags)[:, 1], rtol=1e-9)
+    assert [name == "owl" for name in model.predict(bags)] == two.predict(bags).tolist()
+
+
+def test_a_column_that_cannot_be_used_is_refused():
+    bags, y, _ = one_label_bags(20)
+    model = MIMLLogisticRegression(n_init=1)
+    with pytest.raises(ValueError, match="without a background every instance has a label"):
+        MIMLLogisticRegression(background=False).fit(bags, y)
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        model.fit(bags, np.linspace(0.0, 1.0, 20))
+    with pytest.raises(ValueError, match="X has 20 bags but y has 3 labels"):
+        model.fit(bags, ["a", "b", "c"])
+    model.fit(bags, y)
+    with pytest.raises(ValueError, match=r"y has the label 'emu', which .*, and None for"):
+        model.posterior_instances(bags, np.where(y == "owl", "emu", y))

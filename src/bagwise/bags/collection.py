@@ -263,7 +263,8 @@ class Bags(HeldBags):
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
             "Bags cannot become one array, because bags differ in size; use bags.instances for the flat "
-            "matrix, or list(bags) for one array per bag."
+            "matrix, or list(bags) for one array per bag. A transformer of matrices, such as StandardScaler, "
+            "goes into a pipeline as OnInstances(StandardScaler())."
         )
 
     def _of_parts(self, **parts: Any) -> Bags:

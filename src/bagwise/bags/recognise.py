@@ -20,8 +20,15 @@ def as_bags(X) -> Bags:
         return X.in_memory()
     if describes_bags(X):
         return Bags.from_list(X)
+    refuse_empty_list(X)
     X = as_matrix(X)
     return Bags(X, np.arange(X.shape[0] + 1))
+
+
+def refuse_empty_list(X) -> None:
+    """Refuse a list of no bags, of which nobody can tell how many features it has."""
+    if isinstance(X, (list, tuple)) and len(X) == 0:
+        raise ValueError("X is an empty list; expected at least one bag, such as [X] for one 2-D array X.")
 
 
 def is_scan(X) -> bool:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise._version import __version__
 from bagwise.bags import Bags, as_bags, describes_bags
-from bagwise.base.reading import BagsLike, lie_large, read_bags
+from bagwise.base.reading import BagsLike, lie_large, read_bags, warn_of_rows
 from bagwise.blocks import Block, PerBag
 from bagwise.exceptions import VersionWarning, warn_user
 
@@ -32,6 +32,11 @@ class BagEstimator(BaseEstimator):
     def _accepts_sequences(self) -> bool:
         return False
 
+    # Whether a matrix is as good as bags after the fit, because every instance goes its own way.
+    @property
+    def _takes_rows(self) -> bool:
+        return False
+
     # Whether `fit` passes over blocks, so that it learns from bags in files as well.
     @property
     def _streams(self) -> bool:
@@ -48,15 +53,21 @@ class BagEstimator(BaseEstimator):
         check_is_fitted(self)
         return self._enter(X, whole=False)
 
-    def _enter(self, X: BagsLike, **how: bool) -> Bags:
-        return read_bags(
+    def _enter(self, X: BagsLike, *, reset: bool = False, **how: bool) -> Bags:
+        bags = read_bags(
             self,
             X,
+            reset=reset,
             accept_sparse=self._accepts_sparse,
             accept_missing=self._accepts_missing,
             accept_sequences=self._accepts_sequences,
             **how,
         )
+        if reset:
+            self._learned_from_several = bags.n_instances > len(bags)
+        elif not self._takes_rows and getattr(self, "_learned_from_several", False):
+            warn_of_rows(type(self).__name__, X, bags)
+        return bags
 
     def _by_blocks(
         self, X: BagsLike, f: Callable[..., Any], labels: Callable[[Bags], np.ndarray] | None = None

@@ -6,7 +6,9 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -46,7 +48,14 @@ def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -
     name = type(estimator).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    values: np.ndarray = column_or_1d(without_mask(y), warn=True)
+    y = without_mask(y)
+    shape = np.shape(y) if sp.issparse(y) else np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1 and is_classifier(estimator):
+        raise ValueError(
+            f"y has {shape[1]} columns, but {name} learns one label per bag. For several labels a bag there "
+            "are MultiLabelBagClassifier, which wraps a classifier of bags, and MIMLLogisticRegression."
+        )
+    values: np.ndarray = column_or_1d(y, warn=True)
     assert_all_finite(values, input_name="y", estimator_name=name)
     if describes_bags(X):
         require_label_per_bag(values, bags)
@@ -88,6 +97,12 @@ def encode_labels(
     """
     name = type(estimator).__name__
     y = _one_per_bag(estimator, y, X, bags)
+    if type_of_target(y, input_name="y").startswith("continuous"):
+        raise ValueError(
+            f"Unknown label type: continuous. y has numbers that are no classes, and {name} is a classifier. "
+            "To learn a number for every bag, put BagStatistics() or ClusterEmbedding() before any regressor "
+            "in make_pipeline; to learn whether it is high, pass y > threshold."
+        )
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -114,6 +129,7 @@ def encode_labels(
             f"y has the labels {low!r} and {high!r}; {high!r} sorts last and is taken as the positive "
             f"class. If you mean {low!r}, pass y == {low!r}.",
             PositiveClassWarning,
+            once=True,
         )
     return codes.astype(np.int8)
 

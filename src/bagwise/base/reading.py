@@ -12,7 +12,9 @@ from sklearn.utils.validation import validate_data
 
 from bagwise._bag_parts import checked_sparse, refuse_missing_values, without_mask
 from bagwise.bags import Bags, as_bags, describes_bags
+from bagwise.bags.recognise import refuse_empty_list
 from bagwise.blocks import is_large
+from bagwise.exceptions import warn_user
 from bagwise.scanned import ScannedBags
 from bagwise.sequences import Sequences
 
@@ -69,6 +71,7 @@ def read_bags(
             estimator, X, reset=reset, accept_missing=accept_missing, stays=streams or not whole
         )
     if not describes_bags(X):
+        refuse_empty_list(X)
         # Two dimensions: scikit-learn's own door, its messages and its handling of data frames; but it knows
         # no masks, and does not look into sparse matrices.
         X = checked_sparse(X) if sp.issparse(X) else without_mask(X)
@@ -95,6 +98,17 @@ def read_bags(
         )
     _compare_features(estimator, bags, reset=reset)
     return bags if lie_large(bags) and not whole else _read_instances(bags, accept_missing=accept_missing)
+
+
+def warn_of_rows(name: str, X: BagsLike, bags: Bags) -> None:
+    """Say that a model of bags with several instances was asked about rows, each as a bag of its own."""
+    n_rows = len(bags)
+    if n_rows > 1 and not describes_bags(X):
+        warn_user(
+            f"X is one matrix and was read as {n_rows} bags of one instance, but {name} learned from bags of "
+            f"several; for one bag of {n_rows} instances pass [X]. If you mean {n_rows} bags, pass "
+            "Bags(X, np.arange(len(X) + 1))."
+        )
 
 
 def lie_large(X: BagsLike) -> bool:

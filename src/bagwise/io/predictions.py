@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,15 @@ import scipy.sparse as sp
 
 from bagwise.bags import Bags, as_bags, is_scan
 from bagwise.base.labels import require_label_per_bag
+from bagwise.base.reading import warn_of_rows
 from bagwise.blocks import block_rows, cut, is_large
-from bagwise.instance_level import label_names, posterior_of_instances, said_of_bags, said_of_instances
+from bagwise.instance_level import (
+    label_names,
+    learned_from_several,
+    posterior_of_instances,
+    said_of_bags,
+    said_of_instances,
+)
 from bagwise.io._table import RowFile
 from bagwise.io.frames import frame_backend
 
@@ -55,8 +63,17 @@ def predict_frame(model, X, *, path=None, backend: str | type[dict] | None = Non
     >>> list(predict_frame(model, data.bags).columns)
     ['bag', 'prediction', 'probability_1']
     """
-    bags = X if is_scan(X) else as_bags(X)
+    bags = _read(model, X)
     return _tabulate(bags, None, lambda some, _: _said_of_bags(model, some), path, backend, sides=False)
+
+
+def _read(model, X):
+    if is_scan(X):
+        return X
+    bags = as_bags(X)
+    if learned_from_several(model):
+        warn_of_rows(type(model).__name__, X, bags)
+    return bags
 
 
 def _said_of_bags(model, bags) -> Columns:
@@ -147,7 +164,7 @@ def instance_frame(
     >>> list(instance_frame(model, data.bags).columns)
     ['bag', 'instance', 'bag_probability', 'instance_probability', 'rank']
     """
-    bags = bags if is_scan(bags) else as_bags(bags)
+    bags = _read(model, bags)
     if y is not None:
         y = y.toarray() if sp.issparse(y) else np.asarray(y)
         require_label_per_bag(y, bags)
@@ -192,8 +209,8 @@ def _scores_of_instances(model, bags, y, *, several_labels: bool) -> Columns:
     scores = {"bag_prediction": prediction[index]}
     for name, table in shown.items():
         _spread(scores, name, table, model.classes_)
-    predicted = np.searchsorted(model.classes_, prediction)[index]
-    scores["rank"] = _rank_in_bag(values[np.arange(len(values)), predicted], bags)
+    foremost = np.searchsorted(model.classes_, prediction) if of_bags is None else of_bags[1].argmax(axis=1)
+    scores["rank"] = _rank_in_bag(values[np.arange(len(values)), foremost[index]], bags)
     return scores
 
 
@@ -285,13 +302,22 @@ def _tabulate(
     if path is not None:
         with RowFile(path) as file:
             for columns in parts:
-                file.write(columns)
+                file.write({name: _without_none(column) for name, column in columns.items()})
         return Path(path)
     if isinstance(backend, type):
         return _joined(list(parts))
     import narwhals as nw
 
     return nw.from_dict(_joined(list(parts)), backend=frame_backend(backend)).to_native()
+
+
+def _without_none(column: np.ndarray) -> np.ndarray:
+    """Write no label, which a column of Python's objects has as None, as empty text or as NaN."""
+    if column.dtype != object:
+        return column
+    if all(value is None or isinstance(value, Real) for value in column):
+        return column.astype(np.float64)
+    return np.asarray(["" if value is None else value for value in column], dtype=object)
 
 
 def _joined(parts: list[Columns]) -> Columns:

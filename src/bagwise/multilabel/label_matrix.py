@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, column_or_1d
 
 from bagwise.bags import Bags
 from bagwise.base import (
@@ -17,6 +17,7 @@ from bagwise.base import (
     refuse_lost_classes,
     training_digest,
 )
+from bagwise.multilabel.one_label import encode_one_label, read_one_label
 
 
 class LabelMatrixClassifier(BagClassifier):
@@ -24,8 +25,15 @@ class LabelMatrixClassifier(BagClassifier):
 
     `fit` sets ``multilabel_``. With an indicator matrix, ``classes_`` numbers its columns, ``label_names_``
     has their names if it is a data frame, and predictions have a column per label. With a 1-D `y` of two
-    classes everything has the shapes of a binary classifier.
+    classes everything has the shapes of a binary classifier. Where `_takes_one_label`, a 1-D `y` may have
+    more classes, and bags without any: ``classes_`` are these, with a column each.
     """
+
+    # Whether a 1-D `y` may name many labels, one a bag; and after the fit whether it did, and whether there
+    # were bags without one.
+    _takes_one_label = False
+    _shows_one = False
+    _shows_none = False
 
     def _read_label_matrix(
         self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -33,32 +41,48 @@ class LabelMatrixClassifier(BagClassifier):
         """Read the arguments of `fit`; the labels are int8 of shape (n_bags, n_labels)."""
         bags = self._read(X, reset=True)
         self.multilabel_ = _is_matrix(y)
-        if self.multilabel_:
+        one = None
+        if self._takes_one_label and not self.multilabel_ and np.asarray(y).shape[:1] == (len(bags),):
+            one = read_one_label(y)
+        self._shows_one, self._shows_none = one is not None, False
+        if one is not None:
+            column_or_1d(y, warn=True)  # a matrix of one column is taken with a warning, as elsewhere
+            self.classes_, labels = one
+            self._shows_none = bool((labels.sum(axis=1) == 0).any())
+        elif self.multilabel_:
             labels = _indicator(y, bags)
             self.classes_ = np.arange(labels.shape[1])
             self.label_names_ = self.classes_
             if hasattr(y, "columns"):
                 self.label_names_ = np.asarray([str(name) for name in y.columns])
         else:
-            self.__dict__.pop("label_names_", None)
             labels = encode_labels(self, y, X, bags)[:, None]
+        if not self.multilabel_:
+            self.__dict__.pop("label_names_", None)
         weight = bag_weights(bags, sample_weight)
         self.training_digest_ = training_digest(bags, labels, weight)
         training = Training(bags, labels, weight).that_count()
-        if not self.multilabel_:
+        if not self._has_columns:
             refuse_lost_classes(self, training.y)
         return training
 
     def _encode_label_matrix(self, y, bags: Bags) -> np.ndarray:
         """Encode labels given after the fit: int8 of shape (n_bags, n_labels)."""
-        if not self.multilabel_:
+        if not self._has_columns:
             return self._encode_known(y, bags)[:, None]
+        if self._shows_one and len(np.shape(y)) == 1 and len(y) == len(bags):
+            return encode_one_label(y, self.classes_)
         if np.shape(y) != (len(bags), len(self.classes_)):
             raise ValueError(
                 f"y has the shape {np.shape(y)}; expected a row for each of {len(bags)} bags and a column "
                 f"for each of {len(self.classes_)} labels."
             )
         return _indicator(y, bags)
+
+    @property
+    def _has_columns(self) -> bool:
+        """Whether predictions have a column per label, and not the shapes of two classes."""
+        return self.multilabel_ or self._shows_one
 
     def _as_labels(self, is_positive: np.ndarray) -> np.ndarray:
         """Turn decisions of shape (n, n_labels) into an indicator matrix or, for one label, classes."""
@@ -68,7 +92,7 @@ class LabelMatrixClassifier(BagClassifier):
 
     def _as_proba(self, positive: np.ndarray) -> np.ndarray:
         """Lay out probabilities of shape (n, n_labels); for one label, of both classes."""
-        return positive if self.multilabel_ else np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
+        return positive if self._has_columns else np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

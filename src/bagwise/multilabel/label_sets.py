@@ -83,6 +83,15 @@ def label_estep(log_p, offsets, starts, labels) -> tuple[np.ndarray, np.ndarray]
     return label_set_estep(*readonly(log_p, offsets, starts, labels))
 
 
+def log_one_label(log_p: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Log-probability that a bag shows no label, or exactly one: shape (n_bags, 1 + n_labels)."""
+    n_bags, n_labels = len(offsets) - 1, log_p.shape[1] - 1
+    sets = [np.zeros((n_bags, n_labels), dtype=np.int8) for _ in range(1 + n_labels)]
+    for label, indicators in enumerate(sets[1:]):
+        indicators[:, label] = 1
+    return np.column_stack([label_estep(log_p, offsets, *as_lists(each))[0] for each in sets])
+
+
 def refuse_impossible(labels: np.ndarray, bags: Bags, *, background: bool) -> None:
     """Refuse bags that cannot show their labels."""
     count = labels.sum(axis=1, dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logsumexp
+from scipy.special import expit, log_softmax, logsumexp
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
@@ -29,6 +29,7 @@ from bagwise.multilabel.label_sets import (
     as_lists,
     label_estep,
     log_classes,
+    log_one_label,
     refuse_impossible,
 )
 from bagwise.reporting import Reporter
@@ -86,7 +87,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
     scaler_ : transformer or None
         The fitted `scale`.
     classes_ : array of shape (n_labels,)
-        The numbers of the columns of `y`; for a 1-D `y`, its two classes.
+        The numbers of the columns of `y`; for a 1-D `y`, its classes.
     multilabel_ : bool
         Whether `y` was a matrix.
     label_names_ : array of shape (n_labels,)
@@ -102,6 +103,9 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
     from an exact recursion over the subsets of its labels: O(m k 2^k), in the log domain, without
     cancellation. The objective is minimised by L-BFGS; the paper's EM climbs the same likelihood in more
     passes. A bag cannot have more labels than instances: such bags are refused by number.
+
+    A 1-D `y` of more than two classes, or with bags of background only, says that every bag shows one label
+    at most. The likelihood is the same; predictions are then conditioned on it, by the same recursion.
 
     The paper gives the background a coefficient vector of its own; here it is the reference, which is the
     same model with another penalty.
@@ -137,6 +141,11 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+
+    _takes_one_label = True
+    # Fits that are equivalent are compared to seven digits, which the default tolerance does not promise; and
+    # where every bag shows a label, the likelihood rises for ever as the background becomes rare.
+    _example_parameters = {"background": False, "tol": 1e-9}
 
     # Those checks have bags of one instance with several labels, which this model refuses.
     _expected_failed_checks = {
@@ -184,7 +193,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
             The training bags.
         y : array of shape (n_bags, n_labels) or (n_bags,)
             1 where a bag shows a label, 0 elsewhere; or two classes, of which the one that sorts last is the
-            only label.
+            only label; or one of several labels a bag, where None or NaN marks a bag of background only.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -223,8 +232,8 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
 
     @property
     def _with_background(self) -> bool:
-        # The other class of a 1-D y is the background.
-        return self.background or not self.multilabel_
+        # The other one of two classes is the background.
+        return self.background or not self._has_columns
 
     def _starts(self, training: Training) -> list[np.ndarray]:
         """Choose coefficients of zero with intercepts that fit the shares of labels, and random ones."""
@@ -249,33 +258,53 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
 
     def _log_odds(self, bags: Bags) -> np.ndarray:
         """Log-odds of every label against all other classes: shape (n_instances, n_labels)."""
-        log_p = self._log_classes(bags)
-        others = [logsumexp(np.delete(log_p, c, axis=1), axis=1) for c in range(1, log_p.shape[1])]
-        return log_p[:, 1:] - np.column_stack(others)
+        return _against_others(self._log_classes(bags))
+
+    def _bag_log_classes(self, bags: Bags) -> np.ndarray:
+        """Log-probability of no label and of each, of bags that show one at most: (n_bags, n_labels + 1)."""
+        log_sets = log_one_label(self._log_classes(bags), bags.offsets)
+        if not self._shows_none:  # no training bag did
+            log_sets[:, 0] = -np.inf
+        return log_softmax(log_sets, axis=1)
 
     def _bag_log_odds(self, bags: Bags) -> np.ndarray:
-        """Log-odds that some instance has a label: the or-rule, label by label."""
+        """Log-odds that some instance has a label: the or-rule, label by label; or that it is the one."""
+        if self._shows_one:
+            return _against_others(self._bag_log_classes(bags))
         log_proba = [Or().log_proba(column, bags.offsets) for column in self._log_odds(bags).T]
         return np.column_stack([found[:, 1] - found[:, 0] for found in log_proba])
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
         """Log-odds of every label, for every bag: shape (n_bags, n_labels)."""
         log_odds = self._by_blocks(X, self._bag_log_odds)
-        return log_odds if self.multilabel_ else log_odds[:, 0]
+        return log_odds if self._has_columns else log_odds[:, 0]
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Probability that a bag shows a label: shape (n_bags, n_labels)."""
+        """Probability that a bag shows a label: shape (n_bags, n_labels).
+
+        Where the fit had one label a bag, it is the probability that this is the one; what a row then lacks
+        to 1 is the probability of no label, if some training bags had none.
+        """
+        if self._shows_one:
+            return np.exp(self._by_blocks(X, self._bag_log_classes)[:, 1:])
         return self._as_proba(expit(self._by_blocks(X, self._bag_log_odds)))
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the labels with a probability of at least 1/2: indicators of shape (n_bags, n_labels)."""
+        """Predict the labels with a probability of at least 1/2: indicators of shape (n_bags, n_labels).
+
+        Where the fit had one label a bag: the most probable one, shape (n_bags,); if some training bags had
+        none, that may be None.
+        """
+        if self._shows_one:
+            proba = np.exp(self._by_blocks(X, self._bag_log_classes))
+            return self._as_one_label(_most_probable(proba), may_be_none=self._shows_none)
         log_odds = self._by_blocks(X, self._bag_log_odds)
         return self._as_labels(is_as_probable(expit(log_odds), expit(-log_odds)))
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Log-odds of every label against all other classes: shape (n_instances, n_labels)."""
         log_odds = self._by_blocks(X, self._log_odds)
-        return log_odds if self.multilabel_ else log_odds[:, 0]
+        return log_odds if self._has_columns else log_odds[:, 0]
 
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
         """Probability of every label, for every instance: shape (n_instances, n_labels).
@@ -288,13 +317,20 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         """Predict the most probable class: indicators of shape (n_instances, n_labels).
 
         The row of an instance of the background is zero. Where a label is as probable as the background, it
-        is the label.
+        is the label. Where the fit had one label a bag: labels of shape (n_instances,), None for the
+        background.
         """
-        proba = np.exp(self._by_blocks(X, self._log_classes))
-        best = 1 + proba[:, 1:].argmax(axis=1)
-        place = np.arange(len(proba))
-        shown = is_as_probable(proba[place, best], proba[:, 0])
-        return self._as_labels(shown[:, None] & (best[:, None] == np.arange(1, proba.shape[1])))
+        shown = _most_probable(np.exp(self._by_blocks(X, self._log_classes)))
+        if self._shows_one:
+            return self._as_one_label(shown, may_be_none=self._with_background)
+        return self._as_labels(shown)
+
+    def _as_one_label(self, shown: np.ndarray, *, may_be_none: bool) -> np.ndarray:
+        labels = self.classes_[shown.argmax(axis=1)]
+        if may_be_none:
+            labels = labels.astype(object)
+            labels[~shown.any(axis=1)] = None
+        return labels
 
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Probability of every label, for every instance, given the labels of its bag.
@@ -308,11 +344,29 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
 
         Returns
         -------
-        array of shape (n_instances, n_labels) or, after a fit on a 1-D `y`, (n_instances,)
+        array of shape (n_instances, n_labels) or, after a fit on two classes, (n_instances,)
         """
         posterior = self._by_blocks(X, self._posterior, partial(self._encode_label_matrix, y))
-        return posterior if self.multilabel_ else posterior[:, 0]
+        return posterior if self._has_columns else posterior[:, 0]
 
     def _posterior(self, bags: Bags, labels: np.ndarray) -> np.ndarray:
         refuse_impossible(labels, bags, background=self._with_background)
         return label_estep(self._log_classes(bags), bags.offsets, *as_lists(labels))[1][:, 1:]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+def _against_others(log_p: np.ndarray) -> np.ndarray:
+    """Log-odds of every class but the first against all others."""
+    others = [logsumexp(np.delete(log_p, c, axis=1), axis=1) for c in range(1, log_p.shape[1])]
+    return log_p[:, 1:] - np.column_stack(others)
+
+
+def _most_probable(proba: np.ndarray) -> np.ndarray:
+    """Which label is the most probable class, shape (n, n_labels); none where it is the first class."""
+    best = 1 + proba[:, 1:].argmax(axis=1)
+    shown = is_as_probable(proba[np.arange(len(proba)), best], proba[:, 0])
+    return shown[:, None] & (best[:, None] == np.arange(1, proba.shape[1]))

@@ -123,7 +123,8 @@ class KnownBags(AnyBags):
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
             "ScannedBags cannot become one array; scan.load() reads them into Bags, and its `instances` are "
-            "the flat matrix."
+            "the flat matrix. A transformer of matrices, such as StandardScaler, goes into a pipeline as "
+            "OnInstances(StandardScaler())."
         )
 
     def __getstate__(self) -> dict[str, Any]:

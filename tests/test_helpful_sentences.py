@@ -1,0 +1,144 @@
+"""Where people go wrong: a warning or a sentence that says what to do instead."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from bagwise import (
+    Bags,
+    BagStatistics,
+    MILogisticRegression,
+    MissSVC,
+    OnInstances,
+    instance_frame,
+    make_noisy_or_bags,
+    predict_frame,
+)
+from bagwise.exceptions import PositiveClassWarning
+
+DATA = make_noisy_or_bags(40, size=(2, 5), random_state=0)
+TEXT = np.where(DATA.y == 1, "yes", "no")
+
+
+def plain():
+    return MILogisticRegression(n_init=1, random_state=0)
+
+
+def fitted():
+    return plain().fit(DATA.bags, DATA.y)
+
+
+def messages(action, category=Warning) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        action()
+    return [str(w.message) for w in caught if issubclass(w.category, category)]
+
+
+# ------------------------------------------------------------ text labels, once a search
+
+SEARCHES = {
+    "cross-validation": lambda: cross_val_score(plain(), DATA.bags, TEXT, cv=5),
+    "search": lambda: GridSearchCV(plain(), {"alpha": [0.1, 1.0]}, cv=3).fit(DATA.bags, TEXT),
+    "search of pipelines": lambda: GridSearchCV(make_pipeline(plain()), {}, cv=3).fit(DATA.bags, TEXT),
+    "calibration": lambda: CalibratedClassifierCV(plain(), cv=3).fit(DATA.bags, TEXT),
+    "a fit": lambda: plain().fit(DATA.bags, TEXT),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_says_once_which_class_is_the_positive_one(name):
+    for _ in range(2):  # and the next one says it again
+        assert len(messages(SEARCHES[name], PositiveClassWarning)) == 1
+
+
+def test_every_fit_of_a_loop_says_it():
+    def loop():
+        for _ in range(3):
+            plain().fit(DATA.bags, TEXT)
+
+    assert len(messages(loop, PositiveClassWarning)) == 3
+
+
+# ------------------------------------------------------------ a matrix for a bag
+
+SLIDE = np.random.default_rng(0).normal(size=(400, 3))
+
+
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame, sp.csr_array, lambda X: X.tolist()])
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_instances", "decision_function"])
+def test_a_matrix_given_to_a_model_of_bags_is_said_to_be_bags_of_one(make, method):
+    model = fitted()
+    with pytest.warns(UserWarning, match=r"400 bags of one instance, .* for one bag of 400 .* pass \[X\]"):
+        answer = getattr(model, method)(make(SLIDE))
+    assert len(answer) == 400
+    assert messages(lambda: getattr(model, method)([SLIDE])) == []
+
+
+def test_it_is_said_once_and_survives_files():
+    model = pickle.loads(pickle.dumps(fitted()))
+    assert len(messages(lambda: model.score(SLIDE, np.zeros(400, dtype=int)))) == 1
+    assert len(messages(lambda: predict_frame(model, SLIDE))) == 1
+    assert len(messages(lambda: instance_frame(model, SLIDE))) == 1
+    pipeline = make_pipeline(BagStatistics(), LogisticRegression()).fit(DATA.bags, DATA.y)
+    assert len(messages(lambda: predict_frame(pipeline, SLIDE))) == 1
+    scaled = make_pipeline(OnInstances(StandardScaler()), plain()).fit(DATA.bags, DATA.y)
+    assert len(messages(lambda: scaled.predict(SLIDE))) == 1
+
+
+def test_large_matrices_are_warned_of_too(monkeypatch):
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    model = fitted()
+    assert len(messages(lambda: model.predict(SLIDE))) == 1
+
+
+def test_whoever_means_bags_of_one_is_left_alone():
+    model = fitted()
+    calm = [
+        lambda: model.predict(Bags(SLIDE, np.arange(401))),
+        lambda: model.predict(SLIDE[:1]),
+        lambda: model.predict(SLIDE[:, None]),
+        lambda: plain().fit(SLIDE, np.arange(400) % 2).predict(SLIDE),
+        lambda: OnInstances(StandardScaler()).fit(DATA.bags).transform(SLIDE),
+    ]
+    for action in calm:
+        assert messages(action) == []
+
+
+# ------------------------------------------------------------ sentences
+
+
+@pytest.mark.parametrize("model", [plain(), MissSVC()])
+def test_numbers_for_labels(model):
+    with pytest.raises(ValueError, match=r"no classes, .*BagStatistics\(\) .*any regressor.*y > threshold"):
+        model.fit(DATA.bags, np.linspace(0.0, 1.0, 40))
+
+
+def test_several_labels_to_a_model_of_one():
+    Y = np.column_stack([DATA.y, 1 - DATA.y, DATA.y])
+    for y in (Y, pd.DataFrame(Y), sp.csr_array(Y), Y.tolist()):
+        with pytest.raises(ValueError, match=r"y has 3 columns.* MultiLabelBagClassifier"):
+            plain().fit(DATA.bags, y)
+
+
+@pytest.mark.parametrize("nothing", [[], ()])
+def test_no_bags(nothing):
+    model = fitted()
+    for call in (model.predict, model.predict_instances, lambda X: predict_frame(model, X)):
+        with pytest.raises(ValueError, match=r"X is an empty list; expected at least one bag, such as \[X\]"):
+            call(nothing)
+
+
+def test_a_bare_transformer_of_matrices_in_a_pipeline():
+    pipeline = make_pipeline(StandardScaler(), plain())
+    with pytest.raises(TypeError, match=r"goes into a pipeline as OnInstances\(StandardScaler\(\)\)"):
+        pipeline.fit(DATA.bags, DATA.y)
