@@ -31,6 +31,7 @@ _ROOMS = {
     "density": ["DiverseDensity", "EMDD"],
     "embedding": ["BagStatistics", "ClusterEmbedding", "FisherEmbedding", "TreeEmbedding", "VLADEmbedding"],
     "exceptions": ["ClassPriorWarning", "PositiveClassWarning", "VersionWarning"],
+    "explanations": ["BagExplanation", "explain_bag"],
     "families": ["Family", "FraleyRaftery"],
     "io": [
         "instance_frame",

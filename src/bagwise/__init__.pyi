@@ -28,6 +28,8 @@ from bagwise.embedding import VLADEmbedding as VLADEmbedding
 from bagwise.exceptions import ClassPriorWarning as ClassPriorWarning
 from bagwise.exceptions import PositiveClassWarning as PositiveClassWarning
 from bagwise.exceptions import VersionWarning as VersionWarning
+from bagwise.explanations import BagExplanation as BagExplanation
+from bagwise.explanations import explain_bag as explain_bag
 from bagwise.families import Family as Family
 from bagwise.families import FraleyRaftery as FraleyRaftery
 from bagwise.io import instance_frame as instance_frame

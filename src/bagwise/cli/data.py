@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,3 +79,19 @@ def find_label(y: np.ndarray, word: str, option: str) -> Any:
     raise CommandError(
         f"{option} {word!r} is no label of the data; the labels are {', '.join(map(repr, known[:8]))}."
     )
+
+
+def check_picture(path: Path, option: str) -> None:
+    """Refuse a path that no picture can be written to, before any work is done."""
+    try:
+        from bagwise._pictures import new_figure
+
+        known = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
+    except ImportError as error:
+        raise CommandError(error) from error
+    if path.suffix[1:].lower() not in known:
+        raise CommandError(f"{option} must end in one of .{', .'.join(known)}; got {str(path)!r}.")
+    if not path.parent.is_dir():
+        raise CommandError(f"there is no folder {str(path.parent)!r} for the picture.")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise CommandError(f"{str(path)!r} cannot be written.")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from importlib.util import find_spec
 from pathlib import Path
 
 from bagwise.cli.command import Command, CommandError
+from bagwise.cli.data import check_picture
 from bagwise.cli.screen import Screen
 
 _DESCRIPTION = """\
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Show the comparison, draw the picture, and end with its path."""
     can_draw = find_spec("matplotlib") is not None
     if can_draw:
-        _check_path(arguments.out)
+        check_picture(arguments.out, "--out")
     if arguments.bags < _FEWEST_BAGS:
         raise CommandError(f"--bags must be at least {_FEWEST_BAGS}; got {arguments.bags}.")
     if not 0 <= arguments.seed < 2**32:
@@ -72,19 +72,6 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     _draw(data, folds[0], arguments.seed, arguments.out)
     screen.line(str(arguments.out))
     return 0
-
-
-def _check_path(path: Path) -> None:
-    """Refuse a path that cannot be written, before any work is done."""
-    from bagwise._pictures import new_figure
-
-    known = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
-    if path.suffix[1:].lower() not in known:
-        raise CommandError(f"--out must end in one of .{', .'.join(known)}; got {str(path)!r}.")
-    if not path.parent.is_dir():
-        raise CommandError(f"there is no folder {str(path.parent)!r} for the picture.")
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise CommandError(f"{str(path)!r} cannot be written.")
 
 
 def _compare(models, data, folds, seed: int, screen: Screen) -> None:

@@ -43,6 +43,7 @@ MODELS = {
     "misvm": NamedModel("MISVC", "MI-SVM: the margin of a bag is that of its first instance"),
     "misvm-instance": NamedModel("InstanceMISVC", "mi-SVM: labels of instances are guessed"),
     "set-kernel": NamedModel("SetKernelSVC", "support vector machine of whole bags"),
+    "miles": NamedModel("MILESClassifier", "the nearest instances of chosen training bags"),
     "single": NamedModel("SingleInstanceClassifier", "baseline: every instance has its bag's label"),
     "statistics": NamedModel("BagStatistics", "baseline: logistic regression of mean, std and maximum"),
     "pu": NamedModel("PUSetKernelClassifierCV", "positive and unlabeled bags, chosen by folds", True),

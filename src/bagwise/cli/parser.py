@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bagwise._version import __version__
-from bagwise.cli import check, convert, demo, fit, predict, reproduce, show
+from bagwise.cli import check, convert, demo, explain, fit, plot, predict, reproduce, show
 from bagwise.cli.command import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -14,6 +14,8 @@ COMMANDS: tuple[Command, ...] = (
     convert.COMMAND,
     fit.COMMAND,
     predict.COMMAND,
+    explain.COMMAND,
+    plot.COMMAND,
     show.COMMAND,
     reproduce.COMMAND,
 )

@@ -1,0 +1,140 @@
+"""``bagwise plot``: pictures of a model."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bagwise.cli.command import Command, CommandError
+from bagwise.cli.data import KINDS, check_picture, telling_warnings
+from bagwise.cli.saved import SavedModel, add_model_arguments, labels_for, load_saved, read_new
+from bagwise.cli.screen import Screen
+
+_DESCRIPTION = f"""\
+Draw a picture of a model that bagwise fit saved.
+
+  path         how coefficients grow as the penalty falls (milr, milr-cv), fitted to DATA
+  rule         how many positive instances make a bag positive, as softor learned it of DATA;
+               for other models, the rules that DATA support
+  calibration  whether probabilities are what they say; if DATA are the bags of the fit, by
+               cross-validation, else by DATA
+
+{KINDS}
+
+  bagwise plot shapes.bagwise shapes.csv --what calibration -o calibration.png
+
+The exit status is 0 if the picture was written, 2 if not."""
+
+_FOLDS = 5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subcommand."""
+    add_model_arguments(parser, "labelled bags: a file or folder")
+    parser.add_argument("--what", required=True, choices=list(_PICTURES), help="which picture")
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="FILE", help="where it goes: .png, .pdf, .svg"
+    )
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Load, draw, write."""
+    check_picture(arguments.out, "-o")
+    with telling_warnings(screen) as told, screen.progress(3) as begin:
+        begin("the model")
+        saved = load_saved(arguments)
+        begin("the bags")
+        bags, y = read_new(arguments, saved, labels=True)
+        begin("the picture")
+        try:
+            drawn, remark = _PICTURES[arguments.what](saved, bags, labels_for(saved, y), arguments)
+            getattr(drawn, "figure_", drawn).savefig(arguments.out, dpi=200)
+        except (ValueError, TypeError, OSError, AttributeError) as error:
+            raise CommandError(error) from error
+    if remark:
+        screen.paragraph(remark)
+    screen.line(f"written: {arguments.out}")
+    if arguments.json:
+        screen.data({"written": str(arguments.out), "remark": remark, "warnings": told})
+    return 0
+
+
+def _labels(y: Any, arguments: argparse.Namespace) -> Any:
+    if y is None:
+        raise CommandError(f"{str(arguments.file)!r} has no labels, which the picture needs; give --label.")
+    return y
+
+
+def _path(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -> tuple[Any, str]:
+    from bagwise import MILogisticRegression, MILogisticRegressionCV, milr_path, plot_path
+
+    model = saved.model
+    if not isinstance(model, (MILogisticRegression, MILogisticRegressionCV)):
+        raise CommandError(f"{type(model).__name__} has no path of penalties; milr and milr-cv have.")
+    given = model.get_params()
+    names = ("rule", "l1_ratio", "fit_intercept", "scale", "class_weight", "tol", "max_iter")
+    path = milr_path(bags, _labels(y, arguments), **{name: given[name] for name in names})
+    alpha = float(getattr(model, "alpha_", given.get("alpha")))
+    # A penalty outside of the path cannot be drawn on it.
+    shown = alpha if path.alphas.min() <= alpha <= path.alphas.max() else None
+    remark = "" if shown is not None else f"The penalty of the model, {alpha:g}, lies outside of the path."
+    return plot_path(path, feature_names=bags.feature_names, alpha=shown), remark
+
+
+def _rule(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -> tuple[Any, str]:
+    from bagwise import diagnose_rule
+
+    y = _labels(y, arguments)
+    if getattr(saved.model, "labeler_", None) is not None:
+        if not _is_of_fit(saved, bags, y, arguments.file):
+            raise CommandError("the band of a rule that was learned needs the bags of the fit; name these.")
+        from sklearn.base import clone
+
+        # Its band is that of the likelihood, and files of models leave the bags of their fits out.
+        return clone(saved.model).fit(bags, y).labeler_.plot(), ""
+    diagnosis = diagnose_rule(bags, y, random_state=0)
+    return diagnosis.plot(), diagnosis.sentence
+
+
+def _calibration(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -> tuple[Any, str]:
+    from sklearn.model_selection import StratifiedKFold
+
+    from bagwise import plot_calibration
+
+    y = _labels(y, arguments)
+    if not _is_of_fit(saved, bags, y, arguments.file):
+        return plot_calibration(saved.model, bags, y), "By these bags, which are not those of the fit."
+    cv = StratifiedKFold(_FOLDS, shuffle=True, random_state=0)
+    remark = f"These are the bags of the fit: probabilities are those of {_FOLDS} folds that were held out."
+    return plot_calibration(saved.model, bags, y, cv=cv), remark
+
+
+def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
+    """Whether a model was fitted to these bags, by its digest, or else by the name of their file."""
+    import numpy as np
+
+    from bagwise.base.digest import training_digest
+
+    digest = getattr(saved.model, "training_digest_", None)
+    if digest is None or not hasattr(saved.model, "_read"):
+        known = saved.about.get("data", {}).get("file")
+        return known is not None and Path(known).exists() and Path(known).samefile(path)
+    codes = (y == saved.model.classes_[-1]).astype(np.int8)
+    return training_digest(saved.model._read(bags), codes, np.ones(len(codes))) == digest
+
+
+_PICTURES: dict[str, Callable[..., tuple[Any, str]]] = {
+    "path": _path,
+    "rule": _rule,
+    "calibration": _calibration,
+}
+
+COMMAND = Command(
+    name="plot",
+    summary="pictures of a model: path, rule, calibration",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+)

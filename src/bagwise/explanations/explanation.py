@@ -1,0 +1,129 @@
+"""What an explanation is: tables that print themselves, and a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class FeatureEffect(NamedTuple):
+    """What a feature does to the score of an instance.
+
+    Attributes
+    ----------
+    name : str
+        Of the feature.
+    value, usual : float
+        What the instance has, and what is usual.
+    effect : float
+        What its log-odds, or score, would lose with the usual value.
+    """
+
+    name: str
+    value: float
+    usual: float
+    effect: float
+
+
+@dataclass(frozen=True)
+class BagExplanation:
+    """Why a bag is what a model says it is. Made by `explain_bag`; ``print`` shows it, `plot` draws it.
+
+    Attributes
+    ----------
+    bag : object
+        The id of the bag.
+    model : str
+        The class of the model.
+    positive : object
+        The label whose probability or score is told: the positive one, or with more than two classes the one
+        that is predicted.
+    label : object or None
+        The label of the bag, if it was given; posteriors are given this, or else `positive`.
+    kind : {"probability", "score"}
+        What is said of the bag.
+    value : float
+        The probability or score of the bag.
+    n_instances : int
+        How many instances the bag has.
+    columns : dict of str to array
+        A table of the leading instances, the most positive first: `instance` (its place in the bag), the
+        columns of instances, `probability` or `score`, `posterior` where the model has one, and `without`:
+        what would be said of the bag without the instance, NaN if nothing was left.
+    features : list of (int, list of FeatureEffect)
+        For the first of them, the features that matter most.
+
+    See Also
+    --------
+    explain_bag : makes it, with an example.
+    """
+
+    bag: Any
+    model: str
+    positive: Any
+    label: Any
+    kind: str
+    value: float
+    n_instances: int
+    columns: dict[str, np.ndarray]
+    features: list[tuple[int, list[FeatureEffect]]]
+
+    @property
+    def instance_kind(self) -> str:
+        """What is said of instances: "probability" or "score"."""
+        return "probability" if "probability" in self.columns else "score"
+
+    def sentence(self, positive: str | None = None) -> str:
+        """Say what is said of the bag."""
+        name = self.positive if positive is None else positive
+        what = f"probability of {name!r}" if self.kind == "probability" else f"score for {name!r}"
+        instances = "1 instance" if self.n_instances == 1 else f"{self.n_instances:,} instances"
+        return f"bag {self.bag!r}, {instances}: {what} {self.value:.4g}"
+
+    def rows(self) -> list[list[str]]:
+        """Give the table of instances as text."""
+        return [
+            [_text(column[row]) for column in self.columns.values()]
+            for row in range(len(self.columns["instance"]))
+        ]
+
+    def __str__(self) -> str:
+        lines = [self.sentence(), ""]
+        lines += _aligned([list(self.columns), *self.rows()])
+        for instance, effects in self.features:
+            lines += ["", f"features of instance {instance}:"]
+            cells = [
+                [e.name, f"{e.value:.4g}", f"usually {e.usual:.4g}", f"{e.effect:+.3g}"] for e in effects
+            ]
+            lines += _aligned(cells)
+        return "\n".join(lines)
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the leading instances, what the bag would be without each, and the features behind the first.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw instances; features are left out then.
+
+        Returns
+        -------
+        ExplanationDisplay
+            With `figure_` and `ax_`.
+        """
+        from bagwise.explanations.picture import draw_explanation
+
+        return draw_explanation(self, ax)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.floating):
+        return "-" if np.isnan(value) else f"{value:.4g}"
+    return str(value)
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,75 @@
+"""``bagwise plot``."""
+
+import json
+
+import pytest
+
+from bagwise import make_noisy_or_bags, save_bags
+from bagwise.cli import main
+
+pytest.importorskip("matplotlib", reason="pictures need it")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with bags of the fit, others, and models of the first."""
+    folder = tmp_path_factory.mktemp("plot")
+    for name, seed in (("train", 0), ("new", 1)):
+        data = make_noisy_or_bags(60, coef=[3.0, -3.0], intercept=-3.0, random_state=seed)
+        save_bags(folder / f"{name}.csv", data.bags, data.y)
+    save_bags(folder / "bare.npz", data.bags)
+    for name in ("milr", "softor", "statistics", "misssvm"):
+        arguments = ["fit", str(folder / "train.csv"), "-m", name, "--cv", "0", "--positive", "1"]
+        assert main([*arguments, "-o", str(folder / f"{name}.bagwise")]) in (0, 1)
+    return folder
+
+
+def plot(folder, model, data, what, out, *options):
+    return main(
+        [
+            "plot",
+            str(folder / f"{model}.bagwise"),
+            str(folder / data),
+            "--what",
+            what,
+            "-o",
+            str(out),
+            *options,
+        ]
+    )
+
+
+@pytest.mark.parametrize(("model", "what"), [("milr", "path"), ("softor", "rule"), ("milr", "calibration")])
+def test_a_picture_is_written(folder, model, what, tmp_path, capsys):
+    assert plot(folder, model, "train.csv", what, tmp_path / "a.png") == 0
+    assert capsys.readouterr().out.endswith(f"written: {tmp_path / 'a.png'}\n")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("model", ["milr", "statistics"])
+def test_bags_of_the_fit_are_judged_by_folds_and_others_by_themselves(folder, model, tmp_path, capsys):
+    for data, told in (("train.csv", "These are the bags of the fit"), ("new.csv", "not those of the fit")):
+        assert plot(folder, model, data, "calibration", tmp_path / "a.svg", "--json") == 0
+        assert told in json.loads(capsys.readouterr().out)["remark"]
+
+
+@pytest.mark.slow
+def test_other_models_are_shown_the_rules_that_the_data_support(folder, tmp_path, capsys):
+    assert plot(folder, "statistics", "train.csv", "rule", tmp_path / "a.png") == 0
+    assert "support the rule" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "what", "out", "message"),
+    [
+        ("statistics", "train.csv", "path", "a.png", "has no path of penalties; milr and milr-cv have"),
+        ("misssvm", "train.csv", "calibration", "a.png", "has no predict_proba, and scores have no"),
+        ("milr", "bare.npz", "calibration", "a.png", "has no labels, which the picture needs"),
+        ("softor", "new.csv", "rule", "a.png", "needs the bags of the fit"),
+        ("milr", "train.csv", "path", "a.doc", "-o must end in one of"),
+    ],
+)
+def test_mistakes_are_one_sentence(folder, model, data, what, out, message, tmp_path, capsys):
+    assert plot(folder, model, data, what, tmp_path / out) == 2
+    told = capsys.readouterr().err
+    assert message in told and told.count("\n") == 1 and not (tmp_path / out).exists()
