@@ -29,7 +29,13 @@ def write_folder(
     The files follow each other by name in the order of the bags. The workers must see the folder.
     """
     from bagwise.io._atomic import replacing_folder
+    from bagwise.io._remote import is_address
 
+    if is_address(path):
+        raise ValueError(
+            f"path is {str(path)!r}, an address; a folder that is complete or absent needs a file system that "
+            "all workers see, where it can be renamed."
+        )
     with replacing_folder(path) as folder:
         for _ in _of_parts(cluster, scan, y, said, sides, folder):
             pass

@@ -17,6 +17,7 @@ from bagwise.io._arrow import BagRows, BagTables, pa
 from bagwise.io._damage import reading
 from bagwise.io._description import check_description, join, refuse_duplicates
 from bagwise.io._long import bags_from_long, infer_long
+from bagwise.io._remote import RemoteFile
 from bagwise.io.parquet import SIZES_KEY
 
 _BUFFER_BYTES = 2**15  # of a column, compressed
@@ -37,12 +38,13 @@ class Reader:
 
     def __init__(self, path, bag: str | None, label: str | None, *, streamed: bool = False):
         self.where = repr(str(path))
-        if not Path(path).is_file():
+        is_remote = isinstance(path, RemoteFile)
+        if not (path if is_remote else Path(path)).is_file():
             raise FileNotFoundError(f"there is no file {self.where}.")
         # Without a buffer that is filled in advance, memory holds a few pages of every column.
         how = {"pre_buffer": False, "buffer_size": _BUFFER_BYTES} if streamed else {}
         try:
-            self.file = pq.ParquetFile(path, **how)
+            self.file = pq.ParquetFile(path.open() if is_remote else path, **how)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
         self.path = path

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bagwise.io._description import is_positive_label
+from bagwise.io._remote import find_remote, is_address
 from bagwise.io.scan.source import FileSource, Stamp
 from bagwise.scanned import ScannedBags
 
@@ -35,7 +36,8 @@ def scan_bags(
     path : path or pattern
         A Parquet file with a row per bag, or with a row per instance, the rows of a bag together and bags
         in any order; a folder of such files, or a pattern such as ``"data/part-*.parquet"`` (in the order
-        of their names; where a row is an instance, the last bag of a file may go on in the next); a folder
+        of their names; where a row is an instance, the last bag of a file may go on in the next), also by an
+        address that fsspec knows, such as ``"s3://bucket/bags/*.parquet"``; a folder
         with an .h5 or .npy file for every bag and its table of labels; or an uncompressed .npz file.
     bag, label : str, optional
         The columns with the bags and their labels, where the files are of other origin: by default
@@ -74,10 +76,16 @@ def scan_bags(
     return ScannedBags(source)
 
 
-def find_files(path, format: str | None) -> tuple[list[Path], str]:
+def find_files(path, format: str | None) -> tuple[list[Any], str]:
     """Find the files, or the folder, and their kind."""
     if format is not None and format not in _FORMATS:
         raise ValueError(f"format is {format!r}; scan_bags knows {', '.join(_FORMATS)}.")
+    if is_address(path):
+        if format not in (None, "parquet"):
+            raise ValueError(
+                f"{str(path)!r} is an address; of files that lie elsewhere scan_bags reads Parquet."
+            )
+        return find_remote(str(path)), "parquet"
     place = Path(path)
     if place.is_file():
         paths = [place]

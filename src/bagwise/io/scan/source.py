@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,12 +16,12 @@ from bagwise.blocks.layout import Piece
 class Stamp(NamedTuple):
     """A file as it was when it was scanned."""
 
-    path: Path
+    path: Any  # Path or RemoteFile
     size: int
     changed: int
 
     @classmethod
-    def of(cls, path: Path) -> Stamp:
+    def of(cls, path: Any) -> Stamp:
         """Look at a file now."""
         about = path.stat()
         return cls(path, about.st_size, about.st_mtime_ns)
