@@ -21,6 +21,7 @@ NAMES = [
     "LSDDClassifier",
     "DSDDClassifier",
     "MILESClassifier",
+    "SparseMISVC",
     "PUMILClassifier",
     "PUSetKernelClassifier",
 ]

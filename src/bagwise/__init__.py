@@ -9,6 +9,7 @@ from bagwise._version import __version__
 
 # Public names by the module they live in; `make format` writes them to `__init__.pyi` for type checkers.
 _ROOMS = {
+    "apr": ["APRClassifier"],
     "bags": ["Bags"],
     "calibration_plots": ["plot_calibration"],
     "datasets": [
@@ -108,7 +109,7 @@ _ROOMS = {
     "scanned": ["ScannedBags"],
     "sequences": ["Sequences"],
     "single_instance": ["SingleInstanceClassifier"],
-    "svm": ["InstanceMISVC", "MISVC", "MissSVC", "SetKernelSVC"],
+    "svm": ["InstanceMISVC", "MISVC", "MissSVC", "SetKernelSVC", "SparseMISVC"],
     "trees": ["MIGradientBoostingClassifier"],
 }
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}

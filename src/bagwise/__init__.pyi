@@ -1,6 +1,7 @@
 # Written by `make format` (tools/write_stub.py) from the names in __init__.py.
 # ruff: noqa: I001
 from bagwise._version import __version__ as __version__
+from bagwise.apr import APRClassifier as APRClassifier
 from bagwise.bags import Bags as Bags
 from bagwise.calibration_plots import plot_calibration as plot_calibration
 from bagwise.datasets import augment_bags as augment_bags
@@ -120,6 +121,7 @@ from bagwise.svm import InstanceMISVC as InstanceMISVC
 from bagwise.svm import MISVC as MISVC
 from bagwise.svm import MissSVC as MissSVC
 from bagwise.svm import SetKernelSVC as SetKernelSVC
+from bagwise.svm import SparseMISVC as SparseMISVC
 from bagwise.trees import MIGradientBoostingClassifier as MIGradientBoostingClassifier
 
 __all__: list[str]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 # Ours, by room and module: estimators, and all that stands in them after a fit.
 _OURS = {
+    "apr.classifier": "APRClassifier",
     "bags.collection": "Bags",
     "density.diverse_density": "DiverseDensity",
     "density.emdd": "EMDD",
@@ -65,6 +66,7 @@ _OURS = {
     "svm.miss": "MissSVC SharedKernel",
     "svm.precomputed": "KernelLookup",
     "svm.set_kernel": "SetKernelSVC",
+    "svm.sparse": "SparseMISVC",
     "trees.boosting": "MIGradientBoostingClassifier",
     "trees.flat": "Trees",
 }

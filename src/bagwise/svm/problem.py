@@ -154,8 +154,7 @@ class BagMarginProblem:
     def zero(self) -> Machine:
         """Give f = 0, where every loss is 1 and every labelling touches the objective."""
         scores = np.zeros(len(self.negative) + len(self.unlabelled))
-        value = float(self.of_negative.sum() + self.of_bag.sum() + self.of_unlabelled.sum())
-        return Machine(scores, 0.0, scores, value, np.zeros(len(self.q)))
+        return Machine(scores, 0.0, scores, self.value(0.0, scores), np.zeros(len(self.q)))
 
     def linearize(self, point: Machine) -> Labelling:
         """Label the instances of positive bags by the sign of f; the witnesses are where f is largest."""
@@ -180,15 +179,23 @@ class BagMarginProblem:
     def value(self, norm: float, scores: np.ndarray) -> float:
         """Objective of a function with squared norm `norm` and the given scores."""
         inside = scores[self.unlabelled]
-        loss = self.of_negative @ _hinge(-scores[self.negative])
+        loss = self.of_negative @ hinge(-scores[self.negative])
         if self.of_bag.any():
-            loss += self.of_bag @ _hinge(self._largest(inside))
-        each = _hinge(np.abs(inside))
+            loss += self._bag_loss(inside)
+        return float(0.5 * norm + loss + self.of_unlabelled @ self._unlabelled_losses(inside))
+
+    def _bag_loss(self, inside: np.ndarray) -> float:
+        """Loss of all bags, from the scores of their instances."""
+        return float(self.of_bag @ hinge(self._largest(inside)))
+
+    def _unlabelled_losses(self, inside: np.ndarray) -> np.ndarray:
+        """Loss of every instance of a positive bag by the label that it is better with."""
+        each = hinge(np.abs(inside))
         if self.one_positive:
             # A bag without a positive instance pays for calling its highest one positive.
             highest = (inside == self._spread(self._largest(inside))) & (inside <= 0.0)
-            each = np.where(highest, _hinge(inside), each)
-        return float(0.5 * norm + loss + self.of_unlabelled @ each)
+            each = np.where(highest, hinge(inside), each)
+        return each
 
     def solve(self, piece: Labelling, start: Machine, control: Control) -> Machine:
         """Minimise the convex function of a labelling, from the multipliers of another machine.
@@ -249,5 +256,6 @@ class BagMarginProblem:
         return alpha
 
 
-def _hinge(margin: np.ndarray) -> np.ndarray:
+def hinge(margin: np.ndarray) -> np.ndarray:
+    """Loss of a margin."""
     return np.maximum(0.0, 1.0 - margin)
