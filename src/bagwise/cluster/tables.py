@@ -33,8 +33,8 @@ def write_folder(
 
     if is_address(path):
         raise ValueError(
-            f"path is {str(path)!r}, an address; a folder that is complete or absent needs a file system that "
-            "all workers see, where it can be renamed."
+            f"path is {str(path)!r}, an address; a folder that is complete or absent needs a file system "
+            "that all workers see, where it can be renamed."
         )
     with replacing_folder(path) as folder:
         for _ in _of_parts(cluster, scan, y, said, sides, folder):

@@ -7,6 +7,9 @@ from glob import has_magic
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+# What systems say of a file's content or age, by the names that they have for it.
+_MARKS = ("ETag", "etag", "md5Hash", "LastModified", "last_modified", "mtime")
+
 
 def is_address(path) -> bool:
     """Whether this is an address of a file that lies elsewhere, and no path."""
@@ -59,9 +62,7 @@ class RemoteFile:
         system, path = _system_of(self._address)
         system.invalidate_cache()
         about = system.info(path)
-        noted = [
-            about.get(name) for name in ("ETag", "etag", "md5Hash", "LastModified", "last_modified", "mtime")
-        ]
+        noted = [about.get(name) for name in _MARKS]
         mark = hashlib.sha256(repr([str(one) for one in noted]).encode()).digest()[:7]
         return _About(int(about["size"]), int.from_bytes(mark, "big"))
 
