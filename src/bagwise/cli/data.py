@@ -32,6 +32,20 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sheet", metavar="NAME", help="the sheet of a workbook; the first by default")
 
 
+def data_path(text: str) -> Any:
+    """Read where data lie: a path, or an address such as s3://bucket/bags.parquet."""
+    if "://" not in text:
+        return Path(text)
+    from bagwise.io._remote import RemoteFile
+
+    return RemoteFile(text)
+
+
+def is_same_file(path: Path, other: Any) -> bool:
+    """Whether two names mean one file; an address means none that lies here."""
+    return path.exists() and isinstance(other, Path) and other.exists() and path.samefile(other)
+
+
 def add_json_argument(parser: argparse.ArgumentParser) -> None:
     """Add the way for scripts."""
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text, for scripts")
@@ -44,7 +58,7 @@ def data_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def reading_data(path: Path) -> Iterator[None]:
+def reading_data(path: Any) -> Iterator[None]:
     """Turn whatever goes wrong with a file into one sentence that names it."""
     try:
         yield

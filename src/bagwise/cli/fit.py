@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bagwise.cli.check import report_data, show_report
+from bagwise.cli.cluster import add_dask_argument, shared_out
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import (
     KINDS,
     add_data_arguments,
     add_json_argument,
     data_options,
+    data_path,
+    is_same_file,
     reading_data,
     telling_warnings,
 )
@@ -48,7 +52,7 @@ _FEW_GROUPS = 30
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("file", type=Path, metavar="DATA", help="the labelled bags: a file or folder")
+    parser.add_argument("file", type=data_path, metavar="DATA", help="the labelled bags: a file or folder")
     parser.add_argument("-m", "--model", required=True, metavar="NAME", help="one of the models above")
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="FILE", help="where the model goes (.bagwise)"
@@ -70,12 +74,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--scan", action="store_true", help="leave instances in their files: large data")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random choices (default: 0)")
+    add_dask_argument(parser)
     add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read, look, judge, fit, save."""
     _check_arguments(arguments)
+    with shared_out(arguments) as place:
+        return _run(arguments, screen, place)
+
+
+def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], Any]) -> int:
     model = make_model(arguments.model, arguments.settings, arguments.seed)
     with telling_warnings(screen) as of_data:
         bags, labels = read_training(arguments)
@@ -84,6 +94,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     groups = _read_groups(bags, arguments.groups)
     screen.title(f"{arguments.model}: {arguments.file}")
     report = _look(bags, y, labels, arguments.scan)
+    bags = place(bags)
     show_report(report, screen, ("note", "warning"))
     if any(finding.level != "ok" for finding in report.findings):
         screen.line()
@@ -133,7 +144,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
         raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
     if not arguments.out.absolute().parent.is_dir():
         raise CommandError(f"there is no folder {str(arguments.out.parent)!r} for the model.")
-    if arguments.out.exists() and arguments.file.exists() and arguments.out.samefile(arguments.file):
+    if is_same_file(arguments.out, arguments.file):
         raise CommandError(f"-o {str(arguments.out)!r} is the data, which would be overwritten.")
     from importlib.util import find_spec
 

@@ -44,6 +44,8 @@ MODELS = {
     "misvm-instance": NamedModel("InstanceMISVC", "mi-SVM: labels of instances are guessed"),
     "set-kernel": NamedModel("SetKernelSVC", "support vector machine of whole bags"),
     "miles": NamedModel("MILESClassifier", "the nearest instances of chosen training bags"),
+    "apr": NamedModel("APRClassifier", "a box around one instance of every positive bag"),
+    "sbmil": NamedModel("SparseMISVC", "machine for bags with few positive instances (method, balance)"),
     "single": NamedModel("SingleInstanceClassifier", "baseline: every instance has its bag's label"),
     "statistics": NamedModel("BagStatistics", "baseline: logistic regression of mean, std and maximum"),
     "pu": NamedModel("PUSetKernelClassifierCV", "positive and unlabeled bags, chosen by folds", True),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bagwise.cli.cluster import add_dask_argument, shared_out
 from bagwise.cli.command import Command, CommandError
-from bagwise.cli.data import KINDS, telling_warnings
+from bagwise.cli.data import KINDS, is_same_file, telling_warnings
 from bagwise.cli.saved import SavedModel, add_model_arguments, load_saved, read_new
 from bagwise.cli.screen import Screen
 
@@ -32,15 +34,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
     add_model_arguments(parser, "the new bags: a file or folder")
     parser.add_argument(
-        "-o", "--out", type=Path, metavar="FILE", help="where predictions go: .csv or .parquet; else shown"
+        "-o",
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="where predictions go: .csv or .parquet (with --dask also a folder); else shown",
     )
     parser.add_argument("--instances", action="store_true", help="a row per instance")
     parser.add_argument("--scan", action="store_true", help="leave instances in their files: large data")
+    add_dask_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Load the model, read the bags, predict."""
     _check_out(arguments)
+    with shared_out(arguments) as place:
+        return _run(arguments, screen, place)
+
+
+def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], Any]) -> int:
     with telling_warnings(screen) as told, screen.progress(3) as begin:
         begin("the model")
         saved = load_saved(arguments)
@@ -48,7 +60,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         bags, _ = read_new(arguments, saved, labels=False, scan=arguments.scan)
         begin("predictions")
         try:
-            found = _predict(saved, bags, arguments)
+            found = _predict(saved, place(bags), arguments)
         except (ValueError, TypeError, OSError, ImportError) as error:
             raise CommandError(error) from error
     if arguments.out is None:
@@ -71,13 +83,14 @@ def _check_out(arguments: argparse.Namespace) -> None:
     out = arguments.out
     if out is None:
         return
-    if out.suffix.lower() not in (".csv", ".parquet"):
-        raise CommandError(f"-o must end in .csv or .parquet; got {str(out)!r}.")
+    is_folder = arguments.dask is not None and not out.suffix
+    if out.suffix.lower() not in (".csv", ".parquet") and not is_folder:
+        raise CommandError(
+            f"-o must end in .csv or .parquet, or with --dask be the name of a folder; got {str(out)!r}."
+        )
     if not out.absolute().parent.is_dir():
         raise CommandError(f"there is no folder {str(out.parent)!r} for the predictions.")
-    if out.exists() and any(
-        path.exists() and out.samefile(path) for path in (arguments.file, arguments.model)
-    ):
+    if any(is_same_file(out, path) for path in (arguments.file, arguments.model)):
         raise CommandError(f"-o {str(out)!r} is what is read, which would be overwritten.")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bagwise.cli.command import CommandError
-from bagwise.cli.data import add_data_arguments, add_json_argument, data_options, reading_data
+from bagwise.cli.data import add_data_arguments, add_json_argument, data_options, data_path, reading_data
 from bagwise.cli.words import WordedModel, Words
 
 
@@ -50,7 +50,7 @@ class SavedModel:
 def add_model_arguments(parser: argparse.ArgumentParser, data: str) -> None:
     """Add the model and its data; `data` says what these are."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model: a file of bagwise fit")
-    parser.add_argument("file", type=Path, metavar="DATA", help=data)
+    parser.add_argument("file", type=data_path, metavar="DATA", help=data)
     add_data_arguments(parser)
     parser.add_argument(
         "--trust",
@@ -106,17 +106,22 @@ def read_new(
 
 def _column_names(path: Path) -> list[str]:
     """Name the columns of a table; nothing where a file has none."""
+    from bagwise.io._remote import is_address
     from bagwise.io.files import format_of
 
-    kind = "parquet" if "*" in str(path) else format_of(path)
+    kind = "parquet" if is_address(path) or "*" in str(path) else format_of(path)
     if kind in ("csv", "xlsx"):
         from bagwise.io._table import read_header
 
         return read_header(path)
-    if kind == "parquet" and path.is_file():
+    if kind == "parquet":
         import pyarrow.parquet as pq
 
-        return pq.read_schema(path).names
+        from bagwise.io.scan.door import find_files
+
+        first = find_files(path, "parquet")[0][0]
+        with first.open() if is_address(first) else first.open("rb") as file:
+            return pq.read_schema(file).names
     return []
 
 

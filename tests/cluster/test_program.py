@@ -1,0 +1,37 @@
+"""The program with ``--dask``."""
+
+import pandas as pd
+import pytest
+from tests.cluster.machines import make_bags, write
+
+from bagwise.cli import main
+
+
+@pytest.fixture
+def file(small_blocks, tmp_path):
+    bags, y = make_bags()
+    return write(tmp_path / "bags.parquet", bags, y)
+
+
+def test_fit_and_predict_on_a_cluster(file, client, tmp_path, capsys):
+    where = ["--dask", client.scheduler.address]
+    models = [tmp_path / name for name in ("here.bagwise", "there.bagwise")]
+    for model, options in zip(models, (["--scan"], where), strict=True):
+        assert main(["fit", str(file), "-m", "milr", "--cv", "2", "-o", str(model), *options]) == 0
+    here = tmp_path / "here.parquet"
+    assert main(["predict", str(models[0]), str(file), "--scan", "-o", str(here)]) == 0
+    assert main(["predict", str(models[1]), str(file), *where, "-o", str(tmp_path / "folder")]) == 0
+    capsys.readouterr()
+    parts = [pd.read_parquet(part) for part in sorted((tmp_path / "folder").iterdir())]
+    found = pd.concat(parts, ignore_index=True)
+    pd.testing.assert_frame_equal(found, pd.read_parquet(here), rtol=0, atol=0)
+
+
+def test_no_cluster_is_a_sentence(file, tmp_path, capsys):
+    out = str(tmp_path / "m.bagwise")
+    assert main(["fit", str(file), "-m", "milr", "--dask", "nonsense", "-o", out]) == 2
+    assert "--dask nonsense: no cluster answers there" in capsys.readouterr().err
+    assert main(["predict", str(file), str(file), "-o", str(tmp_path / "folder")]) == 2
+    assert (
+        "-o must end in .csv or .parquet, or with --dask be the name of a folder" in capsys.readouterr().err
+    )
