@@ -123,6 +123,9 @@ def test_time_left_is_that_of_the_present_pass(monkeypatch):
     progress.bags_done(10)
     assert progress.rate == 5.0
     assert progress.parts()[-1] == "0:16 left of this pass"
+    assert "workers" not in " ".join(progress.parts())
+    progress.n_blocks, progress.n_workers = 3, 2
+    assert "2 of 3 blocks on 2 workers" in progress.parts()
     progress.bags_done(80)
     assert progress.n_passes == 1
     assert progress.share == 0.0

@@ -28,6 +28,8 @@ class Progress:
         The bags of a pass; 0 where bags are few, and passes not worth counting.
     n_done, n_passes : int
         Bags done in this pass, and passes done before it.
+    n_blocks, n_workers : int
+        The blocks of a pass, and the workers of a cluster that do it; 0 where there is none.
     """
 
     name: str
@@ -36,6 +38,9 @@ class Progress:
     n_bags: int = 0
     n_done: int = 0
     n_passes: int = 0
+    n_blocks: int = 0
+    n_workers: int = 0
+    blocks_done: int = 0
     began: float = field(default_factory=lambda: time.monotonic())
     pass_began: float = field(default_factory=lambda: time.monotonic())
     rate: float = 0.0
@@ -44,10 +49,12 @@ class Progress:
         """Count bags of the present pass."""
         now = time.monotonic()
         self.n_done += n
+        self.blocks_done += 1
         if now > self.pass_began:
             self.rate = self.n_done / (now - self.pass_began)
         if self.n_done >= self.n_bags:
             self.n_done, self.n_passes, self.pass_began = 0, self.n_passes + 1, now
+            self.blocks_done = 0
 
     @property
     def share(self) -> float:
@@ -59,6 +66,9 @@ class Progress:
         said = [self.name]
         if self.n_bags:
             said.append(f"pass {self.n_passes + 1}, {self.share:.0%}")
+        if self.n_workers:
+            workers = "1 worker" if self.n_workers == 1 else f"{self.n_workers} workers"
+            said.append(f"{self.blocks_done} of {self.n_blocks} blocks on {workers}")
         said.append(_clock(time.monotonic() - self.began))
         if self.objective is not None:
             said.append(f"objective {self.objective:.7g}")

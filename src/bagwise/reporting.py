@@ -51,7 +51,10 @@ class Reporter:
             return
         live.progress.n_bags, live.progress.n_done = blocks.n_bags, 0
 
+        live.progress.n_blocks = blocks.n_blocks
+
         def on_block(n_bags: int) -> None:
+            live.progress.n_workers = blocks.n_workers
             live.progress.bags_done(n_bags)
             live.show()
 

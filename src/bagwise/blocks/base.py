@@ -162,6 +162,11 @@ class Blocks(ABC):
     on_block: Callable[[int], None] | None = None
 
     @property
+    def n_workers(self) -> int:
+        """How many workers of a cluster do the passes; 0 where there is none."""
+        return 0
+
+    @property
     def whole(self) -> Any:
         """All instances at once, if they lie in memory as they are; else None."""
         return None

@@ -36,6 +36,11 @@ class BlocksView(Blocks):
         self._blocks.on_block = called
 
     @property
+    def n_workers(self) -> int:
+        """How many workers of a cluster do the passes."""
+        return self._blocks.n_workers
+
+    @property
     def n_values(self) -> int:
         """How many numbers the instances have, as they lie."""
         return self._blocks.n_values

@@ -49,6 +49,11 @@ class ClusterBlocks(Blocks):
         self._labels: list[Any] = [None] * len(groups)
         self._labels_at: list[str] = [""] * len(groups)
 
+    @property
+    def n_workers(self) -> int:
+        """How many workers had blocks in the last pass."""
+        return self._groups.n_workers
+
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Give ``f(block, *args)`` of every block, in order: one pass."""
         self.n_passes += 1

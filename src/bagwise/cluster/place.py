@@ -108,6 +108,11 @@ class OpenGroups:
     def __len__(self) -> int:
         return len(self._groups)
 
+    @property
+    def n_workers(self) -> int:
+        """How many workers have groups."""
+        return len(set(self._workers) - {""})
+
     def futures(self) -> Iterator[tuple[Any, str]]:
         """Give every group and its worker; those of a worker that is gone, or has too many, get another."""
         threads = self._cluster.workers()
