@@ -56,7 +56,7 @@ _ROOMS = {
         "scan_bags",
     ],
     "kernel_bags": ["KernelBags", "instance_kernel"],
-    "kernels": ["minimax_kernel", "set_kernel", "statistic_kernel"],
+    "kernels": ["mean_kernel", "minimax_kernel", "set_kernel", "statistic_kernel"],
     "linear_model": [
         "MILogisticRegression",
         "MILogisticRegressionCV",

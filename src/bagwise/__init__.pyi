@@ -54,6 +54,7 @@ from bagwise.io import save_parquet as save_parquet
 from bagwise.io import scan_bags as scan_bags
 from bagwise.kernel_bags import KernelBags as KernelBags
 from bagwise.kernel_bags import instance_kernel as instance_kernel
+from bagwise.kernels import mean_kernel as mean_kernel
 from bagwise.kernels import minimax_kernel as minimax_kernel
 from bagwise.kernels import set_kernel as set_kernel
 from bagwise.kernels import statistic_kernel as statistic_kernel

@@ -46,6 +46,19 @@ def dense_runs(X: Any, offsets: np.ndarray) -> Iterator[tuple[np.ndarray, np.nda
         yield X[inside[0] : inside[-1]].toarray(), inside - inside[0]
 
 
+def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
+    """Give the median of the positive ones among values that are not negative, 0 if there are none.
+
+    That is the least value that half of the weight does not exceed. What rounding left of a zero is none.
+    """
+    counted = values > 1e-12 * values.max(initial=0.0)
+    if not counted.any():
+        return 0.0
+    order = np.argsort(values[counted], kind="stable")
+    reached = np.cumsum(weight[counted][order])
+    return float(values[counted][order][np.searchsorted(reached, 0.5 * reached[-1] * (1 - 1e-12))])
+
+
 def bag_sums(X: Any, offsets: np.ndarray) -> np.ndarray:
     """Sum the instances of every bag, in double precision: shape (n_bags, n_features)."""
     membership = sp.csr_matrix((np.ones(X.shape[0]), np.arange(X.shape[0]), offsets))

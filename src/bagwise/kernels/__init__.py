@@ -6,12 +6,15 @@ and anything else that takes a kernel matrix. `InstanceKernel` is what the machi
 
 from bagwise.kernels.bags import bag_statistics, minimax_kernel, set_kernel, statistic_kernel
 from bagwise.kernels.instances import InstanceKernel, resolve_gamma
+from bagwise.kernels.means import MeanKernel, mean_kernel
 from bagwise.kernels.memory import available_memory, require_memory
 
 __all__ = [
     "InstanceKernel",
+    "MeanKernel",
     "available_memory",
     "bag_statistics",
+    "mean_kernel",
     "minimax_kernel",
     "require_memory",
     "resolve_gamma",

@@ -8,12 +8,24 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise._statistics import bag_sums, describe
 from bagwise.bags import AnyBags, as_bags, is_scan
 from bagwise.blocks import Block, Blocks, block_rows, cut_rows, fill_pairs, in_doubles, sparse_in_parts
 from bagwise.kernels.instances import InstanceKernel, refuse_overflow, resolve_gamma
 from bagwise.kernels.memory import require_memory
+from bagwise.kernels.second_level import median_width, squared_distances
+from bagwise.kernels.weights import (
+    WeightedBlocks,
+    WeightedKernel,
+    graph_weights,
+    read_weights,
+    weight_sums,
+    weighted,
+)
+
+PairKernel = InstanceKernel | WeightedKernel
 
 
 def set_kernel(
@@ -25,16 +37,24 @@ def set_kernel(
     degree: float = 3,
     coef0: float = 0.0,
     normalize: str | None = "average",
+    weights: ArrayLike | str | None = None,
+    other_weights: ArrayLike | None = None,
+    level2: str | None = None,
+    width: float | None = None,
 ) -> np.ndarray:
     """Kernel of bags as sets: the sum of the kernel of instances over all pairs, normalised.
 
-    For bags X and Z it is ::
+    For bags X and Z and weights w, 1 by default, it is ::
 
-        k(X, Z) = sum_{x in X, z in Z} k(x, z) / (norm(X) norm(Z))
+        k(X, Z) = sum_{x in X, z in Z} w(x) w(z) k(x, z) / (norm(X) norm(Z))
 
-    with norm(X) the number of instances ("average": the inner product of the bags' mean embeddings), or
-    the square root of the sum over pairs of X with itself ("feature": every bag has length one, but for those
+    with norm(X) the sum of the weights ("average": the inner product of the bags' mean embeddings), or
+    the square root of the sum over pairs of X with itself ("feature": ones on the diagonal, but for bags
     whose kernels are all zero), or 1.
+
+    With ``level2="rbf"`` the kernel is exp(-|X - Z|^2 / width^2), where |X - Z|^2 = k(X, X) + k(Z, Z) - 2
+    k(X, Z) is the squared distance of the bags in the space of k: of "average", their maximum mean
+    discrepancy.
 
     Parameters
     ----------
@@ -45,6 +65,18 @@ def set_kernel(
         `other` if given: the training bags, when new bags are the rows.
     normalize : {"average", "feature", None}
         How large bags are kept from dominating.
+    weights : array of shape (n_instances,), "graph" or None
+        Weights of the instances of `bags`, such as how often each was seen. "graph", of the instances of
+        both: one by the number of instances of the bag that are close, itself included, where close is nearer
+        in the kernel's space than the mean pair of the bag (miGraph). Instances in a clique then count as
+        one.
+    other_weights : array of shape (n_other_instances,), optional
+        Weights of the instances of `other`.
+    level2 : {"rbf"} or None
+        A Gaussian kernel on top, see above.
+    width : float, optional
+        Its width; by default the median distance of different bags of `bags`, or of `other` if given, which
+        then takes their matrix as well.
 
     Returns
     -------
@@ -59,6 +91,9 @@ def set_kernel(
     References
     ----------
     T. Gärtner, P. A. Flach, A. Kowalczyk and A. J. Smola (2002), Multi-instance kernels, ICML.
+
+    Z.-H. Zhou, Y.-Y. Sun and Y.-F. Li (2009), Multi-instance learning by treating instances as non-i.i.d.
+    samples, ICML, doi:10.1145/1553374.1553534: miGraph.
 
     Examples
     --------
@@ -75,22 +110,67 @@ def set_kernel(
 
     if normalize not in ("average", "feature", None):
         raise ValueError(f"normalize must be 'average', 'feature' or None; got {normalize!r}.")
+    if level2 not in ("rbf", None):
+        raise ValueError(f"level2 must be 'rbf' or None; got {level2!r}.")
     rows, columns = rows_and_columns(bags, other)
     left = blocks_of(rows)
     right = left if other is None else blocks_of(columns)
-    k = kernel_of(kernel, gamma, degree, coef0, lambda: right)
+    of_instances = kernel_of(kernel, gamma, degree, coef0, lambda: right)
+    k: PairKernel = of_instances
     require_memory(len(rows), len(columns), "bags")
-    K = _sums(k, left, None if other is None else right)
-    if normalize == "average":
-        K /= rows.sizes[:, None]
-        K /= columns.sizes[None, :]
-    elif normalize == "feature":
-        lengths = _lengths(K.diagonal() if other is None else left.joined(_own_sums, k))
-        K /= lengths[:, None]
-        K /= lengths if other is None else _lengths(right.joined(_own_sums, k))
+    if weights is not None or other_weights is not None:
+        left = _with_weights(left, of_instances, weights, "weights")
+        more = weights if isinstance(weights, str) else other_weights
+        right = left if other is None else _with_weights(right, of_instances, more, "other_weights")
+        k = WeightedKernel(of_instances)
+    given = None if other is None else right
+    K = _sums(k, left, given)
+    of_rows, of_columns = (_norms(K, blocks, k, normalize, given) for blocks in (left, right))
+    K /= of_rows[:, None]
+    K /= of_columns
     if other is None:
         mirror_upper(K, len(K))  # two divisions round differently in two orders
-    return K
+    if level2 is None:
+        return K
+    if other is None:
+        D = squared_distances(K, K.diagonal(), K.diagonal())
+    else:
+        sides = ((left, of_rows), (right, of_columns))
+        D = squared_distances(K, *(blocks.joined(_own_sums, k) / norms**2 for blocks, norms in sides))
+    if width is None:
+        width = median_width(D) if other is None else _own_width(k, right, of_columns)
+    return np.exp(-D / width**2)
+
+
+def _with_weights(blocks: Blocks, k: InstanceKernel, weights, name: str) -> Blocks:
+    """Give blocks whose instances carry their weights along; ones if there are none."""
+    if weights is None:
+        return WeightedBlocks(blocks, np.ones(blocks.n_instances))
+    if isinstance(weights, str):
+        if weights != "graph":
+            raise ValueError(f"{name} must be an array, 'graph' or None; got {weights!r}.")
+        return WeightedBlocks(blocks, blocks.joined(graph_weights, k))
+    return WeightedBlocks(blocks, read_weights(weights, blocks.n_instances, name))
+
+
+def _norms(
+    K: np.ndarray, blocks: Blocks, k: PairKernel, normalize: str | None, columns: Blocks | None
+) -> np.ndarray:
+    """Give what the kernels of every bag are divided by; of `K` itself where its bags are all."""
+    if normalize is None:
+        return np.ones(blocks.n_bags)
+    if normalize == "feature":
+        return _lengths(K.diagonal() if columns is None else blocks.joined(_own_sums, k))
+    if isinstance(k, WeightedKernel):
+        sums = blocks.joined(weight_sums)
+        return np.where(sums > 0, sums, 1.0)
+    return np.diff(blocks.offsets)
+
+
+def _own_width(k: PairKernel, blocks: Blocks, norms: np.ndarray) -> float:
+    """Give the median distance of different bags, from their matrix."""
+    K = _sums(k, blocks, None) / np.outer(norms, norms)
+    return median_width(squared_distances(K, K.diagonal(), K.diagonal()))
 
 
 def statistic_kernel(
@@ -188,9 +268,9 @@ def _extremes(block: Block) -> np.ndarray:
     return describe(block.X, block.offsets, ("min", "max")).astype(np.float64, copy=False)
 
 
-def blocks_of(bags: AnyBags) -> Blocks:
+def blocks_of(bags: AnyBags, weight: np.ndarray | None = None) -> Blocks:
     """Give bags in blocks for passes that convert what they read."""
-    return sparse_in_parts(bags.blocks())
+    return sparse_in_parts(bags.blocks(weight=weight))
 
 
 def rows_and_columns(bags, other) -> tuple[AnyBags, AnyBags]:
@@ -211,16 +291,17 @@ def kernel_of(kernel, gamma, degree, coef0, vectors: Callable[[], Any]) -> Insta
     if isinstance(kernel, InstanceKernel):
         return kernel
     if callable(kernel) or kernel in ("linear", "poly", "rbf"):
-        number = resolve_gamma(gamma, vectors()) if gamma in ("scale", "auto") else gamma
+        number = resolve_gamma(gamma, vectors()) if isinstance(gamma, str) else gamma
         return InstanceKernel(kernel, number, degree, coef0)
     raise ValueError(f"kernel must be 'linear', 'poly', 'rbf' or a callable; got {kernel!r}.")
 
 
-def _sums(k: InstanceKernel, rows: Blocks, columns: Blocks | None) -> np.ndarray:
+def _sums(k: PairKernel, rows: Blocks, columns: Blocks | None) -> np.ndarray:
     """Sum of the instance kernel over all pairs of every two bags."""
     if k.name == "linear":
-        left = rows.joined(_sums_of_instances)
-        right = left if columns is None else columns.joined(_sums_of_instances)
+        of_bags = _weighted_sums_of_instances if isinstance(k, WeightedKernel) else _sums_of_instances
+        left = rows.joined(of_bags)
+        right = left if columns is None else columns.joined(of_bags)
         with np.errstate(over="ignore", invalid="ignore"):
             return refuse_overflow(left @ right.T)
     K = np.empty((rows.n_bags, rows.n_bags if columns is None else columns.n_bags))
@@ -232,7 +313,11 @@ def _sums_of_instances(block: Block) -> np.ndarray:
     return bag_sums(block.X, block.offsets)
 
 
-def _sums_over_pairs(k: InstanceKernel, X, offsets: np.ndarray, Z, other_offsets: np.ndarray) -> np.ndarray:
+def _weighted_sums_of_instances(block: Block) -> np.ndarray:
+    return bag_sums(weighted(block.X), block.offsets)
+
+
+def _sums_over_pairs(k: PairKernel, X, offsets: np.ndarray, Z, other_offsets: np.ndarray) -> np.ndarray:
     starts = other_offsets[:-1]
     if len(offsets) > 2:
         return np.add.reduceat(np.add.reduceat(k(X, Z), starts, axis=1), offsets[:-1], axis=0)
@@ -246,7 +331,7 @@ def _lengths(squares: np.ndarray) -> np.ndarray:
     return np.sqrt(np.where(squares > 0, squares, 1.0))
 
 
-def _own_sums(block: Block, k: InstanceKernel) -> np.ndarray:
+def _own_sums(block: Block, k: PairKernel) -> np.ndarray:
     """Sum of the instance kernel over all pairs of a bag with itself, of every bag."""
     X = in_doubles(block.X)
     sums = []

@@ -10,7 +10,10 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from bagwise._distances import scaled_distances
+from bagwise._statistics import weighted_median
 from bagwise.blocks import Block, Blocks, MemoryBlocks, block_rows, cut_rows, in_doubles
+
+_MEDIAN_OF = 2000  # rows whose distances the median is taken of
 
 
 @dataclass(frozen=True)
@@ -119,17 +122,23 @@ def refuse_overflow(K: np.ndarray) -> np.ndarray:
 
 
 def resolve_gamma(gamma: float | str, X, weight: np.ndarray | None = None) -> float:
-    """Turn "scale", 1 / (n_features * variance of all entries), or "auto", 1 / n_features, into a number.
+    """Turn a name into a number.
 
-    `X` is a matrix, and `weight` says how often each row counts; or `Blocks`, which have weights.
+    "scale" is 1 / (n_features * variance of all entries), "auto" 1 / n_features, "median" one by the median
+    squared distance of different rows (of 2,000 of them if there are more). `X` is a matrix, and `weight`
+    says how often each row counts; or `Blocks`, which have weights.
     """
     if not isinstance(gamma, str):
         return float(gamma)
+    if gamma not in ("scale", "auto", "median"):
+        raise ValueError(f"gamma must be 'scale', 'auto', 'median' or a number; got {gamma!r}.")
     if not isinstance(X, Blocks):
         n = X.shape[0]
         X = MemoryBlocks(X, np.arange(n + 1), np.zeros(n), np.ones(n) if weight is None else weight)
     if gamma == "auto":
         return 1.0 / X.n_features
+    if gamma == "median":
+        return _median_gamma(X)
     total = float(X.weight @ np.diff(X.offsets)) * X.n_features
     mean = X.total(_sum_of_entries) / total
     variance = X.total(_squares_about, mean) / total
@@ -140,6 +149,20 @@ def resolve_gamma(gamma: float | str, X, weight: np.ndarray | None = None) -> fl
         )
     # All features equal: any width is as good as another.
     return 1.0 / (X.n_features * variance) if np.sqrt(variance) > 1e-14 * abs(mean) else 1.0
+
+
+def _median_gamma(blocks: Blocks) -> float:
+    rows = np.arange(blocks.n_instances)
+    if len(rows) > _MEDIAN_OF:
+        rows = np.sort(np.random.RandomState(0).permutation(len(rows))[:_MEDIAN_OF])
+    X, weight = blocks.take(rows, np.float64), np.repeat(blocks.weight, np.diff(blocks.offsets))[rows]
+    square = weighted_median(scaled_distances(X, X, 1.0).ravel(), np.outer(weight, weight).ravel())
+    if not np.isfinite(square):
+        raise ValueError(
+            'gamma="median" needs squared distances of the instances, which are too large for a number; '
+            'scale the features (scale="standard") or give gamma as a number.'
+        )
+    return 1.0 / square if square > 0 else 1.0
 
 
 def _sum_of_entries(block: Block) -> float:

@@ -26,6 +26,7 @@ _OURS = {
     "families.prior": "FraleyRaftery GaussianPrior",
     "kernel_bags": "KernelBags",
     "kernels.instances": "InstanceKernel",
+    "kernels.means": "MeanKernel",
     "linear_model.cv": "MILogisticRegressionCV",
     "linear_model.inference.kept": "Kept",
     "linear_model.labeler": "Labeler",

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._distances import scaled_distances
+from bagwise._statistics import weighted_median
 from bagwise.bags import Bags
 from bagwise.blocks import block_rows, cut
 from bagwise.density.problem import distance
@@ -64,26 +65,13 @@ class Prototypes:
         `gamma` of 1.
         """
         if width is None:
-            width = np.sqrt(_median(squares, weight)) or 1.0
+            width = np.sqrt(weighted_median(squares.ravel(), np.repeat(weight, squares.shape[1]))) or 1.0
         return replace(self, gamma=1.0 / width**2)
 
     def some(self, which: np.ndarray) -> Prototypes:
         """Give some of the prototypes."""
         scales = None if self.scales is None else self.scales[which]
         return replace(self, points=self.points[which], scales=scales)
-
-
-def _median(squares: np.ndarray, weight: np.ndarray) -> float:
-    """Give the median of the positive ones, rows having weights: no smaller part has half of the weight."""
-    each = np.repeat(weight, squares.shape[1])
-    values = squares.ravel()
-    # Rounding makes no instance of its own prototype a neighbour.
-    counted = values > 1e-12 * values.max(initial=0.0)
-    if not counted.any():
-        return 0.0
-    order = np.argsort(values[counted], kind="stable")
-    reached = np.cumsum(each[counted][order])
-    return float(values[counted][order][np.searchsorted(reached, 0.5 * reached[-1] * (1 - 1e-12))])
 
 
 def different_rows(X: Any) -> Any:

@@ -40,7 +40,7 @@ from bagwise.svm.problem import BagMarginProblem, Machine
 
 KERNEL_CONSTRAINTS: dict = {
     "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"}), callable],
-    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+    "gamma": [StrOptions({"scale", "auto", "median"}), Interval(Real, 0, None, closed="neither")],
     "degree": [Interval(Integral, 1, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
     "scale": SCALE_CONSTRAINT,

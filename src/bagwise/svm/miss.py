@@ -58,8 +58,9 @@ class MissSVC(BagMachine):
         "precomputed": the rows of a bag are its instances' kernels with all training instances (see
         `instance_kernel`), a square matrix in `fit`; `scale`, `gamma`, `degree` and `coef0` play no part.
         For cross-validation, which has to cut both ways, pass `KernelBags`.
-    gamma : {"scale", "auto"} or float, default="scale"
-        Kernel coefficient, as in `sklearn.svm.SVC`, on the scaled features.
+    gamma : {"scale", "auto", "median"} or float, default="scale"
+        Kernel coefficient, as in `sklearn.svm.SVC`, on the scaled features; "median" is one by the median
+        squared distance of instances (of 2,000 of them if there are more).
     degree, coef0 : int, float, default=3, 0.0
         Parameters of the polynomial kernel.
     scale : {"minmax", "standard", "rank"}, transformer or None, default="minmax"

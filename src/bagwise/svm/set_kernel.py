@@ -12,7 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, validated_fit
-from bagwise.kernels import bag_statistics, set_kernel, statistic_kernel
+from bagwise.kernels import MeanKernel, bag_statistics, set_kernel, statistic_kernel
+from bagwise.kernels.second_level import median_width, squared_distances
 from bagwise.reporting import Reporter
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import enough_steps, solve_dual
@@ -21,7 +22,8 @@ from bagwise.svm.base import KERNEL_CONSTRAINTS, KernelClassifier
 
 
 def _is_a_mean_of_instances(model) -> bool:
-    return not model._is_precomputed and model.bag_kernel == "set" and model.normalize == "average"
+    is_plain = model.weights is None and model.level2 is None and model.normalize == "average"
+    return is_plain and not model._is_precomputed and model.bag_kernel == "set"
 
 
 class SetKernelSVC(KernelClassifier):
@@ -41,7 +43,8 @@ class SetKernelSVC(KernelClassifier):
     bag_kernel : {"set", "minimax", "mean"} or callable, default="set"
         The kernel of bags: the normalised sum of the instance kernel over all pairs (`set_kernel`), or the
         kernel of the minima and maxima, or means, of all features (`statistic_kernel`). A callable
-        ``bag_kernel(bags, other)`` returns the matrix of two `Bags`, scaled.
+        ``bag_kernel(bags, other)`` returns the matrix of two `Bags`, scaled; `mean_kernel` makes one of
+        several.
     kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
         The kernel of instances, or of statistics. "precomputed": `X` is the kernel matrix of bags, of shape
         (n_bags, n_training_bags), such as `set_kernel` gives, and `bag_kernel`, `normalize`, `gamma`,
@@ -51,6 +54,12 @@ class SetKernelSVC(KernelClassifier):
     normalize : {"average", "feature", None}, default="average"
         How "set" keeps large bags from dominating: see `set_kernel`. With "average", f of a bag is the mean
         of f of its instances, and instances have scores.
+    weights : {"graph"} or None, default=None
+        Weights of instances in "set": "graph" lets instances that are close together count as one (miGraph),
+        see `set_kernel`.
+    level2 : {"rbf"} or None, default=None
+        A Gaussian kernel of bags on top of "set", by their distances in its space, at the median width of the
+        training bags.
     tol : float, default=1e-6
         Relative duality gap.
     verbose : int, default=0
@@ -65,6 +74,8 @@ class SetKernelSVC(KernelClassifier):
         These bags, scaled; with a precomputed kernel, bags of their numbers as columns of `X`.
     dual_coef_, intercept_ : arrays of shape (1, n_support) and (1,)
         Their coefficients, and the intercept.
+    bag_kernel_, width_ : str or callable, float or None
+        The kernel of bags, with its widths; and that of `level2`.
     kernel_, gamma_, scaler_, classes_, n_features_in_
         As in `MissSVC`.
     objective_, objective_history_, n_iter_, converged_
@@ -92,6 +103,8 @@ class SetKernelSVC(KernelClassifier):
         "C": [Interval(Real, 0, None, closed="neither")],
         "bag_kernel": [StrOptions({"set", "minimax", "mean"}), callable],
         "normalize": [StrOptions({"average", "feature"}), None],
+        "weights": [StrOptions({"graph"}), None],
+        "level2": [StrOptions({"rbf"}), None],
     }
 
     def __init__(
@@ -104,6 +117,8 @@ class SetKernelSVC(KernelClassifier):
         degree=3,
         coef0=0.0,
         normalize="average",
+        weights=None,
+        level2=None,
         scale="minmax",
         class_weight=None,
         tol=1e-6,
@@ -116,6 +131,8 @@ class SetKernelSVC(KernelClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.normalize = normalize
+        self.weights = weights
+        self.level2 = level2
         self.scale = scale
         self.class_weight = class_weight
         self.tol = tol
@@ -151,11 +168,11 @@ class SetKernelSVC(KernelClassifier):
             kernel, numbers = self._kernel_of(bags, weight)
             matrix, bags = kernel(numbers, numbers), Bags(numbers, bags.offsets)
         else:
-            if self.bag_kernel in ("minimax", "mean"):
+            if isinstance(self.bag_kernel, str) and self.bag_kernel in ("minimax", "mean"):
                 self._set_kernel(bag_statistics(bags, self.bag_kernel), weight)
             else:
                 self._set_kernel(bags.instances, np.repeat(weight, bags.sizes))
-            matrix = self._matrix(bags, None)
+            matrix = self._first_matrix(bags, weight)
         reporter = Reporter(type(self).__name__, self.verbose)
         sign = 2.0 * y - 1.0
         bound = self.C * weight * factor
@@ -191,12 +208,28 @@ class SetKernelSVC(KernelClassifier):
             )
         return bags
 
+    def _first_matrix(self, bags: Bags, weight: np.ndarray) -> np.ndarray:
+        """Matrix of the training bags; sets the widths that they suggest."""
+        self.bag_kernel_, self.width_ = self.bag_kernel, None
+        if isinstance(self.bag_kernel, MeanKernel):
+            self.bag_kernel_ = self.bag_kernel.fitted(bags, weight)
+        if self.bag_kernel == "set" and self.level2 is not None:
+            K = self._set_matrix(bags, None)
+            D = squared_distances(K, K.diagonal(), K.diagonal())
+            self.width_ = median_width(D, weight)
+            return np.exp(-D / self.width_**2)
+        return self._matrix(bags, None)
+
     def _matrix(self, bags: Bags, other: Bags | None) -> np.ndarray:
-        if callable(self.bag_kernel):
-            return np.asarray(self.bag_kernel(bags, bags if other is None else other), dtype=np.float64)
-        if self.bag_kernel == "set":
-            return set_kernel(bags, other, kernel=self.kernel_, normalize=self.normalize)
+        if callable(self.bag_kernel_):
+            return np.asarray(self.bag_kernel_(bags, bags if other is None else other), dtype=np.float64)
+        if self.bag_kernel_ == "set":
+            return self._set_matrix(bags, other, level2=self.level2, width=self.width_)
         return statistic_kernel(bags, other, statistic=self.bag_kernel, kernel=self.kernel_)
+
+    def _set_matrix(self, bags: Bags, other: Bags | None, **level2) -> np.ndarray:
+        how = {"kernel": self.kernel_, "normalize": self.normalize, "weights": self.weights}
+        return set_kernel(bags, other, **how, **level2)
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
         scaled, support = self._scaled(bags), self.support_bags_
