@@ -5,9 +5,20 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
 
 import bagwise
-from bagwise import MILogisticRegression, make_noisy_or_bags
+from bagwise import (
+    InstanceMISVC,
+    LSDDClassifier,
+    MILogisticRegression,
+    MILogisticRegressionCV,
+    MIMixture,
+    SetKernelSVC,
+    make_noisy_or_bags,
+)
+from bagwise.testing import all_estimators, example_of
 
 DATA = make_noisy_or_bags(20, size=(2, 4), n_features=3, random_state=0)
 NAMES = [
@@ -62,6 +73,53 @@ def test_huge_features_in_linear_algebra(name, size):
         assert np.isfinite(scores).all()
 
 
+def hostile(X):
+    """Give instances of finite values that are too large for squares, sums, or each other's company."""
+    one, mixed, ends = X.copy(), X * [1e300, 1e-300, 1.0], X.copy()
+    one[3, 1] = 1e300
+    ends[:, 2] = np.where(X[:, 2] > 0, 1.7e308, -1.7e308)
+    return [X * 1e200, one, mixed, np.full_like(X, 1e300), ends]
+
+
+def is_finite(said):
+    said = getattr(said, "instances", said)
+    if isinstance(said, list):
+        return all(map(is_finite, said))
+    values = said.data if sp.issparse(said) else np.asarray(said)
+    return values.dtype.kind != "f" or bool(np.isfinite(values).all())
+
+
+def all_that_is_said(model, bags):
+    kinds = ("decision_function", "predict_proba", "predict", "transform")
+    ways = [*kinds, *(f"{kind}_instances" for kind in kinds)]
+    return [getattr(model, way)(bags) for way in ways if hasattr(model, way)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("fitted_to_them", [True, False], ids=["fit", "predict"])
+@pytest.mark.parametrize("cls", all_estimators(), ids=lambda cls: cls.__name__)
+def test_every_estimator_answers_or_says_why_not(cls, fitted_to_them):
+    example = example_of(cls)
+    several = cls.__name__ in ("MIMLLogisticRegression", "MultiLabelBagClassifier")
+    y = np.column_stack([DATA.y, 1 - DATA.y]) if several else DATA.y
+    scales = ("standard", "minmax", None) if "scale" in example.get_params(deep=False) else ("as it is",)
+    for scale in scales:
+        base = clone(example) if scale == "as it is" else clone(example).set_params(scale=scale)
+        model = base if fitted_to_them else base.fit(DATA.bags, y)
+        for X in hostile(DATA.bags.instances):
+            bags = DATA.bags.with_instances(X)
+            try:
+                model = clone(base).fit(bags, y) if fitted_to_them else model
+                answers = all_that_is_said(model, bags)
+            except ValueError as error:
+                assert "too large for a number" in str(error)
+                continue
+            assert all(map(is_finite, answers))
+            objective = np.append(getattr(model, "objective_history_", []), getattr(model, "objective_", 0.0))
+            assert np.isfinite(objective).all()
+            assert (np.diff(objective) <= 1e-9 * np.abs(objective).max()).all()
+
+
 def test_huge_features_do_not_silently_become_a_constant():
     bags = DATA.bags.with_instances(DATA.bags.instances * 1e200)
     with pytest.raises(ValueError, match=r'scale="standard" needs the variance of feature 0, whose values'):
@@ -80,3 +138,35 @@ assert np.isfinite(model.coef_).all()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sizes", [1e8, 1e59, [1e30, 1.0, 1e-30]], ids=str)
+@pytest.mark.parametrize("weight", [1e-150, 1.0, 1e150])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_the_objective_of_a_machine_never_rises(kernel, weight, sizes):
+    bags = DATA.bags.with_instances(DATA.bags.instances * sizes)
+    for make in (SetKernelSVC, InstanceMISVC):
+        try:
+            model = make(kernel=kernel, scale=None).fit(bags, DATA.y, sample_weight=np.full(20, weight))
+        except ValueError as error:
+            assert "too large for a number" in str(error)
+            continue
+        objective = model.objective_history_
+        assert np.isfinite(objective).all() and (np.diff(objective) <= 0.0).all()
+
+
+def test_weights_are_shares_however_large():
+    few = LSDDClassifier(alpha=1.0, random_state=0).fit(DATA.bags, DATA.y, sample_weight=np.full(20, 1e300))
+    assert np.isfinite(few.decision_function(DATA.bags)).all()
+    weight = 10.0 ** np.linspace(-150, 150, 20)
+    model = MILogisticRegressionCV(alphas=3, cv=3, random_state=0)
+    model.fit(DATA.bags, DATA.y, sample_weight=weight)
+    assert np.isfinite(model.base_deviance_)
+
+
+def test_a_covariance_of_one_bag_is_refused_by_a_sentence():
+    weight = np.ones(20)
+    weight[np.argmax(DATA.y)] = 1e150
+    with pytest.raises(ValueError, match="singular but for rounding, as where a few bags have almost all"):
+        MIMixture(random_state=0).fit(DATA.bags, DATA.y, sample_weight=weight)

@@ -1,11 +1,13 @@
 """The interior-point form of the dual against the solver by pairs."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
 
-from bagwise.solvers import Control, Status, enough_steps, solve_dual, solve_dual_interior
+from bagwise.solvers import Control, Status, enough_steps, interior, solve_dual, solve_dual_interior
+from bagwise.solvers.interior import solve_dual_either_way
 
 
 @pytest.mark.parametrize("rank", [2, 10, 60])
@@ -56,3 +58,34 @@ def test_a_run_that_is_stopped_keeps_the_best_point_so_far(n_steps):
     result = solve_dual_interior(rng.normal(size=(n, 5)), rng.normal(size=n), control, **problem)
     assert result.status is Status.INTERRUPTED and result.n_iter == n_steps
     assert (result.x >= 0).all() and (result.x <= 1).all()
+
+
+@pytest.mark.parametrize("C", [1.0, 1e5, 1e9])
+def test_interior_points_finish_what_pairs_do_not(C):
+    """A large C and few features: pairs took ten million steps, and did not arrive."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    sign = np.where(rng.random(80) < 0.5, -1.0, 1.0)
+    bounds = {"lower": np.minimum(C * sign, 0.0), "upper": np.maximum(C * sign, 0.0)}
+    started = time.process_time()
+    found = solve_dual_either_way(X @ X.T, -sign, Control(1e-6, 10_000_000), **bounds)
+    assert time.process_time() - started < 5.0  # 0.1 here
+    assert found.converged and abs(found.x.sum()) <= 1e-9 * C
+    assert (bounds["lower"] <= found.x).all() and (found.x <= bounds["upper"]).all()
+    # The primal of the same machine is an upper bound of minus the dual.
+    coef = found.x @ X
+    primal = 0.5 * coef @ coef + C * np.maximum(0.0, 1.0 - sign * (X @ coef - found.multiplier)).sum()
+    assert primal == pytest.approx(-found.value, rel=1e-5)
+
+
+def test_fixed_variables_stay_where_they_are_either_way(monkeypatch):
+    monkeypatch.setattr(interior, "_LEAST_PAIRS", 1)
+    rng = np.random.default_rng(1)
+    X, sign = rng.normal(size=(12, 4)), np.tile([-1.0, 1.0], 6)
+    lower, upper = np.minimum(50 * sign, 0.0), np.maximum(50 * sign, 0.0)
+    lower[:2] = upper[:2] = [-3.0, 2.0]
+    kernel, control = X @ X.T, Control(1e-9, 100_000)
+    found = solve_dual_either_way(kernel, -sign, control, lower=lower, upper=upper)
+    by_pairs = solve_dual(kernel, -sign, control, lower=lower, upper=upper)
+    assert found.x[:2].tolist() == [-3.0, 2.0]
+    assert found.value == pytest.approx(by_pairs.value, rel=1e-8)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise._version import __version__
 from bagwise.bags import Bags, as_bags, describes_bags
+from bagwise.base.huge import overflow_explained, refuse_overflow
 from bagwise.base.reading import BagsLike, lie_large, read_bags, warn_of_rows
 from bagwise.blocks import Block, PerBag
 from bagwise.exceptions import VersionWarning, warn_user
@@ -81,7 +82,7 @@ class BagEstimator(BaseEstimator):
             X = as_bags(X)
         if not lie_large(X):
             bags = self._read(X)
-            return f(bags) if labels is None else f(bags, labels(bags))
+            return self._said_of(bags, f, None if labels is None else labels(bags))
         bags = self._open(X)
         read = None if labels is None else labels(bags)
         return bags.blocks().joined(
@@ -91,8 +92,13 @@ class BagEstimator(BaseEstimator):
     def _of_block(
         self, block: Block, f: Callable[..., Any], ids: np.ndarray, labels: np.ndarray | None
     ) -> Any:
-        bags = self._read(Bags(block.X, block.offsets, ids=ids))
-        return f(bags) if labels is None else f(bags, labels)
+        return self._said_of(self._read(Bags(block.X, block.offsets, ids=ids)), f, labels)
+
+    def _said_of(self, bags: Bags, f: Callable[..., Any], labels: np.ndarray | None) -> Any:
+        with overflow_explained(self, lambda: bags.instances):
+            said = f(bags) if labels is None else f(bags, labels)
+        refuse_overflow(self, said, lambda: bags.instances)
+        return said
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -10,6 +10,7 @@ import numpy as np
 
 from bagwise._sklearn import validated
 from bagwise.bags import as_bags
+from bagwise.base.huge import overflow_explained, refuse_overflow
 from bagwise.reporting import one_line
 from bagwise.solvers.interrupt import interruptible
 
@@ -25,30 +26,17 @@ def validated_fit(fit: _Fit) -> _Fit:
     return validated(interruptible()(one_line()(_explain_huge_values(fit))))
 
 
-# Squares of squares of values up to this are numbers.
-_LARGEST = 1e60
-# What linear algebra, or a part of a model, says of numbers that overflowed on the way.
-_OVERFLOWS = ("infs or NaNs", "contains infinity", "must be finite")
-
-
 def _explain_huge_values(fit: _Fit) -> _Fit:
-    """Say that finite values are too large for what a model computes, where algebra says infs or NaNs."""
+    """Say that finite values are too large for what a model computes, where nothing finite comes out."""
 
     @functools.wraps(fit)
     def explained(self, X, *args, **how):
-        try:
-            return fit(self, X, *args, **how)
-        except ValueError as error:  # LinAlgError is one
-            is_overflow = any(word in str(error) for word in _OVERFLOWS)
-            largest = 0.0
-            if is_overflow or isinstance(error, np.linalg.LinAlgError):
-                instances = as_bags(X).instances
-                largest = float(abs(instances).max())
-            if not _LARGEST < largest < np.inf:
-                raise
-            raise ValueError(
-                f"X has values up to {largest:g}, and {type(self).__name__} computes powers of them, which "
-                "are too large for a number; divide the features."
-            ) from error
+        def instances():
+            return as_bags(X).instances
+
+        with overflow_explained(self, instances):
+            fitted = fit(self, X, *args, **how)
+        refuse_overflow(self, np.asarray(getattr(self, "objective_", 0.0)), instances)
+        return fitted
 
     return cast(_Fit, explained)

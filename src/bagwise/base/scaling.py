@@ -14,15 +14,13 @@ from sklearn.utils.validation import has_fit_parameter
 from bagwise._numba.arrays import readonly
 from bagwise._sklearn import HasMethods, StrOptions
 from bagwise.bags import Bags
+from bagwise.base.huge import LARGEST
 from bagwise.base.labels import Training
 from bagwise.blocks import Block, Blocks
 from bagwise.rank_scaler import RankScaler
 
 # What `scale` may be, for `_parameter_constraints`.
 SCALE_CONSTRAINT = [StrOptions({"standard", "minmax", "rank"}), HasMethods(["fit", "transform"]), None]
-
-# Squares of squares of values up to this, and sums of many of them, are numbers.
-_LARGEST = 1e60
 
 
 def fit_scaler(scale, blocks: Blocks):
@@ -88,6 +86,16 @@ class ColumnMoments:
     def as_scaler(self, scale: str) -> StandardScaler | MinMaxScaler:
         """Give scikit-learn's scaler as it would be after its own fit."""
         if scale == "minmax":
+            with np.errstate(over="ignore"):
+                wide = (
+                    np.isinf(self.largest - self.least) & np.isfinite(self.least) & np.isfinite(self.largest)
+                )
+            if wide.any():
+                j = int(np.argmax(wide))
+                raise ValueError(
+                    f'scale="minmax" needs the range of feature {j}, from {self.least[j]:g} to '
+                    f"{self.largest[j]:g}, which is too large for a number; divide it."
+                )
             return MinMaxScaler().fit(np.stack([self.least, self.largest]))
         huge = np.isfinite(self.least) & np.isfinite(self.largest) & ~np.isfinite(self.squares)
         if huge.any():
@@ -153,7 +161,7 @@ class Scaled:
         bags = bags.with_instances(self._scaled_instances(bags).astype(np.float64, copy=False))
         values = bags.instances.data if sp.issparse(bags.instances) else bags.instances
         largest = max(values.max(initial=0.0), -values.min(initial=0.0))
-        if largest > _LARGEST:
+        if largest > LARGEST:
             raise ValueError(
                 f"{type(self).__name__} with scale={self.scale!r} works on values up to {largest:g}, whose "
                 f'powers are too large for a number; use scale="minmax", or divide the features.'

@@ -229,7 +229,13 @@ def _log_normal(X: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.n
 
 def _whitener(covariance: np.ndarray) -> tuple[np.ndarray, float]:
     """Give A with A' A the inverse of the covariance, and half the log of its determinant."""
-    factor = np.linalg.cholesky(covariance)
+    try:
+        factor = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError as error:
+        raise np.linalg.LinAlgError(
+            "the covariance of a component is singular but for rounding, as where a few bags have almost all "
+            "of the weight; use a stronger prior, family='gaussian_diag', or weights of less different sizes."
+        ) from error
     # A small inverse and one product are quicker for many rows than solving for each; that a triangular
     # solver would do half the work does not matter at this size.
     return np.linalg.inv(factor), float(np.log(np.diag(factor)).sum())

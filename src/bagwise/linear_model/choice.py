@@ -19,8 +19,9 @@ def base_rate_deviances(training: Training, splits: list[Split]) -> np.ndarray:
     _, y, weight = training
     found = []
     for train, test in splits:
-        share = float(weight[train] @ y[train] / weight[train].sum())
-        log_p = np.log(np.where(y[test] == 1, share, 1 - share))
+        # Logarithms before the ratio: a class of tiny weight still has a share.
+        log_weights = np.log(np.bincount(y[train], weights=weight[train], minlength=2))
+        log_p = (log_weights - np.logaddexp(*log_weights))[y[test]]
         found.append(-2.0 * float(weight[test] @ log_p) / float(weight[test].sum()))
     return np.array(found)
 

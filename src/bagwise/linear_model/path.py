@@ -218,6 +218,8 @@ def _make_grid(alphas, eps: float, alpha_max: float) -> tuple[np.ndarray, bool]:
             raise ValueError(f"alphas must be at least 1 and eps between 0 and 1; got {alphas} and {eps}.")
         # At the largest alpha itself rounding must not let a feature in.
         top = alpha_max * (1 + 1e-9)
+        if not np.isfinite(top):
+            raise ValueError("the slopes of X, scaled, are too large for a number; divide the features.")
         return (np.geomspace(top, eps * top, int(alphas)) if alpha_max > 0 else np.ones(int(alphas))), True
     grid = np.sort(np.asarray(alphas, dtype=float))[::-1]
     if grid.ndim != 1 or len(grid) == 0 or not (np.isfinite(grid).all() and grid[-1] > 0):

@@ -58,8 +58,9 @@ class LSDDScore(DifferenceClassifier):
         rng = check_random_state(self.random_state)
         drawn = np.sort(rng.permutation(bags.n_instances)[: self.n_centers])
         self.centers_ = bags.instances[drawn]
-        # A center of weight two is two centers.
-        return _Parts(training, np.sqrt(np.repeat(training.weight, bags.sizes)[drawn]))
+        # A center of weight two is two centers. Of the bags only shares count, which do not overflow.
+        root = np.sqrt(np.repeat(training.weight, bags.sizes)[drawn])
+        return _Parts(training._replace(weight=training.weight / training.weight.max()), root)
 
     def _width(self, parts: _Parts, gamma: float) -> _Width:
         if gamma not in parts.widths:

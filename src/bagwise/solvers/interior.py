@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from bagwise.solvers.control import Control
-from bagwise.solvers.dual import DualResult
+from bagwise.solvers.dual import DualResult, solve_dual
 from bagwise.solvers.result import Status
+from bagwise.solvers.rows import DenseRows, Rows
+
+# The fewest steps of pairs before a matrix is factorised, and the most steps of the interior-point method.
+_LEAST_PAIRS = 20_000
+_STEPS = 100
+# How much longer pairs may try after that.
+_MORE = 10
 
 LinearMap = Callable[[np.ndarray], np.ndarray]
 
@@ -194,3 +203,79 @@ class _Factored:
             return x
 
         return solve
+
+
+def solve_dual_either_way(
+    kernel: np.ndarray | Rows,
+    q: np.ndarray,
+    control: Control,
+    *,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    points: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+    product: np.ndarray | None = None,
+) -> DualResult:
+    """Solve the problem of `solve_dual`, sum zero, by pairs, or where these take too long by interior points.
+
+    Parameters are those of `solve_dual`. Pairs get as many steps as take about the time of the factorisation
+    that the other method needs; it says which variables lie at a bound, and pairs finish from there, or say
+    soon that rounding is in the way. Where the matrix is not at hand as a whole, pairs go on to the limit.
+    """
+    matrix = kernel if isinstance(kernel, Rows) else DenseRows(kernel)
+    points = np.arange(len(matrix.diagonal)) if points is None else points
+    solve = partial(solve_dual, matrix, q, lower=lower, upper=upper, points=points)
+    free = np.flatnonzero(upper > lower)
+    patience = min(control.max_iter, max(_LEAST_PAIRS, len(free) ** 2))
+    found = solve(control=replace(control, max_iter=patience), start=start, product=product)
+    if found.status is not Status.MAX_ITER or patience == control.max_iter:
+        return found
+    if isinstance(matrix, DenseRows) and len(free):
+        near = _near_the_optimum(matrix, q, control, lower, upper, points, free)
+        if near is not None:
+            ended = solve(control=replace(control, max_iter=patience), start=near, product=None)
+            if ended.converged:
+                return replace(ended, n_iter=found.n_iter + ended.n_iter)
+            found = ended if ended.value < found.value else found
+            last = replace(control, max_iter=min(control.max_iter, _MORE * patience))
+            found = solve(control=last, start=found.x, product=found.product)
+            # Beyond this it is rounding that is in the way.
+            return found if found.status is not Status.MAX_ITER else replace(found, status=Status.STALLED)
+    return solve(control=control, start=found.x, product=found.product)
+
+
+def _near_the_optimum(
+    matrix: DenseRows,
+    q: np.ndarray,
+    control: Control,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    points: np.ndarray,
+    free: np.ndarray,
+) -> np.ndarray | None:
+    """Variables near the optimum, those at a bound exactly there; None if the method finds none."""
+    fixed = np.where(upper > lower, 0.0, lower)
+    pull = np.zeros(len(matrix.diagonal))
+    matrix.add(points[fixed != 0.0], fixed[fixed != 0.0], pull)
+    own, local = np.unique(points[free], return_inverse=True)
+    values, axes = eigh(matrix.square(own), check_finite=False)
+    kept = values > np.finfo(float).eps * len(own) * max(values[-1], np.finfo(float).tiny)
+    factor = axes[:, kept] * np.sqrt(values[kept])
+    if not factor.size:
+        return None
+    low, high, linear = lower[free], upper[free], (pull[points] + q)[free]
+    limited = replace(control, tol=1e-2 * control.tol, max_iter=_STEPS, on_iteration=None)
+    found = solve_dual_interior(
+        factor, linear, limited, lower=low, upper=high, total=-float(fixed.sum()), points=local
+    )
+    if not np.isfinite(found.x).all():
+        return None
+    slope = found.product[local] + linear - found.multiplier
+    # Of the two factors of complementarity, room and slope, the one that vanishes is far smaller.
+    steep = np.abs(slope) / max(float(np.abs(slope).max()), np.finfo(float).tiny)
+    width, u = high - low, found.x
+    u = np.where((slope > 0) & ((u - low) / width < steep), low, u)
+    u = np.where((slope < 0) & ((high - u) / width < steep), high, u)
+    near = fixed.copy()
+    near[free] = u
+    return near

@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 
 from bagwise.solvers.control import Control
-from bagwise.solvers.dual import enough_steps, solve_dual
+from bagwise.solvers.dual import enough_steps
+from bagwise.solvers.interior import solve_dual_either_way
 from bagwise.svm.gram import Gram
 
 # Pair steps after which a convex step may end at a rougher gap.
@@ -221,7 +222,9 @@ class BagMarginProblem:
         product = self.gram.extend(start.scores - start.intercept)
         moved = np.flatnonzero(alpha != start.x)
         self.gram.rows.add(moved, (alpha - start.x)[moved], product)
-        solve = partial(solve_dual, self.gram.rows, self.q, lower=lower, upper=upper, points=points)
+        solve = partial(
+            solve_dual_either_way, self.gram.rows, self.q, lower=lower, upper=upper, points=points
+        )
         exact = replace(control, tol=self.tol, max_iter=_PATIENCE)
         dual = solve(control=exact, start=multipliers, product=product)
         if not dual.converged:

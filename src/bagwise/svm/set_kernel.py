@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Self
 
@@ -16,8 +17,9 @@ from bagwise.kernels import MeanKernel, bag_statistics, set_kernel, statistic_ke
 from bagwise.kernels.second_level import median_width, squared_distances
 from bagwise.reporting import Reporter
 from bagwise.solvers.control import Control
-from bagwise.solvers.dual import enough_steps, solve_dual
-from bagwise.solvers.result import SolverResult, record_result
+from bagwise.solvers.dual import enough_steps
+from bagwise.solvers.interior import solve_dual_either_way
+from bagwise.solvers.result import SolverResult, Status, record_result
 from bagwise.svm.base import KERNEL_CONSTRAINTS, KernelClassifier
 
 
@@ -179,7 +181,7 @@ class SetKernelSVC(KernelClassifier):
         control = Control(
             self.tol, enough_steps(len(y)), lambda steps, value: reporter.iteration(steps, -value)
         )
-        dual = solve_dual(
+        dual = solve_dual_either_way(
             matrix,
             -sign,
             control,
@@ -188,8 +190,11 @@ class SetKernelSVC(KernelClassifier):
         )
         loss = bound @ np.maximum(0.0, 1.0 - sign * (dual.product - dual.multiplier))
         value = float(0.5 * dual.x @ dual.product + loss)
-        history = (float(bound.sum()), value)
-        result = SolverResult(dual.x, value, dual.status, dual.n_iter, history)
+        nothing = float(bound.sum())  # the objective at f = 0
+        if not value <= nothing:  # rounding was in the way of every step
+            still = replace(dual, x=np.zeros_like(dual.x), status=Status.STALLED, multiplier=0.0)
+            dual, value = still, nothing
+        result = SolverResult(dual.x, value, dual.status, dual.n_iter, (nothing, value))
         reporter.start(0, 1, result)
         record_result(self, [result])
         self.support_ = np.flatnonzero(dual.x)

@@ -1,0 +1,49 @@
+"""Finite values so large that what models compute of them overflows: one sentence instead of NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+# Squares of squares of values up to this, and sums of many of them, are numbers.
+LARGEST = 1e60
+# What linear algebra, or a part of a model, says of numbers that overflowed on the way.
+_OVERFLOWS = ("infs or NaNs", "contains infinity", "contains NaN", "must be finite")
+
+
+@contextmanager
+def overflow_explained(model: Any, instances_of: Callable[[], Any]) -> Iterator[None]:
+    """Where algebra says infs or NaNs, say which finite values are too large for what a model computes.
+
+    `instances_of` gives the instances, and is called only then.
+    """
+    try:
+        yield
+    except ValueError as error:  # LinAlgError is one
+        if any(word in str(error) for word in _OVERFLOWS) or isinstance(error, np.linalg.LinAlgError):
+            _refuse_huge(model, instances_of(), error)
+        raise
+
+
+def refuse_overflow(model: Any, found: Any, instances_of: Callable[[], Any]) -> None:
+    """Refuse results that are not finite where instances are, and are huge."""
+    if sp.issparse(found):
+        found = found.data
+    if getattr(found, "dtype", np.dtype(object)).kind == "f" and not np.isfinite(found).all():
+        _refuse_huge(model, instances_of(), None)
+
+
+def _refuse_huge(model: Any, instances: Any, cause: Exception | None) -> None:
+    values = instances.data if sp.issparse(instances) else instances
+    if getattr(values, "dtype", np.dtype(object)).kind != "f":
+        return
+    largest = max(np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0))
+    if LARGEST < largest < np.inf:
+        raise ValueError(
+            f"X has values up to {largest:g}, and {type(model).__name__} computes products or powers of "
+            "them, which are too large for a number; divide the features."
+        ) from cause
