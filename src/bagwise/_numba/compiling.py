@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numba
 
+from bagwise._numba.notice import watch_compiling
+
 
 def kernel(function=None, *, reorder=False):
     """Compile `function` on its first call: serial, without the GIL, IEEE-exact, cached on disk.
@@ -97,3 +99,4 @@ def forget_stale_code(folder: Path) -> None:
 
 
 forget_stale_code(Path(__file__).parent)
+watch_compiling()

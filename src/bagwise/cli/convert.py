@@ -25,14 +25,15 @@ Read bags from one kind of file and write them to another. The kind follows from
   .tsv .txt text with commas, semicolons or tabs between its cells; read only
   .xlsx     a sheet of a workbook (needs openpyxl); read only
   .arff     relational, as WEKA writes it; read only
-  folders   with an .h5 file (--to h5, needs h5py) or an .npy file (--to npy) for every bag,
-            and a table labels.csv
+  folders   with an .h5 (--to h5, needs h5py) or .npy file (--to npy) for
+            every bag, and a table labels.csv
 
 Tables of other origin need --bag and --label, the columns with the bag and its label; folders
 may have their labels in a table elsewhere (--labels). With --positive the label of one class is
 written as True, and any other as False.
 
-  bagwise convert shapes.csv shapes.parquet --bag molecule --label activity --positive active
+  bagwise convert shapes.csv shapes.parquet --bag molecule --label activity \\
+      --positive active
 
 From Parquet files and folders to Parquet memory holds a part of the bags at a time. SRC may then be a
 folder of Parquet files, or a pattern in quotes; rows of a bag that do not stand together are sorted.

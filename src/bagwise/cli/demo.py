@@ -5,15 +5,24 @@ from __future__ import annotations
 import argparse
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bagwise.cli.command import Command, CommandError
-from bagwise.cli.data import check_picture
+from bagwise.cli.data import add_json_argument, check_picture
 from bagwise.cli.screen import Screen
 
+if TYPE_CHECKING:
+    from bagwise._comparison import Score
+
 _DESCRIPTION = """\
-See multiple-instance learning at work on bags of handwritten digits, in a few seconds and
-without a download: one model of every family is cross-validated, and a picture shows which
-images a model holds responsible for the label of their bag. The last line is its path."""
+See multiple-instance learning at work on bags of handwritten digits, in about a quarter of a
+minute (the first time, while code is compiled, a whole one) and without a download: one model of
+every family is cross-validated, and a picture shows which images a model holds responsible for the
+label of their bag. The last line is its path.
+
+  bagwise demo --out digits.png
+
+The exit status is 0, or 2 if an argument is wrong."""
 
 _FEWEST_BAGS = 20
 
@@ -34,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of all random choices (default: %(default)s)"
     )
+    add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -63,18 +73,24 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     )
     folds = make_folds(data.bags, data.y, arguments.seed)
     models = REPRESENTATIVES + (VARIANTS if arguments.all else ())
-    _compare(models, data, folds, arguments.seed, screen)
-
-    if not can_draw:
+    scores = _compare(models, data, folds, arguments.seed, screen)
+    if can_draw:
+        _draw(data, folds[0], arguments.seed, arguments.out)
+        screen.line(str(arguments.out))
+    else:
         screen.note("Pictures need matplotlib: pip install 'bagwise[plot]'")
         screen.line("No picture was drawn.")
-        return 0
-    _draw(data, folds[0], arguments.seed, arguments.out)
-    screen.line(str(arguments.out))
+    if arguments.json:
+        found = [
+            {"model": score.model.name, "family": score.model.family}
+            | {name: value for name, value in vars(score).items() if name != "model"}
+            for score in scores
+        ]
+        screen.data({"scores": found, "written": str(arguments.out) if can_draw else None})
     return 0
 
 
-def _compare(models, data, folds, seed: int, screen: Screen) -> None:
+def _compare(models, data, folds, seed: int, screen: Screen) -> list[Score]:
     from bagwise._comparison import cross_validate
 
     with screen.progress(len(models) * (len(folds) + 1)) as begin:
@@ -103,6 +119,7 @@ def _compare(models, data, folds, seed: int, screen: Screen) -> None:
     for score in scores:
         for message in score.warnings:
             screen.note(f"{score.model.name}: {message}")
+    return scores
 
 
 def _draw(data, fold, seed: int, path: Path) -> None:

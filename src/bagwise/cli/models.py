@@ -40,7 +40,7 @@ MODELS = {
     "emdd": NamedModel("EMDD", "the same by EM, for larger data"),
     "miboost": NamedModel("MIGradientBoostingClassifier", "boosted trees of instances"),
     "misssvm": NamedModel("MissSVC", "support vector machine of instances and bags (C, kernel)"),
-    "misvm": NamedModel("MISVC", "MI-SVM: the margin of a bag is that of its first instance"),
+    "misvm": NamedModel("MISVC", "MI-SVM: the margin of a bag is that of its best instance"),
     "misvm-instance": NamedModel("InstanceMISVC", "mi-SVM: labels of instances are guessed"),
     "set-kernel": NamedModel("SetKernelSVC", "support vector machine of whole bags"),
     "miles": NamedModel("MILESClassifier", "the nearest instances of chosen training bags"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from itertools import groupby
+from textwrap import fill
 
 from bagwise._version import __version__
 from bagwise.cli import check, convert, demo, explain, fit, plot, predict, reproduce, show
@@ -21,6 +23,21 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal: paragraphs are filled, and indented lines (lists, examples) are kept."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        filled = []
+        for paragraph in text.split("\n\n"):
+            runs = groupby(paragraph.split("\n"), key=lambda line: line.startswith("  "))
+            for is_kept, lines in runs:
+                filled.append(
+                    "\n".join(lines) if is_kept else fill(" ".join(lines), width, break_on_hyphens=False)
+                )
+            filled.append("")
+        return "\n".join(filled[:-1])
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of the program; ``arguments.command`` is the `Command` chosen, or None."""
     parser = argparse.ArgumentParser(
@@ -36,7 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
             command.name,
             help=command.summary,
             description=command.description,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
             allow_abbrev=False,
         )
         command.add_arguments(subparser)

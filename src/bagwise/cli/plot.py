@@ -15,11 +15,12 @@ from bagwise.cli.screen import Screen
 _DESCRIPTION = f"""\
 Draw a picture of a model that bagwise fit saved.
 
-  path         how coefficients grow as the penalty falls (milr, milr-cv), fitted to DATA
-  rule         how many positive instances make a bag positive, as softor learned it of DATA;
-               for other models, the rules that DATA support
-  calibration  whether probabilities are what they say; if DATA are the bags of the fit, by
-               cross-validation, else by DATA
+  path         how coefficients grow as the penalty falls (milr, milr-cv),
+               fitted to DATA
+  rule         how many positive instances make a bag positive, as softor
+               learned it of DATA; for other models, the rules that DATA support
+  calibration  whether probabilities are what they say; if DATA are the bags of
+               the fit, by cross-validation, else by DATA
 
 {KINDS}
 

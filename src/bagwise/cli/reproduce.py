@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bagwise.cli.command import Command, CommandError
+from bagwise.cli.data import add_json_argument
 from bagwise.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -19,7 +20,11 @@ list them.
 Every experiment consists of cells; each that is finished is stored, so that a run that was
 interrupted goes on where it stopped when the same command is given again. A stored cell counts as
 long as the code that it runs is the same. Pages (Markdown), tables (CSV) and figures (PNG) are
-written to --out. Data that are not at hand are downloaded."""
+written to --out. Data that are not at hand are downloaded.
+
+  bagwise reproduce mimm-fig2 --quick
+
+The exit status is 0, 2 if there is no such experiment or its data cannot be had, 130 after Ctrl-C."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where results go (default: bagwise-results)",
     )
     parser.add_argument("--fresh", action="store_true", help="compute stored cells again")
+    add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -50,6 +56,12 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         rows = [[e.name, e.title, f"{e.minutes:g}", "yes" if e.needs_data else ""] for e in known.values()]
         screen.table(["name", "what it shows", "minutes\non 2 cores", "public\ndata"], rows, n_text=2)
         screen.line("bagwise reproduce NAME [NAME ...] runs some of them; --quick tries them out.")
+        if arguments.json:
+            about = [
+                {"name": e.name, "title": e.title, "minutes": e.minutes, "data": e.needs_data}
+                for e in known.values()
+            ]
+            screen.data({"experiments": about})
         return 0
     unknown = [name for name in arguments.names if name not in known]
     if unknown:
@@ -61,14 +73,16 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     except OSError as error:
         raise CommandError(f"cannot write to {str(arguments.out)!r}: {error.strerror}.") from error
     settings = Settings(quick=arguments.quick, seed=arguments.seed)
-    for name in dict.fromkeys(arguments.names):
-        _run_one(known[name], settings, arguments, screen)
+    names = list(dict.fromkeys(arguments.names))
+    pages = [_run_one(known[name], settings, arguments, screen) for name in names]
+    if arguments.json:
+        screen.data({"written": dict(zip(names, map(str, pages), strict=True))})
     return 0
 
 
 def _run_one(
     experiment: Experiment, settings: Settings, arguments: argparse.Namespace, screen: Screen
-) -> None:
+) -> Path:
     from bagwise.experiments.runner import cell_folder, count_stored, run_experiment
 
     _fetch(experiment)
@@ -109,6 +123,7 @@ def _run_one(
         screen.table(header, [[str(row[key]) for key in header] for row in table.rows])
     screen.line(f"written: {page}")
     screen.line()
+    return page
 
 
 def _fetch(experiment: Experiment) -> None:

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from math import isfinite
 from typing import Any, TextIO
 
@@ -235,7 +236,7 @@ class RichScreen(Screen):
                 Text(column),
                 justify="left" if i < n_text else "right",
                 style="cyan" if i == 0 else None,
-                vertical="bottom",
+                vertical="bottom" if any(columns) else "top",
             )
         for row in rows:
             table.add_row(*(Text(str(cell)) for cell in row))
@@ -249,5 +250,6 @@ class RichScreen(Screen):
 
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
         with Progress(*columns, console=self.console, transient=True) as bar:
-            task = bar.add_task("", total=n_steps, completed=-1)
-            yield lambda text: bar.update(task, advance=1, description=text)
+            task = bar.add_task("", total=n_steps)
+            begun = count()
+            yield lambda text: bar.update(task, completed=next(begun), description=text)

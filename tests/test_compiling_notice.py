@@ -1,0 +1,118 @@
+"""Whoever waits for the compiler is told so, once."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bagwise._numba import notice
+from bagwise._numba.notice import CompilingNotice
+
+
+def told_of(module="bagwise._numba.or_"):
+    function = SimpleNamespace(__module__=module)
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+
+
+class Terminal:
+    def __init__(self):
+        self.text = ""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    found = Terminal()
+    # Not sys.stderr itself, which pytest takes back when the test begins.
+    monkeypatch.setattr(notice, "sys", SimpleNamespace(stderr=found, modules={}))
+    monkeypatch.setattr(
+        notice.multiprocessing, "current_process", lambda: SimpleNamespace(name="MainProcess")
+    )
+    return found
+
+
+def compile_for(listener, seconds, told=None):
+    listener.on_start(told or told_of())
+    time.sleep(seconds)
+    listener.on_end(told or told_of())
+
+
+def test_it_is_said_while_the_compiler_runs_and_once(terminal):
+    listener = CompilingNotice(patience=0.05)
+    listener.on_start(told_of())
+    listener.on_start(told_of())  # a function compiles another
+    listener.on_end(told_of())
+    assert terminal.text == ""
+    time.sleep(0.3)
+    assert terminal.text.count("compiling, once") == 1
+    listener.on_end(told_of())
+    compile_for(listener, 0.2)
+    assert terminal.text.count("compiling, once") == 1
+
+
+def test_short_compilations_add_up(terminal):
+    listener = CompilingNotice(patience=0.5)
+    compile_for(listener, 0.3)
+    time.sleep(0.5)  # time that is not the compiler's does not count
+    assert terminal.text == ""
+    compile_for(listener, 0.5)
+    assert terminal.text.count("compiling, once") == 1
+
+
+def test_kernels_of_others_and_workers_are_none_of_our_business(terminal, monkeypatch):
+    listener = CompilingNotice(patience=0.01)
+    compile_for(listener, 0.1, told_of("somebody.else"))
+    monkeypatch.setattr(
+        notice.multiprocessing, "current_process", lambda: SimpleNamespace(name="LokyProcess-1")
+    )
+    compile_for(listener, 0.1)
+    assert terminal.text == ""
+
+
+def test_without_a_terminal_it_is_logged(terminal, monkeypatch, caplog):
+    monkeypatch.setattr(terminal, "isatty", lambda: False)
+    listener = CompilingNotice(patience=0.01)
+    with caplog.at_level(logging.INFO, logger="bagwise"):
+        compile_for(listener, 0.2)
+    assert terminal.text == "" and "compiling, once" in caplog.text
+
+
+CODE = """
+import numpy as np
+from bagwise._numba import notice
+notice.CompilingNotice.__init__.__defaults__ = (0.05,)
+from bagwise._numba.or_ import *
+from bagwise.rules import Or
+Or().log_proba(np.zeros(4), np.array([0, 2, 4]))
+"""
+
+
+@pytest.mark.slow
+def test_numba_tells_of_what_it_compiles_and_not_of_what_it_finds(tmp_path):
+    pty = pytest.importorskip("pty", reason="a terminal is needed")
+    for expected in (1, 0):  # the second time the cache has it
+        master, slave = pty.openpty()
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", CODE], env=environment, stderr=slave, check=False)
+        os.close(slave)
+        os.set_blocking(master, False)
+        try:
+            text = os.read(master, 10_000).decode()
+        except (OSError, BlockingIOError):
+            text = ""
+        os.close(master)
+        assert done.returncode == 0 and text.count("compiling, once") == expected, text
+    assert np.any([path.suffix == ".nbi" for path in tmp_path.rglob("*")])
