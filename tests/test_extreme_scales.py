@@ -18,6 +18,7 @@ from bagwise import (
     SetKernelSVC,
     make_noisy_or_bags,
 )
+from bagwise.base.huge import refuse_overflow
 from bagwise.testing import all_estimators, example_of
 
 DATA = make_noisy_or_bags(20, size=(2, 4), n_features=3, random_state=0)
@@ -118,6 +119,31 @@ def test_every_estimator_answers_or_says_why_not(cls, fitted_to_them):
             objective = np.append(getattr(model, "objective_history_", []), getattr(model, "objective_", 0.0))
             assert np.isfinite(objective).all()
             assert (np.diff(objective) <= 1e-9 * np.abs(objective).max()).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["EMDD", "DiverseDensity", "DSDDClassifier", "MILogisticRegression"])
+@pytest.mark.parametrize("learned_from", [1e-150, 1e-300, [1e-150, 1.0, 1e-300]], ids=str)
+def test_a_model_of_tiny_values_answers_ordinary_ones_or_says_why_not(name, learned_from):
+    X = DATA.bags.instances
+    for scale in ("standard", "minmax", None):
+        model = getattr(bagwise, name)(scale=scale, random_state=0)
+        model.fit(DATA.bags.with_instances(X * learned_from), DATA.y)
+        for size in (1.0, 1e50):
+            try:
+                said = all_that_is_said(model, DATA.bags.with_instances(X * size))
+            except ValueError as error:
+                assert "too large for a number" in str(error)
+            else:
+                assert all(map(is_finite, said))
+
+
+def test_nan_of_finite_values_is_refused_whatever_their_size():
+    nothing = np.array([1.0, np.nan])
+    with pytest.raises(ValueError, match="what EMDD computes of X is too large for a number"):
+        refuse_overflow(bagwise.EMDD(), nothing, lambda: np.ones((2, 2)))
+    refuse_overflow(bagwise.EMDD(), nothing, lambda: np.array([[1.0, np.nan]]))  # missing values
+    refuse_overflow(bagwise.EMDD(), np.array([-np.inf]), lambda: np.ones((2, 2)))  # a known label
 
 
 def test_huge_features_do_not_silently_become_a_constant():

@@ -30,11 +30,19 @@ def overflow_explained(model: Any, instances_of: Callable[[], Any]) -> Iterator[
 
 
 def refuse_overflow(model: Any, found: Any, instances_of: Callable[[], Any]) -> None:
-    """Refuse results that are not finite where instances are, and are huge."""
+    """Refuse results that are not finite where instances are, and are huge; NaN in any case."""
     if sp.issparse(found):
         found = found.data
     if getattr(found, "dtype", np.dtype(object)).kind == "f" and not np.isfinite(found).all():
-        _refuse_huge(model, instances_of(), None)
+        instances = instances_of()
+        _refuse_huge(model, instances, None)
+        # Infinite log-odds may be meant; NaN never is, where nothing is missing.
+        values = instances.data if sp.issparse(instances) else instances
+        if np.isnan(found).any() and values.dtype.kind in "fiub" and np.isfinite(values).all():
+            raise ValueError(
+                f"what {type(model).__name__} computes of X is too large for a number: its values are far "
+                "from those of the fit, or from each other; scale the features."
+            )
 
 
 def _refuse_huge(model: Any, instances: Any, cause: Exception | None) -> None:
