@@ -17,7 +17,7 @@ _OVERFLOWS = ("infs or NaNs", "contains infinity", "contains NaN", "must be fini
 
 @contextmanager
 def overflow_explained(model: Any, instances_of: Callable[[], Any]) -> Iterator[None]:
-    """Where algebra says infs or NaNs, say which finite values are too large for what a model computes.
+    """Where algebra fails, say which finite values are too large for what a model computes, or what else is.
 
     `instances_of` gives the instances, and is called only then.
     """
@@ -26,7 +26,14 @@ def overflow_explained(model: Any, instances_of: Callable[[], Any]) -> Iterator[
     except ValueError as error:  # LinAlgError is one
         if any(word in str(error) for word in _OVERFLOWS) or isinstance(error, np.linalg.LinAlgError):
             _refuse_huge(model, instances_of(), error)
-        raise
+        if not isinstance(error, np.linalg.LinAlgError):
+            raise
+        raise ValueError(
+            f"a matrix that {type(model).__name__} computes of X is too near to a singular one for the digits "
+            f"of a number ({error}); scale the features to one size (BagPipeline with "
+            "OnInstances(StandardScaler())), leave out those that repeat others, and give bags weights of one "
+            "size."
+        ) from error
 
 
 def refuse_overflow(model: Any, found: Any, instances_of: Callable[[], Any]) -> None:

@@ -18,6 +18,9 @@ from bagwise.bags import AnyBags, Bags, describes_bags
 from bagwise.base.reading import BagsLike
 from bagwise.exceptions import PositiveClassWarning, warn_user
 
+# Between these a weight, its square and its products with features are numbers.
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100
+
 # What `class_weight` may be, for `_parameter_constraints`.
 CLASS_WEIGHT_CONSTRAINT = [dict, StrOptions({"balanced"}), None]
 
@@ -180,6 +183,11 @@ def bag_weights(bags: Bags, sample_weight: ArrayLike | None = None) -> np.ndarra
         )
     if not weight.any():
         raise ValueError("sample_weight is zero for every bag; give those that are to count a weight above.")
+    if not _LEAST_WEIGHT <= weight.max() <= _LARGEST_WEIGHT:
+        raise ValueError(
+            f"the largest sample_weight is {weight.max():g}, of which products are no numbers any more; "
+            f"expected one between {_LEAST_WEIGHT:g} and {_LARGEST_WEIGHT:g}."
+        )
     return weight
 
 

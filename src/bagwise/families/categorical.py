@@ -10,6 +10,9 @@ from bagwise.families.base import Family
 from bagwise.families.discrete import Largest, from_log_simplex, log_simplex, read_pseudo_count
 from bagwise.families.refusal import refuse_values
 
+# Entries of a table of values by features that is still made.
+_LARGEST_TABLE = 2**27
+
 
 class CategoricalParams(NamedTuple):
     """Probability of every value of every feature: (n_features, n_values)."""
@@ -68,6 +71,13 @@ class Categorical(Family):
     def start(self, sums: Any, n_components: int, prior: Any) -> CategoricalPrior:
         """Give the pseudo-count, and the values of every feature."""
         largest = sums.value
+        if self.n_values is None and (largest.max() + 1) * len(largest) > _LARGEST_TABLE:
+            feature = int(np.argmax(largest))
+            raise ValueError(
+                f"feature {feature} has the category {largest[feature]:,}, and a table of all up to it would "
+                "fill the memory; number the categories of each feature 0, 1, 2, ... "
+                "(OnInstances(OrdinalEncoder()))."
+            )
         sizes = largest + 1 if self.n_values is None else np.full(len(largest), self.n_values)
         return CategoricalPrior(read_pseudo_count(prior), np.arange(sizes.max()) < sizes[:, None])
 

@@ -17,6 +17,9 @@ from bagwise.pu.estimates import PriorEstimate, warn_if_apart
 from bagwise.pu.ratio import PriorPath, choose_ratio, rotated
 from bagwise.pu.tail import UpperTails, bag_vectors, deal_folds, out_of_fold_scores
 
+# Without a bag that has all but this share of its class's weight there is nothing to compare it with.
+_SHARE_OF_OTHERS = 1e-9
+
 
 @dataclass(frozen=True)
 class PriorSample:
@@ -126,6 +129,13 @@ def prior_splits(cv: Any, training: Training, sample_weight, name: str) -> list[
             f"{name} cannot estimate the class prior from fewer than two positive or unlabeled bags; here "
             f"one class has {rarest}. Pass class_prior, a number between 0 and 1."
         )
+    for label, word in ((0, "unlabeled"), (1, "positive")):
+        weight = training.weight[y == label]
+        if weight.max() >= (1.0 - _SHARE_OF_OTHERS) * weight.sum():
+            raise ValueError(
+                f"{name} cannot estimate the class prior: nearly all weight of {word} bags is that of one. "
+                "Pass class_prior, a number between 0 and 1, or other weights."
+            )
     if isinstance(cv, Integral):
         n_folds = min(int(cv), rarest)
         fold = deal_folds(training.bags, y, n_folds)

@@ -82,7 +82,7 @@ class CountTable(CountRule, LearnedRule):
     def start(self, offsets: ArrayLike, y: ArrayLike) -> CountTable:
         """Begin with values that rise evenly, one for every count up to the largest bag."""
         if self.values is not None:
-            self._read_values()
+            self._refuse_impossible(np.diff(offsets), np.asarray(y))
             return CountTable(self.values, self.monotone, self.pseudo_count) if self.learned else self
         if not self.pseudo_count > 0:
             raise ValueError(
@@ -90,6 +90,22 @@ class CountTable(CountRule, LearnedRule):
             )
         n_counts = int(np.diff(offsets).max(initial=1)) + 1
         return self._with_values(np.arange(1.0, n_counts + 1) / (n_counts + 1))
+
+    def _refuse_impossible(self, sizes: np.ndarray, y: np.ndarray) -> None:
+        """Refuse labels that no number of positive instances can give; a likelihood of zero has no slope."""
+        values = self._read_values()
+        largest = np.minimum(sizes, len(values) - 1)
+        for label, word in ((0, "negative"), (1, "positive")):
+            # Up to every count: whether the label has some probability.
+            possible = np.logical_or.accumulate(values > 0 if label else values < 1)
+            impossible = (y == label) & ~possible[largest]
+            if impossible.any():
+                size = int(sizes[np.argmax(impossible)])
+                raise ValueError(
+                    f"values={self.values!r} makes the label of a {word} bag with {size} instances "
+                    f"impossible: all of the first {min(size, len(values) - 1) + 1} are {1 - label}. Use "
+                    "values between."
+                )
 
     def soft_threshold(self, k: int) -> CountTable | None:
         """Give the table of a soft threshold."""

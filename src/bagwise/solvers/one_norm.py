@@ -41,7 +41,10 @@ def one_norm_machine(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple
     bounds[2 * p, 0] = -np.inf
     found = linprog(c, A_ub=-A, b_ub=-np.ones(n), bounds=bounds, method="highs")
     if found.x is None:
-        raise RuntimeError(f"the linear program was not solved: {found.message}")
+        raise ValueError(
+            f"the linear program with costs from {cost.min():g} to {cost.max():g} (C times weights) was not "
+            f"solved; bring them nearer to 1. HiGHS says: {found.message}"
+        )
     coef = found.x[:p] - found.x[p : 2 * p]
     scores = M @ coef
     intercept = best_intercept(scores, sign, cost)
