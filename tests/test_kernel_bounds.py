@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # Tests that call the kernels, directly or through few layers.
-FOLDERS = ("rules", "solvers", "families", "mixture", "density", "svm", "linear_model", "trees")
+FOLDERS = ("rules", "solvers", "families", "mixture", "density", "svm", "linear_model", "trees", "distances")
 
 
 def run_checked(cache, *arguments):

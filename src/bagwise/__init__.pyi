@@ -21,8 +21,10 @@ from bagwise.datasets import make_noisy_or_bags as make_noisy_or_bags
 from bagwise.datasets import make_positive_unlabeled as make_positive_unlabeled
 from bagwise.density import DiverseDensity as DiverseDensity
 from bagwise.density import EMDD as EMDD
+from bagwise.distances import bag_distances as bag_distances
 from bagwise.embedding import BagStatistics as BagStatistics
 from bagwise.embedding import ClusterEmbedding as ClusterEmbedding
+from bagwise.embedding import DissimilarityEmbedding as DissimilarityEmbedding
 from bagwise.embedding import FisherEmbedding as FisherEmbedding
 from bagwise.embedding import TreeEmbedding as TreeEmbedding
 from bagwise.embedding import VLADEmbedding as VLADEmbedding
@@ -83,6 +85,8 @@ from bagwise.multiclass import ByIndex as ByIndex
 from bagwise.multiclass import OneVsOneBagClassifier as OneVsOneBagClassifier
 from bagwise.multilabel import MIMLLogisticRegression as MIMLLogisticRegression
 from bagwise.multilabel import MultiLabelBagClassifier as MultiLabelBagClassifier
+from bagwise.neighbors import BayesianKNNClassifier as BayesianKNNClassifier
+from bagwise.neighbors import CitationKNNClassifier as CitationKNNClassifier
 from bagwise.persist import load as load
 from bagwise.persist import save as save
 from bagwise.plotting import plot_bags as plot_bags

@@ -273,7 +273,7 @@ def blocks_of(bags: AnyBags, weight: np.ndarray | None = None) -> Blocks:
     return sparse_in_parts(bags.blocks(weight=weight))
 
 
-def rows_and_columns(bags, other) -> tuple[AnyBags, AnyBags]:
+def rows_and_columns(bags, other, names: tuple[str, str] = ("bags", "other")) -> tuple[AnyBags, AnyBags]:
     """Read the bags of both sides of a matrix; those of a scan stay where they are."""
     rows = bags if is_scan(bags) else as_bags(bags)
     columns = rows if other is None else other if is_scan(other) else as_bags(other)
@@ -281,7 +281,8 @@ def rows_and_columns(bags, other) -> tuple[AnyBags, AnyBags]:
         part._refuse_empty_bags()
     if rows.n_features != columns.n_features:
         raise ValueError(
-            f"bags has {rows.n_features} features but other has {columns.n_features}; both need the same."
+            f"{names[0]} has {rows.n_features} features but {names[1]} has {columns.n_features}; both need "
+            "the same."
         )
     return rows, columns
 
@@ -329,6 +330,11 @@ def _sums_over_pairs(k: PairKernel, X, offsets: np.ndarray, Z, other_offsets: np
 def _lengths(squares: np.ndarray) -> np.ndarray:
     """Length of every bag; a bag of length zero, whose kernels are all zero, is not divided."""
     return np.sqrt(np.where(squares > 0, squares, 1.0))
+
+
+def own_kernels(k: PairKernel, blocks: Blocks) -> np.ndarray:
+    """Mean of the instance kernel over all pairs of a bag with itself, of every bag."""
+    return blocks.joined(_own_sums, k) / np.square(np.diff(blocks.offsets).astype(np.float64))
 
 
 def _own_sums(block: Block, k: PairKernel) -> np.ndarray:

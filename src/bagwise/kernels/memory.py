@@ -1,4 +1,4 @@
-"""The memory of a kernel matrix, computed before it is made."""
+"""The memory of a matrix of all pairs, computed before it is made."""
 
 from __future__ import annotations
 
@@ -15,8 +15,19 @@ def available_memory() -> float:
         return np.inf
 
 
-def require_memory(n_rows: int, n_columns: int, what: str, limit: float | None = None) -> float:
-    """Compute the bytes of a kernel matrix before it is made; refuse what does not fit.
+_REMEDIES = {
+    "kernel": "approximate the kernel by features (OnInstances(Nystroem()) before MILogisticRegression), "
+    "keep rows in a bounded cache (MissSVC(cache_size=...)), or compare bags instead of instances "
+    "(SetKernelSVC, BagStatistics)",
+    "distance": "compare with some of the bags (DissimilarityEmbedding(prototypes=...)), or describe bags by "
+    "vectors (BagStatistics, ClusterEmbedding)",
+}
+
+
+def require_memory(
+    n_rows: int, n_columns: int, what: str, limit: float | None = None, *, kind: str = "kernel"
+) -> float:
+    """Compute the bytes of a matrix of kernels or distances before it is made; refuse what does not fit.
 
     Examples
     --------
@@ -28,9 +39,7 @@ def require_memory(n_rows: int, n_columns: int, what: str, limit: float | None =
     limit = available_memory() if limit is None else limit
     if needed > limit:
         raise MemoryError(
-            f"the kernel matrix of {n_rows:,} x {n_columns:,} {what} takes {needed / 1e9:,.1f} GB, but the "
-            f"limit is {limit / 1e9:,.1f} GB. Instead, approximate the kernel by features "
-            "(OnInstances(Nystroem()) before MILogisticRegression), keep rows in a bounded cache "
-            "(MissSVC(cache_size=...)), or compare bags instead of instances (SetKernelSVC, BagStatistics)."
+            f"the {kind} matrix of {n_rows:,} x {n_columns:,} {what} takes {needed / 1e9:,.1f} GB, but the "
+            f"limit is {limit / 1e9:,.1f} GB. Instead, {_REMEDIES[kind]}."
         )
     return needed

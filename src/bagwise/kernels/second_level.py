@@ -12,9 +12,8 @@ def squared_distances(K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> n
 
     Of mean embeddings that is the squared maximum mean discrepancy.
     """
-    D = -2.0 * K
-    D += rows[:, None]
-    D += columns
+    D = np.add.outer(rows, columns)  # first, so that a symmetric matrix stays exactly so
+    D -= 2.0 * K
     return np.maximum(D, 0.0, out=D)
 
 

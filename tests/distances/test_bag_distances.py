@@ -1,0 +1,223 @@
+"""Distances of bags: against definitions written out, wherever bags lie."""
+
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist, directed_hausdorff
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+from tests.peaks import measured, only_linux
+
+from bagwise import (
+    Bags,
+    DissimilarityEmbedding,
+    bag_distances,
+    make_bag_pipeline,
+    make_noisy_or_bags,
+    save_parquet,
+    scan_bags,
+    set_kernel,
+)
+
+
+def some_bags(n=9, seed=0, n_features=4):
+    rng = np.random.default_rng(seed)
+    return Bags.from_list([rng.normal(size=(rng.integers(1, 7), n_features)) for _ in range(n)])
+
+
+def kth(values, rank):
+    return np.sort(values)[min(rank, len(values)) - 1]
+
+
+def halfway(a, b):
+    D = cdist(a, b)
+    return (D.min(axis=1).mean() + D.min(axis=0).mean()) / 2
+
+
+def discrepancy(a, b):
+    k = {(x, y): np.exp(-0.3 * cdist(*pair, "sqeuclidean")).mean() for (x, y), pair in pairs(a, b)}
+    return np.sqrt(max(0.0, k[0, 0] + k[1, 1] - 2 * k[0, 1]))
+
+
+def pairs(a, b):
+    return [((0, 0), (a, a)), ((1, 1), (b, b)), ((0, 1), (a, b))]
+
+
+DEFINITIONS = {
+    "minimal": ({}, lambda a, b: cdist(a, b).min()),
+    "maximal": ({}, lambda a, b: max(directed_hausdorff(a, b)[0], directed_hausdorff(b, a)[0])),
+    "ranked": (
+        {"rank": 2},
+        lambda a, b: max(kth(cdist(a, b).min(axis=1), 2), kth(cdist(a, b).min(axis=0), 2)),
+    ),
+    "mean_min": ({}, halfway),
+    "mmd": ({"gamma": 0.3}, discrepancy),
+}
+
+
+@pytest.fixture(params=[2**23, 700])
+def block_bytes(request, monkeypatch):
+    """A usual block, and blocks of a few rows."""
+    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", request.param)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("metric", DEFINITIONS)
+def test_distances_are_as_defined(metric, make, block_bytes):
+    how, define = DEFINITIONS[metric]
+    bags, new = some_bags(), some_bags(5, seed=1)
+    bags, new = (b.with_instances(np.where(b.instances < -0.5, 0.0, b.instances)) for b in (bags, new))
+    mine, others = (b.with_instances(make(b.instances)) for b in (bags, new))
+    square, both = (
+        bag_distances(mine, metric=metric, **how),
+        bag_distances(others, mine, metric=metric, **how),
+    )
+    np.testing.assert_allclose(square, [[define(a, b) for b in bags] for a in bags], rtol=1e-12, atol=1e-7)
+    np.testing.assert_allclose(both, [[define(a, b) for b in bags] for a in new], rtol=1e-12)
+    np.testing.assert_array_equal(square, square.T)
+    np.testing.assert_array_equal(square.diagonal(), 0.0)
+
+
+def test_ranks_lie_between_the_minimal_and_the_maximal_distance():
+    bags = some_bags()
+    first, last = (bag_distances(bags, metric="ranked", rank=rank) for rank in (1, 99))
+    np.testing.assert_array_equal(first, bag_distances(bags))
+    np.testing.assert_array_equal(last, bag_distances(bags, metric="maximal"))
+
+
+def test_bags_of_one_instance_have_the_distances_of_instances():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    for metric in ("minimal", "maximal", "mean_min", "ranked"):
+        np.testing.assert_allclose(bag_distances(X, metric=metric), cdist(X, X), rtol=1e-14)
+
+
+def test_a_callable_gets_two_matrices_and_need_not_be_symmetric():
+    bags = some_bags(4)
+    found = bag_distances(bags, metric=lambda a, b: directed_hausdorff(a, b)[0])
+    np.testing.assert_allclose(found, [[directed_hausdorff(a, b)[0] for b in bags] for a in bags])
+    assert (found != found.T).any()
+
+
+@pytest.mark.parametrize("metric", ["minimal", "maximal", "mean_min", "ranked"])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_neither_place_nor_company_changes_a_bit(metric, make):
+    near = some_bags().with_instances(np.round(some_bags().instances * 64) / 64)  # sums below are exact
+    far = near.with_instances(make(near.instances + 2.0**33))
+    found = bag_distances(far, metric=metric)
+    np.testing.assert_allclose(found, bag_distances(near, metric=metric), rtol=1e-14)
+    alone = np.vstack([bag_distances(far[i : i + 1], far, metric=metric) for i in range(len(far))])
+    np.testing.assert_array_equal(alone, found)
+
+
+@pytest.mark.parametrize("metric", DEFINITIONS)
+def test_distances_of_bags_in_files_are_those_of_memory(metric, tmp_path, monkeypatch):
+    bags = some_bags(30)
+    bags = Bags(bags.instances.astype(np.float32), bags.offsets)
+    order = np.random.default_rng(0).permutation(30)[:20]
+    scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, np.arange(30) % 2))
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 8 * 4 * 20)
+    expected = bag_distances(bags, metric=metric)
+    np.testing.assert_array_equal(bag_distances(scan, metric=metric), expected)
+    shuffled = bag_distances(scan[order], scan, metric=metric)
+    np.testing.assert_allclose(shuffled, expected[order], rtol=1e-9, atol=1e-7 if metric == "mmd" else 0.0)
+
+
+def test_neighbours_of_scikit_learn_take_them():
+    data = make_noisy_or_bags(60, coef=[3.0, -3.0], random_state=0)
+    D = bag_distances(data.bags[:40])
+    model = KNeighborsClassifier(3, metric="precomputed").fit(D, data.y[:40])
+    new = bag_distances(data.bags[40:], data.bags[:40])
+    nearest = data.y[np.argsort(new, axis=1)[:, :3]]
+    np.testing.assert_array_equal(model.predict(new), nearest.mean(axis=1) > 0.5)
+
+
+def test_what_cannot_be_is_refused(monkeypatch):
+    bags = some_bags(3)
+    for how, message in (
+        (
+            {"metric": "cosine"},
+            "metric must be one of minimal, maximal, ranked, mean_min, mmd, or a callable",
+        ),
+        ({"metric": "ranked", "rank": 0}, "rank must be at least 1; got 0"),
+        (
+            {"metric": lambda a, b: np.nan},
+            "distances of bags must be finite; the metric gave infinity or NaN",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            bag_distances(bags, **how)
+    with pytest.raises(ValueError, match="X has 4 features but Y has 3; both need the same"):
+        bag_distances(bags, some_bags(3, n_features=3))
+    with pytest.raises(ValueError, match="features are so large that squares give infinity"):
+        bag_distances(bags.with_instances(bags.instances * 1e200))
+    with pytest.raises(ValueError, match="bag 1 is empty"):
+        bag_distances([np.ones((1, 2)), np.ones((0, 2))])
+    monkeypatch.setattr("bagwise.kernels.memory.available_memory", lambda: 10.0)
+    with pytest.raises(MemoryError, match=r"distance matrix of 3 x 3 bags .*DissimilarityEmb"):
+        bag_distances(bags)
+
+
+def test_the_discrepancy_is_the_length_of_a_difference_of_means():
+    bags = some_bags()
+    means = np.array([bag.mean(axis=0) for bag in bags])
+    found = bag_distances(bags, metric="mmd", kernel="linear")
+    np.testing.assert_allclose(found, cdist(means, means), rtol=1e-6, atol=1e-7)
+    K = set_kernel(bags)
+    squares = K.diagonal()[:, None] + K.diagonal() - 2 * K
+    np.testing.assert_allclose(bag_distances(bags, metric="mmd") ** 2, squares, atol=1e-14)
+
+
+def test_an_embedding_is_distances_to_training_bags():
+    bags, y = some_bags(30), np.arange(30) % 2
+    scaled = StandardScaler().fit(bags.instances)
+    ranked = bags.with_instances(scaled.transform(bags.instances))
+    vectors = DissimilarityEmbedding().fit(bags[:20]).transform(bags)
+    assert vectors.shape == (30, 20) and not vectors[:20].diagonal().any()
+    found = DissimilarityEmbedding("ranked", metric_params={"rank": 2}).fit_transform(bags)
+    np.testing.assert_allclose(found, bag_distances(ranked, metric="ranked", rank=2), rtol=1e-12)
+    few = DissimilarityEmbedding(prototypes=7, random_state=0).fit(bags)
+    assert list(few.get_feature_names_out()) == [f"bag{i}" for i in few.prototypes_]
+    whole = DissimilarityEmbedding().fit_transform(bags)
+    np.testing.assert_allclose(few.transform(bags), whole[:, few.prototypes_], rtol=1e-14)
+    pipeline = make_bag_pipeline(DissimilarityEmbedding(), StandardScaler(), LogisticRegression())
+    assert pipeline.fit(bags, y).predict(bags[:3]).shape == (3,)
+
+
+def test_distances_cost_not_much_more_than_those_of_all_instances():
+    instances = np.random.default_rng(0).normal(size=(3000, 166))
+    bags = Bags(instances, np.arange(0, 3001, 60))
+    bag_distances(bags[:2])
+    ours, theirs = [], []
+    for _ in range(3):
+        begin = time.process_time()
+        bag_distances(bags)
+        middle = time.process_time()
+        pairwise_distances(instances)
+        theirs.append(time.process_time() - middle)
+        ours.append(middle - begin)
+    assert min(ours) < 3 * min(theirs)
+
+
+PEAK = """
+def draw(n):
+    X = np.random.default_rng(0).standard_normal((n, 80), dtype=np.float32)
+    return Bags(X, np.arange(0, n + 1, 20))
+
+few = draw(60)
+bag_distances(few, few), bag_distances(few)
+bags = draw(300_000)
+print(json.dumps([peak_of(lambda: bag_distances(bags, few)), bags.instances.nbytes]))
+"""
+
+
+@pytest.mark.slow
+@only_linux
+def test_the_instances_of_large_bags_are_not_copied():
+    above, size = measured(PEAK, None)
+    assert size == 96_000_000, "so a copy takes that, or twice as much in double precision"
+    assert above <= 0.6 * size
