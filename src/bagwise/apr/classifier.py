@@ -75,11 +75,11 @@ class APRClassifier(InstanceScoreClassifier):
     --------
     >>> import numpy as np
     >>> from bagwise import APRClassifier
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(4)
     >>> y = np.arange(60) % 2
     >>> bags = rng.uniform(0, 100, size=(60, 4, 5))
     >>> bags[y == 1, 0, 2:4] = rng.uniform(40, 50, size=(30, 2))  # what makes them positive
-    >>> model = APRClassifier(epsilon=0.1).fit(bags, y)
+    >>> model = APRClassifier().fit(bags, y)
     >>> model.features_
     array([2, 3])
     >>> bool((model.lower_ < 42).all() and (model.upper_ > 48).all())

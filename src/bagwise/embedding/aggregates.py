@@ -161,9 +161,10 @@ class VLADEmbedding(_Aggregate):
 class FisherEmbedding(_Aggregate):
     """Turn each bag into one vector: how a mixture of all instances would have to change to fit this bag.
 
-    The instances of all training bags, on their main axes, are described by a mixture of K Gaussians with
-    diagonal covariances (shares pi_k, means mu_k, deviations sigma_k). With g_jk the probability that
-    instance j of the n of a bag is of component k, the parts of the bag for component k are ::
+    The instances of all training bags, on their main axes if `pca` says so, are described by a mixture of K
+    Gaussians with diagonal covariances (shares pi_k, means mu_k, deviations sigma_k). With g_jk the
+    probability that instance j of the n of a bag is of component k, the parts of the bag for component k are
+    ::
 
         1/n sum_j (g_jk - pi_k)                            / sqrt(pi_k)
         1/n sum_j  g_jk (x_j - mu_k) / sigma_k             / sqrt(pi_k)
@@ -178,7 +179,7 @@ class FisherEmbedding(_Aggregate):
     ----------
     n_components : int, default=2
         K; no more than there are different instances are used.
-    pca : float, int or None, default=0.95
+    pca : float, int or None, default=None
         The share of the variance that is kept on the main axes, a number of axes, or None for the features as
         they are.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
@@ -229,7 +230,7 @@ class FisherEmbedding(_Aggregate):
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_components=2, *, pca=0.95, scale="standard", random_state=None):
+    def __init__(self, n_components=2, *, pca=None, scale="standard", random_state=None):
         self.n_components = n_components
         self.pca = pca
         self.scale = scale
