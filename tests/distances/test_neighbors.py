@@ -19,7 +19,7 @@ from bagwise import (
     load_digit_bags,
     make_noisy_or_bags,
 )
-from bagwise.neighbors import nearest_first
+from bagwise.neighbors.base import nearest_first
 
 DATA = make_noisy_or_bags(50, size=(1, 6), coef=[3.0, -3.0, 0.0], intercept=-1.0, random_state=0)
 TRAIN, TEST = slice(0, 30), slice(30, 50)

@@ -1,0 +1,174 @@
+"""What classifiers by the nearest bags share: distances, their order, votes, and the nearest instances."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import Bunch
+from sklearn.utils.metaestimators import available_if
+
+from bagwise._sklearn import Interval, StrOptions
+from bagwise.bags import Bags
+from bagwise.base import (
+    SCALE_CONSTRAINT,
+    BagClassifier,
+    BagsLike,
+    Scaled,
+    Training,
+    encode_labels,
+    training_digest,
+)
+from bagwise.blocks import in_doubles
+from bagwise.distances import METRICS, bag_distances, nearest_instances
+from bagwise.solvers.interrupt import interruptible
+
+COUNT_CONSTRAINT = [Interval(Integral, 1, None, closed="left")]
+NEIGHBORS_CONSTRAINTS: dict = {
+    "metric": [StrOptions({*METRICS, "precomputed"}), callable],
+    "metric_params": [dict, None],
+    "scale": SCALE_CONSTRAINT,
+}
+
+# Distances whose ratio is within this of one are equal.
+EQUAL = 1e-12
+
+
+def nearest_first(distances: np.ndarray) -> np.ndarray:
+    """Order the columns of every row by distance; of equal ones the first column comes first.
+
+    Distances equal to 1e-12 are equal, so that rounding does not choose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.neighbors.base import nearest_first
+    >>> nearest_first(np.array([[1.0 + 1e-15, 1.0, 0.5]]))
+    array([[2, 0, 1]])
+    """
+    order = np.argsort(distances, axis=1, kind="stable")
+    rising = np.take_along_axis(distances, order, axis=1)
+    is_further = rising[:, 1:] > rising[:, :-1] * (1.0 + EQUAL)
+    place = np.concatenate([np.zeros((len(order), 1), np.int64), np.cumsum(is_further, axis=1)], axis=1)
+    return np.take_along_axis(order, np.argsort(place * order.shape[1] + order, axis=1), axis=1)
+
+
+def _compares_instances(model) -> bool:
+    return isinstance(model.metric, str) and model.metric != "precomputed"
+
+
+class NeighborsClassifier(Scaled, BagClassifier):
+    """A classifier by distances to the training bags; a subclass learns from them and votes."""
+
+    bags_: Bags | None
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    @property
+    def _accepts_sparse(self) -> bool:
+        return not self._is_precomputed
+
+    @interruptible(at_once=True)
+    def _fit_distances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
+        """Keep the training bags and their labels; give their distances, infinite on the diagonal."""
+        bags = self._read(X, reset=True)
+        codes = encode_labels(self, y, X, bags, binary=False)
+        if len(self.classes_) == 2:
+            codes = encode_labels(self, y, X, bags)  # which says what the positive class is
+        training = Training(bags, codes, np.ones(len(bags)))
+        self.training_digest_ = training_digest(*training)
+        self.labels_ = codes.astype(np.int64)
+        if self._is_precomputed:
+            if bags.n_features != len(bags):
+                raise ValueError(
+                    f"X has the shape {bags.shape}, but a fit with metric='precomputed' takes the distances "
+                    "of the training bags to each other, a square matrix."
+                )
+            self.bags_ = self.scaler_ = None
+            distances = np.array(bags.instances, dtype=np.float64)
+        else:
+            self.bags_ = self._fit_scaler(training).bags
+            distances = bag_distances(self.bags_, metric=self.metric, **(self.metric_params or {}))
+        np.fill_diagonal(distances, np.inf)
+        return distances
+
+    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
+        bags = super()._read(X, reset=reset)
+        if self._is_precomputed and bags.n_instances > len(bags):
+            raise ValueError(
+                f"X has {len(bags)} bags with {bags.n_instances} rows, but metric='precomputed' needs a row "
+                "of distances for every bag: a matrix of shape (n_bags, n_training_bags)."
+            )
+        return bags
+
+    @interruptible(at_once=True)
+    def _distances(self, bags: Bags) -> np.ndarray:
+        """Distances of bags to the training bags."""
+        if self._is_precomputed:
+            return np.asarray(bags.instances, dtype=np.float64)
+        return bag_distances(self._scaled(bags), self.bags_, metric=self.metric, **(self.metric_params or {}))
+
+    def _votes(self, bags_of: np.ndarray) -> np.ndarray:
+        """Count the classes of some training bags in every row: shape (n_rows, n_classes)."""
+        return np.stack([(self.labels_[bags_of] == c).sum(axis=1) for c in range(len(self.classes_))], axis=1)
+
+    @property
+    def _n_nearest(self) -> int:
+        """How many neighbours `nearest_pairs` shows."""
+        raise NotImplementedError
+
+    @available_if(_compares_instances)
+    def nearest_pairs(self, X: BagsLike) -> Bunch:
+        """Explain: the nearest training bags of every bag, and the two instances that come nearest in each.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+
+        Returns
+        -------
+        Bunch
+            Arrays of shape (n_bags, n_nearest), nearest first: `bags`, the numbers of the training bags;
+            `distances`, to these; `instances`, the place in the bag, from 0, of the instance that comes
+            nearest to an instance of the training bag; `training_instances`, the place of that one.
+        """
+        found = self._by_blocks(X, self._nearest_pairs)
+        bags, instances, training_instances = (found[:, :, k].astype(np.int64) for k in range(3))
+        return Bunch(
+            bags=bags,
+            distances=found[:, :, 3],
+            instances=instances,
+            training_instances=training_instances,
+        )
+
+    def _nearest_pairs(self, bags: Bags) -> np.ndarray:
+        distances, scaled, training = self._distances(bags), self._scaled(bags), self.bags_
+        assert training is not None  # distances that were given explain nothing
+        nearest = nearest_first(distances)[:, : self._n_nearest]
+        found = np.empty((*nearest.shape, 4))
+        for number, row in enumerate(nearest):
+            for place, other in enumerate(row):
+                pair = _nearest_pair(scaled[number], training[int(other)])
+                found[number, place] = (other, *pair, distances[number, other])
+        return found
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        tags.input_tags.pairwise = self._is_precomputed
+        return tags
+
+
+def _nearest_pair(bag: Any, other: Any) -> tuple[int, int]:
+    """Places of the two nearest instances; of several such pairs the first."""
+    bag, other = in_doubles(bag), in_doubles(other)
+    every = np.array([0, other.shape[0]])
+    near, _ = nearest_instances(bag, np.array([0, bag.shape[0]]), other, every)
+    mine = int(np.argmin(near[:, 0]))
+    _, back = nearest_instances(bag[mine : mine + 1], np.array([0, 1]), other, every)
+    return mine, int(np.argmin(back[:, 0]))
