@@ -44,6 +44,8 @@ MODELS = {
     "misvm-instance": NamedModel("InstanceMISVC", "mi-SVM: labels of instances are guessed"),
     "set-kernel": NamedModel("SetKernelSVC", "support vector machine of whole bags"),
     "miles": NamedModel("MILESClassifier", "the nearest instances of chosen training bags"),
+    "citation-knn": NamedModel("CitationKNNClassifier", "labels of the nearest bags and their citers"),
+    "bayesian-knn": NamedModel("BayesianKNNClassifier", "labels of the nearest bags, weighed by counts"),
     "apr": NamedModel("APRClassifier", "a box around one instance of every positive bag"),
     "sbmil": NamedModel("SparseMISVC", "machine for bags with few positive instances (method, balance)"),
     "single": NamedModel("SingleInstanceClassifier", "baseline: every instance has its bag's label"),
