@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 from bagwise import Bags, LogOddsMean, MIGradientBoostingClassifier, Threshold, make_noisy_or_bags
 from bagwise.rules import GeometricMean, Mean, Or, SoftMax
 from bagwise.trees.additive import BoostedScores, summed_exactly
+from bagwise.trees.boosting import _scores as real
 from bagwise.trees.growing import OrderedFeatures
 from bagwise.trees.losses import ExponentialLoss, RuleLoss
 
@@ -165,6 +166,22 @@ def test_early_stopping_keeps_the_trees_up_to_the_least_loss_of_held_out_bags(da
     assert len(model.trees_.roots) == model.n_estimators_
     again = MIGradientBoostingClassifier(n_estimators=50, random_state=0).fit(data.bags, data.y)
     assert again.n_estimators_ == 50 and not len(again.validation_history_)
+
+
+def test_held_out_bags_are_whole_groups_of_those_that_count(data, monkeypatch):
+    groups, weight = np.arange(60) // 4, (np.arange(60) % 5 > 0).astype(float)
+    seen = []
+    monkeypatch.setattr(
+        "bagwise.trees.boosting._scores", lambda loss, part: seen.append(part) or real(loss, part)
+    )
+    model = MIGradientBoostingClassifier(early_stopping=True, n_estimators=5, random_state=0)
+    model.fit(data.bags, data.y, weight, groups=groups)
+    first = {float(bag[0, 0]): number for number, bag in enumerate(data.bags)}
+    learned, held_out = ({first[float(bag[0, 0])] for bag in part.bags} for part in seen)
+    assert not {groups[i] for i in learned} & {groups[i] for i in held_out}
+    assert learned | held_out == set(np.flatnonzero(weight)) and 4 <= len(held_out) <= 20
+    with pytest.raises(ValueError, match=r"groups has the shape \(3,\), but there are 60 bags"):
+        model.fit(data.bags, data.y, groups=[1, 2, 3])
 
 
 def test_sums_do_not_depend_on_their_order():

@@ -141,6 +141,10 @@ class MIGradientBoostingClassifier(WaistClassifier):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+    # As scikit-learn's splitters of groups do: whoever routes groups need not ask for them to come here.
+    __metadata_request__fit = {"groups": True}
+
+    _example_parameters = {"n_estimators": 20}
     _expected_failed_checks = {
         "a_tie_is_positive": "scores are constant between thresholds, and jump over zero",
     }
@@ -175,7 +179,13 @@ class MIGradientBoostingClassifier(WaistClassifier):
         self.verbose = verbose
 
     @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: BagsLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn from bags and their labels.
 
         Parameters
@@ -186,6 +196,9 @@ class MIGradientBoostingClassifier(WaistClassifier):
             Two classes; the one that sorts last is the positive class.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
+        groups : array of shape (n_bags,), optional
+            The patient, plate or day of every bag: with `early_stopping`, bags of one group are all learned
+            from or all held out.
 
         Returns
         -------
@@ -196,7 +209,8 @@ class MIGradientBoostingClassifier(WaistClassifier):
         loss = self._make_loss(training)
         learning, held_out = training, None
         if self.early_stopping:
-            learning, held_out = self._cut(training, rng)
+            is_there = np.ones(len(training.y)) if sample_weight is None else np.asarray(sample_weight)
+            learning, held_out = self._cut(training, is_there > 0, groups, rng)
         reporter = Reporter(type(self).__name__, self.verbose)
         result = boost(
             *_scores(loss, learning),
@@ -232,17 +246,22 @@ class MIGradientBoostingClassifier(WaistClassifier):
             )
         return ExponentialLoss()
 
-    def _cut(self, training: Training, rng: np.random.RandomState) -> tuple[Training, Training]:
-        """Cut bags into those to learn from and those to be held out."""
-        parts = cut_in_two(
-            training.y,
-            1.0 - self.validation_fraction,
-            groups=None,
-            counted=np.ones(len(training.y), dtype=bool),
-            random_state=rng,
-        )
+    def _cut(
+        self,
+        training: Training,
+        counted: np.ndarray,
+        groups: ArrayLike | None,
+        rng: np.random.RandomState,
+    ) -> tuple[Training, Training]:
+        """Cut bags into those to learn from and those to be held out; `counted` of those given are here."""
+        labels, place = np.zeros(len(counted), dtype=np.int8), np.cumsum(counted) - 1
+        labels[counted] = training.y
+        share = 1.0 - self.validation_fraction
+        parts = cut_in_two(labels, share, groups=groups, counted=counted, random_state=rng)
         bags, y, weight = training
-        learning, held_out = (Training(bags[part], y[part], weight[part]) for part in parts)
+        learning, held_out = (
+            Training(bags[some], y[some], weight[some]) for some in (place[part] for part in parts)
+        )
         return learning, held_out
 
     def _log_odds(self, bags) -> np.ndarray:
