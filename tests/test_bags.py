@@ -310,3 +310,18 @@ def test_mistakes_are_met_by_a_sentence(build, message):
 def test_bad_keys_are_met_by_a_sentence(key, message):
     with pytest.raises(IndexError, match=message):
         make([1, 2])[key]
+
+
+def test_bags_are_found_by_their_text_ids():
+    bags = Bags(np.arange(12.0).reshape(6, 2), [0, 1, 3, 6], ids=["slide_1", "slide_2", "other"])
+    np.testing.assert_array_equal(bags["slide_2"], bags[1])
+    assert bags[["other", "slide_1"]].ids.tolist() == ["other", "slide_1"]
+    assert bags[np.array(["other"])].ids.tolist() == ["other"]
+    with pytest.raises(KeyError, match="there is no bag 'slide_9'; the nearest are 'slide_"):
+        bags["slide_9"]
+    with pytest.raises(KeyError, match="there is no bag 'slid_1'; the nearest"):
+        bags[["other", "slid_1"]]
+    with pytest.raises(KeyError, match="2 bags have the id 'other'; select one by its number"):
+        bags[[2, 2]]["other"]
+    numbered = Bags(np.zeros((3, 1)), [0, 1, 3])
+    np.testing.assert_array_equal(numbered["1"], numbered[1])

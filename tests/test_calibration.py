@@ -59,7 +59,7 @@ def test_dependent_features_are_calibrated_by_an_exponent(dependent):
     np.testing.assert_array_equal(told.predict_instances(test), plain.predict_instances(test))
     np.testing.assert_allclose(
         told.predict_proba_instances(test)[:, 1],
-        told.predict_proba(np.asarray(test.instances))[:, 1],  # an instance is a bag of one
+        told.predict_proba(test.instances[:, None])[:, 1],  # an instance is a bag of one
         rtol=1e-6,
     )
     np.testing.assert_allclose(np.exp(told.predict_log_proba(test)), told.predict_proba(test), rtol=1e-12)
@@ -194,8 +194,9 @@ def test_the_picture_shows_every_model_with_its_log_loss(dependent):
         "plain": MIMixture("gaussian_diag", n_init=2, random_state=0).fit(train, y_train),
         "logistic": MILogisticRegression(random_state=0).fit(train, y_train),
     }
-    figure = plot_calibration(models, test, y_test)
-    above, below = figure.axes
+    display = plot_calibration(models, test, y_test)
+    above, below = display.figure_.axes
+    assert above is display.ax_
     texts = [text.get_text() for text in above.get_legend().get_texts()]
     for name, model in models.items():
         loss = -model.predict_log_proba(test)[np.arange(len(y_test)), y_test].mean()
@@ -204,7 +205,7 @@ def test_the_picture_shows_every_model_with_its_log_loss(dependent):
     assert above.get_legend().get_title().get_text() == f"log loss ({base:.2f} by the share alone)"
     assert above.get_ylabel() == "share of positive bags" and below.get_ylabel() == "bags"
     held_out = plot_calibration(MILogisticRegression(random_state=0), train, y_train, cv=3)
-    assert "MILogisticRegression: " in held_out.axes[0].get_legend().get_texts()[0].get_text()
+    assert "MILogisticRegression: " in held_out.ax_.get_legend().get_texts()[0].get_text()
 
 
 def test_what_cannot_be_drawn_is_refused(dependent):
@@ -227,5 +228,5 @@ def test_bags_of_one_certain_and_wrong_model_are_drawn():
 
     bags = Bags(np.arange(30.0)[:, None], np.arange(31))
     y = np.arange(30) % 2
-    figure = plot_calibration(Certain().fit(bags, y), bags, y)
-    assert "Certain: inf" in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    display = plot_calibration(Certain().fit(bags, y), bags, y)
+    assert "Certain: inf" in [text.get_text() for text in display.ax_.get_legend().get_texts()]

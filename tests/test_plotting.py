@@ -3,6 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib
+import matplotlib.style
 import numpy as np
 import pytest
 
@@ -18,66 +20,71 @@ def bags():
     return Bags(np.random.default_rng(0).random((9, 12)), [0, 3, 9])
 
 
-def words(figure):
-    return [text.get_text() for text in figure.axes[0].texts]
+def words(display):
+    return [text.get_text() for text in display.ax_.texts]
 
 
-def pixels(figure):
+def pixels(display):
+    figure = display.figure_
     buffer = io.BytesIO()
     figure.savefig(buffer, format="rgba", dpi=100)
     width, height = (figure.get_size_inches() * 100).astype(int)
     return np.frombuffer(buffer.getvalue(), np.uint8).reshape(height, width, 4)[..., :3].astype(float)
 
 
-def drawn_images(figure):
-    return figure.axes[0].images
+def drawn_images(display):
+    return display.ax_.images
 
 
 def test_every_instance_is_drawn_and_every_bag_labelled(bags):
-    figure = plot_bags(bags, np.zeros(9), image_shape=(3, 4), y=[1, 0], probability=[0.9, 0.2])
-    assert len(drawn_images(figure)) == 9
-    assert [w for w in words(figure) if w.endswith("tive")] == ["positive", "negative"]
-    assert {"P(+) = 0.90", "P(+) = 0.20"} <= set(words(figure))
+    display = plot_bags(bags, np.zeros(9), image_shape=(3, 4), y=[1, 0], probability=[0.9, 0.2])
+    assert len(drawn_images(display)) == 9
+    assert [w for w in words(display) if w.endswith("tive")] == ["positive", "negative"]
+    assert {"P(+) = 0.90", "P(+) = 0.20"} <= set(words(display))
 
 
-def test_an_image_is_brighter_the_larger_its_intensity(bags):
-    figures = [plot_bags(bags, np.full(9, level), image_shape=(3, 4)) for level in (0.0, 0.5, 1.0)]
-    brightness = [pixels(figure).mean() for figure in figures]
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_an_image_stands_out_from_the_ground_the_more_the_larger_its_intensity(bags, style):
+    with matplotlib.style.context(style):
+        displays = [plot_bags(bags, np.full(9, level), image_shape=(3, 4)) for level in (0.0, 0.5, 1.0)]
+        brightness = [pixels(display).mean() for display in displays]
+    if style == "default":
+        brightness = [255 - value for value in brightness]
     assert brightness[0] < brightness[1] < brightness[2]
 
 
 def test_a_wrong_prediction_is_said_to_be_wrong(bags):
-    figure = plot_bags(bags, np.zeros(9), image_shape=(3, 4), y=[True, False], probability=[0.1, 0.2])
-    assert "P(+) = 0.10, wrong" in words(figure) and "P(+) = 0.20" in words(figure)
+    display = plot_bags(bags, np.zeros(9), image_shape=(3, 4), y=[True, False], probability=[0.1, 0.2])
+    assert "P(+) = 0.10, wrong" in words(display) and "P(+) = 0.20" in words(display)
 
 
 def test_a_dot_stands_below_every_truly_positive_instance_and_in_the_legend(bags):
     from matplotlib.patches import Circle
 
     truth = np.arange(9) % 4 == 0
-    figure = plot_bags(bags, np.zeros(9), image_shape=(3, 4), truth=truth, truth_label="the culprit")
-    dots = [patch for patch in figure.axes[0].patches if isinstance(patch, Circle)]
+    display = plot_bags(bags, np.zeros(9), image_shape=(3, 4), truth=truth, truth_label="the culprit")
+    dots = [patch for patch in display.ax_.patches if isinstance(patch, Circle)]
     assert len(dots) == truth.sum() + 1
-    assert "the culprit" in words(figure)
+    assert "the culprit" in words(display)
 
 
 def test_of_a_large_bag_the_most_intense_images_are_drawn_in_their_order(bags):
     intensity = np.array([0, 0, 0, 0.1, 0.9, 0.2, 0.8, 0.3, 0.7])
-    figure = plot_bags(bags, intensity, image_shape=(3, 4), max_images=3)
-    assert len(drawn_images(figure)) == 6
-    assert "+ 3" in words(figure)
+    display = plot_bags(bags, intensity, image_shape=(3, 4), max_images=3)
+    assert len(drawn_images(display)) == 6
+    assert "+ 3" in words(display)
     whole = plot_bags(bags, intensity, image_shape=(3, 4))
     # The first bag has three images, all drawn; of the second, instances 4, 6 and 8 are.
     for place, i in enumerate([0, 1, 2, 4, 6, 8]):
         np.testing.assert_array_equal(
-            drawn_images(figure)[place].get_array(), drawn_images(whole)[i].get_array()
+            drawn_images(display)[place].get_array(), drawn_images(whole)[i].get_array()
         )
 
 
 def test_colour_images_keep_their_colours():
     red = np.tile([1.0, 0.0, 0.0], 4)[None]
-    figure = plot_bags(Bags(red, [0, 1]), [1.0], image_shape=(2, 2, 3))
-    r, g, b = np.asarray(drawn_images(figure)[0].get_array())[0, 0]
+    display = plot_bags(Bags(red, [0, 1]), [1.0], image_shape=(2, 2, 3))
+    r, g, b = np.asarray(drawn_images(display)[0].get_array())[0, 0]
     assert r > 3 * g and r > 3 * b
 
 
@@ -89,8 +96,8 @@ def test_lists_of_arrays_sparse_instances_and_constant_images_are_drawn():
 
 
 def test_a_dollar_sign_in_a_title_is_no_mathematics(bags):
-    figure = plot_bags(bags, np.zeros(9), image_shape=(3, 4), title=r"from $5 to \frac$")
-    assert pixels(figure).size
+    display = plot_bags(bags, np.zeros(9), image_shape=(3, 4), title=r"from $5 to \frac$")
+    assert pixels(display).size
 
 
 @pytest.mark.parametrize(
@@ -126,7 +133,7 @@ def test_drawing_leaves_pyplot_and_the_backend_alone():
 import sys, io, numpy as np
 from bagwise.plotting import plot_bags
 assert "matplotlib" not in sys.modules
-plot_bags(np.zeros((1, 2, 4)), [0, 1], image_shape=(2, 2)).savefig(io.BytesIO())
+plot_bags(np.zeros((1, 2, 4)), [0, 1], image_shape=(2, 2)).figure_.savefig(io.BytesIO())
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -85,7 +85,7 @@ _ROOMS = {
     "multilabel": ["MIMLLogisticRegression", "MultiLabelBagClassifier"],
     "neighbors": ["BayesianKNNClassifier", "CitationKNNClassifier"],
     "persist": ["load", "save"],
-    "plotting": ["plot_bags"],
+    "plotting": ["plot_bags", "plot_heatmap", "plot_sequence"],
     "pipeline": ["BagPipeline", "OnInstances", "make_bag_pipeline"],
     "prototypes": ["MILESClassifier", "PrototypeEmbedding"],
     "pu": [

@@ -90,6 +90,8 @@ from bagwise.neighbors import CitationKNNClassifier as CitationKNNClassifier
 from bagwise.persist import load as load
 from bagwise.persist import save as save
 from bagwise.plotting import plot_bags as plot_bags
+from bagwise.plotting import plot_heatmap as plot_heatmap
+from bagwise.plotting import plot_sequence as plot_sequence
 from bagwise.pipeline import BagPipeline as BagPipeline
 from bagwise.pipeline import OnInstances as OnInstances
 from bagwise.pipeline import make_bag_pipeline as make_bag_pipeline

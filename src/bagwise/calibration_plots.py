@@ -10,13 +10,13 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import column_or_1d
 
-from bagwise._pictures import ACCENT, CHOSEN, FAINT, NEGATIVE, POSITIVE, QUIET, new_figure
+from bagwise._pictures import Display, axes_for, legend_above
 
-_COLORS = (ACCENT, NEGATIVE, POSITIVE, CHOSEN, QUIET)
+_MOST_MODELS = 5
 _CONFIDENCE = 0.9
 
 
-def plot_calibration(model, X, y, *, cv=None, n_bins=8):
+def plot_calibration(model, X, y, *, cv=None, n_bins=8, ax=None) -> Display:
     """Draw how often bags are positive against how probable a model says they are.
 
     Bags are sorted by the probability that the model gives them and cut into runs of equal number, a point
@@ -37,22 +37,26 @@ def plot_calibration(model, X, y, *, cv=None, n_bins=8):
         scikit-learn's `cross_val_predict`.
     n_bins : int, default=8
         The most points. There are fewer where probabilities are equal, or bags are few (five a point).
+    ax : matplotlib axes, optional
+        Where to draw; by default into a new figure. The panel below takes a fifth of them, if they are
+        subplots, and is left out of others.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Display
+        With `figure_` and `ax_`, the panel above.
 
     Examples
     --------
     >>> from bagwise import MIMixture, make_mixture_bags, plot_calibration
     >>> data = make_mixture_bags(120, random_state=0)
     >>> model = MIMixture(n_init=2, random_state=0).fit(data.bags[:60], data.y[:60])
-    >>> type(plot_calibration(model, data.bags[60:], data.y[60:])).__name__
-    'Figure'
+    >>> plot_calibration(model, data.bags[60:], data.y[60:]).ax_.get_ylabel()
+    'share of positive bags'
     """
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
-    if not 1 <= len(models) <= len(_COLORS):
-        raise ValueError(f"model has {len(models)} models; expected one to {len(_COLORS)}.")
+    if not 1 <= len(models) <= _MOST_MODELS:
+        raise ValueError(f"model has {len(models)} models; expected one to {_MOST_MODELS}.")
     y = column_or_1d(y)
     classes = np.unique(y)
     if len(classes) != 2:
@@ -60,13 +64,12 @@ def plot_calibration(model, X, y, *, cv=None, n_bins=8):
     positive = y == classes[1]
     found = {name: _probabilities(name, one, X, y, classes, cv) for name, one in models.items()}
 
-    figure = new_figure(5.2, 6.4)
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
-    for axes in (above, below):
-        axes.spines[["top", "right"]].set_visible(False)
-    above.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8, linestyle="--")
+    above, palette = axes_for(ax, 5.2, 6.4)
+    below = _panel_below(above)
+    above.plot([0, 1], [0, 1], color=palette.faint, linewidth=0.8, linestyle="--")
     edges = np.linspace(0.0, 1.0, 26)
-    for (name, proba), color in zip(found.items(), _COLORS, strict=False):
+    colors = (palette.accent, palette.negative, palette.positive, palette.chosen, palette.quiet)
+    for (name, proba), color in zip(found.items(), colors, strict=False):
         said, share, low, high = calibration_points(positive, proba[:, 1], n_bins)
         above.errorbar(
             said,
@@ -79,23 +82,32 @@ def plot_calibration(model, X, y, *, cv=None, n_bins=8):
             elinewidth=0.8,
             label=f"{name}: {log_loss(positive, proba):.2f}",
         )
-        below.stairs(np.histogram(proba[:, 1], edges)[0], edges, color=color, linewidth=1.2)
+        if below is not None:
+            below.stairs(np.histogram(proba[:, 1], edges)[0], edges, color=color, linewidth=1.2)
     shares = np.array([np.mean(~positive), np.mean(positive)])
     base = log_loss(positive, np.tile(shares, (len(positive), 1)))
     above.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="share of positive bags")
-    above.legend(
-        title=f"log loss ({base:.2f} by the share alone)",
-        loc="upper left",
-        frameon=False,
-        alignment="left",
-        fontsize="small",
-        title_fontsize="small",
-    )
-    below.set(xlabel="probability of the positive class", ylabel="bags")
-    below.set_yscale("symlog", linthresh=1)
-    below.yaxis.set_major_formatter("{x:g}")
-    below.set_ylim(bottom=0)
-    return figure
+    legend_above(above, title=f"log loss ({base:.2f} by the share alone)")
+    (above if below is None else below).set_xlabel("probability of the positive class")
+    if below is not None:
+        above.tick_params(labelbottom=False)
+        below.set_ylabel("bags")
+        below.set_yscale("symlog", linthresh=1)
+        below.yaxis.set_major_formatter("{x:g}")
+        below.set_ylim(bottom=0)
+    return Display(above.figure, above)
+
+
+def _panel_below(above):
+    """Cut a fifth off subplots for a panel below; None where axes stand by themselves."""
+    place = above.get_subplotspec()
+    if place is None:
+        return None
+    parts = place.subgridspec(2, 1, height_ratios=(4, 1))
+    above.set_subplotspec(parts[0])
+    below = above.figure.add_subplot(parts[1], sharex=above)
+    below.spines[["top", "right"]].set_visible(False)
+    return below
 
 
 def _probabilities(name: str, model, X, y, classes, cv) -> np.ndarray:

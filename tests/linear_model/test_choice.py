@@ -63,5 +63,5 @@ def test_nothing_chosen_where_nothing_matters_is_not_overconfident():
     model = MILogisticRegressionCV(cv=4, n_init=1, random_state=0).fit(noise.bags, noise.y)
     if not model.coef_.any():
         assert "overconfident" not in model.summary()
-    labels = plot_cv(model).axes[0].get_legend_handles_labels()[1]
-    assert "base rate" in labels and "on paths down" in plot_cv(model).axes[0].get_ylabel()
+    labels = plot_cv(model).ax_.get_legend_handles_labels()[1]
+    assert "base rate" in labels and "on paths down" in plot_cv(model).ax_.get_ylabel()

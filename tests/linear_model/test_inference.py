@@ -189,17 +189,15 @@ def test_wald_p_values_of_a_useless_feature_are_uniform():
 
 def test_plots_show_what_they_are_given(data):
     path = milr_path(data.bags, data.y, alphas=6)
-    figure = plot_path(path, feature_names=["u", "v", "w"], alpha=path.alphas[3])
-    texts = {text.get_text() for text in figure.axes[0].texts}
-    assert {"u", "v"} <= texts and any("chosen" in text for text in texts)
+    ax = plot_path(path, feature_names=["u", "v", "w"], alpha=path.alphas[3]).ax_
+    assert {"u", "v"} <= {text.get_text() for text in ax.texts} and "chosen" in ax.get_title(loc="left")
     with pytest.raises(ValueError, match="2 names but the path has 3 features"):
         plot_path(path, feature_names=["u", "v"])
     for criterion in ("deviance", "bic"):
         model = MILogisticRegressionCV(alphas=5, cv=3, n_init=1, criterion=criterion, random_state=0)
-        figure = plot_cv(model.fit(data.bags, data.y))
-        assert figure.axes[0].get_xscale() == "log"
+        assert plot_cv(model.fit(data.bags, data.y)).ax_.get_xscale() == "log"
     found = maximum_likelihood().fit(data.bags, data.y).inference(data.bags, data.y)
-    labels = [t.get_text() for t in plot_odds_ratios(found).axes[0].get_yticklabels()]
+    labels = [t.get_text() for t in plot_odds_ratios(found).ax_.get_yticklabels()]
     assert labels == ["x0", "x1", "x2"]
 
 

@@ -361,8 +361,8 @@ def test_pictures_are_figures_and_refuse_what_they_cannot_draw():
     data = make_mixture_bags(20, random_state=0)
     for family in ("gaussian", "gaussian_spherical"):
         model = MIMixture(family, n_init=1, random_state=0).fit(data.bags, data.y)
-        figure = plot_components(model, data.bags, data.y)
-        assert len(figure.axes[0].patches) == 4, "two ellipses a component"
+        display = plot_components(model, data.bags, data.y)
+        assert len(display.ax_.patches) == 4, "two ellipses a component"
     binary = data.bags.with_instances((data.bags.instances > 0).astype(float))
     model = MIMixture("bernoulli", n_init=1, random_state=0).fit(binary, data.y)
     with pytest.raises(TypeError, match="draws Gaussian components"):

@@ -343,7 +343,7 @@ def test_too_few_bags_to_estimate_are_refused():
 
 def test_the_sensitivity_plot_shows_risk_and_decisions():
     bags, y, _ = pu_sample(0.3, 0, n_positive=20, n_unlabeled=40)
-    figure = plot_prior_sensitivity(
+    display = plot_prior_sensitivity(
         PUSetKernelClassifier(),
         bags,
         y,
@@ -352,7 +352,7 @@ def test_the_sensitivity_plot_shows_risk_and_decisions():
         estimate=0.3,
         interval=(0.2, 0.4),
     )
-    (axes,) = figure.axes
+    axes = display.ax_
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == [
         "positive bags found",

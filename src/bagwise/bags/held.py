@@ -19,6 +19,7 @@ from bagwise._bag_parts import (
     selection,
 )
 from bagwise.bags.common import AnyBags
+from bagwise.bags.places import numbers_of
 from bagwise.blocks import Blocks, MemoryBlocks
 
 if TYPE_CHECKING:
@@ -193,8 +194,8 @@ class HeldBags(AnyBags):
     # ------------------------------------------------------------------ selection
 
     def __getitem__(self, key):
-        """Select one bag (a 2-D view) by its number, or several (`Bags`) by index, slice or mask."""
-        chosen = selection(key, len(self))
+        """Select one bag (a 2-D view) by number or text id; several (`Bags`) by a list, slice or mask."""
+        chosen = selection(numbers_of(self, key), len(self))
         if isinstance(chosen, int):
             return self._instances[self._offsets[chosen] : self._offsets[chosen + 1]]
         if isinstance(chosen, slice):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._bag_parts import as_python
+from bagwise.bags.common import AnyBags
 
 
 def place_of(ids: np.ndarray, wanted: Any) -> int:
@@ -25,3 +26,20 @@ def place_of(ids: np.ndarray, wanted: Any) -> int:
     near = [text for text in texts if str(wanted) in text][:3] or get_close_matches(str(wanted), texts)
     few = ", ".join(map(repr, near or texts[:3]))
     raise ValueError(f"there is no bag {wanted!r}; {'the nearest are' if near else 'there are'} {few}.")
+
+
+def numbers_of(bags: AnyBags, key: Any) -> Any:
+    """Turn text ids in an index, one or several, into numbers of bags; any other index stays as it is."""
+    several = isinstance(key, (list, np.ndarray)) and np.ndim(key) == 1 and len(key) > 0
+    if not isinstance(key, str) and not (several and isinstance(key[0], str)):
+        return key
+    try:
+        if isinstance(key, str):
+            return place_of(bags.ids, key)
+        texts = [str(as_python(value)) for value in bags.ids]
+        places = dict(zip(texts, range(len(texts)), strict=True))
+        # With ids that repeat, or are not there, one by one: that says which.
+        is_plain = len(places) == len(texts) and all(each in places for each in key)
+        return np.array([places[each] if is_plain else place_of(bags.ids, each) for each in key])
+    except ValueError as error:
+        raise KeyError(str(error)) from None

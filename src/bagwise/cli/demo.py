@@ -134,7 +134,7 @@ def _draw(data, fold, seed: int, path: Path) -> None:
     # The first ones, not the most beautiful ones.
     chosen = np.concatenate([test[data.y[test] == 1][:5], test[data.y[test] == 0][:2]])
     bags, y = data.bags[chosen], data.y[chosen]
-    figure = plot_bags(
+    display = plot_bags(
         bags,
         model.posterior_instances(bags, y),
         image_shape=(8, 8),
@@ -152,7 +152,7 @@ def _draw(data, fold, seed: int, path: Path) -> None:
         truth_label=f"really a {data.target} (hidden from the model)",
     )
     try:
-        figure.savefig(path)
+        display.figure_.savefig(path)
     except OSError as error:
         raise CommandError(f"the picture could not be written: {error}") from None
 

@@ -87,7 +87,7 @@ def figure1_report(results: Mapping[str, Any], settings: Settings) -> Report:
         f"printed lambda lies at the lower end of ours ({low:.2f} to {high:.2f}), as it would on a data set "
         "in which the features tell more than on most."
     )
-    return Report(text, [_choices(results)], {"deviance": plot_cv(model)})
+    return Report(text, [_choices(results)], {"deviance": plot_cv(model).figure_})
 
 
 def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
@@ -96,7 +96,7 @@ def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
 
     model, active = _demonstration(_drawn(results), settings.seed)
     drawn = results[f"set{_drawn(results)}"]
-    figure = plot_path(model.path_, alpha=model.alpha_, highlight=active)
+    figure = plot_path(model.path_, alpha=model.alpha_, highlight=active).figure_
     text = (
         f"{FIGURE_SETTING}Red: active features, blue: the others. At the chosen lambda = {model.alpha_:.2f} "
         f"{drawn['active in']} of 5 active features and {drawn['others in']} of the 95 "

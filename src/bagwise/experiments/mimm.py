@@ -64,7 +64,7 @@ def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
         f"instances. The two differ by at most {gap:.0e}."
     )
     points = slice(None, None, max(1, len(curve["positive"]) // 12))
-    figure = plot_information_cost(curve["positive"][points], curve["measured"][points])
+    figure = plot_information_cost(curve["positive"][points], curve["measured"][points]).figure_
     return Report(text, [Table("The cost of ignoring a positive label", rows)], {"cost": figure})
 
 
@@ -218,7 +218,7 @@ def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
         f"than two standard errors and half a percent: {what}. With pi = 0.8 and bags of five or ten nearly "
         "all bags are positive: labels say next to nothing, and the three should agree, as in the paper."
     )
-    figure = plot_error_curves(curves)
+    figure = plot_error_curves(curves).figure_
     tables = [Table("Error of instances", rows), _starts_table(results, settings)]
     return Report(text, tables, {"errors": figure})
 

@@ -110,7 +110,7 @@ class BagExplanation:
 
         Returns
         -------
-        ExplanationDisplay
+        Display
             With `figure_` and `ax_`.
         """
         from bagwise.explanations.picture import draw_explanation

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagwise._pictures import CHOSEN, FAINT, NEGATIVE, POSITIVE, new_axes, new_panels
+from bagwise._pictures import Display, legend_above, new_axes, new_panels, palette_of
 
 if TYPE_CHECKING:
     from bagwise.explanations.explanation import BagExplanation
@@ -15,21 +14,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 22
 
 
-@dataclass
-class ExplanationDisplay:
-    """A picture that was drawn.
-
-    Attributes
-    ----------
-    figure_, ax_ : matplotlib figure and axes
-        Where it is; `ax_` has the instances.
-    """
-
-    figure_: Any
-    ax_: Any
-
-
-def draw_explanation(explanation: BagExplanation, ax: Any = None) -> ExplanationDisplay:
+def draw_explanation(explanation: BagExplanation, ax: Any = None) -> Display:
     """Draw an explanation; `BagExplanation.plot` documents it."""
     n_rows = len(explanation.columns["instance"])
     height = 1.3 + 0.26 * max(n_rows, 4)
@@ -47,36 +32,39 @@ def draw_explanation(explanation: BagExplanation, ax: Any = None) -> Explanation
     if is_own:
         figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, **how)
     else:
-        ax.legend(**how)
-    return ExplanationDisplay(figure, ax)
+        legend_above(ax)
+    return Display(figure, ax)
 
 
 def _draw_instances(ax: Any, explanation: BagExplanation) -> None:
+    palette = palette_of(ax)
     columns, kind = explanation.columns, explanation.instance_kind
     values, without = columns[kind], columns["without"]
     places = np.arange(len(values))[::-1]
-    ax.barh(places, values, color=POSITIVE, height=0.6, alpha=0.85, label=f"{kind} of the instance")
-    ax.axvline(explanation.value, color=CHOSEN, linewidth=1.0, label=f"{explanation.kind} of the bag")
+    ax.barh(places, values, color=palette.positive, height=0.6, alpha=0.85, label=f"{kind} of the instance")
+    ax.axvline(explanation.value, color=palette.chosen, linewidth=1.0, label=f"{explanation.kind} of the bag")
     left = np.isfinite(without)
     if left.any():
-        ax.plot(without[left], places[left], "D", color=CHOSEN, markersize=4, label="the bag without it")
+        how = {"color": palette.chosen, "markersize": 4, "label": "the bag without it"}
+        ax.plot(without[left], places[left], "D", **how)
     ax.set_yticks(places, [_name(explanation, row) for row in range(len(values))])
     if explanation.kind == kind == "probability":
         ax.set_xlim(0, 1.02)
     else:
-        ax.axvline(0, color=FAINT, linewidth=0.6)
+        ax.axvline(0, color=palette.faint, linewidth=0.6)
     called = _short(str(explanation.positive))
     ax.set_xlabel(f"probability of {called!r}" if kind == "probability" else f"score for {called!r}")
     ax.set_title(f"bag {_short(str(explanation.bag))}", loc="left", fontsize="medium")
 
 
 def _draw_features(ax: Any, explanation: BagExplanation) -> None:
+    palette = palette_of(ax)
     _, effects = explanation.features[0]
     places = np.arange(len(effects))[::-1]
     sizes = [effect.effect for effect in effects]
-    colors = [POSITIVE if size > 0 else NEGATIVE for size in sizes]
+    colors = [palette.positive if size > 0 else palette.negative for size in sizes]
     ax.barh(places, sizes, color=colors, height=0.6, alpha=0.85)
-    ax.axvline(0, color=FAINT, linewidth=0.6)
+    ax.axvline(0, color=palette.faint, linewidth=0.6)
     ax.set_yticks(places, [f"{_short(effect.name)} = {effect.value:.3g}" for effect in effects])
     what = "log-odds" if explanation.instance_kind == "probability" else "score"
     ax.set_xlabel(f"{what}, against the usual value")

@@ -97,16 +97,22 @@ class RuleDiagnosis:
     def __str__(self) -> str:
         return self.summary()
 
-    def plot(self):
+    def plot(self, *, ax=None):
         """Draw P(+ | n) under every rule, the best one strong, over the expected numbers of bags.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default into a new figure.
 
         Returns
         -------
-        matplotlib.figure.Figure
+        Display
+            With `figure_` and `ax_`.
         """
-        from bagwise.linear_model.plots import plot_diagnosis
+        from bagwise.linear_model.rule_plots import plot_diagnosis
 
-        return plot_diagnosis(self)
+        return plot_diagnosis(self, ax=ax)
 
 
 def diagnose_rule(X: BagsLike, y: ArrayLike, *, estimator=None, cv=5, random_state=None) -> RuleDiagnosis:

@@ -124,16 +124,29 @@ class Labeler:
         # A pickle is what was learned, not the bags; bands that were computed stay.
         return {**self.__dict__, "_likelihood": None}
 
-    def plot(self, *, level: float = 0.95):
-        """Draw P(+ | n) with its band, the or-rule for comparison, and the expected numbers of bags.
+    @property
+    def can_profile(self) -> bool:
+        """Whether it still has the bags of its fit, which the band of the profile needs."""
+        return self._likelihood is not None
+
+    def plot(self, *, level: float = 0.95, ax=None):
+        """Draw P(+ | n) with its intervals, the or-rule for comparison, and the expected numbers of bags.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of the intervals (`band`); Wald's where the labeler has no bags any more.
+        ax : matplotlib axes, optional
+            Where to draw; by default into a new figure.
 
         Returns
         -------
-        matplotlib.figure.Figure
+        Display
+            With `figure_` and `ax_`.
         """
-        from bagwise.linear_model.plots import plot_labeler
+        from bagwise.linear_model.rule_plots import plot_labeler
 
-        return plot_labeler(self, level=level)
+        return plot_labeler(self, level=level, ax=ax)
 
 
 def describe_labeler(problem: LinearBagProblem, best) -> Labeler | None:

@@ -55,6 +55,8 @@ class MILRPath:
         The fitted `scale`.
     n_passes : int
         How often all instances were read, over all penalties.
+    feature_names : array of str, or None
+        The names of the features, if the bags have some.
     """
 
     alphas: np.ndarray
@@ -69,6 +71,7 @@ class MILRPath:
     rule: Rule
     scaler: Any
     n_passes: int = 0
+    feature_names: np.ndarray | None = None
 
     @property
     def n_nonzero(self) -> np.ndarray:
@@ -207,8 +210,15 @@ def fit_path(
         rule=rule,
         scaler=scaler,
         n_passes=n_passes,
+        feature_names=_names(model, len(originals[0][0])),
     )
     return path, learned
+
+
+def _names(model, n_features: int) -> np.ndarray | None:
+    """Names of the features, unless a transformer made others of them."""
+    names = getattr(model, "feature_names_in_", None)
+    return np.asarray(list(map(str, names))) if names is not None and len(names) == n_features else None
 
 
 def _make_grid(alphas, eps: float, alpha_max: float) -> tuple[np.ndarray, bool]:

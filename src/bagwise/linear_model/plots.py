@@ -1,16 +1,30 @@
-"""Pictures of a path, of the choice of a penalty, and of odds ratios. Each returns a matplotlib Figure."""
+"""Pictures of a path, of the choice of a penalty, and of odds ratios."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from bagwise._pictures import ACCENT, CHOSEN, QUIET, new_axes
+from bagwise._pictures import STYLES, Display, Palette, axes_for, legend_above, width_of
 from bagwise.linear_model.inference import Inference
 from bagwise.linear_model.path import MILRPath
 
+# An interval is drawn so far beyond the estimates, in powers of ten, and these so far from one; an arrow says
+# that it goes on.
+_BEYOND, _FURTHEST = 3.0, 6.0
 
-def plot_path(path: MILRPath, *, feature_names=None, alpha: float | None = None, highlight=None, n_names=8):
+
+def plot_path(
+    path: MILRPath,
+    *,
+    feature_names=None,
+    alpha: float | None = None,
+    highlight=None,
+    n_names=8,
+    ax=None,
+) -> Display:
     """Draw how coefficients grow as the penalty falls.
 
     Parameters
@@ -18,76 +32,100 @@ def plot_path(path: MILRPath, *, feature_names=None, alpha: float | None = None,
     path : MILRPath
         From `milr_path`, or the `path_` of a `MILogisticRegressionCV`.
     feature_names : sequence of str, optional
-        Names of the features; numbers by default.
+        Names of the features; by default those of the bags, or numbers.
     alpha : float, optional
         The penalty chosen, drawn as a line.
     highlight : array of bool, optional
-        Features drawn in red, such as those that truly matter; by default those in the model at `alpha`.
+        Which features are drawn strongly, in one colour: by default, if `alpha` is given, those that are in
+        the model there. Without either, every feature with a name has a colour of its own.
     n_names : int, default=8
-        How many of the largest coefficients are named at the right.
+        So many of the largest coefficients are named at their ends.
+    ax : matplotlib axes, optional
+        Where to draw; by default into a new figure.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Display
+        With `figure_` and `ax_`.
 
     Examples
     --------
     >>> from bagwise import make_noisy_or_bags, milr_path, plot_path
-    >>> data = make_noisy_or_bags(60, random_state=0)
-    >>> type(plot_path(milr_path(data.bags, data.y, alphas=5))).__name__
-    'Figure'
+    >>> data = make_noisy_or_bags(100, random_state=0)
+    >>> plot_path(milr_path(data.bags, data.y, alphas=5)).ax_.get_ylabel()
+    'coefficient'
     """
     n_features = path.coefs.shape[1]
+    if feature_names is None:
+        feature_names = getattr(path, "feature_names", None)
     names = [f"x{i}" for i in range(n_features)] if feature_names is None else list(map(str, feature_names))
     if len(names) != n_features:
         raise ValueError(f"feature_names has {len(names)} names but the path has {n_features} features.")
-    if highlight is None:
-        at = len(path.alphas) - 1 if alpha is None else int(np.argmin(np.abs(path.alphas - alpha)))
-        highlight = path.coefs[at] != 0
-    figure, axes = new_axes(7.5, 4.5)
-    for k in np.argsort(highlight, kind="stable"):  # what matters is drawn on top
-        axes.plot(
-            path.alphas,
-            path.coefs[:, k],
-            color=ACCENT if highlight[k] else QUIET,
-            linewidth=1.6 if highlight[k] else 0.8,
-            alpha=1.0 if highlight[k] else 0.6,
-        )
-    axes.axhline(0.0, color="black", linewidth=0.6)
-    if alpha is not None:
-        axes.axvline(alpha, color=CHOSEN, linewidth=1.0, linestyle="--")
-        axes.annotate(
-            f"chosen: {alpha:.3g}", (alpha, 1.0), xycoords=("data", "axes fraction"), xytext=(4, -2),
-            textcoords="offset points", va="top", color=CHOSEN, fontsize=9,
-        )  # fmt: skip
-    axes.set_xscale("log")
-    axes.invert_xaxis()
-    _name_ends(axes, path, names, n_names)
-    axes.set_xlabel("penalty alpha (falling)")
-    axes.set_ylabel("coefficient")
-    return figure
-
-
-def _name_ends(axes, path: MILRPath, names, n_names: int) -> None:
-    """Write the names of the largest coefficients beside their ends, none over another."""
+    ax, palette = axes_for(ax, 7.5, 4.5)
     ends = path.coefs[-1]
-    largest = [k for k in np.argsort(-np.abs(ends))[:n_names] if ends[k] != 0]
-    if not largest:
+    named = [int(k) for k in np.argsort(-np.abs(ends))[:n_names] if ends[k] != 0]
+    if highlight is None and alpha is not None:
+        highlight = path.coefs[int(np.argmin(np.abs(path.alphas - alpha)))] != 0
+    looks = _looks(ax, palette, n_features, named, highlight)
+    for k in sorted(range(n_features), key=lambda k: looks[k]["linewidth"]):  # what matters is on top
+        ax.plot(path.alphas, path.coefs[:, k], **looks[k])
+    ax.axhline(0.0, color=palette.ink, linewidth=0.6)
+    ax.set_xscale("log")
+    ax.invert_xaxis()
+    if alpha is not None:
+        ax.axvline(alpha, color=palette.chosen, linewidth=1.0, linestyle="--")
+        ax.set_title(f"chosen: {alpha:.3g}", loc="left", fontsize="small", color=palette.chosen)
+    _name_ends(ax, path, names, named, looks, palette)
+    ax.set_xlabel("penalty alpha (falling)")
+    ax.set_ylabel("coefficient")
+    return Display(ax.figure, ax)
+
+
+def _looks(ax: Any, palette: Palette, n_features: int, named: list[int], highlight) -> list[dict]:
+    """How the line of every feature looks."""
+    plain = {"color": palette.quiet, "linewidth": 0.8, "alpha": 0.6}
+    if highlight is not None:
+        strong = {"color": palette.accent, "linewidth": 1.6}
+        return [strong if highlight[k] else plain for k in range(n_features)]
+    looks = [dict(plain) for _ in range(n_features)]
+    colors = _cycle(ax)
+    for place, k in enumerate(named):
+        style = STYLES[place // len(colors) % len(STYLES)]
+        looks[k] = {"color": colors[place % len(colors)], "linewidth": 1.6, "linestyle": style}
+    return looks
+
+
+def _cycle(ax: Any) -> list[str]:
+    """The colours of lines in matplotlib's present style, beside those of pale or grey ones."""
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgb
+
+    colors = rcParams["axes.prop_cycle"].by_key().get("color", ["C0"])
+    return [color for color in colors if max(to_rgb(color)) - min(to_rgb(color)) > 0.15] or colors
+
+
+def _name_ends(ax: Any, path: MILRPath, names, named: list[int], looks: list[dict], palette: Palette) -> None:
+    """Write the names of the largest coefficients beside their ends, none over another."""
+    if not named:
         return
-    low, high = axes.get_ylim()
-    chosen = np.array(sorted(largest, key=lambda k: ends[k]))
+    ends = path.coefs[-1]
+    low, high = ax.get_ylim()
+    chosen = np.array(sorted(named, key=lambda k: ends[k]))
+    height = ax.get_position().height * ax.figure.get_size_inches()[1]
     # As near to the ends as a gap between neighbours allows: least squares under a monotone constraint.
-    steps = 0.045 * (high - low) * np.arange(len(chosen))
+    line = min(0.19 / max(height, 0.5), 1.0 / len(chosen))
+    steps = line * (high - low) * np.arange(len(chosen))
     places = isotonic_regression(ends[chosen] - steps) + steps
     for k, place in zip(chosen, places, strict=True):
-        axes.annotate(
+        ax.annotate(
             names[k], (path.alphas[-1], ends[k]), xytext=(1.03, place),
-            textcoords=("axes fraction", "data"), va="center", fontsize=9, annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": "#bbbbbb", "linewidth": 0.6},
+            textcoords=("axes fraction", "data"), va="center", fontsize="small", annotation_clip=False,
+            color=looks[k]["color"] if "linestyle" in looks[k] else None, parse_math=False,
+            arrowprops={"arrowstyle": "-", "color": palette.faint, "linewidth": 0.6},
         )  # fmt: skip
 
 
-def plot_cv(model):
+def plot_cv(model, *, ax=None) -> Display:
     """Draw the criterion along the path of a fitted `MILogisticRegressionCV`, with errors over folds.
 
     Parameters
@@ -96,41 +134,48 @@ def plot_cv(model):
         By cross-validation the bars are one standard error over the folds, and a line shows what the base
         rate alone would have; BIC and AIC have neither. The curve is that of the paths of the folds down from
         the model without features (`MILogisticRegressionCV.deviances_`).
+    ax : matplotlib axes, optional
+        Where to draw; by default into a new figure.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Display
+        With `figure_` and `ax_`.
 
     Examples
     --------
     >>> from bagwise import MILogisticRegressionCV, make_noisy_or_bags, plot_cv
     >>> data = make_noisy_or_bags(60, random_state=0)
     >>> model = MILogisticRegressionCV(alphas=5, cv=3, n_init=1, random_state=0).fit(data.bags, data.y)
-    >>> type(plot_cv(model)).__name__
-    'Figure'
+    >>> plot_cv(model).ax_.get_xlabel()
+    'penalty alpha (falling)'
     """
-    figure, axes = new_axes(7.0, 4.5)
+    ax, palette = axes_for(ax, 7.0, 4.5)
     if model.criterion == "deviance":
         error = model.deviances_.std(axis=1, ddof=1) / np.sqrt(model.deviances_.shape[1])
-        axes.fill_between(
+        ax.fill_between(
             model.alphas_, model.criterion_path_ - error, model.criterion_path_ + error,
-            color=QUIET, alpha=0.3, linewidth=0, label="one standard error",
+            color=palette.quiet, alpha=0.3, linewidth=0, label="one standard error",
         )  # fmt: skip
-        axes.axhline(model.base_deviance_, color=QUIET, linewidth=1.0, linestyle=":", label="base rate")
-    label = {"deviance": "mean deviance of a held-out bag, on paths down", "bic": "BIC", "aic": "AIC"}
-    axes.plot(model.alphas_, model.criterion_path_, color=ACCENT, marker="o", markersize=3.5)
-    axes.axvline(
-        model.alpha_, color=CHOSEN, linewidth=1.0, linestyle="--", label=f"chosen: {model.alpha_:.3g}"
+        ax.axhline(model.base_deviance_, color=palette.quiet, linewidth=1.0, linestyle=":", label="base rate")
+    label = {"deviance": "deviance of held-out bags,\non paths down", "bic": "BIC", "aic": "AIC"}
+    ax.plot(model.alphas_, model.criterion_path_, color=palette.accent, marker="o", markersize=3.5)
+    ax.axvline(
+        model.alpha_,
+        color=palette.chosen,
+        linewidth=1.0,
+        linestyle="--",
+        label=f"chosen: {model.alpha_:.3g}",
     )
-    axes.set_xscale("log")
-    axes.invert_xaxis()
-    axes.set_xlabel("penalty alpha (falling)")
-    axes.set_ylabel(label[model.criterion])
-    axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))  # clear of the lines
-    return figure
+    ax.set_xscale("log")
+    ax.invert_xaxis()
+    ax.set_xlabel("penalty alpha (falling)")
+    ax.set_ylabel(label[model.criterion])
+    legend_above(ax)
+    return Display(ax.figure, ax)
 
 
-def plot_odds_ratios(inference: Inference, *, level: float = 0.95):
+def plot_odds_ratios(inference: Inference, *, level: float = 0.95, ax=None) -> Display:
     """Draw a forest plot: the odds ratio of every feature with its confidence interval.
 
     Parameters
@@ -138,130 +183,63 @@ def plot_odds_ratios(inference: Inference, *, level: float = 0.95):
     inference : Inference
         From `MILogisticRegression.inference`.
     level : float, default=0.95
-        The level of the intervals.
+        The level of the intervals. One that goes on for more than three powers of ten beyond all estimates is
+        cut there, and an arrow says so; so is an estimate of more than a million, or less than a millionth.
+    ax : matplotlib axes, optional
+        Where to draw; by default into a new figure.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Display
+        With `figure_` and `ax_`.
 
     Examples
     --------
     >>> from bagwise import MILogisticRegression, make_noisy_or_bags, plot_odds_ratios
     >>> data = make_noisy_or_bags(100, random_state=0)
     >>> model = MILogisticRegression(alpha=0.0, random_state=0).fit(data.bags, data.y)
-    >>> type(plot_odds_ratios(model.inference())).__name__
-    'Figure'
+    >>> [tick.get_text() for tick in plot_odds_ratios(model.inference()).ax_.get_yticklabels()]
+    ['x0', 'x1', 'x2']
     """
     shown = [i for i, name in enumerate(inference.names) if name != "(intercept)"]
-    figure, axes = new_axes(6.5, 1.2 + 0.38 * len(shown))
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    ratios = inference.odds_ratios(level)[shown]
+    ax, palette = axes_for(ax, 6.5, 1.2 + 0.38 * len(shown))
+    # Powers of ten: odds ratios of bags that are nearly separated are no numbers of the machine.
+    estimate = inference.coef[shown] / np.log(10.0)
+    low, high = inference.confidence_interval(level)[shown].T / np.log(10.0)
+    first = max(-_FURTHEST, estimate.min(initial=0.0) - _BEYOND)
+    last = min(_FURTHEST, estimate.max(initial=0.0) + _BEYOND)
     names = [inference.names[i] for i in shown]
     place = np.arange(len(names))[::-1]
-    sure = (ratios[:, 1] > 1) | (ratios[:, 2] < 1)
-    colors = [ACCENT if s else QUIET for s in sure]
-    # An interval without end leaves the picture.
-    there = ratios[np.isfinite(ratios) & (ratios > 0)]
-    ratios = np.clip(ratios, 0.1 * there.min(initial=1.0), 10.0 * there.max(initial=1.0))
-    axes.hlines(place, ratios[:, 1], ratios[:, 2], color=colors, linewidth=2.0)
-    axes.scatter(ratios[:, 0], place, color=colors, s=36, zorder=3)
-    axes.axvline(1.0, color="black", linewidth=0.8)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_yticks(place, names)
-    axes.set_ylim(-0.7, len(names) - 0.3)
-    axes.set_xlabel(f"odds ratio per unit, with {100 * level:g} % interval")
-    return figure
+    colors = np.where((low > 0) | (high < 0), palette.accent, palette.quiet)
+    ends = np.clip(low, first, last), np.clip(high, first, last)
+    ax.hlines(place, *ends, color=colors, linewidth=2.0)
+    inside = (estimate >= first) & (estimate <= last)
+    ax.scatter(estimate[inside], place[inside], color=colors[inside], s=36, zorder=3)
+    for is_cut, at, marker in ((low < first, first, "<"), (high > last, last, ">")):
+        ax.scatter(np.full(is_cut.sum(), at), place[is_cut], color=colors[is_cut], marker=marker, s=36)
+    ax.axvline(0.0, color=palette.ink, linewidth=0.8)
+    low_end, high_end = float(ends[0].min(initial=0.0)), float(ends[1].max(initial=0.0))
+    ticks, texts = _ratio_ticks(low_end, high_end, int(np.clip(2 * width_of(ax), 3, 8)))
+    ax.set_xticks(ticks, texts)
+    ax.set_yticks(place, names)
+    ax.set_ylim(-0.7, len(names) - 0.3)
+    ax.set_xlabel(f"odds ratio, {100 * level:g} % interval")
+    return Display(ax.figure, ax)
 
 
-def plot_labeler(labeler, *, level: float = 0.95):
-    """Draw P(+ | n positive instances) as learned, its band, the or-rule, and the expected numbers of bags.
-
-    Parameters
-    ----------
-    labeler : Labeler
-        The `labeler_` of a `SoftORLogisticRegression`.
-    level : float, default=0.95
-        Of the band.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> from bagwise import SoftORLogisticRegression, make_count_bags
-    >>> data = make_count_bags(100, random_state=0)
-    >>> model = SoftORLogisticRegression(random_state=0).fit(data.bags, data.y)
-    >>> type(model.labeler_.plot()).__name__
-    'Figure'
-    """
-    figure, axes = new_axes(6.5, 4.2)
-    counts, (negative, positive) = labeler.counts, labeler.expected_bags
-    # Counts that no bag has would only stretch the picture.
-    seen = np.flatnonzero(negative + positive > 0.5)
-    last = min(len(counts), (seen[-1] if len(seen) else 0) + 2)
-    bars = axes.twinx()
-    bars.bar(
-        counts[:last], positive[:last], color=ACCENT, alpha=0.25, width=0.8, label="positive bags, expected"
-    )
-    bars.bar(
-        counts[:last], negative[:last], bottom=positive[:last], color=QUIET, alpha=0.3, width=0.8,
-        label="negative bags, expected",
-    )  # fmt: skip
-    bars.set_ylabel("expected bags")
-    bars.set_ylim(0, 2.5 * max(1.0, (negative + positive)[:last].max()))
-    bars.spines[["top", "left"]].set_visible(False)
-    axes.set_zorder(bars.get_zorder() + 1)
-    axes.patch.set_visible(False)
-    axes.step(counts[:last], counts[:last] >= 1, where="mid", color=QUIET, linestyle="--", label="or-rule")
-    axes.plot(counts[:last], labeler.values[:last], "o-", color=CHOSEN, label="learned P(+ | n)")
-    if labeler.std_err is not None:
-        low, high = labeler.band(level, counts=counts[:last]).T
-        axes.fill_between(counts[:last], low, high, color=CHOSEN, alpha=0.2, label=f"{level:.0%} band")
-    axes.set_xlabel("positive instances in the bag, n")
-    axes.set_ylabel("P(bag is positive | n)")
-    axes.set_ylim(-0.03, 1.05)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    handles, labels = (
-        a + b for a, b in zip(axes.get_legend_handles_labels(), bars.get_legend_handles_labels(), strict=True)
-    )
-    axes.legend(handles, labels, frameon=False, fontsize="small", loc="center right")
-    return figure
-
-
-def plot_diagnosis(diagnosis):
-    """Draw P(+ | n) under every rule that `diagnose_rule` compared; the best one is strong, with its band.
-
-    Parameters
-    ----------
-    diagnosis : RuleDiagnosis
-        From `diagnose_rule`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    best = diagnosis.models[diagnosis.best].labeler_
-    figure = plot_labeler(best)
-    bars, axes = sorted(figure.axes, key=lambda part: part.get_zorder())
-    last = len(axes.lines[-1].get_xdata())
-    # Each fit has its own opinion which instances are positive, so counts are not quite the same thing.
-    styles = {"or": ":", "threshold": "-.", "logistic": "--", "table": (0, (1, 1))}
-    for name, bic in zip(diagnosis.names, diagnosis.bic, strict=True):
-        if name not in (diagnosis.best, "or"):
-            labeler = diagnosis.models[name].labeler_
-            axes.plot(
-                labeler.counts[:last], labeler.values[:last], color=ACCENT, linewidth=1.0,
-                linestyle=styles[name], label=f"{name}, BIC {bic:.0f}",
-            )  # fmt: skip
-    own = diagnosis.bic[diagnosis.names.index(diagnosis.best)]
-    axes.set_title(f"best: {diagnosis.best}, BIC {own:.0f}", loc="left", fontsize="medium")
-    both = (axes.get_legend_handles_labels(), bars.get_legend_handles_labels())
-    axes.legend(
-        *(a + b for a, b in zip(*both, strict=True)), frameon=False, fontsize="small", loc="center right"
-    )
-    return figure
+def _ratio_ticks(low: float, high: float, most: int) -> tuple[np.ndarray, list[str]]:
+    """Choose some ratios to be marked between two powers of ten, three at least, and write them."""
+    span = max(high - low, 0.1)
+    if span > 2:
+        step = int(np.ceil(span / max(2, most - 1)))
+        powers = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+        return powers, [f"{10.0**p:g}" if abs(p) <= 4 else f"$10^{{{p:.0f}}}$" for p in powers]
+    for subs in ((1, 2, 5), (1, 1.2, 1.5, 2, 3, 5, 7), tuple(np.arange(1.0, 10.0, 0.1).round(1))):
+        ratios = np.outer(10.0 ** np.arange(np.floor(low), np.ceil(high) + 1), subs).ravel()
+        inside = ratios[(np.log10(ratios) >= low - 0.02) & (np.log10(ratios) <= high + 0.02)]
+        if len(inside) >= 3:
+            break
+    # Around one, which is always there.
+    one = int(np.argmin(np.abs(np.log10(inside))))
+    inside = inside[one % -(-len(inside) // most) :: -(-len(inside) // most)]
+    return np.log10(inside), [f"{ratio:g}" for ratio in inside]

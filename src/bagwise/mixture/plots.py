@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._pictures import FAINT, NEGATIVE, POSITIVE, new_axes, new_panels
-
-_COLORS = {"MIMM": POSITIVE, "MM": NEGATIVE, "MMU": "#6d8f5a"}
+from bagwise._pictures import Display, axes_for, new_panels, palette_of
 
 
-def plot_information_cost(probability=(), bits=()) -> Any:
+def plot_information_cost(probability=(), bits=(), *, ax=None) -> Display:
     """Draw what is lost by ignoring a positive label, over the probability that the bag is positive.
 
     Parameters
@@ -20,31 +18,34 @@ def plot_information_cost(probability=(), bits=()) -> Any:
     probability, bits : arrays, optional
         Bags to mark on the curve, such as ``model.predict_proba(bags)[:, 1]`` and
         ``model.information_cost(bags)``.
+    ax : matplotlib axes, optional
+        Where to draw; by default into a new figure.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Display
+        With `figure_` and `ax_`.
 
     Examples
     --------
     >>> from bagwise.mixture.plots import plot_information_cost
-    >>> type(plot_information_cost([0.5], [1.0])).__name__
-    'Figure'
+    >>> plot_information_cost([0.5], [1.0]).ax_.get_xlabel()
+    'P(+) before the label is seen'
     """
-    figure, axes = new_axes(5.0, 3.4)
+    ax, palette = axes_for(ax, 5.0, 3.4)
     grid = np.linspace(0.005, 1.0, 400)
-    axes.plot(grid, -np.log2(grid), color=FAINT, linewidth=1.5, zorder=1)
-    axes.scatter(probability, bits, s=22, color=POSITIVE, zorder=2)
-    axes.set(
+    ax.plot(grid, -np.log2(grid), color=palette.faint, linewidth=1.5, zorder=1)
+    ax.scatter(probability, bits, s=22, color=palette.positive, zorder=2)
+    ax.set(
         xlim=(0, 1.01),
         ylim=(0, 8),
         xlabel="P(+) before the label is seen",
         ylabel="information in the label (bits)",
     )
-    return figure
+    return Display(ax.figure, ax)
 
 
-def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Any:
+def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Display:
     """Draw errors by the number of training bags, a panel a scenario, with bands of two standard errors.
 
     Parameters
@@ -55,27 +56,30 @@ def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Any:
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Display
+        With `figure_`, and `ax_`, the first panel.
 
     Examples
     --------
     >>> from bagwise.mixture.plots import plot_error_curves
     >>> panel = {"n_bags": [10, 20], "bayes": 0.1, "errors": {"MIMM": [(0.3, 0.02), (0.2, 0.01)]}}
-    >>> type(plot_error_curves({"a scenario": panel})).__name__
-    'Figure'
+    >>> plot_error_curves({"a scenario": panel}).ax_.get_title(loc="left")
+    'a scenario'
     """
     columns = min(3, len(panels))
     n_rows = -(-len(panels) // columns)
     figure, panes = new_panels(3.1 * columns + 0.4, 2.3 * n_rows + 0.4, n_rows, columns, sharex=True)
     grid = panes.ravel()
+    palette = palette_of(grid[0])
+    colors = {"MIMM": palette.positive, "MM": palette.negative, "MMU": "#6d8f5a"}
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     for axes, (title, panel) in zip(grid, panels.items(), strict=False):
         n_bags = panel["n_bags"]
-        axes.axhline(100 * panel["bayes"], color=FAINT, linestyle=":", linewidth=1)
+        axes.axhline(100 * panel["bayes"], color=palette.faint, linestyle=":", linewidth=1)
         for method, errors in panel["errors"].items():
             mean, error = 100 * np.array(errors).T
-            color = _COLORS.get(method)
+            color = colors.get(method)
             (line,) = axes.plot(n_bags, mean, color=color, marker="o", markersize=3, label=method)
             low, high = mean - 2 * error, mean + 2 * error
             axes.fill_between(n_bags, low, high, color=line.get_color(), alpha=0.18, linewidth=0)
@@ -90,10 +94,10 @@ def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Any:
         axes.set_ylabel("error (%)", fontsize="small")
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
-    return figure
+    return Display(figure, grid[0])
 
 
-def plot_components(model, bags, y, *, features=(0, 1), max_lines: int = 60) -> Any:
+def plot_components(model, bags, y, *, features=(0, 1), max_lines: int = 60, ax=None) -> Display:
     """Draw instances of two features, joined within their bags, and the fitted Gaussian components.
 
     Instances are coloured by the posterior that they are positive, given the label of their bag; a thin
@@ -109,10 +113,13 @@ def plot_components(model, bags, y, *, features=(0, 1), max_lines: int = 60) -> 
         The features to draw.
     max_lines : int, default=60
         Only so many bags get their star, so that the picture stays readable.
+    ax : matplotlib axes, optional
+        Where to draw; by default into a new figure.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Display
+        With `figure_` and `ax_`.
 
     Examples
     --------
@@ -120,28 +127,31 @@ def plot_components(model, bags, y, *, features=(0, 1), max_lines: int = 60) -> 
     >>> from bagwise.mixture.plots import plot_components
     >>> data = make_mixture_bags(40, random_state=0)
     >>> model = MIMixture(random_state=0).fit(data.bags, data.y)
-    >>> type(plot_components(model, data.bags, data.y)).__name__
-    'Figure'
+    >>> plot_components(model, data.bags, data.y).ax_.get_xlabel()
+    'feature 0'
     """
-    figure, axes = new_axes(6.2, 5.2)
+    axes, palette = axes_for(ax, 6.2, 5.2)
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Ellipse
 
     posterior = model.posterior_instances(bags, y)
     X = np.asarray(bags.instances)[:, list(features)]
-    colors = LinearSegmentedColormap.from_list("label", [NEGATIVE, "#c9c3bb", POSITIVE])
+    colors = LinearSegmentedColormap.from_list("label", [palette.negative, "#c9c3bb", palette.positive])
     positive = np.asarray(y) == model.classes_[1]
     for i in np.linspace(0, len(bags) - 1, min(max_lines, len(bags))).astype(int):
         members = X[bags.offsets[i] : bags.offsets[i + 1]]
         middle = members.mean(axis=0)
         star = np.column_stack([np.broadcast_to(middle, members.shape), members]).reshape(-1, 2)
-        color = POSITIVE if positive[i] else NEGATIVE
+        color = palette.positive if positive[i] else palette.negative
         axes.plot(star[:, 0], star[:, 1], color=color, alpha=0.16, linewidth=0.6, zorder=1)
     order = np.argsort(posterior)
     drawn = axes.scatter(
         X[order, 0], X[order, 1], c=posterior[order], cmap=colors, vmin=0, vmax=1, s=14, zorder=2
     )
-    classes = ((POSITIVE, model.positive_components_), (NEGATIVE, model.negative_components_))
+    classes = (
+        (palette.positive, model.positive_components_),
+        (palette.negative, model.negative_components_),
+    )
     for color, components in classes:
         for component in components:
             mean, covariance = _mean_and_covariance(component, features)
@@ -157,8 +167,8 @@ def plot_components(model, bags, y, *, features=(0, 1), max_lines: int = 60) -> 
     names = getattr(bags, "feature_names", None)
     labels = [f"feature {k}" if names is None else str(names[k]) for k in features]
     axes.set(xlabel=labels[0], ylabel=labels[1])
-    figure.colorbar(drawn, label="P(instance positive | label of its bag)", shrink=0.8)
-    return figure
+    axes.figure.colorbar(drawn, ax=axes, label="P(positive | label of the bag)", shrink=0.8)
+    return Display(axes.figure, axes)
 
 
 def _mean_and_covariance(component, features):

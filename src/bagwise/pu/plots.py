@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from bagwise._pictures import ACCENT, CHOSEN, QUIET, new_axes
+from bagwise._pictures import Display, axes_for, legend_above
 from bagwise.base import is_positive
 from bagwise.pu.losses import risk_of_scores
 
-_RISK, _CALLED, _FOUND, _ASSUMED = ACCENT, CHOSEN, QUIET, "#b9b4a8"
+_PRIORS = np.linspace(0.05, 0.95, 19)
 
 
 def prior_sensitivity(model, X, y, *, class_priors=None, cv=5) -> dict[str, np.ndarray]:
@@ -30,7 +30,7 @@ def prior_sensitivity(model, X, y, *, class_priors=None, cv=5) -> dict[str, np.n
     """
     y = np.asarray(y)
     positive = y == np.unique(y)[-1]
-    priors = np.linspace(0.05, 0.95, 19) if class_priors is None else np.asarray(class_priors, dtype=float)
+    priors = _PRIORS if class_priors is None else np.asarray(class_priors, dtype=float)
     folds = StratifiedKFold(
         min(cv, int(positive.sum()), int((~positive).sum())), shuffle=True, random_state=0
     )
@@ -44,7 +44,9 @@ def prior_sensitivity(model, X, y, *, class_priors=None, cv=5) -> dict[str, np.n
     return dict(zip(names, np.array(rows).T, strict=True))
 
 
-def plot_prior_sensitivity(model, X, y, *, class_priors=None, cv=5, estimate=None, interval=None):
+def plot_prior_sensitivity(
+    model, X, y, *, class_priors=None, cv=5, estimate=None, interval=None, ax=None
+) -> Display:
     """Draw risk and decisions of held-out bags against the class prior that is assumed.
 
     A prior that is known only roughly does no harm where the decisions hardly move. The share of unlabeled
@@ -58,48 +60,64 @@ def plot_prior_sensitivity(model, X, y, *, class_priors=None, cv=5, estimate=Non
     X, y
         Positive and unlabeled bags, and their labels.
     class_priors : array, optional
-        The priors assumed; by default 0.05, 0.10, ..., 0.95.
+        The priors assumed; by default 0.05, 0.10, ..., 0.95. An estimate and the ends of its interval that
+        lie outside of them are assumed, too, so that the curves reach there.
     cv : int, default=5
         Number of folds.
     estimate : float, optional
         An estimate of the prior, drawn as a line; such as `class_prior_` of a `ClassPriorEstimator`.
     interval : (low, high), optional
         Its interval, drawn as a band.
+    ax : matplotlib axes, optional
+        Where to draw; by default into a new figure.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Display
+        With `figure_` and `ax_`.
 
     Examples
     --------
     >>> from bagwise import PUSetKernelClassifier, make_noisy_or_bags, plot_prior_sensitivity
     >>> data = make_noisy_or_bags(60, random_state=0)
-    >>> figure = plot_prior_sensitivity(
+    >>> display = plot_prior_sensitivity(
     ...     PUSetKernelClassifier(), data.bags, data.y, class_priors=[0.2, 0.4, 0.6], cv=3, estimate=0.4
     ... )
-    >>> type(figure).__name__
-    'Figure'
+    >>> display.ax_.get_xlabel()
+    'class prior assumed'
     """
-    found = prior_sensitivity(model, X, y, class_priors=class_priors, cv=cv)
-    figure, axes = new_axes(7.0, 4.5)
+    marks = [*([] if estimate is None else [estimate]), *([] if interval is None else interval)]
+    found = prior_sensitivity(model, X, y, class_priors=_reaching(class_priors, marks), cv=cv)
+    ax, palette = axes_for(ax, 7.0, 4.5)
     priors = found["class_prior"]
-    lines = (("found", _FOUND, "positive bags found"), ("called", _CALLED, "unlabeled bags called positive"))
-    for name, color, label in (*lines, ("risk", _RISK, "zero-one PU risk")):
-        axes.plot(priors, found[name], color=color, linewidth=1.8, marker="o", markersize=3, label=label)
-    axes.plot(priors, priors, color=_ASSUMED, linewidth=1.2, linestyle=":", label="the prior assumed")
+    lines = (
+        ("found", palette.quiet, "positive bags found"),
+        ("called", palette.chosen, "unlabeled bags called positive"),
+        ("risk", palette.accent, "zero-one PU risk"),
+    )
+    for name, color, label in lines:
+        ax.plot(priors, found[name], color=color, linewidth=1.8, marker="o", markersize=3, label=label)
+    ax.plot(priors, priors, color=palette.faint, linewidth=1.2, linestyle=":", label="the prior assumed")
     if interval is not None:
-        axes.axvspan(*interval, color=_ASSUMED, alpha=0.3, linewidth=0)
+        ax.axvspan(*interval, color=palette.faint, alpha=0.25, linewidth=0)
     if estimate is not None:
-        axes.axvline(estimate, color=_CALLED, linewidth=1.0, linestyle="--")
+        ax.axvline(estimate, color=palette.chosen, linewidth=1.0, linestyle="--")
         on_left = estimate > 0.5 * (priors.min() + priors.max())  # the name stays inside the picture
-        axes.annotate(
+        ax.annotate(
             f"estimate {estimate:.2f}", (estimate, 1.0), xycoords=("data", "axes fraction"),
             xytext=(-4 if on_left else 4, -2), textcoords="offset points", va="top",
-            ha="right" if on_left else "left", color=_CALLED, fontsize=9,
+            ha="right" if on_left else "left", color=palette.chosen, fontsize="small",
         )  # fmt: skip
-    axes.axhline(0.0, color="black", linewidth=0.6)
-    axes.set_ylim(top=1.12)  # room for the name of the estimate
-    axes.set_xlabel("class prior assumed")
-    axes.set_ylabel("share of bags, held out")
-    axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
+    ax.axhline(0.0, color=palette.ink, linewidth=0.6)
+    ax.set_ylim(top=1.12)  # room for the name of the estimate
+    ax.set_xlabel("class prior assumed")
+    ax.set_ylabel("share of bags, held out")
+    legend_above(ax, n_columns=2)
+    return Display(ax.figure, ax)
+
+
+def _reaching(class_priors, marks: list[float]) -> np.ndarray:
+    """Give the priors to assume, and with them those marks that lie beyond the first or the last."""
+    priors = np.sort(_PRIORS if class_priors is None else np.asarray(class_priors, dtype=float))
+    beyond = [mark for mark in marks if 0 < mark < 1 and not priors[0] <= mark <= priors[-1]]
+    return np.union1d(priors, beyond)

@@ -10,6 +10,7 @@ import numpy as np
 
 from bagwise._bag_parts import as_feature_names, refuse_missing_values, selection
 from bagwise.bags import Bags
+from bagwise.bags.places import numbers_of
 from bagwise.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_rows, cut, is_large
 from bagwise.blocks.layout import read_runs
 from bagwise.scanned.known import KnownBags
@@ -46,8 +47,8 @@ class ScannedBags(KnownBags):
     """
 
     def __getitem__(self, key):
-        """Read one bag (a 2-D array) by its number, or select several (unread) by index, slice or mask."""
-        chosen = selection(key, len(self))
+        """Read one bag (a 2-D array) by its number or text id, or select several, unread, as in `Bags`."""
+        chosen = selection(numbers_of(self, key), len(self))
         if isinstance(chosen, int):
             return self._select(np.array([chosen])).load()[0]
         return self._select(np.arange(chosen.start, chosen.stop) if isinstance(chosen, slice) else chosen)

@@ -1,0 +1,184 @@
+"""Bags of images or of numbers, one a row, each instance lit by how positive it is held to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bagwise._pictures import Display
+from bagwise.bags import Bags, as_bags
+from bagwise.plotting.canvas import GAP, ROW, Canvas
+from bagwise.plotting.tables import draw_tables
+
+
+def plot_bags(
+    bags,
+    intensity,
+    *,
+    image_shape: Sequence[int] | None = None,
+    y=None,
+    probability=None,
+    truth=None,
+    title: str | None = None,
+    subtitle: str | None = None,
+    intensity_label: str = "P(instance positive)",
+    truth_label: str = "truly positive",
+    max_images: int = 12,
+    ax=None,
+) -> Display:
+    """Draw bags of images or of numbers, one a row, each instance lit by how positive it is held to be.
+
+    An image of intensity 1 is clear in a glowing frame, one of intensity 0 fades into the ground. Numbers are
+    drawn as a table of colours, a line an instance and a column a feature, with the intensity at its left.
+    Give the posterior of the instances to show who made a bag positive, or any other number from 0 to 1.
+
+    Parameters
+    ----------
+    bags : Bags, list of arrays, or 3-D array
+        The bags to draw.
+    intensity : array of shape (n_instances,)
+        From 0 to 1, in the order of the bags' instances.
+    image_shape : (height, width) or (height, width, 3), optional
+        If every instance is a flattened image: its shape, grey or colour. The values are stretched to the
+        full range from dark to bright, over all bags drawn. By default instances are rows of numbers: every
+        feature is compared with its mean over the bags drawn, in standard deviations.
+    y : array of shape (n_bags,), optional
+        Labels of the bags, 1 or True for positive ones; written at the left.
+    probability : array of shape (n_bags,), optional
+        Predicted probability that a bag is positive; written at the left, in red if `y` is given and
+        the more probable label is not the true one.
+    truth : array of shape (n_instances,), optional
+        True where an instance is positive; these get a small dot.
+    title, subtitle : str, optional
+        Text above the bags. The subtitle may have several lines.
+    intensity_label : str
+        What the intensity is: the text at the colour bar.
+    truth_label : str
+        What the dots mean: the text of the legend.
+    max_images : int, default=12
+        Of a larger bag, only so many instances of the largest intensity are drawn, in their order.
+    ax : matplotlib axes, optional
+        Where to draw; by default into a new figure.
+
+    Returns
+    -------
+    Display
+        With `figure_` and `ax_`; write it with ``display.figure_.savefig("bags.png")``.
+
+    Examples
+    --------
+    >>> from bagwise import MILogisticRegression, load_digit_bags, plot_bags
+    >>> data = load_digit_bags(60, random_state=0)
+    >>> model = MILogisticRegression(random_state=0).fit(data.bags[5:], data.y[5:])
+    >>> bags, y = data.bags[:5], data.y[:5]
+    >>> display = plot_bags(bags, model.posterior_instances(bags, y), image_shape=(8, 8), y=y,
+    ...                     probability=model.predict_proba(bags)[:, 1])
+    >>> type(display.figure_).__name__
+    'Figure'
+    """
+    bags = as_bags(bags)
+    intensity = _one_each("intensity", intensity, bags.n_instances, "instances", unit_interval=True)
+    y = None if y is None else _one_each("y", y, len(bags), "bags") == 1
+    if probability is not None:
+        probability = _one_each("probability", probability, len(bags), "bags", unit_interval=True)
+    if truth is not None:
+        truth = _one_each("truth", truth, bags.n_instances, "instances").astype(bool)
+    if max_images < 1:
+        raise ValueError(f"max_images must be at least 1; got {max_images!r}.")
+    members = [np.arange(*ends) for ends in zip(bags.offsets[:-1], bags.offsets[1:], strict=True)]
+    shown = [np.sort(some[np.argsort(-intensity[some], kind="stable")[:max_images]]) for some in members]
+    around = {
+        "title": title,
+        "subtitle": subtitle,
+        "truth_label": None if truth is None else truth_label,
+        "has_probability": probability is not None,
+        "ax": ax,
+    }
+    if image_shape is None:
+        canvas = draw_tables(bags, shown, intensity, truth, intensity_label, around)
+    else:
+        canvas = _draw_images(bags, shown, intensity, truth, _as_images(bags, image_shape), around)
+        canvas.draw_color_bar(intensity_label)
+    for row in range(len(bags)):
+        canvas.write_label(
+            row,
+            None if y is None else bool(y[row]),
+            None if probability is None else float(probability[row]),
+        )
+    return Display(canvas.axes.figure, canvas.axes)
+
+
+def _one_each(name: str, values, n: int, of: str, *, unit_interval: bool = False) -> np.ndarray:
+    values = np.asarray(values)
+    if values.shape != (n,):
+        raise ValueError(f"{name} has shape {values.shape} but there are {n} {of}; give one for each.")
+    if unit_interval and not bool(np.all((values >= 0) & (values <= 1))):
+        raise ValueError(f"{name} must be numbers from 0 to 1.")
+    return values
+
+
+def _as_images(bags: Bags, image_shape: Sequence[int]) -> np.ndarray:
+    """Cut the instances into images of values from 0 to 1; grey ones have three equal colours."""
+    shape = tuple(image_shape)
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3):
+        raise ValueError(f"image_shape must be (height, width) or (height, width, 3); got {shape}.")
+    if int(np.prod(shape)) != bags.n_features:
+        raise ValueError(
+            f"image_shape={shape} needs {int(np.prod(shape))} values per instance but the bags have "
+            f"{bags.n_features} features."
+        )
+    X = bags.instances
+    values = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
+    low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
+    values = (values - low) / (high - low) if high > low else np.zeros_like(values)
+    images = values.reshape(-1, *shape)
+    return images if len(shape) == 3 else np.repeat(images[..., None], 3, axis=3)
+
+
+def _draw_images(bags: Bags, shown, intensity, truth, images, around) -> Canvas:
+    n_columns = max([1, *(len(some) for some in shown)])
+    is_cut = bool((bags.sizes > [len(some) for some in shown]).any())
+    canvas = Canvas(
+        np.full(len(bags), ROW), n_columns * (ROW + GAP) - GAP + (0.75 if is_cut else 0), **around
+    )
+    for row, some in enumerate(shown):
+        y = canvas.tops[row] - ROW
+        for column, i in enumerate(some):
+            x = canvas.left + column * (ROW + GAP)
+            _draw_image(canvas, x, y, images[i], float(intensity[i]))
+            if truth is not None and truth[i]:
+                canvas.dot(x + ROW / 2, y - 0.105)
+        left_out = int(bags.sizes[row]) - len(some)
+        if left_out:
+            x = canvas.left + len(some) * (ROW + GAP)
+            canvas.text(x, y + ROW / 2, f"+ {left_out:,}", color=canvas.palette.faint)
+    return canvas
+
+
+def _draw_image(canvas: Canvas, x, y, image, intensity) -> None:
+    """Draw an image whose clearness, frame and glow follow the intensity."""
+    color = canvas.heat(intensity)
+    for grow in np.linspace(0.02, 0.13, 8):
+        glow = {"facecolor": color, "edgecolor": "none", "alpha": 0.075 * intensity, "zorder": 1}
+        canvas.box(x, y, ROW, ROW, grow, **glow)
+    if canvas.is_dark:
+        ground = np.array([0.085, 0.105, 0.15]) * (1 - intensity) + np.array([0.20, 0.13, 0.05]) * intensity
+        light = np.array([0.42, 0.46, 0.56]) * (1 - intensity) + np.array([1.0, 0.96, 0.86]) * intensity
+        toned = ground + image * (light - ground)
+    else:
+        toned = 1.0 - (1.0 - image) * (0.22 + 0.78 * intensity)
+    drawn = canvas.show(
+        toned,
+        x,
+        y,
+        ROW,
+        ROW,
+        # An eye reads the handful of pixels of a digit better when they are smoothed.
+        interpolation="bicubic" if len(image) < 64 else "antialiased",
+        aspect="auto",
+    )
+    width = (0.8 + 1.7 * intensity) * canvas.scale
+    drawn.set_clip_path(
+        canvas.box(x, y, ROW, ROW, facecolor="none", edgecolor=color, linewidth=width, zorder=3)
+    )

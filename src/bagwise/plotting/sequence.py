@@ -1,0 +1,121 @@
+"""When in a recording, or where in a text, the positive instances are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bagwise._pictures import Display, Palette, axes_for, heat_map
+from bagwise.plotting.one_bag import OneBag, say_of_one
+
+_MOST_LINES = 40
+
+
+def plot_sequence(
+    model, bags, id, *, time: str | None = None, text: str | None = None, label=None, ax=None
+) -> Display:
+    """Draw what a model says of the instances of one bag in their order: over time, or as lines of text.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        As `instance_frame` takes it: probabilities are drawn, or scores where there are none.
+    bags : Bags or ScannedBags
+        The bags; instances stand in their order.
+    id : object
+        The id of the bag to draw, or its number if bags have no ids.
+    time : str, optional
+        The instance column with the time of an instance, in any order; by default instances are numbered.
+    text : str, optional
+        The instance column with the words of an instance, such as a sentence: lines of text are then drawn,
+        and those with most on their side stand out.
+    label : object, optional
+        Of many classes the one to speak of, by default the predicted one; of several labels a bag, the label.
+    ax : matplotlib axes, optional
+        Where to draw; by default into a new figure.
+
+    Returns
+    -------
+    Display
+        With `figure_` and `ax_`.
+
+    Examples
+    --------
+    >>> from bagwise import MILogisticRegression, make_noisy_or_bags, plot_sequence
+    >>> data = make_noisy_or_bags(40, size=20, intercept=-5.0, random_state=0)
+    >>> model = MILogisticRegression(n_init=1, random_state=0).fit(data.bags, data.y)
+    >>> plot_sequence(model, data.bags, 3).ax_.get_xlabel()
+    'instance'
+    """
+    if time is not None and text is not None:
+        raise ValueError("time and text were both given; a picture has one of them along its instances.")
+    said = say_of_one(model, bags, id, label)
+    if text is None:
+        ax, palette = axes_for(ax, 6.5, 2.8)
+        _draw_over_time(ax, palette, said, time)
+    else:
+        words = [str(value) for value in _column(said, text)]
+        ax, palette = axes_for(ax, 6.5, 0.9 + 0.24 * min(len(words), _MOST_LINES))
+        _draw_lines(ax, palette, said, words)
+    ax.set_title(said.title, loc="left", fontsize="medium", parse_math=False)
+    return Display(ax.figure, ax)
+
+
+def _column(said: OneBag, name: str) -> np.ndarray:
+    columns = said.bag.instance_columns
+    if name not in columns:
+        raise ValueError(f"the bags have no instance column {name!r}; there are {sorted(columns)}.")
+    return columns[name]
+
+
+def _draw_over_time(ax: Any, palette: Palette, said: OneBag, time: str | None) -> None:
+    at = np.arange(len(said.values)) if time is None else _column(said, time)
+    order = np.argsort(at, kind="stable")
+    at, values = at[order], said.values[order]
+    is_probability = said.kind == "probability"
+    floor = 0.0 if is_probability else min(0.0, float(values.min()))
+    ax.vlines(at, floor, values, color=palette.quiet, linewidth=0.8)
+    ax.scatter(
+        at,
+        values,
+        c=values,
+        cmap=heat_map(palette),
+        clim=(0, 1) if is_probability else None,
+        edgecolors=palette.faint,
+        linewidths=0.4,
+        s=22,
+        zorder=3,
+    )
+    ax.axhline(0.0, color=palette.ink, linewidth=0.6)
+    if is_probability:
+        ax.set_ylim(-0.02, 1.05)
+    ax.set_xlabel("instance" if time is None else time, parse_math=False)
+    ax.set_ylabel(said.value_label, parse_math=False)
+    if time is None:
+        ax.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _draw_lines(ax: Any, palette: Palette, said: OneBag, words: list[str]) -> None:
+    """Write one line an instance, behind it a bar as long as its probability, or score among the others."""
+    shown = np.sort(np.argsort(-said.values, kind="stable")[:_MOST_LINES])
+    values = said.values[shown]
+    low, high = (0.0, 1.0) if said.kind == "probability" else (said.values.min(), said.values.max())
+    share = (values - low) / (high - low) if high > low else np.zeros_like(values)
+    places = np.arange(len(shown))[::-1]
+    ax.barh(places, share, height=0.86, color=heat_map(palette)(share), alpha=0.75, linewidth=0)
+    for place, number, value in zip(places, shown, values, strict=True):
+        ax.annotate(
+            f"{value:.2f}", (0.0, place), xytext=(-4, 0), textcoords="offset points", ha="right", va="center",
+            fontsize="small", color=palette.faint,
+        )  # fmt: skip
+        line = ax.text(0.008, place, words[number], va="center", fontsize="small", parse_math=False)
+        line.set_clip_on(True)
+        line.set_in_layout(False)  # a long line is cut, and does not squeeze the picture
+    ax.set(xlim=(0, 1), ylim=(-0.6, len(shown) - 0.4))
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(False)
+    left_out = len(words) - len(shown)
+    rest = f"; {left_out:,} others are not shown" if left_out else ""
+    ax.set_xlabel(said.value_label + rest, parse_math=False, fontsize="small")
