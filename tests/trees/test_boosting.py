@@ -171,9 +171,12 @@ def test_early_stopping_keeps_the_trees_up_to_the_least_loss_of_held_out_bags(da
 def test_held_out_bags_are_whole_groups_of_those_that_count(data, monkeypatch):
     groups, weight = np.arange(60) // 4, (np.arange(60) % 5 > 0).astype(float)
     seen = []
-    monkeypatch.setattr(
-        "bagwise.trees.boosting._scores", lambda loss, part: seen.append(part) or real(loss, part)
-    )
+
+    def scores(loss, part):
+        seen.append(part)
+        return real(loss, part)
+
+    monkeypatch.setattr("bagwise.trees.boosting._scores", scores)
     model = MIGradientBoostingClassifier(early_stopping=True, n_estimators=5, random_state=0)
     model.fit(data.bags, data.y, weight, groups=groups)
     first = {float(bag[0, 0]): number for number, bag in enumerate(data.bags)}

@@ -115,7 +115,7 @@ class VLADEmbedding(_Aggregate):
     References
     ----------
     X.-S. Wei, J. Wu and Z.-H. Zhou (2017), Scalable algorithms for multi-instance learning, IEEE Transactions
-    on Neural Networks and Learning Systems 28, doi:10.1109/TNNLS.2016.2519102.
+    on Neural Networks and Learning Systems 28.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class FisherEmbedding(_Aggregate):
     References
     ----------
     X.-S. Wei, J. Wu and Z.-H. Zhou (2017), Scalable algorithms for multi-instance learning, IEEE Transactions
-    on Neural Networks and Learning Systems 28, doi:10.1109/TNNLS.2016.2519102.
+    on Neural Networks and Learning Systems 28.
 
     Examples
     --------

@@ -69,7 +69,7 @@ class PrototypeEmbedding(Scaled, BagTransformer):
     References
     ----------
     Y. Chen, J. Bi and J. Z. Wang (2006), MILES: multiple-instance learning via embedded instance selection,
-    IEEE Transactions on Pattern Analysis and Machine Intelligence 28, doi:10.1109/TPAMI.2006.248.
+    IEEE Transactions on Pattern Analysis and Machine Intelligence 28.
 
     Y. Chen and J. Z. Wang (2004), Image categorization by learning and reasoning with regions, Journal of
     Machine Learning Research 5: DD-SVM. Which optima are kept is our choice (see `DiverseDensity`).

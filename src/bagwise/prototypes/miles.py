@@ -90,7 +90,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
     References
     ----------
     Y. Chen, J. Bi and J. Z. Wang (2006), MILES: multiple-instance learning via embedded instance selection,
-    IEEE Transactions on Pattern Analysis and Machine Intelligence 28, doi:10.1109/TPAMI.2006.248.
+    IEEE Transactions on Pattern Analysis and Machine Intelligence 28.
 
     Examples
     --------

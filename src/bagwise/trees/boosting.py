@@ -112,8 +112,7 @@ class MIGradientBoostingClassifier(WaistClassifier):
     ----------
     P. Viola, J. Platt and C. Zhang (2006), Multiple instance boosting for object detection, NIPS 18.
 
-    X. Xu and E. Frank (2004), Logistic regression and boosting for labeled bags of instances, PAKDD,
-    doi:10.1007/978-3-540-24775-3_35.
+    X. Xu and E. Frank (2004), Logistic regression and boosting for labeled bags of instances, PAKDD.
 
     J. Friedman (2001), Greedy function approximation: a gradient boosting machine, Annals of Statistics 29,
     doi:10.1214/aos/1013203451.
