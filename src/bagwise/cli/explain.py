@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import KINDS, check_picture, telling_warnings
-from bagwise.cli.saved import SavedModel, add_model_arguments, labels_for, load_saved, read_new
+from bagwise.cli.saved import SavedModel, add_model_arguments, labels_for, open_both
 from bagwise.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -46,10 +46,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.out is not None:
         check_picture(arguments.out, "-o")
     with telling_warnings(screen) as told, screen.progress(3) as begin:
-        begin("the model")
-        saved = load_saved(arguments)
-        begin("the bags")
-        bags, y = read_new(arguments, saved, labels=True)
+        saved, bags, y = open_both(arguments, begin, labels=True)
         begin("the explanation")
         found = _explain(saved, bags, y, arguments)
     _show(found, screen)

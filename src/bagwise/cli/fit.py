@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from bagwise.cli.data import (
     reading_data,
     telling_warnings,
 )
+from bagwise.cli.judging import Judgement, judge, judge_unlabeled
 from bagwise.cli.models import MODELS, list_models, make_model, nearest
 from bagwise.cli.screen import Screen
 from bagwise.cli.words import Words, choose_positive
@@ -27,7 +29,6 @@ from bagwise.cli.words import Words, choose_positive
 if TYPE_CHECKING:
     import numpy as np
 
-    from bagwise._held_out import Score
 
 _DESCRIPTION = f"""\
 Fit a model to labelled bags: look the data over, judge the model by cross-validation, fit it to
@@ -46,8 +47,6 @@ Labels that are text need --positive; of numbers and truth values the greater is
 
 The exit status is 0 if the model was saved, 1 if it was saved but its fit did not converge or
 warned, 2 if not, 130 after Ctrl-C."""
-
-_FEW_GROUPS = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,28 +98,23 @@ def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], A
     if any(finding.level != "ok" for finding in report.findings):
         screen.line()
 
-    scores: list[Score] = []
-    pu_scores: dict[str, Any] = {}
-    n_folds = 0
+    judgement = None
     with telling_warnings(screen) as of_fit:
         try:
-            with screen.progress(max(0, arguments.cv) + 1) as begin:
-                if arguments.cv:
-                    held = _hold_out(model, bags, y, groups, arguments, begin)
-                    n_folds = held.n_folds
+            with screen.progress(arguments.cv + 1) as begin:
+                held = _hold_out(model, bags, y, groups, arguments, begin) if arguments.cv else None
                 begin("all bags")
                 _fit(model, bags, y, groups)
-            if arguments.cv and MODELS[arguments.model].from_unlabeled:
-                pu_scores = _pu_scores(model, bags, y, held)
-            elif arguments.cv:
-                scores = _scores(held, groups, words)
+            if held is not None and MODELS[arguments.model].from_unlabeled:
+                judgement = judge_unlabeled(model, bags, y, held, groups)
+            elif held is not None:
+                judgement = judge(held, groups, words)
         except (ValueError, TypeError, MemoryError) as error:
             raise CommandError(error) from error
-    found = {score.name: {"value": score.value, "low": score.low, "high": score.high} for score in scores}
-    found |= pu_scores
-    about = _about(arguments, words, n_folds, found)
+    about = _about(arguments, words, judgement)
     _save(model, arguments.out, about)
-    _show_scores(scores, pu_scores, held if arguments.cv else None, groups, arguments, screen)
+    if judgement is not None:
+        judgement.show(screen)
     screen.line(f"written: {arguments.out}")
     if arguments.json:
         screen.data(
@@ -231,50 +225,20 @@ def _fit(model: Any, bags: Any, y: np.ndarray, groups: Any) -> None:
     fit_in_groups(model, bags, y, groups)
 
 
-def _scores(held: Any, groups: Any, words: Words | None) -> list[Score]:
-    from bagwise._held_out import score_held_out
-
-    named = None if words is None else (words.negative, words.positive).__getitem__
-    return score_held_out(held, groups, named)
-
-
-def _pu_scores(model: Any, bags: Any, y: np.ndarray, held: Any) -> dict[str, Any]:
-    """Judge by positive and unlabeled bags, at the priors that they leave possible."""
-    from types import SimpleNamespace
-
-    from bagwise import pu_report
-
-    known = {
-        name: getattr(model, name) for name in ("class_prior_", "prior_estimate_") if hasattr(model, name)
-    }
-    report = pu_report(SimpleNamespace(decision_function=lambda X: held.score, **known), bags, y)
-    names = ("class_prior", "precision", "recall", "f1", "auc", "risk")
-    found: dict[str, Any] = {
-        name: dict(zip(("low", "value", "high"), map(float, getattr(report, name)), strict=True))
-        for name in names
-    }
-    return found
-
-
-def _about(
-    arguments: argparse.Namespace, words: Words | None, n_folds: int, scores: dict[str, Any]
-) -> dict[str, Any]:
+def _about(arguments: argparse.Namespace, words: Words | None, judgement: Judgement | None) -> dict[str, Any]:
     """What the file says of the fit: what predict needs to read new bags, and to answer in words."""
-    from math import isfinite
-
-    options = {name: str(value) for name, value in data_options(arguments).items()}
-    about: dict[str, Any] = {
-        "model": arguments.model,
-        "data": {"file": str(arguments.file), **options}
-        | ({"groups": arguments.groups} if arguments.groups else {}),
-    }
+    data = {"file": str(arguments.file)}
+    data |= {name: str(value) for name, value in data_options(arguments).items()}
+    if arguments.groups:
+        data["groups"] = arguments.groups
+    about: dict[str, Any] = {"model": arguments.model, "data": data}
     if words is not None:
         about["labels"] = vars(words).copy()
-    if scores:
-        about["folds"] = n_folds
+    if judgement is not None:
+        about["folds"] = judgement.held.n_folds
         about["scores"] = {
             name: {key: value if isfinite(value) else None for key, value in score.items()}
-            for name, score in scores.items()
+            for name, score in judgement.scores.items()
         }
     return about
 
@@ -286,49 +250,6 @@ def _save(model: Any, path: Path, about: dict[str, Any]) -> None:
         save(model, path, about=about)
     except (OSError, TypeError) as error:
         raise CommandError(f"cannot save {str(path)!r}: {error}") from error
-
-
-def _show_scores(
-    scores: list[Score],
-    pu_scores: dict[str, Any],
-    held: Any,
-    groups: Any,
-    arguments: argparse.Namespace,
-    screen: Screen,
-) -> None:
-    import numpy as np
-
-    if pu_scores:
-        screen.table(
-            ["", "lower end", "class prior", "upper end"],
-            [
-                [name.replace("_", " "), *(_number(score[key]) for key in ("low", "value", "high"))]
-                for name, score in pu_scores.items()
-            ],
-        )
-        screen.paragraph(
-            f"Scores of held-out bags ({held.n_folds} folds), at the class prior and at the ends of "
-            "its interval: with unlabeled bags all but recall depend on the prior."
-        )
-    elif scores:
-        from bagwise._held_out.scores import IN_GROUPS, MEANING
-
-        rows = [[s.title, _number(s.value), _number(s.low), _number(s.high)] for s in scores]
-        counts = np.bincount(held.codes)
-        screen.table([f"{held.n_folds}-fold cross-validation", "score", "from", "to"], rows)
-        text = f"Always the more frequent label: accuracy {counts.max() / counts.sum():.3f}. {MEANING}"
-        if groups is not None:
-            text += IN_GROUPS
-            n_groups = len(np.unique(groups))
-            if n_groups < _FEW_GROUPS:
-                text += (
-                    f" There are {n_groups} groups: with fewer than {_FEW_GROUPS} intervals are too narrow."
-                )
-        screen.paragraph(text)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None or value != value else f"{value:.3f}"
 
 
 COMMAND = Command(

@@ -10,7 +10,7 @@ from typing import Any
 from bagwise.cli.cluster import add_dask_argument, shared_out
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import KINDS, is_same_file, telling_warnings
-from bagwise.cli.saved import SavedModel, add_model_arguments, load_saved, read_new
+from bagwise.cli.saved import SavedModel, add_model_arguments, open_both
 from bagwise.cli.screen import Screen
 
 _DESCRIPTION = f"""\
@@ -54,10 +54,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], Any]) -> int:
     with telling_warnings(screen) as told, screen.progress(3) as begin:
-        begin("the model")
-        saved = load_saved(arguments)
-        begin("the bags")
-        bags, _ = read_new(arguments, saved, labels=False, scan=arguments.scan)
+        saved, bags, _ = open_both(arguments, begin, labels=False, scan=arguments.scan)
         begin("predictions")
         try:
             found = _predict(saved, place(bags), arguments)

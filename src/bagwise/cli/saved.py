@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,16 @@ def read_new(
             return _scanned(scan_bags, arguments.file, options, header, saved.model), None
         bags, y = load_bags(arguments.file, like=saved.model, **options)
     return bags, y
+
+
+def open_both(
+    arguments: argparse.Namespace, begin: Callable[[str], None], *, labels: bool, scan: bool = False
+) -> tuple[SavedModel, Any, Any]:
+    """Load the model and read its bags, telling of both: the model, the bags, their labels or None."""
+    begin("the model")
+    saved = load_saved(arguments)
+    begin("the bags")
+    return saved, *read_new(arguments, saved, labels=labels, scan=scan)
 
 
 def _column_names(path: Path) -> list[str]:
