@@ -1,12 +1,13 @@
-"""Whether intervals of models that learn their rule cover the truth as often as they say: simulations."""
+"""Whether intervals and tests hold as often as they say: simulations."""
 
 import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import expit
 
-from bagwise import Bags, MILogisticRegression, SoftORLogisticRegression, make_count_bags
+from bagwise import Bags, MILogisticRegression, SoftORLogisticRegression
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.linear_model.labeler import profile_band
 
@@ -18,27 +19,82 @@ def within_three_errors(covered):
     return bool((np.abs(covered.mean(axis=0) - 0.95) <= 3 * error).all())
 
 
-def coefficients_covered(n_sets):
-    """For every data set with a table, which coefficients its intervals cover."""
-    truth, covered = np.array([-1.0, 2.0, -1.0]), []
-    for seed in range(n_sets):
-        rng = np.random.RandomState(seed)
-        data = make_count_bags(
-            200,
-            size=1 + rng.poisson(5, size=200),
-            labeler=lambda n, m: expit(2.0 * n - 3.0),
-            coef=truth[1:],
-            intercept=truth[0],
-            random_state=rng,
-        )
+class Design:
+    """How data sets are drawn, and the model for them.
+
+    `sizes(rng)` gives those of the bags, `truth` is intercept and coefficients, `labeler` P(+ | n positive
+    instances); features are normal with one `correlation`, or t with `t` degrees of freedom.
+    """
+
+    def __init__(self, rule, sizes, truth, labeler, *, correlation=0.0, t=None):
+        self.rule, self.sizes, self.truth, self.labeler = rule, sizes, np.array(truth), labeler
+        self.correlation, self.t = correlation, t
+
+    def draw(self, seed):
+        rng = np.random.default_rng(seed)
+        sizes, d = self.sizes(rng), len(self.truth) - 1
+        offsets = np.append(0, np.cumsum(sizes))
+        spread = np.linalg.cholesky((1 - self.correlation) * np.eye(d) + self.correlation)
+        X = rng.normal(size=(offsets[-1], d)) @ spread.T
+        if self.t is not None:
+            X /= np.sqrt(rng.chisquare(self.t, size=(len(X), 1)) / self.t)
+        positive = rng.random(len(X)) < expit(X @ self.truth[1:] + self.truth[0])
+        y = rng.random(len(sizes)) < self.labeler(np.add.reduceat(positive, offsets[:-1]))
+        return Bags(X, offsets), y.astype(int)
+
+    def fit(self, seed):
+        model = MILogisticRegression if self.rule == "or" else SoftORLogisticRegression
+        n_init = 1 if self.rule == "or" else 2
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = SoftORLogisticRegression(alpha=0.0, n_init=1, random_state=0).fit(data.bags, data.y)
-        found = model.inference()
-        if found.message is None:
-            low, high = found.confidence_interval().T
-            covered.append((low <= truth) & (truth <= high))
-    return covered
+            return model(self.rule, alpha=0.0, n_init=n_init, random_state=0).fit(*self.draw(seed))
+
+    def covered(self, n_sets):
+        """For every data set with a table, which coefficients its intervals cover."""
+        found = []
+        for seed in range(n_sets):
+            table = self.fit(seed).inference()
+            if table.message is None:
+                low, high = table.confidence_interval().T
+                found.append((low <= self.truth) & (self.truth <= high))
+        return np.array(found)
+
+
+def any_of_them(n):
+    return n >= 1
+
+
+def two_of_them(n):
+    return n >= 2
+
+
+def softly(n):
+    return expit(2.0 * n - 3.0)
+
+
+WEIGHTS = [-2.0, 1.0, -1.0, 0.5, 0.0]
+DESIGNS = {
+    "Table I of Chen et al.": Design("or", lambda r: np.full(100, 3), [-2.0, 1.0, -1.0, 0.0], any_of_them),
+    "correlated, 150 bags": Design(
+        "or", lambda r: 1 + r.poisson(3, 150), WEIGHTS, any_of_them, correlation=0.6
+    ),
+    "correlated, 400 bags": Design(
+        "or", lambda r: 1 + r.poisson(3, 400), WEIGHTS, any_of_them, correlation=0.6
+    ),
+    "geometric sizes, t4": Design(
+        "or", lambda r: r.geometric(1 / 8, 300), [-3.0, *WEIGHTS[1:]], any_of_them, t=4
+    ),
+    "soft rule, learned": Design(
+        "count_logistic", lambda r: 1 + r.poisson(5, 200), [-1.0, 2.0, -1.0], softly
+    ),
+    "hard rule, learned": Design(
+        "count_logistic", lambda r: 1 + r.poisson(5, 200), [-1.0, 2.0, -1.0], two_of_them
+    ),
+    "hard rule, equal sizes": Design(
+        "count_logistic", lambda r: np.full(300, 8), [-1.0, 2.0, -1.0], two_of_them
+    ),
+}
+NOTHING = Design("or", lambda r: np.full(200, 3), [-2.0, *np.zeros(10)], any_of_them)
 
 
 def bands_covered(n_sets):
@@ -62,15 +118,17 @@ def bands_covered(n_sets):
 
 @pytest.mark.slow
 def test_intervals_and_bands_cover_in_a_few_data_sets():
-    coefficients = coefficients_covered(12)
-    assert len(coefficients) >= 9 and np.mean(coefficients) > 0.85
+    for name in ("Table I of Chen et al.", "hard rule, learned"):
+        coefficients = DESIGNS[name].covered(12)
+        assert len(coefficients) >= 9 and np.mean(coefficients) > 0.85
     bands = bands_covered(4)
     assert len(bands) >= 3 and np.mean(bands) > 0.7
 
 
 @pytest.mark.study
-def test_coefficients_beside_a_learned_rule_are_covered_as_often_as_intervals_say():
-    covered = coefficients_covered(400)
+@pytest.mark.parametrize("name", DESIGNS)
+def test_coefficients_are_covered_as_often_as_intervals_say(name):
+    covered = DESIGNS[name].covered(400)
     assert len(covered) >= 340
     assert within_three_errors(covered), (len(covered), np.mean(covered, axis=0))
 
@@ -80,6 +138,32 @@ def test_the_labeler_is_covered_as_often_as_bands_say_at_the_default_penalty():
     covered = bands_covered(400)
     assert len(covered) >= 340
     assert within_three_errors(covered), (len(covered), np.mean(covered, axis=0))
+
+
+@pytest.mark.slow
+def test_where_no_feature_matters_score_tests_reject_as_often_as_they_say_and_wald_tests_more_often():
+    score, wald, of_all = [], [], []
+    for seed in range(80):
+        model = NOTHING.fit(seed)
+        table, by_wald = model.inference(), model.inference(intervals="wald")
+        if table.message is None:
+            score += table.p_value[1:].tolist()
+            wald += by_wald.p_value[1:].tolist()
+        of_all.append(table.score_p_value)
+    error = np.sqrt(0.05 * 0.95 / len(score))
+    assert abs(np.mean(np.array(score) < 0.05) - 0.05) <= 3 * error
+    assert np.mean(np.array(wald) < 0.05) > 0.05 + 3 * error
+    assert stats.kstest(of_all, "uniform").pvalue > 0.01
+
+
+@pytest.mark.slow
+def test_p_values_of_a_useless_feature_are_uniform():
+    design = DESIGNS["Table I of Chen et al."]
+    tables = [design.fit(1000 + seed).inference() for seed in range(200)]
+    p, z = zip(*[(t.p_value[3], t.z[3]) for t in tables if t.message is None], strict=True)
+    assert len(p) > 190 and stats.kstest(p, "uniform").pvalue > 0.01
+    # The mean of z^2 is 1 with a standard error of sqrt(2 / 200).
+    assert np.mean(np.square(z)) == pytest.approx(1.0, abs=0.25)
 
 
 def null_rates_by_groups(n_sets):

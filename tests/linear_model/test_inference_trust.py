@@ -210,8 +210,9 @@ def test_errors_by_groups_are_those_of_statsmodels(data):
         model.inference(groups=np.arange(900) % 2)
     with pytest.raises(ValueError, match="groups has 5 values, but there are 900 bags"):
         model.inference(groups=np.arange(5))
-    with pytest.raises(ValueError, match='groups need intervals="wald"'):
-        model.inference(groups=groups, intervals="profile")
+    for intervals in ("score", "profile"):
+        with pytest.raises(ValueError, match='groups need intervals="wald"'):
+            model.inference(groups=groups, intervals=intervals)
 
 
 def test_groups_of_a_learned_rule_include_the_rule():
@@ -331,5 +332,5 @@ def test_profiles_remain_where_bags_are_separated():
     assert found.message.endswith("there are no standard errors.")
     low, high = plot_odds_ratios(found).ax_.get_xlim()  # powers of ten
     assert low < 0 < np.log10(found.odds_ratios()[1, 0]) < high < 7
-    with pytest.raises(ValueError, match='intervals must be "wald" or "profile"'):
+    with pytest.raises(ValueError, match='intervals must be "score", "profile" or "wald"'):
         model.inference(intervals="bootstrap")

@@ -63,7 +63,7 @@ def estimates(n_bags: int, first: int, n_sets: int, seed: int) -> list[dict[str,
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # separated bags do not converge; the report counts them
             model.fit(data.bags, data.y)
-        inference = model.inference(data.bags, data.y)
+        inference = model.inference(data.bags, data.y, intervals="wald")
         unpenalised = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000)
         inside = SingleInstanceClassifier(unpenalised).fit(data.bags, data.y).estimator_
         theta = np.append(inside.intercept_, inside.coef_[0])

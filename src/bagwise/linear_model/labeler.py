@@ -199,7 +199,7 @@ def _why_moved(moved: np.ndarray, std_err: np.ndarray) -> str | None:
 
 def profile_band(likelihood: FittedLikelihood, counts: np.ndarray, level: float) -> np.ndarray:
     """Values of P(+ | n) that a likelihood-ratio test does not reject, for every count: (n_counts, 2)."""
-    profile = Profile(likelihood, likelihood.information(likelihood.x))
+    profile = Profile(likelihood, likelihood.information(likelihood.x), "ratio")
     n_free = int(likelihood.free.sum())
 
     def log_odds_at(n: np.ndarray) -> Quantity:

@@ -12,7 +12,7 @@ from sklearn.utils import column_or_1d
 
 from bagwise.base import Training
 from bagwise.linear_model.inference.likelihood import FittedLikelihood, likelihood_of
-from bagwise.linear_model.inference.null import log_likelihood_without_features
+from bagwise.linear_model.inference.null import log_likelihood_without_features, score_without_features
 from bagwise.linear_model.inference.profile import Profile, Quantity
 from bagwise.linear_model.inference.table import Inference
 from bagwise.linear_model.inference.trust import REMAINS, is_positive_definite, why_no_errors
@@ -22,6 +22,10 @@ from bagwise.linear_model.inference.trust import REMAINS, is_positive_definite, 
 _LARGEST_SCORE, _SAME = 0.01, 1e-6
 # A log-likelihood that is higher by this is another optimum, not rounding.
 _BETTER = 0.01
+_NO_EFFECT = (
+    "No effect of any feature is seen (score test of all: p = {:.2g}). The intercept is then estimated too "
+    "low, and its interval covers less often than it says."
+)
 
 
 def infer(
@@ -30,7 +34,7 @@ def infer(
     y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     *,
-    intervals: str = "wald",
+    intervals: str | None = None,
     groups: ArrayLike | None = None,
 ) -> Inference:
     """Make the inference for a fitted model; `MILogisticRegression.inference` documents it."""
@@ -38,6 +42,8 @@ def infer(
     training, counted, is_given = _bags_of(model, X, y, sample_weight)
     selected = np.asarray(getattr(model, "selected_features_", np.ones(model.coef_.shape[1], dtype=bool)))
     likelihood = likelihood_of(model, training, selected)
+    if intervals is None:
+        intervals = "wald" if groups is not None or likelihood.learns_rule else "score"
     if is_given:
         _compare_with_fit(model, likelihood)
     information, message = _information(model, likelihood, is_given=is_given)
@@ -57,14 +63,14 @@ def infer(
         facts["p_value"] = 2 * ndtr(-np.abs(z))
         if groups is not None:
             facts["p_value"] = 2 * stdtr(facts["n_groups"] - 1, -np.abs(z))
-    facts |= {"covariance": covariance, "message": message}
-    if intervals == "profile" and information is not None:
-        facts |= _by_profile(likelihood, information, to_original, facts["notes"])
+    facts |= {"covariance": covariance, "message": message, "intervals": intervals}
+    if information is not None and (intervals == "profile" or (intervals == "score" and message is None)):
+        facts |= _by_refits(intervals, likelihood, information, to_original, facts["notes"])
         facts["message"] = message and message.removesuffix(REMAINS)
     return Inference(**facts)
 
 
-def _check_request(model: Any, intervals: str, groups: ArrayLike | None) -> None:
+def _check_request(model: Any, intervals: str | None, groups: ArrayLike | None) -> None:
     if model.alpha != 0:
         raise ValueError(
             f"inference is for maximum likelihood, and this model has alpha={model.alpha!r}: a penalty "
@@ -76,11 +82,12 @@ def _check_request(model: Any, intervals: str, groups: ArrayLike | None) -> None
             "against their frequency: neither estimates nor errors are those of the population. Fit with "
             "class_weight=None."
         )
-    if intervals not in ("wald", "profile"):
-        raise ValueError(f'intervals must be "wald" or "profile"; got {intervals!r}.')
-    if intervals == "profile" and groups is not None:
+    if intervals not in (None, "score", "profile", "wald"):
+        raise ValueError(f'intervals must be "score", "profile" or "wald"; got {intervals!r}.')
+    if intervals not in (None, "wald") and groups is not None:
         raise ValueError(
-            'groups need intervals="wald": the likelihood takes bags as independent, and so does its profile.'
+            'groups need intervals="wald": the likelihood takes bags as independent, and so do its score and '
+            "its profile."
         )
 
 
@@ -149,8 +156,13 @@ def _facts(
     log_likelihood = likelihood.log_likelihood()
     without = log_likelihood_without_features(likelihood)
     ratio = max(0.0, 2 * (log_likelihood - without))
-    # Without features a learned rule is not identified: the statistic is not chi-squared.
+    # Without features a learned rule is not identified: no statistic is chi-squared.
     has_p = not (robust or likelihood.learns_rule)
+    score = score_without_features(likelihood) if has_p and not likelihood.problem.has_kinks else None
+    score_p = None if score is None else _tail(df, score)
+    notes = getattr(getattr(model, "_kept", None), "notes", ())
+    if score_p is not None and score_p > 0.05 and model.fit_intercept and df and _has_several(likelihood):
+        notes = (*notes, _NO_EFFECT.format(score_p))
     names = _names(model, selected)
     return {
         "names": names if model.fit_intercept else names[1:],
@@ -160,13 +172,25 @@ def _facts(
         "log_likelihood": log_likelihood,
         "log_likelihood_null": without,
         "lr_statistic": ratio,
-        "lr_p_value": (float(chdtrc(df, ratio)) if df else 1.0) if has_p else None,
+        "lr_p_value": _tail(df, ratio) if has_p else None,
+        "score_statistic": score,
+        "score_p_value": score_p,
         "df": df,
         "n_bags": len(training.bags),
         "n_positive": int(training.y.sum()),
         "n_instances": training.bags.n_instances,
-        "notes": getattr(getattr(model, "_kept", None), "notes", ()),
+        "notes": notes,
     }
+
+
+def _tail(df: int, statistic: float) -> float:
+    """Probability that chi-squared is larger."""
+    return float(chdtrc(df, statistic)) if df else 1.0
+
+
+def _has_several(likelihood: FittedLikelihood) -> bool:
+    """Whether any bag has several instances."""
+    return len(likelihood.problem.offsets) <= likelihood.problem.offsets[-1]
 
 
 def _sandwich(
@@ -191,11 +215,15 @@ def _sandwich(
     return inverse @ (scores.T @ scores * (n_groups / (n_groups - 1))) @ inverse, n_groups
 
 
-def _by_profile(
-    likelihood: FittedLikelihood, information: np.ndarray, to_original: np.ndarray, notes: tuple[str, ...]
+def _by_refits(
+    intervals: str,
+    likelihood: FittedLikelihood,
+    information: np.ndarray,
+    to_original: np.ndarray,
+    notes: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Tests and intervals from likelihood ratios."""
-    profile = Profile(likelihood, information)
+    """Tests and intervals for which the other parameters are fitted anew."""
+    profile = Profile(likelihood, information, "score" if intervals == "score" else "ratio")
     quantities = [Quantity.linear(row) for row in to_original]
     z = np.array([profile.signed_root(quantity, 0.0) for quantity in quantities])
     if profile.gained > _BETTER:
@@ -208,10 +236,10 @@ def _by_profile(
 
     def ends(level: float) -> np.ndarray:
         if level not in known:
-            known[level] = np.array([profile.interval(quantity, level) for quantity in quantities])
+            known[level] = np.array([profile.interval(q, level, tested=0.0) for q in quantities])
         return known[level].copy()
 
-    return {"intervals": "profile", "z": z, "p_value": 2 * ndtr(-np.abs(z)), "notes": notes, "_ends": ends}
+    return {"z": z, "p_value": 2 * ndtr(-np.abs(z)), "notes": notes, "_ends": ends}
 
 
 def _names(model: Any, selected: np.ndarray) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise.base import Training, fit_scaler
-from bagwise.blocks import Block, Blocks, MemoryBlocks, PerBag, TransformedBlocks
+from bagwise.blocks import Block, Blocks, MemoryBlocks, PerBag, Sums, TransformedBlocks
 from bagwise.linear_model.design import Scaling
 from bagwise.linear_model.learned_rule import JointProblem
 from bagwise.linear_model.problem import LinearBagProblem
@@ -108,17 +108,32 @@ class FittedLikelihood:
 
         One pass. `group` has the number of every bag's group.
         """
-        n = self.n_features + 1
-        moves = []
-        for k in range(n, len(self.x)):
-            step = np.zeros(len(self.x))
-            step[k] = _STEP * max(1.0, abs(self.x[k]))
-            moves.append((self.split(self.x + step)[1], self.split(self.x - step)[1], step[k]))
         theta, rule = self.split(self.x)
         scores = self.problem.blocks.total(
-            _scores_of, theta, self.problem.scaling, rule, moves, PerBag(group), n_groups
+            _scores_of, theta, self.problem.scaling, rule, self._moves(self.x), PerBag(group), n_groups
         )
         return scores[:, self.free]
+
+    def score_and_expected_information(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient of the log-likelihood in all that varies, and its covariance under the model: one pass.
+
+        Of the labels alone, without ridge and prior. The covariance is Fisher's information: what the
+        observed one is on average over labels that follow the model at x, wherever x is.
+        """
+        theta, rule = self.split(x)
+        score, information = self.problem.blocks.total(
+            _score_and_expected_information, theta, self.problem.scaling, rule, self._moves(x)
+        )
+        return score[self.free], information[np.ix_(self.free, self.free)]
+
+    def _moves(self, x: np.ndarray) -> list[tuple[Rule, Rule, float]]:
+        """For every parameter of the rule, the rules a little on either side, and how far each is."""
+        moves = []
+        for k in range(self.n_features + 1, len(x)):
+            step = np.zeros(len(x))
+            step[k] = _STEP * max(1.0, abs(x[k]))
+            moves.append((self.split(x + step)[1], self.split(x - step)[1], step[k]))
+        return moves
 
     def to_original(self) -> np.ndarray:
         """Turn what varies into original coefficients, intercept first, by a matrix: (k, n that vary)."""
@@ -156,13 +171,44 @@ def _largest_product(block: Block, theta: np.ndarray, scaling: Scaling) -> float
     return float(np.abs(scaling.dot(theta, block.X)).max(initial=0.0))
 
 
+def _score_and_expected_information(
+    block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule, moves: list
+) -> Sums:
+    """Score of a block's bags in coefficients, intercept and rule, and its covariance under the model."""
+    log_odds = scaling.dot(theta, block.X)
+    probability = np.exp(rule.log_proba(log_odds, block.offsets))
+    score, information = np.zeros(len(theta) + len(moves)), 0.0
+    each = np.arange(block.n_bags)
+    for label in (0, 1):
+        so_labelled = block._replace(y=np.full(block.n_bags, label, dtype=np.int8))
+        scores = _scores(so_labelled, log_odds, scaling, rule, moves, each, block.n_bags)
+        score += (block.weight * (block.y == label)) @ scores
+        information = information + scores.T @ ((block.weight * probability[:, label])[:, None] * scores)
+    return Sums((score, information))
+
+
 def _scores_of(
     block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule, moves: list, of_bag, n_groups: int
 ) -> np.ndarray:
     """Weighted scores of a block's bags, added up by group."""
     log_odds = scaling.dot(theta, block.X)
-    by_instance = block.weight_of_each * rule.gradient(log_odds, block.offsets, block.y)[1]
-    of_instance = np.repeat(of_bag, np.diff(block.offsets))
+    return _scores(block, log_odds, scaling, rule, moves, of_bag, n_groups, block.weight)
+
+
+def _scores(
+    block: Block,
+    log_odds: np.ndarray,
+    scaling: Scaling,
+    rule: Rule,
+    moves: list,
+    group: np.ndarray,
+    n_groups: int,
+    weight: float | np.ndarray = 1.0,
+) -> np.ndarray:
+    """Scores of bags at their log-odds, times their weight, added up by the group of each."""
+    sizes, weight = np.diff(block.offsets), np.broadcast_to(weight, block.n_bags)
+    by_instance = np.repeat(weight, sizes) * rule.gradient(log_odds, block.offsets, block.y)[1]
+    of_instance = np.repeat(group, sizes)
     place = (of_instance, np.arange(len(by_instance)))
     sums = sp.csr_array((by_instance, place), shape=(n_groups, len(by_instance)))
     total = np.bincount(of_instance, by_instance, n_groups)[:, None]
@@ -171,7 +217,7 @@ def _scores_of(
     by_rule = np.zeros((n_groups, len(moves)))
     for k, (ahead, back, step) in enumerate(moves):
         up, down = (r.gradient(log_odds, block.offsets, block.y)[0] for r in (ahead, back))
-        by_rule[:, k] = np.bincount(of_bag, block.weight * (up - down) / (2 * step), n_groups)
+        by_rule[:, k] = np.bincount(group, weight * (up - down) / (2 * step), n_groups)
     return np.hstack([by_coef, total, by_rule])
 
 

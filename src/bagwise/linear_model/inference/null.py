@@ -1,4 +1,4 @@
-"""The model without features, for likelihood ratios."""
+"""The model without features, for tests of all features together."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ from bagwise.linear_model.learned_rule import JointProblem
 from bagwise.linear_model.null import fit_null
 from bagwise.rules import LearnedRule
 from bagwise.solvers.control import Control
+
+
+def score_without_features(likelihood: FittedLikelihood) -> float:
+    """The score statistic of the hypothesis that no feature matters, under a rule that is given."""
+    null = fit_null(likelihood.problem, Control(tol=1e-9, max_iter=200))
+    score, information = likelihood.score_and_expected_information(null)
+    return float(score @ np.linalg.lstsq(information, score, rcond=None)[0])
 
 
 def log_likelihood_without_features(likelihood: FittedLikelihood) -> float:

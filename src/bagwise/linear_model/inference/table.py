@@ -21,8 +21,9 @@ class Inference:
         Names of the coefficients.
     coef, se, z, p_value : arrays of shape (k,)
         Estimates on the original scale, their standard errors, test statistics, and two-sided p values of
-        the hypothesis that a coefficient is zero. With Wald intervals the statistic is ``coef / se``; with
-        profile intervals it is the signed root of the likelihood-ratio statistic.
+        the hypothesis that a coefficient is zero. The test is the one that intervals are made of, so that an
+        interval of 95 % holds zero where p > 0.05: the score statistic by default, ``coef / se`` with Wald
+        intervals, the signed root of the likelihood ratio with profile intervals.
     covariance : array of shape (k, k)
         Of the coefficients: the inverse of the observed information, in which a learned rule has its part;
         with groups, the sandwich that holds for dependent bags.
@@ -31,11 +32,14 @@ class Inference:
     lr_statistic, lr_p_value, df : float, float, int
         Likelihood-ratio test of the hypothesis that no feature matters. The p value is None where the
         statistic is not chi-squared: for bags in groups, and for a rule that was learned.
+    score_statistic, score_p_value : float or None
+        Score test of the same hypothesis, which with few bags holds better; None where `lr_p_value` is, and
+        where the likelihood has kinks.
     n_bags, n_positive, n_instances : int
         What was fitted on.
     message : str or None
         Why there are no standard errors. The arrays of errors and Wald tests are then None.
-    intervals : {"wald", "profile"}
+    intervals : {"score", "profile", "wald"}
         Where confidence intervals and tests come from.
     notes : tuple of str
         What a reader must know before the table, such as that its p values are too small.
@@ -57,17 +61,21 @@ class Inference:
     n_bags: int
     n_positive: int
     n_instances: int
+    intervals: str
+    score_statistic: float | None = None
+    score_p_value: float | None = None
     message: str | None = None
-    intervals: str = "wald"
     notes: tuple[str, ...] = ()
     n_groups: int | None = None
     # Both ends for a level, where they are not symmetric.
     _ends: Callable[[float], np.ndarray] | None = field(default=None, repr=False, compare=False)
 
     def confidence_interval(self, level: float = 0.95) -> np.ndarray:
-        """Intervals of the coefficients, by Wald or by the profile of the likelihood: shape (k, 2).
+        """Intervals of the coefficients: shape (k, 2). They hold the values that the tests do not reject.
 
-        An end is infinite where the likelihood does not fall enough, as for bags that are separated.
+        An end is infinite where no value is rejected, as for bags that are separated. Where the other
+        parameters are fitted anew ("score", "profile"), it costs about a hundred passes over the bags for
+        each coefficient, once for each level.
         """
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
@@ -124,10 +132,16 @@ class Inference:
     def _header(self) -> list[str]:
         sizes = f"{self.n_bags} bags ({self.n_positive} positive), {self.n_instances} instances"
         test = "" if self.lr_p_value is None else f" on {self.df} df, p = {self.lr_p_value:.3g}"
-        errors = {
-            "wald": "observed information" if self.n_groups is None else f"{self.n_groups} groups of bags",
-            "profile": "profile likelihood; z is the signed root of the likelihood ratio",
+        errors = "observed information" if self.n_groups is None else f"{self.n_groups} groups of bags"
+        tests = {
+            "score": "score tests; an interval holds the values that they do not reject",
+            "profile": "profile likelihood: an interval holds what likelihood ratios do not reject",
+            "wald": "Wald: z = coef / std err, and intervals of the same",
         }
+        score = []
+        if self.score_statistic is not None:
+            all_of_them = f"{self.score_statistic:.4f} on {self.df} df, p = {self.score_p_value:.3g}"
+            score = [f"{'Score test of all:':<22}{all_of_them}"]
         return [
             "Multiple-instance logistic regression".center(_WIDTH).rstrip(),
             "=" * _WIDTH,
@@ -135,7 +149,9 @@ class Inference:
             f"{'Log-likelihood:':<22}{self.log_likelihood:.4f}   "
             f"(without features {self.log_likelihood_null:.4f})",
             f"{'Likelihood ratio:':<22}{self.lr_statistic:.4f}{test}",
-            f"{'Errors from:':<22}{errors[self.intervals]}",
+            *score,
+            f"{'Errors from:':<22}{errors}",
+            f"{'z, P and intervals:':<22}{tests[self.intervals]}",
         ]
 
     def _table(self, level: float) -> list[str]:
