@@ -9,14 +9,17 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.preprocessing import PolynomialFeatures
 
 from bagwise import (
+    BagStatistics,
     MILogisticRegression,
     MILogisticRegressionCV,
     MIMixture,
     OnInstances,
     SingleInstanceClassifier,
     SoftORLogisticRegression,
+    bag_distances,
     milr_path,
     scan_bags,
+    set_kernel,
 )
 from bagwise.blocks import PerBag, ReweightedBlocks, SelectedBlocks, Sums
 from bagwise.cluster import ClusterBlocks
@@ -68,6 +71,21 @@ def test_a_path_and_folds_of_others(scan, client):
     assert here.coefs.tobytes() == there.coefs.tobytes()
     model = MILogisticRegression(n_init=1, random_state=0)
     here, there = (cross_val_predict(model, X, scan.y, cv=3, method="predict_proba") for X in (scan, on))
+    assert here.tobytes() == there.tobytes()
+
+
+@pytest.mark.slow
+def test_numbers_of_every_two_bags(scan, client):
+    few, scan = scan.head(10), scan[:40]
+    on = scan.on(client)
+    assert bag_distances(on).tobytes() == bag_distances(scan).tobytes()
+    assert bag_distances(few, on[::-1]).tobytes() == bag_distances(few, scan[::-1]).tobytes()
+    assert set_kernel(few, on).tobytes() == set_kernel(few, scan).tobytes()
+    assert set_kernel(on, few, kernel="linear").tobytes() == set_kernel(scan, few, kernel="linear").tobytes()
+
+
+def test_ranks(scan, client):
+    here, there = (BagStatistics(scale="rank").fit_transform(X) for X in (scan, scan.on(client)))
     assert here.tobytes() == there.tobytes()
 
 

@@ -151,6 +151,8 @@ class Blocks(ABC):
         How often the instances have been read.
     on_block : callable or None
         Called with the number of bags of each block that is done, for a display of progress.
+    is_here : bool
+        Whether passes are made in this process, so that a function may write into an array of the caller's.
     """
 
     n_features: int
@@ -160,6 +162,7 @@ class Blocks(ABC):
     weight: np.ndarray
     n_passes: int = 0
     on_block: Callable[[int], None] | None = None
+    is_here: bool = True
 
     @property
     def n_workers(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -37,12 +37,15 @@ def fill_pairs(out: np.ndarray, f: PairFunction, rows: Blocks, columns: Blocks |
             continue
         some = block._replace(X=in_doubles(block.X))
         del block
-        if columns is not None:
-            for _ in columns.each(_write, some, f, out, None):
+        before = done if columns is None else None
+        others = rows if columns is None else columns
+        if others.is_here:
+            for _ in others.each(_write, some, f, before, out):
                 pass
-            continue
-        for _ in rows.each(_write, some, f, out, done):
-            pass
+        else:
+            for found in others.each(_collect, some, f, before):
+                for place, values in found:
+                    _put(out, place, values)
         done.add(_first_bag(some))
 
 
@@ -61,8 +64,21 @@ def _first_bag(block: Block) -> int:
     return bags.start if isinstance(bags, slice) else int(bags[0])
 
 
-def _write(columns: Block, rows: Block, f: PairFunction, out: np.ndarray, done: set[int] | None) -> None:
-    """Write the numbers of two blocks; of a symmetric matrix, `done` says which blocks were rows before."""
+def _write(columns: Block, rows: Block, f: PairFunction, done: set[int] | None, out: np.ndarray) -> None:
+    """Write the numbers of two blocks where they belong: so they are in memory once."""
+    for place, values in _numbers(columns, rows, f, done):
+        _put(out, place, values)
+
+
+def _collect(columns: Block, rows: Block, f: PairFunction, done: set[int] | None) -> list[Any]:
+    """Give the numbers of two blocks, for whoever has the matrix."""
+    return list(_numbers(columns, rows, f, done))
+
+
+def _numbers(
+    columns: Block, rows: Block, f: PairFunction, done: set[int] | None
+) -> Iterator[tuple[tuple[Any, Any], np.ndarray]]:
+    """Give places and numbers of two blocks; of a symmetric matrix, `done` says which were rows before."""
     is_symmetric = done is not None
     if not columns.n_bags or (done is not None and _first_bag(columns) in done):
         return
@@ -83,16 +99,17 @@ def _write(columns: Block, rows: Block, f: PairFunction, out: np.ndarray, done: 
             square = values[:, : run.stop - run.start]
             below = np.tril_indices(len(square), -1)
             square[below] = square.T[below]
-        _put(out, mine, theirs, values)
+        yield (mine, theirs), values
         if is_symmetric:
-            _put(out, theirs, mine, values.T)
+            yield (theirs, mine), values.T
 
 
 def _some(bags: slice | np.ndarray, run: slice) -> slice | np.ndarray:
     return slice(bags.start + run.start, bags.start + run.stop) if isinstance(bags, slice) else bags[run]
 
 
-def _put(out: np.ndarray, rows: Any, columns: Any, values: np.ndarray) -> None:
+def _put(out: np.ndarray, place: tuple[Any, Any], values: np.ndarray) -> None:
+    rows, columns = place
     if not (isinstance(rows, slice) or isinstance(columns, slice)):
         rows = rows[:, None]
     out[rows, columns] = values

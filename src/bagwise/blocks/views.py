@@ -36,6 +36,11 @@ class BlocksView(Blocks):
         self._blocks.on_block = called
 
     @property
+    def is_here(self) -> bool:  # type: ignore[override]
+        """Whether passes are made in this process."""
+        return self._blocks.is_here
+
+    @property
     def n_workers(self) -> int:
         """How many workers of a cluster do the passes."""
         return self._blocks.n_workers

@@ -35,6 +35,8 @@ class ClusterBlocks(Blocks):
         The workers.
     """
 
+    is_here = False
+
     def __init__(self, blocks: FileBlocks, cluster: Cluster):
         self._cluster = cluster
         self.n_features, self.n_blocks = blocks.n_features, blocks.n_blocks
