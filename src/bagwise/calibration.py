@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from bagwise.bags import Bags
 from bagwise.base import Training
+from bagwise.checkpoints import Checkpoint, cell_of
 from bagwise.exceptions import warn_user
 from bagwise.folds import bag_folds
 from bagwise.solvers.interrupt import raise_if_stopped
@@ -21,7 +22,11 @@ _LEAST, _LARGEST = 1e-9, 1e3
 _MOST_CERTAIN = 1e12
 
 
-def held_out_scores(training: Training, fit_and_score: Callable[[Training, Bags], np.ndarray]) -> np.ndarray:
+def held_out_scores(
+    training: Training,
+    fit_and_score: Callable[[Training, Bags, Checkpoint | None], np.ndarray],
+    checkpoint: Checkpoint | None = None,
+) -> np.ndarray:
     """Score every bag by a model that has not learned from it, over five folds with both classes in each.
 
     Parameters
@@ -29,7 +34,10 @@ def held_out_scores(training: Training, fit_and_score: Callable[[Training, Bags]
     training : Training
         All bags of the fit.
     fit_and_score : callable
-        ``(training, bags)``: fits a model to the first and scores the second, a number per bag.
+        ``(training, bags, checkpoint)``: fits a model to the first and scores the second, a number per bag;
+        the third is a place for the fit.
+    checkpoint : Checkpoint, optional
+        Keeps the scores of every fold.
 
     Returns
     -------
@@ -38,9 +46,12 @@ def held_out_scores(training: Training, fit_and_score: Callable[[Training, Bags]
     """
     scores = np.empty(len(training.y))
     splits = bag_folds(_FOLDS, training, None, seed=0, remedy="Fit without calibrate=True.")
-    for train, test in splits:
+    for number, (train, test) in enumerate(splits):
         part = Training(training.bags[train], training.y[train], training.weight[train])
-        scores[test] = fit_and_score(part, training.bags[test])
+        held = training.bags[test]
+        name = f"held-out scores of fold {number + 1}"
+        place = None if checkpoint is None else checkpoint.within(name)
+        scores[test] = cell_of(checkpoint, name, fit_and_score, part, held, place)
         raise_if_stopped()
     return scores
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import ElasticNet as ScikitLearnElasticNet
 
+from bagwise.checkpoints import opened
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import finish, minimize_l1
 from bagwise.solvers.quadratic import QuadraticModel
@@ -95,12 +96,16 @@ def test_the_end_is_scikit_learns_elastic_net(problem_parts, l1, l2, restricts):
     assert problem.n_exact == 0 or not restricts  # exact points come back as they are
 
 
-@pytest.mark.parametrize("error", [1e-3, 1e-1])
-def test_rough_points_do_not_change_the_end(problem_parts, error):
+@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize("error", [1e-3, 1e-1, 0.3])
+def test_rough_points_do_not_change_the_end(problem_parts, error, is_kept, tmp_path):
     A, b = problem_parts
     penalty, control = ElasticNet(0.1), Control(1e-9, 500)
     rough = LeastSquares(A, b, error)
-    ends = finish(rough, [minimize_l1(rough, rough.point(np.zeros(41)), penalty, control)], control)
+    # A checkpoint makes points exact between runs, and does not take them for optimal.
+    with opened(tmp_path / "run" if is_kept else None, lambda: {"model": "L1"}) as place:
+        kept = replace(control, checkpoint=place)
+        ends = finish(rough, [minimize_l1(rough, rough.point(np.zeros(41)), penalty, kept)], kept)
     exact = LeastSquares(A, b)
     best = minimize_l1(exact, exact.point(np.zeros(41)), penalty, control)
     assert ends[0].converged and ends[0].point.is_exact and ends[0].kkt <= 1e-9

@@ -16,9 +16,11 @@ from bagwise.base import (
     SCALE_CONSTRAINT,
     BagsLike,
     Scaled,
+    Training,
     WaistClassifier,
     validated_fit,
 )
+from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
 from bagwise.density.optima import distinct_optima
 from bagwise.density.problem import DensityProblem, distance, log_odds
 from bagwise.mixture.start import pick_instance
@@ -143,7 +145,14 @@ class DiverseDensity(Scaled, WaistClassifier):
         return False
 
     @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: BagsLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: CheckpointLike | None = None,
+    ) -> Self:
         """Learn from bags and their labels.
 
         Parameters
@@ -154,18 +163,30 @@ class DiverseDensity(Scaled, WaistClassifier):
             Two classes; the one that sorts last is the positive class.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
+        checkpoint : path, optional
+            A file that keeps what the fit has found out so far: after a crash the same call goes on from
+            there (docs/checkpoints.md). It is removed at the end.
 
         Returns
         -------
         self
         """
-        bags, y, weight = self._fit_scaler(self._read_training(X, y, sample_weight))
+        training = self._fit_scaler(self._read_training(X, y, sample_weight))
+        with opened(checkpoint, lambda: identity_of(self)) as place:
+            self._fit(training, place)
+        return self
+
+    def _fit(self, training: Training, place: Checkpoint | None) -> None:
+        bags, y, weight = training
         self.rule_ = start_fixed(self._make_rule(), bags.offsets, y)
         problem = DensityProblem(bags.instances, bags.offsets, y, weight, self.rule_)
-        starts = self._starts(problem, bags, weight)
+        starts = self._starts(problem, bags, weight, seed_of(self.random_state, place))
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(
-            self.tol, self.max_iter, lambda i, value: reporter.iteration(i, value * problem.total)
+            self.tol,
+            self.max_iter,
+            lambda i, value: reporter.iteration(i, value * problem.total),
+            checkpoint=place,
         )
         results: list[SolverResult] = []
         for number, start in enumerate(starts):
@@ -178,17 +199,16 @@ class DiverseDensity(Scaled, WaistClassifier):
         self.target_, scales = np.split(best.x, 2)
         self.feature_scales_ = np.abs(scales)
         self.local_optima_, self.local_objectives_ = distinct_optima(results)
-        return self
 
     def _make_rule(self) -> Rule:
         return make_rule(self.rule)
 
-    def _starts(self, problem: DensityProblem, bags, weight) -> list[np.ndarray]:
+    def _starts(self, problem: DensityProblem, bags, weight, random_state) -> list[np.ndarray]:
         """Place targets on instances of positive bags."""
         rows = np.flatnonzero(np.repeat(problem.y == 1, bags.sizes))
         candidates, each = problem.X[rows], np.repeat(weight, bags.sizes)[rows]
         if self.n_init is not None:
-            rng = check_random_state(self.random_state)
+            rng = check_random_state(random_state)
             candidates = candidates[[pick_instance(candidates, each, rng) for _ in range(self.n_init)]]
         scales = np.full(candidates.shape[1], candidates.shape[1] ** -0.5)
         return [np.concatenate([target, scales]) for target in candidates]

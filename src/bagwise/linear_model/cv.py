@@ -15,6 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.base import BagsLike, Training, validated_fit
 from bagwise.blocks import Block, Blocks, ReweightedBlocks, run_together
+from bagwise.checkpoints import (
+    Checkpoint,
+    CheckpointLike,
+    cell_of,
+    identity_of,
+    opened,
+    recorded,
+    seed_of,
+)
 from bagwise.folds import Split, bag_folds
 from bagwise.linear_model.choice import base_rate_deviances, describe_choice
 from bagwise.linear_model.fits import Sample, draw_sample
@@ -153,6 +162,8 @@ class MILogisticRegressionCV(LinearBagClassifier):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        *,
+        checkpoint: CheckpointLike | None = None,
     ) -> Self:
         """Choose the penalty and fit on all bags.
 
@@ -168,15 +179,23 @@ class MILogisticRegressionCV(LinearBagClassifier):
             The patient, plate or day of every bag: bags of one group are in one fold, for `cv` that is a
             number or a splitter of groups. BIC and AIC have no folds, and do not ask. With scikit-learn's
             metadata routing, groups that are passed to a search or cross-validation come here as well.
+        checkpoint : path, optional
+            A file that keeps what the fit has found out so far: after a crash the same call goes on from
+            there (docs/checkpoints.md). It is removed at the end.
 
         Returns
         -------
         self
         """
         training = self._read_training(X, y, sample_weight)
-        rng = check_random_state(self.random_state)
+        with opened(checkpoint, lambda: identity_of(self, groups=groups)) as place:
+            self._fit(training, sample_weight, groups, place)
+        return self
+
+    def _fit(self, training: Training, sample_weight, groups, place: Checkpoint | None) -> None:
+        rng = check_random_state(seed_of(self.random_state, place))
         folds_seed, search_seed = rng.randint(np.iinfo(np.int32).max, size=2)
-        blocks = training.bags.blocks(training.y, training.weight)
+        blocks = recorded(training.bags.blocks(training.y, training.weight), place, "passes of the folds")
         reporter = Reporter(type(self).__name__, self.verbose)
         reporter.watch(blocks)
         reporter.doing("path of all bags")
@@ -195,7 +214,9 @@ class MILogisticRegressionCV(LinearBagClassifier):
                 groups=groups,
             )
             reporter.doing(f"paths of {len(splits)} folds")
-            self.deviances_ = self._held_out_deviances(training, blocks, splits, warm_models, sample)
+            if place is not None:
+                place.agree_on_folds(splits)
+            self.deviances_ = self._held_out_deviances(training, blocks, splits, warm_models, sample, place)
             self.criterion_path_ = self.deviances_.mean(axis=1)
             self.base_deviance_ = float(base_rate_deviances(training, splits).mean())
         else:
@@ -209,10 +230,11 @@ class MILogisticRegressionCV(LinearBagClassifier):
         at = int(np.argmin(np.abs(self.path_.alphas - self.alpha_)))
         start = self.path_.coefs[at], self.path_.intercepts[at]
         reporter.doing("fit at the alpha chosen")
-        problem, results = self._minimise(training, self.alpha_, int(search_seed), also_from=start)
+        problem, results = self._minimise(
+            training, self.alpha_, int(search_seed), also_from=start, checkpoint=place
+        )
         self._keep(problem, record_result(self, results))
         self.n_passes_ += blocks.n_passes
-        return self
 
     def summary(self) -> str:
         """Say what was chosen, how it does on held-out bags, and whether it is overconfident.
@@ -243,6 +265,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         splits: list[Split],
         warm_models: dict,
         sample: Sample | None,
+        place: Checkpoint | None,
     ) -> np.ndarray:
         """Deviance per held-out bag: shape (n_alphas, n_folds)."""
         if sample is not None:
@@ -250,8 +273,10 @@ class MILogisticRegressionCV(LinearBagClassifier):
         # Folds at the same time share the cores between them; products inside each do not.
         n_jobs = self.n_jobs if blocks.n_values >= _WORTH_THREADS else None
         with blas_threads_for(blocks.n_values if n_jobs in (None, 1) else 0):
-            columns = Parallel(n_jobs=n_jobs, prefer="threads")(
-                delayed(self._fold)(training, train, test, warm_models) for train, test in splits
+            where = {"prefer": "threads"} if place is None else {"require": "sharedmem"}
+            columns = Parallel(n_jobs=n_jobs, **where)(
+                delayed(cell_of)(place, f"fold {number + 1}", self._fold, training, *split, warm_models)
+                for number, split in enumerate(splits)
             )
         return np.column_stack(columns)
 

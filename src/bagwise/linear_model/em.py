@@ -17,6 +17,7 @@ from bagwise.rules import Rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult, Status
+from bagwise.solvers.resuming import plain_of, result_of, resumable
 from bagwise.solvers.working_set import ElasticNet
 
 _MOST_HALVINGS = 40
@@ -88,9 +89,23 @@ def minimize_by_em(
     -------
     SolverResult
     """
-    point = problem.point(start)
-    value = penalty.objective(point)
-    history = [value]
+    return resumable(
+        control,
+        (start, tuple(penalty)),
+        lambda control: _minimize_by_em(problem, start, penalty, control),
+        plain_of,
+        result_of,
+    )
+
+
+def _minimize_by_em(
+    problem: InMemoryProblem, start: np.ndarray, penalty: ElasticNet, control: Control
+) -> SolverResult:
+    place = control.checkpoint
+    known = None if place is None else place.state({"x": None, "history": None})
+    point = problem.point(start if known is None else known["x"])
+    history = [penalty.objective(point)] if known is None else known["history"].tolist()
+    value = history[-1]
     status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
     while status is Status.MAX_ITER:
         violation = float(penalty.violation(point).max())
@@ -106,6 +121,8 @@ def minimize_by_em(
             break
         point, value = moved
         history.append(value)
+        if place is not None:
+            place.keep({"x": point.x, "history": np.array(history)})
         control.report(len(history) - 1, value)
     return SolverResult(point.x, value, status, len(history) - 1, tuple(history))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,10 +22,11 @@ from bagwise.linear_model.in_memory import InMemoryProblem
 from bagwise.linear_model.learned_rule import LearnedResult, RuleLearner, learned_result
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.rules import Rule
-from bagwise.solvers.control import Control
+from bagwise.solvers.control import Control, Place
 from bagwise.solvers.prox_newton import WarmModel
 from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult
+from bagwise.solvers.resuming import plain_of, result_of
 from bagwise.solvers.working_set import ElasticNet, with_likely
 
 # So many numbers make a sample, but no more than this part of all, lest it be large beside them; with many
@@ -182,8 +183,8 @@ class LargeFit:
 
     @property
     def on_all(self) -> CoefficientFit:
-        """Fits on all bags: one start, no copy."""
-        return replace(self.fit, copy=None)
+        """Fits on all bags: one start, no copy. Their passes are what a checkpoint knows of them."""
+        return replace(self.fit, copy=None, control=self.fit.control.without_checkpoint())
 
     def solve(self, start: np.ndarray) -> SolverResult:
         """Minimise from one start."""
@@ -191,8 +192,19 @@ class LargeFit:
 
     def search(self, known: np.ndarray | None = None) -> list[SolverResult]:
         """Minimise from all starts."""
-        found = self.fit.search(self.sample, known)
+        found = self._search_on_sample(known)
         return finish_on_all(self.problem, found, lambda end: self._run(self.problem, self.sample, end.x))
+
+    def _search_on_sample(self, known: np.ndarray | None) -> Sequence[SolverResult]:
+        checkpoint = self.fit.control.checkpoint
+        if checkpoint is None:
+            return self.fit.search(self.sample, known)
+
+        def search(place: Place) -> list[dict[str, Any]]:
+            fit = replace(self.fit, control=replace(self.fit.control, checkpoint=place))
+            return [plain_of(end) for end in fit.search(self.sample, known)]
+
+        return [result_of(end) for end in checkpoint.cell("search on the sample", search)]
 
     def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
         """Minimise over coefficients and rule."""

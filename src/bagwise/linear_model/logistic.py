@@ -22,6 +22,7 @@ from bagwise.base import (
     fit_scaler,
     validated_fit,
 )
+from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded, seed_of
 from bagwise.linear_model.em import refuse_em
 from bagwise.linear_model.fits import make_fit
 from bagwise.linear_model.in_memory import InMemoryProblem
@@ -49,7 +50,14 @@ class LinearBagClassifier(WaistClassifier):
         return True
 
     def _minimise(
-        self, training: Training, alpha: float, random_state, *, only_from=None, also_from=None
+        self,
+        training: Training,
+        alpha: float,
+        random_state,
+        *,
+        only_from=None,
+        also_from=None,
+        checkpoint: Checkpoint | None = None,
     ) -> tuple[LinearBagProblem, list[SolverResult]]:
         """Search for the best parameters at one penalty; sets ``scaler_`` and ``rule_``.
 
@@ -57,7 +65,7 @@ class LinearBagClassifier(WaistClassifier):
         an L1 search takes place.
         """
         bags, y, weight = training
-        blocks = bags.blocks(y, weight)
+        blocks = recorded(bags.blocks(y, weight), checkpoint, "passes of the fit")
         reporter = Reporter(type(self).__name__, self.verbose)
         reporter.watch(blocks)
         self.scaler_ = fit_scaler(self.scale, blocks)
@@ -76,7 +84,10 @@ class LinearBagClassifier(WaistClassifier):
         ]
         with blas_threads_for(blocks.n_values):
             control = Control(
-                self.tol, self.max_iter, lambda number, value: reporter.iteration(number, value * total)
+                self.tol,
+                self.max_iter,
+                lambda number, value: reporter.iteration(number, value * total),
+                checkpoint=checkpoint,
             )
             fit = make_fit(problem, penalty, control, n_init=self.n_init, rng=rng, solver=solver)
             results: Sequence[SolverResult]
@@ -272,7 +283,14 @@ class MILogisticRegression(LinearBagClassifier):
         self.verbose = verbose
 
     @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: BagsLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: CheckpointLike | None = None,
+    ) -> Self:
         """Learn from bags and their labels.
 
         Parameters
@@ -283,6 +301,9 @@ class MILogisticRegression(LinearBagClassifier):
             Two classes; the one that sorts last is the positive class.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
+        checkpoint : path, optional
+            A file that keeps what the fit has found out so far: after a crash the same call goes on from
+            there (docs/checkpoints.md). It is removed at the end.
 
         Returns
         -------
@@ -293,13 +314,20 @@ class MILogisticRegression(LinearBagClassifier):
         start = None
         if self.warm_start and getattr(self, "coef_", np.empty((1, 0))).shape[1] == n_features:
             start = self.coef_[0], self.intercept_[0]
-        problem, results = self._minimise(training, self.alpha, self.random_state, only_from=start)
-        best = record_result(self, results)
-        self._keep(problem, best)
-        self._kept: Kept | None = None
-        if self.alpha == 0:
-            tried = tuple((rule, problem.total * value) for rule, value in getattr(best, "tried", ()))
-            self._kept = Kept.of(training, sample_weight, tried=tried)
+        with opened(checkpoint, lambda: identity_of(self, start=start)) as place:
+            problem, results = self._minimise(
+                training,
+                self.alpha,
+                seed_of(self.random_state, place),
+                only_from=start,
+                checkpoint=place,
+            )
+            best = record_result(self, results)
+            self._keep(problem, best)
+            self._kept: Kept | None = None
+            if self.alpha == 0:
+                tried = tuple((rule, problem.total * value) for rule, value in getattr(best, "tried", ()))
+                self._kept = Kept.of(training, sample_weight, tried=tried)
         return self
 
     def __getstate__(self):

@@ -27,7 +27,7 @@ def fit_null(problem: LinearBagProblem, control: Control) -> np.ndarray:
     result = minimize_smooth(
         alone.value_and_gradient,
         np.zeros(1),
-        control,
+        control.without_checkpoint(),
         hessian_product=alone.hessian_product if problem.rule.has_latent_labels else None,
         has_kinks=problem.has_kinks,
     )

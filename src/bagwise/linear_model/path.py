@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from bagwise._sklearn import check_parameters
 from bagwise.base import BagsLike, affine_map, fit_scaler
 from bagwise.blocks import Blocks
+from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded
 from bagwise.linear_model._lasso.columns import ColumnCopy
 from bagwise.linear_model._lasso.path import PathSolver
 from bagwise.linear_model._lasso.problem import LassoProblem
@@ -101,6 +102,7 @@ def milr_path(
     both_ways: bool = True,
     tol: float = 1e-6,
     max_iter: int = 200,
+    checkpoint: CheckpointLike | None = None,
 ) -> MILRPath:
     """Fit `MILogisticRegression` along a grid of penalties, each from the solution of the last.
 
@@ -120,6 +122,8 @@ def milr_path(
         nearly those of maximum likelihood.
     both_ways : bool, default=True
         Whether to come back up. Bags of one instance make a convex problem: there it is never needed.
+    checkpoint : path, optional
+        As in `MILogisticRegression.fit`.
 
     Returns
     -------
@@ -146,8 +150,10 @@ def milr_path(
     )
     check_parameters(model)
     training = model._read_training(X, y, sample_weight)
-    blocks = training.bags.blocks(training.y, training.weight)
-    path, _ = fit_path(model, blocks, alphas=alphas, eps=eps, both_ways=both_ways)
+    how = {"alphas": alphas, "eps": eps, "both_ways": both_ways}
+    with opened(checkpoint, lambda: {**identity_of(model, **how), "model": "milr_path"}) as place:
+        blocks = recorded(training.bags.blocks(training.y, training.weight), place, "passes")
+        path, _ = fit_path(model, blocks, **how, checkpoint=place)
     return path
 
 
@@ -162,12 +168,14 @@ def fit_path(
     warm_models: dict[float, WarmModel] | None = None,
     exactly: bool = True,
     sample: Sample | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[MILRPath, dict[float, WarmModel]]:
     """Compute the path for a model's parameters (but `tol`, if given) on data that has been read.
 
     Gives also what the way down has learned of the curvature at each alpha, which may be the `warm_models` of
     a path on like data. If not `exactly`, objective and optimality may be off by part of the tolerance. Where
-    bags are many, the path leads through a `sample`, drawn here if it is not given.
+    bags are many, the path leads through a `sample`, drawn here if it is not given; else a `checkpoint` keeps
+    the solution at every alpha, and what was learned is then missing where one was known.
     """
     if not model.l1_ratio > 0:
         raise ValueError(f"a path needs an L1 penalty; l1_ratio must be positive, got {model.l1_ratio!r}.")
@@ -181,6 +189,7 @@ def fit_path(
         null = blocks.alone(fit_null, problem, replace(control, tol=1e-3 * control.tol))
         if isinstance(problem, InMemoryProblem):
             lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=control.tol)
+            control = replace(control, checkpoint=checkpoint)
             solver = PathSolver(lasso, null, model.l1_ratio, control)
             alpha_max, learned = solver.alpha_max, solver.warm_models
             grid, is_own = _make_grid(alphas, eps, alpha_max)

@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike
 
 from bagwise._sklearn import HasMethods, Interval, StrOptions
 from bagwise.bags import Bags
-from bagwise.base import CLASS_WEIGHT_CONSTRAINT, RULE_CONSTRAINT, BagsLike, WaistClassifier, validated_fit
+from bagwise.base import (
+    CLASS_WEIGHT_CONSTRAINT,
+    RULE_CONSTRAINT,
+    BagsLike,
+    Training,
+    WaistClassifier,
+    validated_fit,
+)
+from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened
 from bagwise.families import FAMILIES, make_family
 from bagwise.families.parts import sufficient_of
 from bagwise.linear_model import MILogisticRegression
@@ -139,7 +147,14 @@ class DiscriminativeMixture(WaistClassifier):
         return make_family(self.family).takes_sequences
 
     @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: BagsLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: CheckpointLike | None = None,
+    ) -> Self:
         """Learn from bags and their labels.
 
         Parameters
@@ -150,12 +165,21 @@ class DiscriminativeMixture(WaistClassifier):
             Two classes; the one that sorts last is the positive class.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
+        checkpoint : path, optional
+            A file that keeps what the fit has found out so far: after a crash the same call goes on from
+            there (docs/checkpoints.md). It is removed at the end.
 
         Returns
         -------
         self
         """
-        bags, y, weight = self._read_training(X, y, sample_weight)
+        training = self._read_training(X, y, sample_weight)
+        with opened(checkpoint, lambda: identity_of(self)) as place:
+            self._fit(training, place)
+        return self
+
+    def _fit(self, training: Training, place: Checkpoint | None) -> None:
+        bags, y, weight = training
         family, blocks = make_family(self.family), bags.blocks(y, weight)
         self.family_ = family.settled(blocks.total(look_at, family, blocks.begins))
         self.model_ = MILogisticRegression(
@@ -169,12 +193,11 @@ class DiscriminativeMixture(WaistClassifier):
             verbose=self.verbose,
         )
         try:
-            self.model_.fit(self._statistics(bags), y, sample_weight=weight)
+            self.model_.fit(self._statistics(bags), y, sample_weight=weight, checkpoint=place)
         finally:
             if hasattr(self.model_, "coef_"):  # also after Ctrl-C
                 self._keep()
                 self.n_passes_ = blocks.n_passes + self.model_.n_passes_
-        return self
 
     def _keep(self) -> None:
         self.rule_ = self.model_.rule_

@@ -20,6 +20,7 @@ from bagwise.base import (
 )
 from bagwise.blocks import SelectedBlocks
 from bagwise.calibration import fit_exponent, held_out_scores
+from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
 from bagwise.families import FAMILIES, make_family
 from bagwise.families.parts import check_all
 from bagwise.mixture.build import prepare, read_n_components
@@ -238,7 +239,14 @@ class MIMixture(FittedMixture):
     _learns_from_positive_alone = True
 
     @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: BagsLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: CheckpointLike | None = None,
+    ) -> Self:
         """Learn from bags and their labels.
 
         Parameters
@@ -250,6 +258,9 @@ class MIMixture(FittedMixture):
             or True: see the notes.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
+        checkpoint : path, optional
+            A file that keeps what the fit has found out so far: after a crash the same call goes on from
+            there (docs/checkpoints.md). It is removed at the end.
 
         Returns
         -------
@@ -258,11 +269,12 @@ class MIMixture(FittedMixture):
         training = self._read_training(X, y, sample_weight)
         if len(self.classes_) == 1:
             self._refuse_what_needs_negative_bags()
-        self._fit(training)
-        if self.calibrate:
-            raise_if_stopped()
-            log_odds = held_out_scores(training, self._fit_and_score)
-            self.exponent_ = fit_exponent(log_odds, training.y, training.weight)
+        with opened(checkpoint, lambda: identity_of(self)) as place:
+            self._fit(training, checkpoint=place)
+            if self.calibrate:
+                raise_if_stopped()
+                log_odds = held_out_scores(training, self._fit_and_score, place)
+                self.exponent_ = fit_exponent(log_odds, training.y, training.weight)
         return self
 
     def _refuse_what_needs_negative_bags(self) -> None:
@@ -277,14 +289,16 @@ class MIMixture(FittedMixture):
                 "positive; use calibrate=False."
             )
 
-    def _fit_and_score(self, training: Training, bags: Bags) -> np.ndarray:
+    def _fit_and_score(self, training: Training, bags: Bags, checkpoint: Checkpoint | None) -> np.ndarray:
         """Log-odds of bags by a model like this one, fitted to others."""
         model = clone(self).set_params(calibrate=False, verbose=0)
         for name in ("classes_", "n_features_in_"):
             setattr(model, name, getattr(self, name))
-        return model._fit(training).decision_function(bags)
+        return model._fit(training, checkpoint=checkpoint).decision_function(bags)
 
-    def _fit(self, training: Training, start: Start | None = None) -> Self:
+    def _fit(
+        self, training: Training, start: Start | None = None, *, checkpoint: Checkpoint | None = None
+    ) -> Self:
         """Fit bags that are read; labels may be -1, unknown, and `start` says where EM begins."""
         bags, y, weight = training
         rule = make_rule(self.rule)
@@ -300,7 +314,7 @@ class MIMixture(FittedMixture):
         family = make_family(self.family)
         n_components = read_n_components(self.n_components)
         reporter = Reporter(type(self).__name__, self.verbose)
-        control = Control(self.tol, self.max_iter, reporter.iteration)
+        control = Control(self.tol, self.max_iter, reporter.iteration, checkpoint=checkpoint)
         blocks = bags.blocks(used, weight)
         reporter.watch(blocks)
         ground = prepare(family, self.prior, n_components, blocks)
@@ -309,7 +323,7 @@ class MIMixture(FittedMixture):
             rule.alternatives(bags.offsets, y),
             control,
             n_init=self.n_init,
-            rng=check_random_state(self.random_state),
+            rng=check_random_state(seed_of(self.random_state, checkpoint)),
             n_jobs=self.n_jobs,
             on_start=reporter.start,
             start=start,

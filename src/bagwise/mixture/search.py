@@ -46,10 +46,18 @@ def search(
         As in `BagMixture`.
     """
     tried: list[list[EMResult]] = []
-    for rule in rules:
+    for number, rule in enumerate(rules):
         model, unknown = build_model(ground, rule, start, keeps_cost=keeps_cost)
         tried.append(
-            run_em(model, unknown, control, n_init=n_init, rng=rng, n_jobs=n_jobs, on_start=on_start)
+            run_em(
+                model,
+                unknown,
+                control.within(f"rule {number + 1}"),
+                n_init=n_init,
+                rng=rng,
+                n_jobs=n_jobs,
+                on_start=on_start,
+            )
         )
         if control.is_stopped or _place_of_best(tried) < len(tried) - _PATIENCE:
             break

@@ -22,6 +22,7 @@ from bagwise.base import (
     is_as_probable,
     validated_fit,
 )
+from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
 from bagwise.linear_model.setup import scaled_blocks
 from bagwise.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.multilabel.label_sets import (
@@ -184,7 +185,14 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         return True
 
     @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: BagsLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: CheckpointLike | None = None,
+    ) -> Self:
         """Learn from bags and their labels.
 
         Parameters
@@ -196,12 +204,20 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
             only label; or one of several labels a bag, where None or NaN marks a bag of background only.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
+        checkpoint : path, optional
+            A file that keeps what the fit has found out so far: after a crash the same call goes on from
+            there (docs/checkpoints.md). It is removed at the end.
 
         Returns
         -------
         self
         """
         training = self._read_label_matrix(X, y, sample_weight)
+        with opened(checkpoint, lambda: identity_of(self)) as place:
+            self._fit(training, place)
+        return self
+
+    def _fit(self, training: Training, place: Checkpoint | None) -> None:
         bags, labels, weight = training
         refuse_impossible(labels, bags, background=self._with_background)
         blocks = bags.blocks(labels, weight)
@@ -212,11 +228,14 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         ridge = self.alpha / weight.sum()
         problem = LabelSetProblem(scaled, scaling, background=self._with_background, ridge=ridge)
         control = Control(
-            self.tol, self.max_iter, lambda number, value: reporter.iteration(number, value * problem.total)
+            self.tol,
+            self.max_iter,
+            lambda number, value: reporter.iteration(number, value * problem.total),
+            checkpoint=place,
         )
         results: list[SolverResult] = []
         with blas_threads_for(bags.n_instances * bags.n_features):
-            for start in self._starts(training):
+            for start in self._starts(training, seed_of(self.random_state, place)):
                 result = minimize_smooth(problem.value_and_gradient, start.ravel(), control)
                 results.append(as_totals(result, problem.total))
                 reporter.start(len(results) - 1, self.n_init, results[-1])
@@ -228,20 +247,19 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         self.log_likelihood_ = problem.log_likelihood(theta)
         rows = [scaling.to_original(row) for row in theta]
         self.coef_, self.intercept_ = (np.array(part) for part in zip(*rows, strict=True))
-        return self
 
     @property
     def _with_background(self) -> bool:
         # The other one of two classes is the background.
         return self.background or not self._has_columns
 
-    def _starts(self, training: Training) -> list[np.ndarray]:
+    def _starts(self, training: Training, random_state) -> list[np.ndarray]:
         """Choose coefficients of zero with intercepts that fit the shares of labels, and random ones."""
         bags, labels, weight = training
         n_labels = labels.shape[1]
         share = np.clip(weight @ labels / weight.sum(), 0.01, 0.99)
         rate = -np.expm1(np.log1p(-share) / bags.sizes.mean())
-        rng = check_random_state(self.random_state)
+        rng = check_random_state(random_state)
         starts = np.zeros((self.n_init, n_labels, bags.n_features + 1))
         starts[:, :, -1] = np.log(rate) - np.log(max(0.1, 1.0 - rate.sum()))
         spread = 1.0 / np.sqrt(bags.n_features)

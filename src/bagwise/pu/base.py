@@ -45,11 +45,14 @@ def pu_folds(
 class SetKernelEstimator(Scaled, BagEstimator):
     """An estimator with basis functions of bags: `kernel`, `centers`, `n_centers`, `random_state`."""
 
-    def _choose_centers(self, training: Training) -> np.ndarray | None:
-        """Numbers of the training bags, scaled, that are centers; None if the user gave centers."""
+    def _choose_centers(self, training: Training, random_state=None) -> np.ndarray | None:
+        """Numbers of the training bags, scaled, that are centers; None if the user gave centers.
+
+        They are drawn from a `random_state` in place of the estimator's own, if there is one.
+        """
         if not isinstance(self.centers, str):
             return None
-        rng = check_random_state(self.random_state)
+        rng = check_random_state(self.random_state if random_state is None else random_state)
         return choose_centers(self.centers, self.n_centers, training.bags, self.kernel, rng)
 
     def _make_basis(self, training: Training, chosen: np.ndarray | None, degree: int) -> BagBasis:

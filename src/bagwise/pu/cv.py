@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise.base import BagsLike, validated_fit
+from bagwise.base import BagsLike, Training, validated_fit
+from bagwise.checkpoints import Checkpoint, CheckpointLike, cell_of, identity_of, opened, seed_of
 from bagwise.pu.base import BASIS_CONSTRAINTS, pu_folds
 from bagwise.pu.features import split_features
 from bagwise.pu.losses import check_pu_labels, risk_of_scores
@@ -127,6 +128,8 @@ class PUSetKernelClassifierCV(SetKernelScore):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        *,
+        checkpoint: CheckpointLike | None = None,
     ) -> Self:
         """Choose degree and penalty, and fit on all bags.
 
@@ -142,6 +145,9 @@ class PUSetKernelClassifierCV(SetKernelScore):
             The patient, plate or day of every bag: bags of one group are in one fold, for `cv` that is a
             number or a splitter of groups, here and where the class prior is estimated. With scikit-learn's
             metadata routing, groups that are passed to a search or cross-validation come here as well.
+        checkpoint : path, optional
+            A file that keeps what the fit has found out so far: after a crash the same call goes on from
+            there (docs/checkpoints.md). It is removed at the end.
 
         Returns
         -------
@@ -149,13 +155,19 @@ class PUSetKernelClassifierCV(SetKernelScore):
         """
         check_pu_labels(y, type(self).__name__)
         training = self._fit_scaler(self._read_training(X, y, sample_weight))
+        with opened(checkpoint, lambda: identity_of(self, groups=groups)) as place:
+            self._fit(training, sample_weight, groups, place)
+        return self
+
+    def _fit(self, training: Training, sample_weight, groups, place: Checkpoint | None) -> None:
         degrees, alphas = self._grid()
-        chosen = self._choose_centers(training)
+        random_state = seed_of(self.random_state, place)
+        chosen = self._choose_centers(training, random_state)
         bases = [self._make_basis(training, chosen, degree) for degree in degrees]
         matrices = [basis(training.bags) for basis in bases]
-        splits = pu_folds(
-            self.cv, training, sample_weight, self.random_state, "PUSetKernelClassifier", groups
-        )
+        splits = pu_folds(self.cv, training, sample_weight, random_state, "PUSetKernelClassifier", groups)
+        if place is not None:
+            place.agree_on_folds(splits)
         # Splits that were given, and groups, keep copies of a bag together; those of a number need not.
         given = None if isinstance(self.cv, Integral) and groups is None else splits
         self._settle_prior(training, dict(zip(degrees, matrices, strict=True)), given)
@@ -163,7 +175,8 @@ class PUSetKernelClassifierCV(SetKernelScore):
         reporter = Reporter(type(self).__name__, self.verbose)
         for row, (degree, matrix) in enumerate(zip(degrees, matrices, strict=True)):
             for number, split in enumerate(splits):
-                risks = self._fold(matrix, training, chosen, alphas, *split)
+                name = f"degree {degree}, fold {number + 1}"
+                risks = cell_of(place, name, self._fold, matrix, training, chosen, alphas, *split)
                 self.risks_[row, :, number] = risks
                 reporter.fold(number, len(splits), f"degree {degree}", risks)
         # Ties go to the first: degrees rise and penalties fall.
@@ -171,7 +184,6 @@ class PUSetKernelClassifierCV(SetKernelScore):
         self.degree_, self.alpha_ = int(degrees[best[0]]), float(alphas[best[1]])
         features = split_features(matrices[best[0]], training.y, training.weight)
         self._minimise(bases[best[0]], features, self.alpha_)
-        return self
 
     def _grid(self) -> tuple[list[int], np.ndarray]:
         degrees = check_degrees(self.degrees, "degrees")

@@ -11,6 +11,7 @@ import numpy as np
 from bagwise.solvers.control import Control
 from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult, Status, rounding_tol
+from bagwise.solvers.resuming import plain_of, result_of, resumable
 from bagwise.solvers.working_set import ElasticNet, Point, with_likely, working_set
 
 # Sufficient decrease of the line search, and how often a step may be halved.
@@ -26,6 +27,8 @@ _LEAST_COST, _COLUMNS_PER_POINT = 3, 8
 _MODEL_TOL = 1e-2
 # Steps go on to this part of the tolerance: the last one is cheap, and what rounding does stays within it.
 _STEP_TOL = 0.15
+# A checkpoint holds models of no more columns than this, 0.1 MB.
+_MOST_WRITTEN = 128
 
 
 class L1Problem(Protocol):
@@ -76,13 +79,22 @@ class Restriction(NamedTuple):
     columns: np.ndarray
     inside: np.ndarray
 
+    @classmethod
+    def to(cls, problem: L1Problem, columns: np.ndarray) -> Restriction:
+        """Restrict a problem to some columns; to all, where fewer would save nothing."""
+        fewer = problem.restrict(columns)
+        if fewer is problem:
+            columns = np.arange(problem.n_features)
+        return cls(fewer, columns, _mask(columns, problem.n_features))
+
 
 @dataclass(frozen=True)
 class L1Result(SolverResult):
     """The end of a run; one with another penalty goes on from it without computing anything twice.
 
     `point` is what is known there of the smooth function, `model` the last model in the columns of the last
-    `restriction`, and `is_convex` says whether all curvature that was computed was so.
+    `restriction`, and `is_convex` says whether all curvature that was computed was so. Where the end
+    `was_read` from a checkpoint, the point is exact, and the run may have ended at one that was not.
     """
 
     point: Any
@@ -90,6 +102,7 @@ class L1Result(SolverResult):
     restriction: Restriction | None = None
     model: QuadraticModel | None = None
     is_convex: bool = True
+    was_read: bool = False
 
     @property
     def kkt(self) -> float:
@@ -153,15 +166,53 @@ def minimize_l1(
     -------
     L1Result
     """
-    run = _Run(problem, start, penalty, control, warm_models)
-    return run.result(run.to_the_end())
+
+    def solve(control: Control) -> L1Result:
+        run = _Run(problem, start, penalty, control, warm_models)
+        return run.result(run.to_the_end())
+
+    def read(end: dict[str, Any]) -> L1Result:
+        return _read(problem, penalty, end)
+
+    return resumable(control, (start.x, tuple(penalty)), solve, _write, read)
+
+
+def _write(result: L1Result) -> dict[str, Any]:
+    """Write a result without what has the size of the data; a large model is left out."""
+    end = {**plain_of(result), "is_convex": result.is_convex}
+    if result.restriction is not None:
+        end["columns"] = result.restriction.columns
+    if result.model is not None and len(result.model.columns) <= _MOST_WRITTEN:
+        model = result.model
+        end["model"] = {"columns": model.columns, "H": model.H, "is_convex": model.is_convex}
+    return end
+
+
+def _read(problem: L1Problem, penalty: ElasticNet, end: dict[str, Any]) -> L1Result:
+    """Read what `_write` wrote: the point is computed anew, and so is the restriction."""
+    plain, restriction, model = result_of(end), None, None
+    if "columns" in end:
+        restriction = Restriction.to(problem, end["columns"])
+        if "model" in end:
+            inside = _mask(end["model"]["columns"], restriction.problem.n_features)
+            model = QuadraticModel(inside=inside, **end["model"])
+    return L1Result(
+        plain.x, plain.value, plain.status, plain.n_iter, plain.history,
+        problem.point(plain.x), penalty, restriction, model, end["is_convex"], was_read=True,
+    )  # fmt: skip
+
+
+def _mask(columns: np.ndarray, n_columns: int) -> np.ndarray:
+    inside = np.zeros(n_columns, dtype=bool)
+    inside[columns] = True
+    return inside
 
 
 def finish(problem: L1Problem, results: Sequence[L1Result], control: Control) -> list[L1Result]:
     """Compute the ends of runs exactly, all together; runs that turn out not to be optimal go on."""
     points = problem.exact([result.point for result in results])
     return [
-        result if point is result.point else _go_on(problem, result.at(point), control)
+        _go_on(problem, result.at(point), control) if result.was_read or point is not result.point else result
         for result, point in zip(results, points, strict=True)
     ]
 
@@ -248,12 +299,7 @@ class _Run:
         self.model = None
         known = [warm.columns for warm in self.warm_models if np.isin(wanted, warm.columns).all()]
         columns = known[0] if known else with_likely(self.point, wanted, _RESTRICT_TO * self.penalty.l1)
-        problem = self.problem.restrict(columns)
-        if problem is self.problem:
-            columns = np.arange(problem.n_features)
-        inside = np.zeros(self.problem.n_features, dtype=bool)
-        inside[columns] = True
-        return Restriction(problem, columns, inside)
+        return Restriction.to(self.problem, columns)
 
     # ------------------------------------------------------------ in the columns of a restriction
 

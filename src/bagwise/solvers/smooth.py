@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from scipy.optimize import minimize
 
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status, rounding_tol
+from bagwise.solvers.resuming import plain_of, result_of, resumable
 
 ValueAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
 HessianProduct = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -48,9 +50,28 @@ def minimize_smooth(
     SolverResult
         A run that is stopped ends before its next look at the function, with the best point so far.
     """
+    x0 = np.asarray(x0, dtype=np.float64)
+
+    def solve(control: Control) -> SolverResult:
+        return _minimize(value_and_gradient, x0, control, hessian_product, has_kinks)
+
+    return resumable(control, (x0,), solve, plain_of, result_of)
+
+
+def _minimize(
+    value_and_gradient: ValueAndGradient,
+    x0: np.ndarray,
+    control: Control,
+    hessian_product: HessianProduct | None,
+    has_kinks: bool,
+) -> SolverResult:
+    if control.checkpoint is not None:
+        answers = control.checkpoint.answers()
+        value_and_gradient = functools.partial(answers.ask, value_and_gradient)
+        if hessian_product is not None:
+            hessian_product = functools.partial(answers.ask, hessian_product)
     tol, max_iter = control.tol, control.max_iter
     watch = _Watch(value_and_gradient, control, stall_tol=tol if has_kinks else None)
-    x0 = np.asarray(x0, dtype=np.float64)
     start = watch.start(x0)
     if not np.isfinite(start):
         return SolverResult(x0, start, Status.NOT_FINITE, 0, (start,))

@@ -170,7 +170,7 @@ class BagMachine(KernelClassifier, InstanceScoreClassifier):
             self.__dict__.pop(name, None)  # of an earlier fit
         if self.calibrate:
             raise_if_stopped()
-            scores = held_out_scores(training, self._fit_and_score)
+            scores = held_out_scores(training, lambda part, held, _: self._fit_and_score(part, held))
             factor = class_factors(self.class_weight, self.classes_, training.y, training.weight)
             self.threshold_, self.exponent_ = fit_threshold(
                 scores, training.y, training.weight * factor[training.y]

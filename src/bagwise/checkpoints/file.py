@@ -1,0 +1,40 @@
+"""The file of a checkpoint: identity and entries, written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from bagwise.checkpoints.plain import NotPlainError, Packer, unpack
+from bagwise.io._damage import reading
+from bagwise.io._sealed import Seal, read_sealed, write_sealed
+
+SEAL = Seal("checkpoint", 1, "a fit")
+
+Entries = dict[str, dict[str, Any]]
+
+
+def write_file(path: Any, identity: dict[str, Any], entries: Entries) -> None:
+    """Write what is known of all places; a state that is not plain is left out."""
+    packer = Packer()
+    packed = {place: _packed(packer, entry) for place, entry in entries.items()}
+    write_sealed(path, SEAL, {"identity": identity, "entries": packed}, packer.content)
+
+
+def _packed(packer: Packer, entry: dict[str, Any]) -> dict[str, Any]:
+    packed = {}
+    for name, value in entry.items():
+        with contextlib.suppress(NotPlainError):
+            packed[name] = packer.pack(value)
+    return packed
+
+
+def read_file(path: Any) -> tuple[dict[str, Any], Entries]:
+    """Read identity and entries; damage is a ValueError."""
+    head, content = read_sealed(path, SEAL)
+    with reading(path, "checkpoint"):
+        entries = {
+            str(place): {str(name): unpack(terms, content) for name, terms in entry.items()}
+            for place, entry in head["entries"].items()
+        }
+        return dict(head["identity"]), entries

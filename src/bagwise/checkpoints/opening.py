@@ -1,0 +1,83 @@
+"""Opening a checkpoint around a fit, and what becomes of it at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bagwise.checkpoints.identity import refuse_other, with_version
+from bagwise.checkpoints.place import Checkpoint
+from bagwise.checkpoints.store import Store
+
+# What `fit` takes: a path, or a place in the checkpoint of a fit around it.
+CheckpointLike = str | os.PathLike | Checkpoint
+
+
+@contextmanager
+def opened(
+    checkpoint: CheckpointLike | None, identity: Callable[[], dict[str, Any]]
+) -> Iterator[Checkpoint | None]:
+    """Open a checkpoint around a fit, or begin one; remove it when the fit has ended well.
+
+    After an error the file stays, with all that is known; after Ctrl-C too, and the KeyboardInterrupt says
+    so. Of a fit that was refused before it had kept anything, nothing stays.
+
+    Parameters
+    ----------
+    checkpoint : path, Checkpoint or None
+        The file; or a place in the checkpoint of a fit around this one, which removes it; or nothing.
+    identity : callable
+        Says what the fit is (`identity_of`), if there is a checkpoint: that of another one is refused.
+
+    Yields
+    ------
+    Checkpoint or None
+    """
+    if checkpoint is None:
+        yield None
+        return
+    ours = with_version(identity())
+    if isinstance(checkpoint, Checkpoint):
+        place = checkpoint.within("identity")
+        if place.has_ended:
+            refuse_other(place.store.path, place.end(), ours)
+        place.finish(ours)
+        yield checkpoint
+        return
+    store = Store(_checked(checkpoint), ours)
+    is_new = not store.path.exists()
+    if not is_new:
+        refuse_other(store.path, store.read(), ours)
+    else:
+        store.write()  # lest an hour passes before one hears that there is no such folder
+    try:
+        yield Checkpoint(store)
+    except BaseException as error:
+        if is_new and not store.entries:
+            store.remove()
+            raise
+        store.write()
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(_stays(store)) from error
+        raise
+    if store.is_stopped:
+        store.write()
+        raise KeyboardInterrupt(_stays(store))
+    store.remove()
+
+
+def _checked(checkpoint: Any) -> Path:
+    if not isinstance(checkpoint, (str, os.PathLike)) or not str(checkpoint):
+        raise TypeError(f"checkpoint must be the path of a file, or None; got {checkpoint!r}.")
+    path = Path(checkpoint)
+    if path.is_dir():
+        raise IsADirectoryError(f"checkpoint {str(path)!r} is a folder; give the path of a file.")
+    return path
+
+
+def _stays(store: Store) -> str:
+    path = str(store.path)
+    return f"the fit was interrupted; its checkpoint {path!r} stays, and the same call goes on from it"

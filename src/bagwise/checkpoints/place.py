@@ -1,0 +1,183 @@
+"""What a solver, a fold or a member of an ensemble sees of a checkpoint: a place with a name in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from bagwise.checkpoints.plain import copied, digest_of, is_plain, n_numbers, put_together, taken_apart
+from bagwise.checkpoints.store import REMEDY, Store
+
+# A run keeps no more numbers of answers than this, 32 MB: its first ones, which serve all the same.
+_MOST_ANSWERED = 2**22
+
+
+class Checkpoint:
+    """A place in an open checkpoint; there are others inside it.
+
+    Whatever is kept here is found again when the same call is made after a crash. There are three ways:
+
+    - `cell`, of something that is of use only when it has finished, such as a fold: its value;
+    - `keep` and `state`, of a run whose next step depends on little: its last iterate;
+    - `answers`, of a run that depends on all that it has seen, such as a quasi-Newton method: what it was
+      told. It begins anew, is told the same without anything being computed, and so does the same, to the
+      last bit.
+
+    Values are plain (numbers, text, arrays, tuples, lists, dicts), or are taken apart into such.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from bagwise.checkpoints import opened
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with opened(pathlib.Path(folder) / "run", lambda: {"model": "squares"}) as checkpoint:
+    ...         [checkpoint.cell(f"square {n}", lambda here, n=n: n * n) for n in range(3)]
+    [0, 1, 4]
+    """
+
+    def __init__(self, store: Store, place: str = ""):
+        self._store = store
+        self._place = place
+        self._n_runs = 0
+
+    @property
+    def store(self) -> Store:
+        """The file that this is a part of."""
+        return self._store
+
+    @property
+    def _entry(self) -> dict[str, Any]:
+        return self._store.get(self._place)
+
+    def within(self, name: str) -> Checkpoint:
+        """Give the place of this name; runs at the same time must have different ones."""
+        return Checkpoint(self._store, f"{self._place}/{name}")
+
+    def next_run(self, *question: Any) -> Checkpoint:
+        """Give the place of the next of several runs, one after the other.
+
+        `question` is what the run is about, such as its start and its penalty: what is known there of another
+        run, and of all that followed it, is forgotten.
+        """
+        self._n_runs += 1
+        run, key = self.within(f"run {self._n_runs}"), digest_of(*question)
+        if run._entry.get("key", key) != key:
+            number = self._n_runs
+            while self.within(f"run {number}")._entry:
+                self._store.forget_inside(f"{self._place}/run {number}")
+                number += 1
+        if not run._entry:
+            self._store.put(run._place, key=key)
+        return run
+
+    # ------------------------------------------------------------ what has finished
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the end is known."""
+        return "end" in self._entry
+
+    def end(self, like: Any = None) -> Any:
+        """Give the value at the end, `like` another if it was taken apart."""
+        return put_together(copied(self._entry["end"]), like)
+
+    def finish(self, value: Any) -> None:
+        """Keep the value at the end, and forget how it came about."""
+        key = {name: kept for name, kept in self._entry.items() if name == "key"}
+        self._store.put(self._place, alone=True, **key, end=copied(taken_apart(value)))
+
+    def cell(self, name: str, compute: Callable[[Checkpoint], Any], *, like: Any = None) -> Any:
+        """Give the value that is known under a name, or compute it, and keep it once it is there."""
+        here = self.within(name)
+        if here.has_ended:
+            return here.end(like)
+        value = compute(here)
+        here.finish(value)
+        return value
+
+    # ------------------------------------------------------------ a run in progress
+
+    def keep(self, state: Any) -> None:
+        """Keep the state of a run; its arrays must not be written to afterwards."""
+        self._store.put(self._place, state=taken_apart(state))
+
+    def state(self, like: Any) -> Any:
+        """Give the last state, in the form of another; None if there is none, or it has another form."""
+        if "state" not in self._entry:
+            return None
+        try:
+            return put_together(copied(self._entry["state"]), like)
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def answers(self) -> Answers:
+        """Give what a run was told so far, to tell it again and to go on."""
+        return Answers(self)
+
+    # ------------------------------------------------------------ what must stay the same
+
+    def agree_on_folds(self, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
+        """Refuse other folds than those that the checkpoint was begun with: a splitter may draw new ones."""
+        known, key = self._store.get(f"{self._place}/folds"), digest_of(splits)
+        if known.get("digest", key) != key:
+            raise ValueError(
+                f"checkpoint {str(self._store.path)!r} is of a fit with other folds: give cv a splitter that "
+                f"always draws the same, by its random_state; {REMEDY}."
+            )
+        self._store.put(f"{self._place}/folds", digest=key)
+
+    def seed(self, random_state: Any) -> Any:
+        """Give an integer as it is; of None or a RandomState, a seed that is drawn once and kept."""
+        if isinstance(random_state, (int, np.integer)):
+            return random_state
+        known = self._store.get(f"{self._place}/seed")
+        if "seed" not in known:
+            drawn = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+            self._store.put(f"{self._place}/seed", seed=drawn)
+            self._store.write()
+            return drawn
+        return int(known["seed"])
+
+
+def seed_of(random_state: Any, checkpoint: Checkpoint | None) -> Any:
+    """Give what a fit draws from: `random_state`, or the seed that a checkpoint keeps for it."""
+    return random_state if checkpoint is None else checkpoint.seed(random_state)
+
+
+def cell_of(checkpoint: Checkpoint | None, name: str, compute: Callable[..., Any], *args: Any) -> Any:
+    """Give ``compute(*args)``, if there is a checkpoint as its `cell` of this name."""
+    return compute(*args) if checkpoint is None else checkpoint.cell(name, lambda _: compute(*args))
+
+
+class Answers:
+    """What one run was told, in order: each answer with a digest of the question, lest another gets it."""
+
+    def __init__(self, place: Checkpoint):
+        self._place = place
+        self._known: list[list[Any]] = list(place._entry.get("answers", ()))
+        self._n_asked = 0
+        self._n_numbers = n_numbers(self._known)
+
+    def ask(self, compute: Callable[..., Any], *question: Any) -> Any:
+        """Give the answer that is known, or compute it from the question."""
+        number, key = self._n_asked, digest_of(compute, question)
+        self._n_asked += 1
+        if number < len(self._known):
+            known = self._known[number]
+            if known[0] == key:
+                # One that cannot be kept has no second entry.
+                return copied(known[1]) if len(known) > 1 else compute(*question)
+            del self._known[number:]
+            self._n_numbers = n_numbers(self._known)
+        answer = compute(*question)
+        if number == len(self._known) and not self._place.store.is_stopped:
+            kept = [key, copied(answer)] if is_plain(answer) else [key]
+            self._n_numbers += n_numbers(kept)
+            if self._n_numbers <= _MOST_ANSWERED:
+                with self._place.store.lock:
+                    self._known.append(kept)
+                    self._place.store.put(self._place._place, answers=self._known)
+        return answer

@@ -1,0 +1,60 @@
+"""Files that know whether they are whole: a line that names the format, a checksum, a line of JSON, bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bagwise.io._atomic import replacing
+
+
+class Seal(NamedTuple):
+    """A kind of file: its name, the version of its format, who writes it, and a remedy for damage."""
+
+    kind: str
+    version: int
+    writer: str
+    remedy: str = ""
+
+    @property
+    def first_line(self) -> str:
+        """What a file begins with."""
+        return f"bagwise {self.kind} {self.version}"
+
+
+def write_sealed(path, seal: Seal, head: Any, content: bytes) -> None:
+    """Write a file; one that stands there is replaced in one moment, or not at all."""
+    # One line of ASCII: whoever opens the file in an editor, or looks at its head, can read it.
+    content = json.dumps(head, allow_nan=False).encode("ascii") + b"\n" + content
+    with replacing(path) as part, open(part, "wb") as file:
+        file.write(seal.first_line.encode("ascii") + b"\n" + _checksum(content) + b"\n")
+        file.write(content)
+
+
+def read_sealed(path, seal: Seal) -> tuple[Any, bytes]:
+    """Read what `write_sealed` wrote; a file that is not as it was written is refused."""
+    data, name, kind = Path(path).read_bytes(), str(path), seal.kind
+    first, _, rest = data.partition(b"\n")
+    if first != seal.first_line.encode("ascii"):
+        if first.startswith(f"bagwise {kind} ".encode("ascii")):
+            raise ValueError(
+                f"{name!r} begins with {first[:40].decode('ascii', 'backslashreplace')!r}, and this version "
+                f"of bagwise reads {seal.first_line!r}: the file is damaged, or needs another version."
+            )
+        raise ValueError(f"{name!r} is no {kind} that {seal.writer} wrote, or its beginning is damaged.")
+    checksum, _, content = rest.partition(b"\n")
+    if checksum != _checksum(content):
+        raise ValueError(
+            f"{name!r} is damaged: its checksum is not that of its {len(data):,} bytes{seal.remedy}."
+        )
+    head, _, content = content.partition(b"\n")
+    try:
+        return json.loads(head), content
+    except ValueError as error:  # the checksum is right, so someone wrote it like this
+        raise ValueError(f"{name!r} has a head that cannot be read: {error}.") from error
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode("ascii")

@@ -1,0 +1,378 @@
+"""A fit that was cut off and called again ends where the uninterrupted one ends."""
+
+import os
+import signal
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.preprocessing import QuantileTransformer
+
+from bagwise import (
+    EMDD,
+    DiscriminativeMixture,
+    DiverseDensity,
+    MILogisticRegression,
+    MILogisticRegressionCV,
+    MIMixture,
+    MIMLLogisticRegression,
+    PUSetKernelClassifierCV,
+    SoftORLogisticRegression,
+    make_count_bags,
+    make_mixture_bags,
+    make_noisy_or_bags,
+    milr_path,
+    save_npz,
+    scan_bags,
+)
+from bagwise.checkpoints.store import Store
+from bagwise.rules import CountLogistic, CountTable, Or
+
+LINEAR = make_noisy_or_bags(60, n_features=4, random_state=0)
+COUNTS = make_count_bags(40, size=4, labeler=2, coef=[2.0, -2.0], random_state=0)
+MIXED = make_mixture_bags(60, separation=0.7, random_state=0)
+# So many numbers that an L1 fit reads a copy in single precision, and its points are computed from others.
+WIDE = make_noisy_or_bags(400, n_features=120, random_state=0)
+
+# Fits that end with the same bits, whenever they were cut off.
+FITS = {
+    "ridge": (MILogisticRegression(l1_ratio=0.0, n_init=3), LINEAR),
+    "ridge, tight": (MILogisticRegression(l1_ratio=0.0, tol=1e-10, n_init=2), LINEAR),
+    "maximum likelihood": (MILogisticRegression(alpha=0.0, n_init=2), LINEAR),
+    "link": (MILogisticRegression("softmax", l1_ratio=0.0, n_init=2), LINEAR),
+    "kinks": (MILogisticRegression("max", l1_ratio=0.0, n_init=2), LINEAR),
+    "EM": (MILogisticRegression(solver="em", alpha=0.5, n_init=2, tol=1e-5, max_iter=1000), LINEAR),
+    "learned rule": (SoftORLogisticRegression(n_init=2, tol=1e-4), COUNTS),
+    "learned table": (SoftORLogisticRegression("count_table", n_init=1, tol=1e-3), COUNTS),
+    "rules compared": (MILogisticRegression("threshold", l1_ratio=0.0, n_init=2), COUNTS),
+    "mixture": (MIMixture(n_init=3), MIXED),
+    "mixture, two threads": (MIMixture(n_init=3, n_jobs=2), MIXED),
+    "mixture, learned rule": (
+        MIMixture("gaussian_diag", rule="count_logistic", n_components=(2, 1), n_init=2, tol=1e-4),
+        MIXED,
+    ),
+    "mixture, learned table": (MIMixture(rule=CountTable(monotone=True), n_init=2, max_iter=30), MIXED),
+    "mixture, rules compared": (MIMixture(rule="threshold", n_init=2, max_iter=50), MIXED),
+    "mixture, calibrated": (MIMixture(n_init=1, calibrate=True), MIXED),
+    "mixture without labels": (MIMixture(supervision="none", n_init=2), MIXED),
+    "discriminative mixture": (DiscriminativeMixture(n_init=2), MIXED),
+    "diverse density": (DiverseDensity(n_init=3), MIXED),
+    "EM-DD": (EMDD(n_init=3), MIXED),
+    "MIML": (MIMLLogisticRegression(n_init=2), LINEAR),
+    "cross-validation, PU": (PUSetKernelClassifierCV(cv=3, class_prior=0.4, alphas=(1.0, 1e-2)), MIXED),
+}
+# Those with an L1 norm: a checkpoint has no log-odds of instances, and points are computed anew between runs.
+# What a fit with a checkpoint finds differs by this part from what one without finds.
+L1 = {
+    "LASSO": (MILogisticRegression(n_init=2), LINEAR, 1e-10),
+    "elastic net": (MILogisticRegression(alpha=0.5, l1_ratio=0.5, n_init=2), LINEAR, 1e-10),
+    "LASSO, many features": (MILogisticRegression(alpha=5.0, n_init=2), WIDE, 1e-7),
+    "LASSO, many features, tight": (MILogisticRegression(alpha=5.0, n_init=2, tol=1e-8), WIDE, 1e-9),
+    "LASSO with a learned rule": (
+        MILogisticRegression("count_logistic", alpha=0.5, n_init=1, tol=1e-3, max_iter=20),
+        COUNTS,
+        1e-9,
+    ),
+    "cross-validation": (MILogisticRegressionCV(alphas=5, cv=3, n_init=2), LINEAR, 1e-10),
+    "BIC": (MILogisticRegressionCV(alphas=5, criterion="bic", n_init=2), LINEAR, 1e-10),
+}
+# With many bags: a search on a sample, then passes that all runs share; all of it with the same bits.
+LARGE = {
+    "ridge": (MILogisticRegression(l1_ratio=0.0, n_init=3, tol=1e-10), LINEAR),
+    "LASSO": (MILogisticRegression(n_init=2), LINEAR),
+    "kinks": (MILogisticRegression("max", l1_ratio=0.0, n_init=2), LINEAR),
+    "learned rule": (SoftORLogisticRegression(n_init=2, tol=1e-4), COUNTS),
+    "learned rule, LASSO": (
+        SoftORLogisticRegression(l1_ratio=1.0, alpha=0.5, n_init=1, tol=1e-3, max_iter=20),
+        COUNTS,
+    ),
+    "rules compared": (MILogisticRegression("threshold", l1_ratio=0.0, n_init=2), COUNTS),
+    "cross-validation": (MILogisticRegressionCV(alphas=4, cv=3, n_init=1), LINEAR),
+    "mixture": (MIMixture(n_init=3), MIXED),
+    "discriminative mixture": (DiscriminativeMixture(n_init=2), MIXED),
+    "MIML": (MIMLLogisticRegression(n_init=2), LINEAR),
+}
+
+
+class CutOffError(Exception):
+    """Ends a fit in its midst."""
+
+
+class Puts:
+    """Counts what a fit keeps; ends it at the `last`."""
+
+    def __init__(self, monkeypatch):
+        self.n, self.last = 0, np.inf
+        put = Store.put
+
+        def counted(store, *args, **what):
+            self.n += 1
+            if self.n >= self.last:
+                raise CutOffError
+            put(store, *args, **what)
+
+        monkeypatch.setattr(Store, "put", counted)
+
+    def cut_off(self, fit, last):
+        self.n, self.last = 0, last
+        with pytest.raises(CutOffError):
+            fit()
+        self.n, self.last = 0, np.inf
+
+
+@pytest.fixture
+def puts(monkeypatch):
+    return Puts(monkeypatch)
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """Count how often rules look at instances."""
+    counted = {"n": 0}
+    for rule in (Or, CountLogistic, CountTable):
+        for name in ("gradient", "estep", "hessian_product", "gradient_and_statistics"):
+            method = getattr(rule, name, None)
+
+            def look(self, *args, method=method, **how):
+                counted["n"] += 1
+                return method(self, *args, **how)
+
+            if method is not None:
+                monkeypatch.setattr(rule, name, look)
+    return counted
+
+
+def fitted(model, data, **how):
+    return clone(model).set_params(random_state=0).fit(data.bags, data.y, **how)
+
+
+def numbers_of(model):
+    """All numbers that a fit has found."""
+    found = {}
+    for name, value in vars(model).items():
+        if name.endswith("_") and isinstance(value, (float, np.ndarray)) and name != "n_passes_":
+            found[name] = np.asarray(value)
+    if hasattr(model, "params_"):
+        for number, component in enumerate(model.params_.components):
+            found |= {f"component {number}.{k}": part for k, part in enumerate(component)}
+    if hasattr(model, "rule_") and hasattr(model.rule_, "parameters"):
+        found["rule"] = model.rule_.parameters()
+    return found
+
+
+def assert_same_bits(model, whole):
+    ours, theirs = numbers_of(model), numbers_of(whole)
+    assert ours.keys() == theirs.keys()
+    different = [name for name in ours if not np.array_equal(ours[name], theirs[name])]
+    assert not different
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_ends_with_the_same_bits(name, puts, tmp_path):
+    model, data = FITS[name]
+    whole = fitted(model, data)
+    path = tmp_path / "fit"
+    assert_same_bits(fitted(model, data, checkpoint=path), whole)
+    n = puts.n
+    for share in (0.3, 0.95):
+        puts.cut_off(lambda: fitted(model, data, checkpoint=path), max(2, round(share * n)))
+        assert path.exists()
+        assert_same_bits(fitted(model, data, checkpoint=path), whole)
+        assert not list(tmp_path.iterdir())
+        # What was there is not kept again, but for the seed, the question and the like.
+        assert share < 0.9 or puts.n < 0.1 * n + 10
+
+
+@pytest.mark.parametrize("name", L1)
+def test_a_fit_with_an_l1_norm_ends_with_the_same_bits(name, puts, looks, tmp_path):
+    model, data, rtol = L1[name]
+    path = tmp_path / "fit"
+    looks["n"] = 0
+    whole = fitted(model, data, checkpoint=path)
+    n, n_looks = puts.n, looks["n"]
+    for share in (0.3, 0.95):
+        puts.cut_off(lambda: fitted(model, data, checkpoint=path), max(2, round(share * n)))
+        looks["n"] = 0
+        assert_same_bits(fitted(model, data, checkpoint=path), whole)
+        assert not list(tmp_path.iterdir())
+        assert share < 0.9 or looks["n"] < 0.95 * n_looks
+    without = fitted(model, data)
+    np.testing.assert_allclose(whole.objective_, without.objective_, rtol=rtol)
+    assert (np.diff(whole.objective_history_) <= 0).all()
+    if hasattr(whole, "criterion_path_"):
+        np.testing.assert_array_equal(whole.criterion_path_, without.criterion_path_)
+        assert whole.alpha_ == without.alpha_
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        *((name, "memory") for name in LARGE),
+        *((name, "file") for name in ("ridge", "cross-validation", "mixture", "discriminative mixture")),
+    ],
+)
+def test_a_fit_of_many_bags_ends_with_the_same_bits(name, place, puts, monkeypatch, tmp_path):
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 1)
+    model, data = LARGE[name]
+    if place == "file":
+        file = save_npz(tmp_path / "bags", data.bags, data.y)
+        with np.load(file) as arrays:
+            np.savez(file, **arrays)  # not compressed, so that it can be scanned
+        data = SimpleNamespace(bags=scan_bags(file), y=data.y)
+    whole = fitted(model, data)
+    path = tmp_path / "fit"
+    assert_same_bits(fitted(model, data, checkpoint=path), whole)
+    n = puts.n
+    for share in (0.2, 0.9):
+        puts.cut_off(lambda: fitted(model, data, checkpoint=path), max(2, round(share * n)))
+        resumed = fitted(model, data, checkpoint=path)
+        assert_same_bits(resumed, whole)
+        assert not path.exists()
+        assert share < 0.9 or resumed.n_passes_ < 0.7 * whole.n_passes_ + 4
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("data", [LINEAR, WIDE], ids=["few features", "many"])
+def test_a_path_ends_with_the_same_bits(data, large, puts, monkeypatch, tmp_path):
+    if large:
+        monkeypatch.setattr("bagwise.blocks.base.LARGE", 1)
+    how = {"alphas": 6, "tol": 1e-8, "checkpoint": tmp_path / "path"}
+    without = milr_path(data.bags, data.y, alphas=6, tol=1e-8)
+    whole = milr_path(data.bags, data.y, **how)
+    np.testing.assert_allclose(whole.objectives, without.objectives, rtol=1e-9)
+    n = puts.n
+    for share in (0.3, 0.8):
+        puts.cut_off(lambda: milr_path(data.bags, data.y, **how), max(2, round(share * n)))
+        resumed = milr_path(data.bags, data.y, **how)
+        assert not list(tmp_path.iterdir())
+        for name in ("alphas", "objectives", "coefs", "intercepts", "kkt", "n_iter", "from_below"):
+            np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name), name)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MILogisticRegression(l1_ratio=0.0, n_init=1),
+        MILogisticRegression(solver="em", n_init=1, tol=1e-3),
+        MIMixture(n_init=1, tol=1e-4),
+    ],
+    ids=["ridge", "EM", "mixture"],
+)
+def test_it_does_not_matter_when(model, puts, tmp_path):
+    path = tmp_path / "fit"
+    whole = fitted(model, LINEAR, checkpoint=path)
+    for last in range(2, puts.n + 1):
+        puts.cut_off(lambda last=last: fitted(model, LINEAR, checkpoint=path), last)
+        assert_same_bits(fitted(model, LINEAR, checkpoint=path), whole)
+        if last == 60:
+            break
+
+
+def test_bags_that_were_held_out_are_scored_once(puts, monkeypatch, tmp_path):
+    model, path = MIMixture(n_init=1, calibrate=True), tmp_path / "fit"
+    fitted(model, MIXED, checkpoint=path)
+    puts.cut_off(lambda: fitted(model, MIXED, checkpoint=path), puts.n - 2)
+    scored, score = [], MIMixture.decision_function
+    monkeypatch.setattr(MIMixture, "decision_function", lambda *args: scored.append(1) or score(*args))
+    fitted(model, MIXED, checkpoint=path)
+    assert len(scored) == 1
+
+
+CTRL_C = {
+    "ridge": (FITS["ridge"], 12),
+    "EM": (FITS["EM"], 12),
+    "mixture": (FITS["mixture"], 12),
+    "LASSO": (L1["LASSO"][:2], 5),
+    "folds": (L1["cross-validation"][:2], 3),
+    "folds, PU": (FITS["cross-validation, PU"], 3),
+}
+
+
+@pytest.mark.parametrize("name", CTRL_C)
+def test_after_ctrl_c_the_file_stays_and_the_message_says_so(name, monkeypatch, tmp_path):
+    (model, data), last = CTRL_C[name]
+    path, put, n = tmp_path / "fit", Store.put, [0]
+    whole = fitted(model, data, checkpoint=path)
+
+    def interrupting(store, *args, **what):
+        put(store, *args, **what)
+        n[0] += 1
+        if n[0] == last:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "put", interrupting)
+            with pytest.raises(
+                KeyboardInterrupt, match=r"its checkpoint '.*fit' stays, and the same call goes"
+            ):
+                fitted(model, data, checkpoint=path)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert path.exists()
+    assert_same_bits(fitted(model, data, checkpoint=path), whole)
+    assert not path.exists()
+
+
+def test_a_fit_may_be_cut_off_again_and_again(puts, tmp_path):
+    model, data = FITS["mixture"]
+    whole, path = fitted(model, data), tmp_path / "fit"
+    for _ in range(6):
+        puts.cut_off(lambda: fitted(model, data, checkpoint=path), 8)
+    assert_same_bits(fitted(model, data, checkpoint=path), whole)
+
+
+@pytest.mark.parametrize("given", [None, np.random.RandomState(5)], ids=["None", "RandomState"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        MILogisticRegression("softmax", l1_ratio=0.0, n_init=3),
+        MIMixture(n_init=3, max_iter=20),
+        PUSetKernelClassifierCV(cv=3, class_prior=0.4, alphas=(1.0,), centers="random", n_centers=20),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore::bagwise.exceptions.ConvergenceWarning")
+def test_a_seed_that_was_drawn_is_kept(model, given, puts, tmp_path):
+    """The resumed fit draws what the one before it drew: all starts that had ended are among its ends."""
+    path, ends = tmp_path / "fit", []
+    model = clone(model).set_params(random_state=given)
+    puts.cut_off(lambda: clone(model).fit(MIXED.bags, MIXED.y, checkpoint=path), 5)
+    copy = path.read_bytes()
+    for _ in range(2):
+        path.write_bytes(copy)
+        ends.append(clone(model).fit(MIXED.bags, MIXED.y, checkpoint=path))
+    assert_same_bits(*ends)
+
+
+def test_inside_a_pipeline(puts, tmp_path):
+    from bagwise import OnInstances, make_bag_pipeline
+
+    pipeline = make_bag_pipeline(
+        OnInstances(QuantileTransformer(n_quantiles=10)), MIMixture(n_init=3, random_state=0)
+    )
+    whole = clone(pipeline).fit(MIXED.bags, MIXED.y)
+    how = {"mimixture__checkpoint": tmp_path / "fit"}
+    puts.cut_off(lambda: clone(pipeline).fit(MIXED.bags, MIXED.y, **how), 30)
+    assert (tmp_path / "fit").exists()
+    resumed = clone(pipeline).fit(MIXED.bags, MIXED.y, **how)
+    assert_same_bits(resumed[-1], whole[-1])
+    assert not list(tmp_path.iterdir())
+
+
+def test_with_metadata_routing(tmp_path):
+    import sklearn
+    from sklearn.pipeline import make_pipeline
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = MIMixture(n_init=2, random_state=0).set_fit_request(checkpoint=True)
+        pipeline = make_pipeline(model).fit(MIXED.bags, MIXED.y, checkpoint=tmp_path / "fit")
+    assert_same_bits(pipeline[-1], fitted(MIMixture(n_init=2), MIXED))
+
+
+def test_without_a_checkpoint_nothing_is_kept(puts):
+    for model in (MILogisticRegression(), MILogisticRegression(l1_ratio=0.0), MIMixture(n_init=1)):
+        fitted(model, LINEAR)
+    assert puts.n == 0
