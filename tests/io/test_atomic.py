@@ -72,3 +72,15 @@ def test_of_two_writers_of_a_csv_file_one_wins_whole(tmp_path):
     for writer in writers:
         writer.join()
     assert seen <= {("float64", 0.0), ("float32", 1.0)}
+
+
+def test_the_description_of_a_csv_file_lies_beside_the_file_not_its_link(tmp_path):
+    (tmp_path / "far").mkdir()
+    real, link = tmp_path / "far" / "real.csv", tmp_path / "link.csv"
+    link.symlink_to(real)
+    bags = Bags(np.zeros((3, 2), np.float32), [0, 2, 3], ids=["007", "8"])
+    save_csv(link, bags, [0, 1])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["far", "link.csv"] and link.is_symlink()
+    for name in (real, link):
+        found, _ = load_csv(name)
+        assert found.instances.dtype == np.float32 and found.ids.tolist() == ["007", "8"]

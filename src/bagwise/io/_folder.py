@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,9 @@ _LONGEST = 250
 def safe_name(name: str) -> str:
     """Make a name that file systems and HDF5 take."""
     quoted = quote(name, safe=_SAFE)
-    return ("%2E" + quoted[1:] if quoted.startswith(".") else quoted) or "%"
+    if quoted.startswith(".") or quoted.startswith(LABELS):  # hidden, or the table and what describes it
+        quoted = f"%{ord(quoted[0]):02X}{quoted[1:]}"
+    return quoted or "%"
 
 
 @dataclass
@@ -102,7 +105,9 @@ def read_index(
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {str(folder)!r}.")
-    found = {path.name: path for path in sorted(inside.glob(f"*{suffix}")) if path.is_file()}
+    with os.scandir(inside) as entries:
+        names = sorted(entry.name for entry in entries if entry.name.endswith(suffix) and entry.is_file())
+    found = {name: inside / name for name in names if not name.startswith(".")}
     table = Path(labels) if labels is not None else folder / LABELS
     if labels is None and not table.exists():
         if not found:
@@ -179,44 +184,85 @@ class Shapes(NamedTuple):
 
 def look_at_shapes(index: FolderIndex, open_bag: OpenBag) -> Shapes:
     """Open every file of a folder for the shape of its instances."""
-    first = repr(str(index.files[0]))
-    sizes, dtypes, width, names = [], set(), 0, []
-    for i, path in enumerate(index.files):
-        with open_bag(path) as arrays:
-            features = arrays["features"]
-            _check_features(features, path)
-            if i == 0:
-                width, names = features.shape[-1], [name for name in arrays if name != "features"]
-            if features.shape[-1] != width:
-                raise ValueError(f"{str(path)!r} has {features.shape[-1]} features but {first} has {width}.")
-            absent = [name for name in names if name not in arrays]
-            if absent:
-                raise ValueError(f"{str(path)!r} has no {absent[0]!r}, which {first} has.")
-            sizes.append(features.shape[-2])
-            dtypes.add(features.dtype)
+    sizes, dtypes, width = [], set(), 0
+    names: list[str] = []
+    for _, arrays, names in _opened(index, open_bag):  # noqa: B007 (the same for all files)
+        features = arrays["features"]
+        width = features.shape[-1]
+        sizes.append(features.shape[-2])
+        dtypes.add(features.dtype)
     dtype = dtypes.pop() if len(dtypes) == 1 else np.result_type(*dtypes)
     return Shapes(np.array(sizes, dtype=np.int64), width, dtype, names)
 
 
-def load_folder(index: FolderIndex, open_bag: OpenBag) -> tuple[Bags, np.ndarray | None]:
-    """Read all bags of a folder into one matrix.
-
-    Files are opened twice, for their shapes and then for their values, so that memory holds the result and
-    no second copy of it.
-    """
-    sizes, width, dtype, names = look_at_shapes(index, open_bag)
-    offsets = np.append(0, np.cumsum(sizes))
-    X = np.empty((int(offsets[-1]), width), dtype=dtype)
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    for path, start, stop in zip(index.files, offsets[:-1], offsets[1:], strict=True):
+def _opened(index: FolderIndex, open_bag: OpenBag) -> Iterator[tuple[Path, Mapping[str, Any], list[str]]]:
+    """Open the files of a folder one after another: path, arrays, and those that all files have to have."""
+    first = repr(str(index.files[0]))
+    names: list[str] | None = None
+    for path in index.files:
         with open_bag(path) as arrays:
-            X[start:stop] = np.asarray(arrays["features"]).reshape(-1, width)
-            for name in names:
-                parts[name].append(read_column(arrays, name, stop - start, path))
+            features = arrays["features"]
+            shape = features.shape
+            _check_features(shape, features.dtype, path)
+            if names is None:
+                width, names = shape[-1], [name for name in arrays if name != "features"]
+            if shape[-1] != width:
+                raise ValueError(f"{str(path)!r} has {shape[-1]} features but {first} has {width}.")
+            absent = [name for name in names if name not in arrays]
+            if absent:
+                raise ValueError(f"{str(path)!r} has no {absent[0]!r}, which {first} has.")
+            yield path, arrays, names
+
+
+class _GrowingMatrix:
+    """Rows that are appended until all are there, without a second copy of them.
+
+    It grows in place, half as much again each time; what is not yet written takes no memory.
+    """
+
+    def __init__(self, first: np.ndarray):
+        self._rows = np.empty((max(1024, len(first)), first.shape[1]), dtype=first.dtype)
+        self._n = 0
+        self.append(first)
+
+    def append(self, rows: np.ndarray) -> None:
+        """Add rows; where they are of another dtype, all become what both fit into."""
+        if rows.dtype != self._rows.dtype:
+            self._rows = self._rows.astype(np.result_type(rows.dtype, self._rows.dtype))
+        end = self._n + len(rows)
+        if end > len(self._rows):
+            self._rows.resize((max(end, 3 * len(self._rows) // 2), rows.shape[1]), refcheck=False)
+        self._rows[self._n : end] = rows
+        self._n = end
+
+    def whole(self) -> np.ndarray:
+        """Give the matrix; nothing may be appended afterwards."""
+        self._rows.resize((self._n, self._rows.shape[1]), refcheck=False)
+        return self._rows
+
+
+def load_folder(index: FolderIndex, open_bag: OpenBag) -> tuple[Bags, np.ndarray | None]:
+    """Read all bags of a folder into one matrix; memory holds the result and no second copy of it."""
+    X: _GrowingMatrix | None = None
+    sizes: list[int] = []
+    parts: dict[str, list[np.ndarray]] = {}
+    for path, arrays, names in _opened(index, open_bag):
+        features = arrays["features"]
+        size, width = features.shape[-2:]
+        values = features[()].reshape(size, width)
+        if X is None:
+            X = _GrowingMatrix(values)
+        else:
+            X.append(values)
+        sizes.append(size)
+        for name in names:
+            parts.setdefault(name, []).append(read_column(arrays, name, size, path))
+    assert X is not None  # an index names at least one bag
+    offsets = np.append(0, np.cumsum(sizes, dtype=np.int64))
     about = index.description
     with reading(index.table or index.files[0].parent, "folder of bags"):
         bags = Bags(
-            X,
+            X.whole(),
             offsets,
             ids=index.ids,
             feature_names=None if about is None else about["instances"]["names"],
@@ -247,11 +293,9 @@ def restore_columns(
     return {name: restore(columns[safe_name(kind["column"])], kind) for name, kind in kinds.items()}
 
 
-def _check_features(features: Any, path: Path) -> None:
+def _check_features(shape: tuple[int, ...], dtype: np.dtype, path: Path) -> None:
     # Some writers of slides put a batch dimension of one in front.
-    if len(features.shape) != 2 and not (len(features.shape) == 3 and features.shape[0] == 1):
-        raise ValueError(
-            f"{str(path)!r} has features of shape {features.shape}; expected (n_instances, n_features)."
-        )
-    if features.dtype.kind not in "biuf":
-        raise ValueError(f"{str(path)!r} has features of the type {features.dtype}; expected numbers.")
+    if len(shape) != 2 and not (len(shape) == 3 and shape[0] == 1):
+        raise ValueError(f"{str(path)!r} has features of shape {shape}; expected (n_instances, n_features).")
+    if dtype.kind not in "biuf":
+        raise ValueError(f"{str(path)!r} has features of the type {dtype}; expected numbers.")

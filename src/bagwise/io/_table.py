@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -23,8 +24,12 @@ _BLOCK = 10_000  # rows that are text at any one time
 
 
 def metadata_path(path) -> Path:
-    """Where the description of a CSV file lies: beside it, as "CSV on the Web" names such files."""
-    return Path(f"{path}-metadata.json")
+    """Where the description of a CSV file lies: beside it, as "CSV on the Web" names such files.
+
+    Beside the file itself where `path` is a link to it, so that it is found by either name.
+    """
+    file = os.path.realpath(path) if os.path.islink(path) else path
+    return Path(f"{file}-metadata.json")
 
 
 def write_table(path, header: Sequence[str], blocks: Iterable[Sequence[np.ndarray]], description) -> None:
@@ -37,7 +42,7 @@ def write_table(path, header: Sequence[str], blocks: Iterable[Sequence[np.ndarra
             writer.writerow(header)
             for block in blocks:
                 writer.writerows(zip(*map(_texts, block), strict=True))
-        with holding(Path(path).absolute().parent, alone=True):
+        with holding(os.path.dirname(os.path.realpath(path)), alone=True):
             renamed.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ def load_csv(
     >>> bags, y
     (Bags(2 bags, 3 instances, 1 feature), array([1, 0]))
     """
-    with holding(Path(path).absolute().parent, alone=False):
+    with holding(os.path.dirname(os.path.realpath(path)), alone=False):
         description = None if bag or label or features else read_description(path)
         if description is None:
             return bags_of_table(as_table(path), bag, label, features)

@@ -207,6 +207,6 @@ def _by_name(path: Path) -> str:
 def folder_format(path: Path) -> str:
     """Find the format of a folder by the files in it."""
     for name, patterns in {"h5": ("*.h5",), "npy": ("*.npy", "features/*.npy")}.items():
-        if any(next(path.glob(pattern), None) for pattern in patterns):
+        if any(found.is_file() for pattern in patterns for found in path.glob(pattern)):
             return name
     raise ValueError(f"the folder {str(path)!r} has neither .h5 nor .npy files in it.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -109,35 +110,40 @@ def h5_folder(
 @contextmanager
 def _open_bag(path: Path, *, key: str, sides: bool = True) -> Iterator[dict[str, Any]]:
     with reading(path, "HDF5 file"), _h5py().File(path, "r") as file:
-        if key not in file and file.get(key, getlink=True) is None:
+        if not file.id.links.exists(key.encode()):
             raise ValueError(f"{str(path)!r} has no dataset {key!r}; it has {sorted(file)}.")
         features = _own_dataset(file, key)
         if features is None:
             raise ValueError(f"{str(path)!r}: {key!r} is a group; expected a dataset.")
-        yield _datasets(file, key, features) if sides else {"features": features}
+        is_all = not sides or file.id.get_num_objs() == 1
+        yield {"features": features} if is_all else _datasets(file, key, features)
 
 
 def _own_dataset(file: Any, name: str) -> Any:
     """Give a dataset that lies in this file and holds what it claims; None for a group.
 
     Links to other files, and data in them, are refused: they would make features of whatever can be read.
+    Asked of HDF5 itself: h5py's objects take longer to make than a small bag to read.
     """
     h5py = _h5py()
-    link = file.get(name, getlink=True)
-    if isinstance(link, h5py.ExternalLink):
+    if file.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_EXTERNAL:
+        link = file.get(name, getlink=True)
         raise ValueError(f"{file.filename!r}: {name!r} is a link into another file, {link.filename!r}.")
-    found = file[name]
-    if not isinstance(found, h5py.Dataset):
+    found = h5py.h5o.open(file.id, name.encode())
+    if not isinstance(found, h5py.h5d.DatasetID):
         return None
-    if found.file.filename != file.filename or found.external or found.is_virtual:
+    how = found.get_create_plist()
+    lies_elsewhere = how.get_external_count() or how.get_layout() == h5py.h5d.VIRTUAL
+    if lies_elsewhere or h5py.h5f.get_name(found) != h5py.h5f.get_name(file.id):
         raise ValueError(f"{file.filename!r}: the values of {name!r} lie in another file.")
-    stored = found.id.get_storage_size()
-    if found.nbytes > _SMALL_BYTES + _MOST_OF_A_BYTE * stored:
+    shape, stored = found.shape, found.get_storage_size()
+    claimed = math.prod(shape or ()) * found.dtype.itemsize
+    if claimed > _SMALL_BYTES + _MOST_OF_A_BYTE * stored:
         raise ValueError(
-            f"{file.filename!r}: {name!r} has shape {found.shape}, which takes {found.nbytes:,} bytes, but "
-            f"is stored in {stored:,}."
+            f"{file.filename!r}: {name!r} has shape {shape}, which takes {claimed:,} bytes, but is "
+            f"stored in {stored:,}."
         )
-    return found
+    return h5py.Dataset(found)
 
 
 def _h5py() -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,9 @@ from bagwise.bags import Bags
 from bagwise.io._atomic import replacing_folder
 from bagwise.io._damage import reading
 from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, safe_name, write_labels
+
+# Files of less are read at once, which is much quicker than to map them.
+_SMALL_BYTES = 2**18
 
 
 def save_npy(folder, bags: Bags, y=None) -> Path:
@@ -48,8 +54,9 @@ def save_npy(folder, bags: Bags, y=None) -> Path:
             columns[safe_name(kind["column"])] = bags.instance_columns[name]
         for column, values in columns.items():
             (part / column).mkdir()
+            inside = os.fspath(part / column)
             for i, name in enumerate(names):
-                np.save(part / column / f"{name}.npy", values[bags.offsets[i] : bags.offsets[i + 1]])
+                np.save(f"{inside}/{name}.npy", values[bags.offsets[i] : bags.offsets[i + 1]])
     return folder
 
 
@@ -100,9 +107,9 @@ def npy_folder(
     folder = Path(folder)
     inside = folder / "features" if (folder / "features").is_dir() else folder
     index = read_index(folder, ".npy", inside=inside, labels=labels, bag=bag, label=label)
+    wanted = {path.name for path in index.files}
     others = [path for path in sorted(folder.glob("*/")) if path.is_dir() and path != inside]
-    names = [path.name for path in index.files]
-    columns = [path for path in others if all((path / name).is_file() for name in names)]
+    columns = [path for path in others if wanted <= set(os.listdir(path))]
     return index, partial(_open_bag, columns=columns)
 
 
@@ -116,6 +123,35 @@ def _open_bag(path: Path, *, columns: list[Path], sides: bool = True) -> Iterato
 
 def _read(path: Path) -> np.ndarray:
     with reading(path, "npy file"):
-        # Mapped, not read: shapes come first, sizes are compared with the file's, and values go straight into
-        # the matrix of all bags.
+        with open(path, "rb", buffering=0) as file:
+            start = file.read(_SMALL_BYTES)
+        if len(start) < _SMALL_BYTES:
+            found = _parsed(start)
+            if found is not None:
+                return found
+        # Mapped, not read: sizes are compared with the file's, and values go straight into the matrix of all
+        # bags. Whatever is unusual about a small file, it says.
         return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _parsed(whole: bytes) -> np.ndarray | None:
+    """The array of a whole npy file; None if there is anything unusual about it."""
+    if whole[:8] != b"\x93NUMPY\x01\x00" or len(whole) < 10:
+        return None
+    begin = 10 + int.from_bytes(whole[8:10], "little")
+    header = _header(whole[:begin])
+    if header is None or len(whole) != begin + header[2]:
+        return None
+    shape, dtype, _ = header
+    return np.frombuffer(whole, dtype, offset=begin).reshape(shape)
+
+
+@lru_cache(maxsize=4096)
+def _header(text: bytes) -> tuple[tuple[int, ...], np.dtype, int] | None:
+    """Shape, dtype and bytes of plain values in C order; headers are few, and slow to read."""
+    stream = BytesIO(text)
+    np.lib.format.read_magic(stream)
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    if fortran or dtype.hasobject or stream.tell() != len(text):
+        return None
+    return shape, dtype, math.prod(shape) * dtype.itemsize

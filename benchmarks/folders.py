@@ -1,0 +1,89 @@
+"""Folders of many small bags: saving and loading them against the bare calls of numpy and h5py."""
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from bagwise import Bags, load_h5, load_npy, save_h5, save_npy
+
+TITLE = "Folders of 100,000 small bags"
+NOTE = (
+    "100,000 bags of 2 to 7 instances with 10 features, a file each, in a file system in memory where there "
+    "is one. The peer calls np.save, np.load or h5py for every file and does nothing else: no labels, no "
+    "checks, no joined matrix. Processor time, both sides in one run, one after the other. The goal is a ratio "
+    "of at most 1.5."
+)
+N = 100_000
+
+
+def run(n: int = N) -> list[dict]:
+    """Save and load both kinds of folders, the peer's first."""
+    rng = np.random.default_rng(0)
+    offsets = np.append(0, np.cumsum(rng.integers(2, 8, n)))
+    bags, y = Bags(rng.normal(size=(offsets[-1], 10)), offsets), rng.integers(0, 2, n)
+    memory = Path("/dev/shm")
+    table = []
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as place:
+        bare, ours = Path(place) / "bare", Path(place) / "ours"
+        for kind, peer, save, load in (
+            ("npy", _Numpy(bare), save_npy, load_npy),
+            ("h5", _H5py(bare), save_h5, load_h5),
+        ):
+            bare.mkdir()
+            saved = _seconds(peer.save, bags), _seconds(save, ours, bags, y)
+            loaded = _seconds(peer.load, n), _seconds(load, ours)
+            table += [_row(f"save {kind}", *saved), _row(f"load {kind}", *loaded)]
+            shutil.rmtree(bare)
+            shutil.rmtree(ours)
+    return table
+
+
+class _Numpy:
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def save(self, bags: Bags) -> None:
+        for i, (start, stop) in enumerate(zip(bags.offsets[:-1], bags.offsets[1:], strict=True)):
+            np.save(self.folder / f"{i}.npy", bags.instances[start:stop])
+
+    def load(self, n: int) -> list[np.ndarray]:
+        return [np.load(self.folder / f"{i}.npy") for i in range(n)]
+
+
+class _H5py:
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def save(self, bags: Bags) -> None:
+        import h5py
+
+        for i, (start, stop) in enumerate(zip(bags.offsets[:-1], bags.offsets[1:], strict=True)):
+            with h5py.File(self.folder / f"{i}.h5", "w") as file:
+                file["features"] = bags.instances[start:stop]
+
+    def load(self, n: int) -> list[np.ndarray]:
+        import h5py
+
+        found = []
+        for i in range(n):
+            with h5py.File(self.folder / f"{i}.h5", "r") as file:
+                found.append(file["features"][()])
+        return found
+
+
+def _seconds(run, *arguments) -> float:
+    start = time.process_time()
+    run(*arguments)
+    return time.process_time() - start
+
+
+def _row(name: str, bare: float, ours: float) -> dict:
+    return {
+        "operation": name,
+        "bagwise (s)": f"{ours:.1f}",
+        "bare calls (s)": f"{bare:.1f}",
+        "ratio": f"{ours / bare:.2f}",
+    }
