@@ -260,10 +260,13 @@ class FisherEmbedding(_Aggregate):
         for k, share in enumerate(mixture.weights_):
             standard = (Z - mixture.means_[k]) / np.sqrt(mixture.covariances_[k])
             g = of_each[:, k : k + 1]
-            parts.append((g - share) / np.sqrt(share))
-            parts.append(g * standard / np.sqrt(share))
-            parts.append(g * (standard**2 - 1.0) / np.sqrt(2.0 * share))
-        return np.add.reduceat(np.hstack(parts), offsets[:-1], axis=0) / np.diff(offsets)[:, None]
+            for of_instances in (
+                (g - share) / np.sqrt(share),
+                g * standard / np.sqrt(share),
+                g * (standard**2 - 1.0) / np.sqrt(2.0 * share),
+            ):
+                parts.append(np.add.reduceat(of_instances, offsets[:-1], axis=0))
+        return np.hstack(parts) / np.diff(offsets)[:, None]
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names such as "share0", "mean0_3", "spread0_3": of a component, and of one of its axes."""

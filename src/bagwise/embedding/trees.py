@@ -64,7 +64,8 @@ class TreeEmbedding(BagTransformer):
     A linear classifier after it so learns a model for every tree from the bags that this tree has not seen,
     and predicts the mean of them; classifiers that are not linear meet counts of another size in new bags.
 
-    Growing costs O(n_features * n_instances * log n_instances) a level, vectors O(depth) an instance. Of
+    Growing costs O(n_features * n_instances * log n_instances) a level, vectors O(depth) an instance and
+    memory for n_bags * n_nodes numbers: many instances without a limit of `max_depth` make many nodes. Of
     instances with more than 2**23 numbers in all, in memory or in files, trees are grown on a sample of whole
     bags. Features may have any scale, for only the order of their values matters. The paper's tree is pruned
     in another way, and its figures need not repeat.
