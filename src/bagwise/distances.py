@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._numba.arrays import readonly
-from bagwise.blocks import fill_pairs
+from bagwise.blocks import block_rows, cut_rows, fill_pairs
 from bagwise.kernels.bags import blocks_of, kernel_of, own_kernels, rows_and_columns, set_kernel
 from bagwise.kernels.memory import require_memory
 from bagwise.kernels.second_level import squared_distances
@@ -142,27 +142,51 @@ def nearest_instances(
 
 
 def _by_nearest(metric: str, rank: int, X, offsets: np.ndarray, Z, others: np.ndarray) -> np.ndarray:
-    near, back = nearest_instances(X, offsets, Z, others)
-    starts, other_starts = offsets[:-1], others[:-1]
-    if metric == "minimal":
-        return np.sqrt(np.minimum.reduceat(near, starts, axis=0))
-    if metric == "mean_min":
-        there = np.add.reduceat(np.sqrt(near), starts, axis=0) / np.diff(offsets)[:, None]
-        again = np.add.reduceat(np.sqrt(back), other_starts, axis=0) / np.diff(others)[:, None]
-        return 0.5 * (there + again.T)
-    if metric == "maximal":
-        there = np.maximum.reduceat(near, starts, axis=0)
-        again = np.maximum.reduceat(back, other_starts, axis=0)
+    parts = cut_rows(X.shape[0], block_rows(len(others) - 1)) if len(offsets) == 2 else []
+    if len(parts) > 1:
+        there, back = _of_large_bag(metric, rank, X, parts, Z, others)
     else:
-        there, again = _ranked(near, offsets, rank), _ranked(back, others, rank)
-    return np.sqrt(np.maximum(there, again.T))
+        near, back = nearest_instances(X, offsets, Z, others)
+        there = _over_bags(metric, rank, near, offsets)
+    if metric == "minimal":
+        return there
+    again = _over_bags(metric, rank, back, others).T
+    return 0.5 * (there + again) if metric == "mean_min" else np.maximum(there, again)
 
 
-def _ranked(values: np.ndarray, offsets: np.ndarray, rank: int) -> np.ndarray:
-    """The `rank`-th least of every column in every bag, or the largest of fewer."""
-    bags = (values[begin:end] for begin, end in pairwise(offsets))
-    places = (min(rank, end - begin) - 1 for begin, end in pairwise(offsets))
-    return np.stack([np.partition(bag, k, axis=0)[k] for bag, k in zip(bags, places, strict=True)])
+def _over_bags(metric: str, rank: int, squares: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Give the least, largest, mean or `rank`-th distance in every bag, of every column of squared ones."""
+    if metric == "mean_min":
+        return np.add.reduceat(np.sqrt(squares), offsets[:-1], axis=0) / np.diff(offsets)[:, None]
+    if metric == "ranked":
+        bags = (squares[begin:end] for begin, end in pairwise(offsets))
+        return np.sqrt(np.stack([_least(bag, rank)[-1] for bag in bags]))
+    extreme = np.minimum if metric == "minimal" else np.maximum
+    return np.sqrt(extreme.reduceat(squares, offsets[:-1], axis=0))
+
+
+def _least(squares: np.ndarray, rank: int) -> np.ndarray:
+    """The `rank` least of every column, or all, the largest of them last."""
+    rank = min(rank, len(squares))
+    return np.partition(squares, rank - 1, axis=0)[:rank]
+
+
+def _of_large_bag(
+    metric: str, rank: int, X, parts: list[slice], Z, others: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same for one bag, part by part: squared distances to it need not be in memory all at once."""
+    kept = back = None
+    for rows in parts:
+        near, some = nearest_instances(X[rows], np.array([0, rows.stop - rows.start]), Z, others)
+        if metric == "mean_min":
+            near = np.sqrt(near).sum(axis=0, keepdims=True)
+            kept = near if kept is None else kept + near
+        else:
+            kept = near if kept is None else np.concatenate([kept, near])
+            kept = -_least(-kept, 1) if metric == "maximal" else _least(kept, rank)
+        back = some if back is None else np.minimum(back, some)
+    assert kept is not None and back is not None  # there is a part
+    return (kept / X.shape[0] if metric == "mean_min" else np.sqrt(kept[-1:])), back
 
 
 def _by_callable(metric: Callable, X, offsets: np.ndarray, Z, others: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from bagwise import (
     Bags,
     DissimilarityEmbedding,
     bag_distances,
+    distances,
     make_bag_pipeline,
     make_noisy_or_bags,
     save_parquet,
@@ -80,6 +81,23 @@ def test_distances_are_as_defined(metric, make, block_bytes):
     np.testing.assert_allclose(both, [[define(a, b) for b in bags] for a in new], rtol=1e-12)
     np.testing.assert_array_equal(square, square.T)
     np.testing.assert_array_equal(square.diagonal(), 0.0)
+
+
+@pytest.mark.parametrize("metric", ["minimal", "maximal", "ranked", "mean_min"])
+def test_a_large_bag_is_compared_in_parts(metric, monkeypatch):
+    how, define = DEFINITIONS[metric]
+    bags = Bags.from_list([np.random.default_rng(2).normal(size=(50, 4)), *some_bags(6)])
+    seen, whole = [], distances.nearest_instances
+
+    def counted(X, offsets, Z, others):
+        seen.append((X.shape[0], X.shape[0] * (len(others) - 1)))
+        return whole(X, offsets, Z, others)
+
+    monkeypatch.setattr(distances, "nearest_instances", counted)
+    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 8 * 56)
+    found = bag_distances(bags, metric=metric, **how)
+    np.testing.assert_allclose(found, [[define(a, b) for b in bags] for a in bags], rtol=1e-12, atol=1e-15)
+    assert max(numbers for _, numbers in seen) <= 56 and 14 in dict(seen), "a part of the bag of fifty"
 
 
 def test_ranks_lie_between_the_minimal_and_the_maximal_distance():

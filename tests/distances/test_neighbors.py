@@ -4,9 +4,10 @@ import os
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from bagwise import (
     Bags,
@@ -152,6 +153,20 @@ def test_the_nearest_pair_explains():
             between = np.linalg.norm(scaler.transform(bag)[:, None] - scaler.transform(other), axis=2)
             nearest = pairs.instances[number, place], pairs.training_instances[number, place]
             assert between[nearest] == between.min()
+
+
+@pytest.mark.parametrize("model", [CitationKNNClassifier(scale="minmax"), BayesianKNNClassifier()])
+def test_sparse_bags_have_the_neighbours_of_dense_ones(model):
+    thin = DATA.bags.with_instances(np.where(DATA.bags.instances > 0, DATA.bags.instances, 0.0))
+    sparse = thin.with_instances(sp.csr_array(thin.instances))
+    said = []
+    for bags, fresh in ((thin, clone(model)), (sparse, clone(model))):
+        if bags is thin and model.scale:
+            fresh.set_params(scale=MaxAbsScaler())  # what "minmax" is of sparse ones
+        fitted = fresh.fit(bags[TRAIN], DATA.y[TRAIN])
+        said.append([fitted.predict(bags[TEST]), *fitted.nearest_pairs(bags[TEST]).values()])
+    for one, other in zip(*said, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 def test_of_several_nearest_pairs_one_is_shown_and_not_parts_of_two():
