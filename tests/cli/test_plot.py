@@ -2,9 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 
-from bagwise import make_noisy_or_bags, save_bags
+from bagwise import Bags, make_noisy_or_bags, save_bags
 from bagwise.cli import main
 
 pytest.importorskip("matplotlib", reason="pictures need it")
@@ -51,6 +52,30 @@ def test_bags_of_the_fit_are_judged_by_folds_and_others_by_themselves(folder, mo
     for data, told in (("train.csv", "These are the bags of the fit"), ("new.csv", "not those of the fit")):
         assert plot(folder, model, data, "calibration", tmp_path / "a.svg", "--json") == 0
         assert told in json.loads(capsys.readouterr().out)["remark"]
+
+
+def test_a_slide_is_drawn_at_its_coordinates(tmp_path, capsys):
+    data = make_noisy_or_bags(30, size=9, random_state=0)
+    grid = np.stack(np.meshgrid(np.arange(3), np.arange(3)), axis=-1).reshape(9, 2) * 256
+    bags = Bags(
+        data.bags.instances, data.bags.offsets, ids=[f"s{i:02d}" for i in range(30)],
+        instance_columns={"coords": np.tile(grid, (30, 1)), "px": np.tile(grid[:, 0], 30)},
+    )  # fmt: skip
+    slides, model = save_bags(tmp_path / "slides", bags, data.y, format="npy"), tmp_path / "m.bagwise"
+    assert main(["fit", str(slides), "-m", "milr", "--cv", "0", "-o", str(model)]) == 0
+    draw = ["plot", str(model), str(slides), "--what", "heatmap", "-o", str(tmp_path / "a.png")]
+    capsys.readouterr()
+    assert main([*draw, "--id", "s03"]) == 0
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert main([*draw, "--id", "s04", "--image", str(tmp_path / "a.png")]) == 0
+    capsys.readouterr()
+    for options, told in (
+        ([], "there are 30 bags; say which to draw by --id"),
+        (["--id", "s3"], "there is no bag 's3'"),
+        (["--id", "s03", "--coords", "px,py"], "py"),
+    ):
+        assert main([*draw, *options]) == 2
+        assert told in capsys.readouterr().err
 
 
 @pytest.mark.slow

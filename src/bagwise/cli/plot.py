@@ -21,6 +21,8 @@ Draw a picture of a model that bagwise fit saved.
                learned it of DATA; for other models, the rules that DATA support
   calibration  whether probabilities are what they say; if DATA are the bags of
                the fit, by cross-validation, else by DATA
+  heatmap      what is said of the instances of one bag (--id) at the places
+               where they lie: a slide, over its thumbnail if given (--image)
 
 {KINDS}
 
@@ -38,6 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="FILE", help="where it goes: .png, .pdf, .svg"
     )
+    parser.add_argument("--id", metavar="ID", help="the bag of a heatmap")
+    parser.add_argument(
+        "--coords",
+        default="x,y",
+        metavar="X,Y",
+        help="the columns with coordinates, or one with both (default: x,y, or coords if there are none)",
+    )
+    parser.add_argument("--image", type=Path, metavar="FILE", help="a picture to lie under a heatmap")
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -123,15 +133,33 @@ def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
     return training_digest(saved.model._read(bags), codes, np.ones(len(codes))) == digest
 
 
+def _heatmap(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -> tuple[Any, str]:
+    from bagwise import plot_heatmap
+    from bagwise.bags.places import place_of
+
+    if arguments.id is None and len(bags) != 1:
+        raise CommandError(f"there are {len(bags)} bags; say which to draw by --id.")
+    image = None
+    if arguments.image is not None:
+        from matplotlib.image import imread
+
+        image = imread(arguments.image)
+    named = arguments.coords.split(",")
+    coords = named[0] if len(named) == 1 else tuple(named)
+    bag = bags.ids[0] if arguments.id is None else bags.ids[place_of(bags.ids, arguments.id)]
+    return plot_heatmap(saved.in_words, bags, bag, coords=coords, image=image), ""
+
+
 _PICTURES: dict[str, Callable[..., tuple[Any, str]]] = {
     "path": _path,
     "rule": _rule,
     "calibration": _calibration,
+    "heatmap": _heatmap,
 }
 
 COMMAND = Command(
     name="plot",
-    summary="pictures of a model: path, rule, calibration",
+    summary="pictures of a model: path, rule, calibration, heatmap",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -1,0 +1,118 @@
+"""Data for the examples, simulated: what a pathologist, a chemist or a linguist would have on disk."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit
+
+from bagwise import Bags, make_noisy_or_bags, save_h5, save_parquet
+
+
+def write_slides(folder, n_slides=60, n_features=32, seed=0):
+    """Write slides as CLAM does: a folder of .h5 files with features and coords, and a table of labels.
+
+    A patch is 256 wide; a tumour is a round place in a slide, and shifts some features. Every patient has two
+    slides. Gives the folder and the table.
+    """
+    rng = np.random.default_rng(seed)
+    direction = np.random.default_rng(99).normal(size=n_features)  # the same in all slides
+    instances, coords, sizes, labels = [], [], [], []
+    for number in range(n_slides):
+        side = int(rng.integers(14, 20))
+        places = np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=-1).reshape(-1, 2)
+        # Tissue is not square.
+        places = places[((places - side / 2) ** 2).sum(axis=1) < (side / 2) ** 2 * rng.uniform(0.7, 1.0)]
+        is_tumor = number // 2 % 2 == 1
+        center = places[rng.integers(len(places))]
+        near = ((places - center) ** 2).sum(axis=1) < rng.uniform(4, 9)
+        X = rng.normal(size=(len(places), n_features)) + 0.3 * rng.normal(size=n_features)
+        X[near & is_tumor] += 0.6 * direction
+        instances.append(X.astype(np.float32))
+        coords.append(places * 256)
+        sizes.append(len(places))
+        labels.append("tumor" if is_tumor else "normal")
+    bags = Bags(
+        np.concatenate(instances),
+        np.append(0, np.cumsum(sizes)),
+        ids=[f"slide_{seed}{i:03d}" for i in range(n_slides)],
+        instance_columns={"coords": np.concatenate(coords)},
+    )
+    written = save_h5(Path(folder), bags)
+    table = Path(f"{folder}_labels.csv")
+    with open(table, "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["slide_id", "label", "patient"])
+        rows.writerows(
+            (name, label, f"p{i // 2}") for i, (name, label) in enumerate(zip(bags.ids, labels, strict=True))
+        )
+    for leftover in ("labels.csv", "labels.csv-metadata.json"):  # the labels lie in the table
+        (written / leftover).unlink(missing_ok=True)
+    return written, table
+
+
+def write_molecules(path, n_molecules=150, seed=0, first=0):
+    """Write a CSV file with a row per conformer of every molecule, some cells empty, ids with zeros in front.
+
+    A molecule is active if a conformer has a wide angle and little charge.
+    """
+    rng = np.random.default_rng(seed)
+    names = ["angle", "charge", "polarity", "area", "weight"]
+    with open(path, "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["molecule", "activity", "batch", "conformer", *names])
+        for number in range(first, first + n_molecules):
+            X = rng.normal(size=(rng.integers(2, 9), len(names)))
+            log_odds = 2.5 * X[:, 0] - 2.5 * X[:, 1] - 4.0
+            is_active = rng.random() < 1 - np.prod(expit(-log_odds))
+            for place, values in enumerate(X):
+                cells = [f"{value:.4f}" for value in values]
+                if rng.random() < 0.02:
+                    cells[rng.integers(2, len(names))] = ""
+                word = "active" if is_active else "inactive"
+                rows.writerow([f"{number:04d}", word, f"b{number % 40}", f"c{place}", *cells])
+    return Path(path)
+
+
+TOPICS = {
+    "medicine": "doctor patient disease treatment drug dose symptom clinic infection vaccine".split(),
+    "space": "orbit launch rocket satellite moon shuttle telescope gravity mission crew".split(),
+    "sport": "team goal season coach league player match score win stadium".split(),
+    "kitchen": "oven salt butter flour recipe garlic onion sauce bake taste".split(),
+}
+COMMON = "the a of and to in is was it that on for with as they this have from or one had by word".split()
+
+
+def make_threads(n_threads=200, seed=0):
+    """Make discussion threads, a bag of posts each; one is about medicine if at least one post is.
+
+    Gives all posts (texts), the thread of each, and whether each thread is about medicine.
+    """
+    rng = np.random.default_rng(seed)
+    posts, threads, labels = [], [], []
+    others = [topic for topic in TOPICS if topic != "medicine"]
+    for number in range(n_threads):
+        is_about = number % 2 == 0
+        topics = list(rng.choice(others, rng.integers(4, 9)))
+        if is_about:
+            topics[rng.integers(len(topics))] = "medicine"
+        for topic in topics:
+            words = [
+                *rng.choice(TOPICS[topic], 4),
+                *rng.choice(COMMON, 12),
+                *rng.choice(TOPICS[rng.choice(others)], 1),
+            ]
+            posts.append(" ".join(rng.permutation(words)))
+            threads.append(f"thread {number:03d}")
+        labels.append(is_about)
+    return posts, threads, np.array(labels)
+
+
+def write_large(path, n_bags=10_000, size=10, n_features=100, seed=0):
+    """Write a Parquet file with a row per instance: a twentieth of two million rows, by default."""
+    coef = np.zeros(n_features)
+    coef[:5] = (2.0, -2.0, 1.5, -1.5, 1.0)
+    data = make_noisy_or_bags(n_bags, size=size, coef=coef, intercept=-4.0, random_state=seed)
+    bags = data.bags.with_instances(data.bags.instances.astype(np.float32))
+    parts = ((bags[start : start + 1000], data.y[start : start + 1000]) for start in range(0, n_bags, 1000))
+    return save_parquet(path, parts, layout="long")

@@ -1,0 +1,92 @@
+"""The examples run, quickly, and the short ones are short."""
+
+import ast
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+# The jobs that were too long once, and are not to become so again.
+SHORT = ["plot_slides", "plot_molecules", "plot_threads", "plot_positive_unlabeled", "plot_counts"]
+PICTURES = {
+    "plot_slides": ["heatmap.png"],
+    "plot_molecules": ["molecule.png"],
+    "plot_threads": ["path.png"],
+    "plot_positive_unlabeled": ["prior.png"],
+    "plot_counts": ["rules.png", "rule.png"],
+    "plot_pictures": ["panels.pdf", "digits.png"],
+}
+QUICK = ["plot_threads", "plot_molecules"]
+ALL = sorted(path.stem for path in EXAMPLES.glob("plot_*.py"))
+
+
+def lines_of_code(source):
+    """Count the lines of statements: neither the text at the top, nor comments, nor blank lines."""
+    used = set()
+    for node in ast.parse(source).body[1:]:
+        used |= set(range(node.lineno, node.end_lineno + 1))
+    lines = source.splitlines()
+    return sum(bool(lines[i - 1].strip()) and not lines[i - 1].strip().startswith("#") for i in used)
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_job_takes_no_more_than_fifteen_lines(name):
+    source = (EXAMPLES / f"{name}.py").read_text()
+    code = source.split("# %%", 1)[1]  # what comes before makes the data
+    assert lines_of_code('""\n' + code) <= 15
+
+
+def run(command, folder):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(EXAMPLES.parent / "src"), str(EXAMPLES)]),
+        "MPLBACKEND": "Agg",
+        "PATH": os.pathsep.join([str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
+    }
+    began = os.times()
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ended = os.times()
+    return done.stdout, ended.children_user - began.children_user
+
+
+def run_example(name, folder):
+    for module in ("h5py", "matplotlib", "pandas", "pyarrow"):
+        pytest.importorskip(module, reason="the examples use all extras")
+    out, seconds = run([sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")], folder)
+    for picture in PICTURES.get(name, ()):
+        assert (folder / picture).stat().st_size > 3000
+    return out, seconds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUICK)
+def test_an_example_runs(name, tmp_path):
+    out, _ = run_example(name, tmp_path)
+    expected = {"plot_threads": "bag 'thread 004'", "plot_molecules": "bag '0007'"}[name]
+    assert expected in out
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("name", ALL)
+def test_every_example_runs_in_less_than_half_a_minute(name, tmp_path):
+    _, seconds = run_example(name, tmp_path)
+    assert seconds < 30
+
+
+@pytest.mark.study
+def test_the_shell_script_needs_no_python_of_the_user(tmp_path):
+    program = tmp_path / "bin" / "bagwise"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -W error -m bagwise "$@"\n')
+    program.chmod(0o755)
+    began = time.monotonic()
+    out, seconds = run(["sh", str(EXAMPLES / "command_line.sh")], tmp_path)
+    assert seconds < 30 and time.monotonic() > began
+    assert out.rstrip().splitlines()[-3].startswith("0700,")
+    for name in ("predictions.csv", "conformers.csv", "explanation.png", "calibration.png"):
+        assert (tmp_path / name).exists()
