@@ -1,5 +1,6 @@
 import itertools
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -325,3 +326,100 @@ def test_bags_are_found_by_their_text_ids():
         bags[[2, 2]]["other"]
     numbered = Bags(np.zeros((3, 1)), [0, 1, 3])
     np.testing.assert_array_equal(numbered["1"], numbered[1])
+
+
+# ------------------------------------------------------------ what they tell of themselves
+
+
+def told(**more):
+    rng = np.random.default_rng(0)
+    columns = {"patient": ["p", "q", "p"], "age": [30, np.nan, 30], "slide": ["s1", "s2", "s3"]}
+    return Bags(
+        rng.normal(size=(6, 2)), [0, 2, 3, 6], ids=["a", "b", "c"], feature_names=["u", "v"],
+        instance_columns={"xy": np.arange(12).reshape(6, 2)}, bag_columns=columns, **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_bags_become_a_frame_and_back(backend):
+    bags = told()
+    frame = bags.to_frame(backend=backend)
+    assert list(frame.columns) == ["bag", "patient", "age", "slide", "xy_0", "xy_1", "u", "v"]
+    back = Bags.from_frame(frame, bag="bag", features=["u", "v"])
+    np.testing.assert_array_equal(back.instances, bags.instances)
+    assert back.ids.tolist() == bags.ids.tolist() and back.offsets.tolist() == bags.offsets.tolist()
+    assert back.bag_columns["slide"].tolist() == ["s1", "s2", "s3"]
+    sparse = Bags(sp.csr_array(np.eye(3)), [0, 1, 3], instance_columns={"x1": [5, 6, 7]})
+    table = sparse.to_frame(backend="pandas")
+    assert list(table.columns) == ["bag", "x1", "x0", "x1_", "x2"] and table["x1_"].tolist() == [0, 1, 0]
+
+
+def test_a_description_has_a_row_per_feature():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4)) * [1, 100, 1, 0] + [0, 5, 0, 3]
+    offsets = np.array([0, 10, 10, 30, 50])
+    X[:, 2] = np.repeat([1.0, 2.0, 4.0], [10, 20, 20])
+    X[3, 0] = np.nan
+    for instances in (X, sp.csr_array(X), X.astype(np.float32)):
+        frame = (
+            Bags(instances, offsets, feature_names=list("abcd"))
+            .describe(backend="pandas")
+            .set_index("feature")
+        )
+        assert frame["missing"].tolist() == [1, 0, 0, 0]
+        np.testing.assert_allclose(frame["mean"], np.nanmean(X, axis=0), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(frame["std"], np.nanstd(X, axis=0), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(frame["min"], np.nanmin(X, axis=0), rtol=1e-6)
+        np.testing.assert_allclose(frame["max"], np.nanmax(X, axis=0), rtol=1e-6)
+        assert frame["between"]["c"] == pytest.approx(1.0) and np.isnan(frame["between"]["d"])
+        column, bag = X[:, 1], np.repeat(np.arange(4), np.diff(offsets))
+        means = np.array([column[bag == b].mean() for b in bag])
+        assert frame["between"]["b"] == pytest.approx(means.var() / column.var(), rel=1e-4)
+    assert len(Bags(np.empty((2, 0)), [0, 2]).describe(backend="pandas")) == 0
+
+
+def test_bags_of_a_group_are_merged_and_their_ids_kept():
+    bags = told()
+    merged = bags.merge("patient")
+    assert merged.ids.tolist() == ["p", "q"] and merged.sizes.tolist() == [5, 1]
+    np.testing.assert_array_equal(merged["p"], np.vstack([bags["a"], bags["c"]]))
+    assert merged.instance_columns["bag"].tolist() == ["a", "a", "c", "c", "c", "b"]
+    assert merged.instance_columns["slide"].tolist() == ["s1", "s1", "s3", "s3", "s3", "s2"]
+    np.testing.assert_array_equal(merged.instance_columns["xy"][-1], bags.instance_columns["xy"][2])
+    assert set(merged.bag_columns) == {"patient", "age"}
+    np.testing.assert_array_equal(merged.bag_columns["age"], [30, np.nan])
+    again = bags.merge([2, 1, 1], column="slide")
+    assert again.ids.tolist() == [2, 1] and again.instance_columns["slide_"].tolist()[-1] == "c"
+    for groups, error, message in (
+        ("doctor", KeyError, "no column of bags 'doctor'; there are .'age', 'patient', 'slide'"),
+        ([1, 2], ValueError, "groups has the shape .2,., but there are 3 bags"),
+        (["p", None, "q"], ValueError, "groups has no value for bag 'b'"),
+        ("age", ValueError, "groups has no value for bag 'b'"),
+    ):
+        with pytest.raises(error, match=message):
+            bags.merge(groups)
+
+
+def test_notebooks_show_the_first_bags():
+    bags = told()._replace(ids=np.array(["<a>", "b", "c"]))
+    html = bags._repr_html_()
+    assert "&lt;a&gt;" in html and "<a>" not in html and "<th>patient</th>" in html and "more" not in html
+    many = Bags(np.zeros((30, 1)), np.arange(31))
+    assert "and 22 more" in many._repr_html_() and many._repr_html_().count("<tr>") == 9
+
+
+def test_sequences_are_not_tabulated():
+    from bagwise import Sequences
+
+    bags = Bags(Sequences.from_list([[0, 1], [1]]), [0, 1, 2])
+    for method in ("to_frame", "describe"):
+        with pytest.raises(TypeError, match=f"{method} is for bags of vectors; these hold Sequences"):
+            getattr(bags, method)()
+
+
+def test_the_page_of_data_shows_bags_that_are_there():
+    page = (Path(__file__).parents[1] / "docs/data.md").read_text()
+    block = page.split("## Bags in hand")[1].split("```python\n")[1].split("```")[0]
+    scope = {}
+    exec(block, scope)
+    assert scope["patients"].sizes.tolist() == [5, 1]

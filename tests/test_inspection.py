@@ -38,7 +38,7 @@ def changed(bags, **cells):
 def test_clean_data_gives_nothing_but_ok():
     findings = look(*clean())
     assert {f.level for f in findings.values()} == {"ok"}
-    assert len(findings) == 10
+    assert len(findings) == 11
 
 
 def test_sparse_instances_are_judged_as_dense_ones():
@@ -281,3 +281,49 @@ def test_the_benchmark_sets_show_what_is_known_of_them(name, expected):
     found = look(*load_npz(Path(folder) / f"{name}.npz"))
     for topic, text in expected.items():
         assert text in found[topic].text
+
+
+def with_columns(**columns):
+    bags, y = clean()
+    return bags._replace(bag_columns={name: np.asarray(values) for name, values in columns.items()}), y
+
+
+def test_several_bags_of_a_patient_are_to_stay_in_one_fold():
+    bags, y = with_columns(
+        patient=np.argsort(np.argsort(clean()[1], kind="stable")) // 2, age=np.arange(40) % 7
+    )
+    found = look(bags, y)["groups"]
+    assert found.level == "note" and "40 bags are of 20 groups by the column 'patient'." in found.text
+    assert "groups=bags.bag_columns['patient']" in found.text and "bags.merge('patient')" in found.text
+    alone, y = with_columns(patient=[f"p{i}" for i in range(40)], age=np.arange(40) % 7)
+    assert look(alone, y)["groups"].level == "ok"
+
+
+def test_patients_with_bags_of_both_labels_are_named():
+    bags, y = with_columns(patient_id=[f"p{i // 2}" for i in range(40)])
+    mixed = [i // 2 for i in range(0, 40, 2) if y[i] != y[i + 1]]
+    found = look(bags, y)["groups"]
+    assert (
+        found.level == "note"
+        and f"{len(mixed)} groups have bags of several labels ('p{mixed[0]}'" in found.text
+    )
+    assert "20 groups by the column 'patient_id'" in found.text
+
+
+def test_patients_on_both_sides_of_a_split_are_a_warning():
+    split = np.where(np.arange(40) < 20, "train", "test")
+    bags, y = with_columns(split=split, patient=[f"p{i // 3}" for i in range(40)])
+    found = look(bags, y)["groups"]
+    assert (
+        found.level == "warning"
+        and "1 group stands on several sides of the column 'split' ('p6')" in found.text
+    )
+    apart, y = with_columns(split=split, patient=[f"p{i // 4}" for i in range(40)])
+    assert look(apart, y)["groups"].level == "note"
+
+
+def test_instances_that_stand_in_several_bags_are_counted():
+    bags, y = clean()
+    shared = changed(bags, change=lambda X: X.__setitem__(-1, X[0]))
+    found = look(shared, y)["repeated rows"]
+    assert found.level == "note" and "1 different row stands in more than one bag" in found.text

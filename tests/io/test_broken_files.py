@@ -8,7 +8,18 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from bagwise import Bags, load_bags, load_csv, load_h5, load_npy, load_parquet, save_bags, save_csv
+from bagwise import (
+    Bags,
+    load_bags,
+    load_csv,
+    load_h5,
+    load_npy,
+    load_parquet,
+    make_noisy_or_bags,
+    save_bags,
+    save_csv,
+    scan_bags,
+)
 from bagwise.io import files
 
 WRITTEN = [name for name, about in files.FORMATS.items() if about.can_write]
@@ -290,3 +301,44 @@ def test_npy_folders_need_no_table(tmp_path):
         np.save(tmp_path / "coords" / name, np.zeros((size, 2)))
     with pytest.raises(ValueError, match=r"b\.npy' has 4 values of 'coords' but 3 instances"):
         load_bags(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["h5", "npy"])
+def test_slides_without_labels_and_labels_without_slides_are_skipped_aloud(tmp_path, kind):
+    data = make_noisy_or_bags(5, random_state=0)
+    bags = data.bags._replace(ids=np.array(["s1", "s2", "s3", "s4", "s5"]))
+    folder = save_bags(tmp_path / "slides", bags, data.y, format=kind)
+    table = tmp_path / "t.csv"
+    table.write_text("slide_id,label,patient\ns4,1,p\ns9,0,q\ns1,0,r\ns2,,p\ns8,1,q\n")
+    message = rf"t\.csv': 3 \.{kind} files have no label and 2 lines have no \.{kind} file; left out\."
+    with pytest.warns(UserWarning, match=message):
+        some, y = load_bags(folder, labels=table, missing="skip")
+    assert some.ids.tolist() == ["s4", "s1"] and y.tolist() == [1, 0] and y.dtype.kind == "i"
+    assert some.bag_columns["patient"].tolist() == ["p", "r"]
+    np.testing.assert_array_equal(some["s4"], bags["s4"])
+    with pytest.warns(UserWarning, match="left out"):
+        scan = scan_bags(folder, labels=table, missing="skip")
+    assert scan.ids.tolist() == ["s4", "s1"] and scan.y.tolist() == [1, 0]
+    np.testing.assert_array_equal(scan["s4"], bags["s4"])
+    with pytest.raises(
+        ValueError, match=r'line 3: there is no file .* with missing="skip" such lines are left'
+    ):
+        load_bags(folder, labels=table)
+    table.write_text("slide_id,label\ns1,0\ns2,\ns3,1\ns4,0\ns5,1\n")
+    with pytest.raises(ValueError, match="line 3: the label is missing"):
+        load_bags(folder, labels=table)
+    with pytest.raises(ValueError, match=r"missing must be .* got 'drop'"):
+        load_bags(folder, labels=table, missing="drop")
+    table.write_text("slide_id,label\ns9,0\n")
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match=r"has no .* file that .* a label for"):
+        load_bags(folder, labels=table, missing="skip")
+    whole = tmp_path / "whole.csv"
+    whole.write_text("slide_id,label\n" + "".join(f"s{i},1\n" for i in range(1, 6)))
+    assert len(load_bags(folder, labels=whole, missing="skip")[0]) == 5  # without a warning
+
+
+def test_only_folders_have_tables_of_labels(tmp_path):
+    data = make_noisy_or_bags(5, random_state=0)
+    path = save_bags(tmp_path / "a.parquet", data.bags, data.y)
+    with pytest.raises(ValueError, match=r"is no folder of h5 or npy files, and takes no 'labels'"):
+        scan_bags(path, labels="t.csv")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise._inspection import instances, labels, repeats
+from bagwise._inspection import groups, instances, labels, repeats
 from bagwise._inspection.data import DataSet
 from bagwise._inspection.report import Finding, Report, count, first_few, quoted, size_in_words
 from bagwise.bags import Bags, is_scan
@@ -25,6 +25,7 @@ _OF_BAGS = (
     labels.check_classes,
     labels.check_order,
     labels.check_size,
+    groups.check_groups,
     instances.check_memory,
 )
 _MOST_CLASSES_LISTED = 5

@@ -20,11 +20,11 @@ from bagwise._bag_parts import (
     join,
     without_mask,
 )
-from bagwise.bags.held import HeldBags
+from bagwise.bags.telling import TellingBags
 from bagwise.sequences import Sequences
 
 
-class Bags(HeldBags):
+class Bags(TellingBags):
     """An immutable collection of bags, each a small matrix of instances.
 
     The instances of all bags lie in one matrix, bag after bag; bag ``i`` is

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from html import escape
 from typing import Self
 
 import numpy as np
 
-from bagwise._bag_parts import show_counts
+from bagwise._bag_parts import as_python, show_counts
 from bagwise.blocks import Blocks
+
+_FIRST_BAGS, _FIRST_COLUMNS = 8, 6  # that a notebook shows
 
 
 class AnyBags(ABC):
@@ -70,6 +73,21 @@ class AnyBags(ABC):
     def __repr__(self) -> str:
         counts = show_counts(bags=len(self), instances=self.n_instances, features=self.n_features)
         return f"{'ScannedBags' if self._lies_in_files else 'Bags'}({counts})"
+
+    def _repr_html_(self) -> str:
+        """Show the first bags in a notebook: ids, sizes and columns of bags."""
+        first = min(len(self), _FIRST_BAGS)
+        columns = {"id": self.ids[:first], "instances": self.sizes[:first]}
+        for name, column in list(self.bag_columns.items())[:_FIRST_COLUMNS]:
+            columns[name] = column[:first]
+        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(str(as_python(cell)))}</td>" for cell in row) + "</tr>"
+            for row in zip(*columns.values(), strict=True)
+        )
+        rest = f"<p>and {len(self) - first:,} more</p>" if first < len(self) else ""
+        title = f"<p><b>{escape(repr(self))}</b></p>"
+        return f"<div>{title}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{rest}</div>"
 
     def blocks(self, y: np.ndarray | None = None, weight: np.ndarray | None = None) -> Blocks:
         """Give the bags in blocks, with what a model passes over them for.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -13,6 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from bagwise.bags import Bags
+from bagwise.exceptions import warn_user
 from bagwise.io._damage import reading
 from bagwise.io._description import (
     BAG_NAMES,
@@ -53,6 +54,15 @@ class FolderIndex:
     description: dict[str, Any] | None = None
     table: Path | None = None
 
+    def only(self, kept: np.ndarray) -> FolderIndex:
+        """Some of the bags, whose files are these."""
+        return replace(
+            self,
+            ids=None if self.ids is None else self.ids[kept],
+            y=None if self.y is None else self.y[kept],
+            bag_columns={name: column[kept] for name, column in self.bag_columns.items()},
+        )
+
 
 def write_labels(folder: Path, bags: Bags, y, format_name: str) -> tuple[Bags, dict[str, Any], list[str]]:
     """Write the table of labels; give bags that a folder can keep, their description and file names."""
@@ -85,7 +95,14 @@ def _bag_kinds(description: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def read_index(
-    folder, suffix: str, *, inside: Path, labels=None, bag: str | None, label: str | None
+    folder,
+    suffix: str,
+    *,
+    inside: Path,
+    labels=None,
+    bag: str | None,
+    label: str | None,
+    missing: str = "raise",
 ) -> FolderIndex:
     """Find the files of the bags and their labels.
 
@@ -101,7 +118,11 @@ def read_index(
         The table of labels; by default ``labels.csv`` in the folder, if there is one.
     bag, label : str or None
         Its columns with the names of the bags and with their labels.
+    missing : {"raise", "skip"}
+        What to do with files that the table does not name, and with names or labels that are missing.
     """
+    if missing not in ("raise", "skip"):
+        raise ValueError(f'missing must be "raise" or "skip"; got {missing!r}.')
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {str(folder)!r}.")
@@ -114,22 +135,62 @@ def read_index(
             raise ValueError(f"{str(inside)!r} has no {suffix} files.")
         return FolderIndex(list(found.values()), np.array([p.stem for p in found.values()]))
     description = None if bag or label or labels else read_description(table)
-    index, names, lines = _described(table, description) if description else _inferred(table, bag, label)
+    if description:
+        index, names, lines = _described(table, description)
+        unlabelled = np.zeros(len(names), dtype=bool)
+    else:
+        index, names, lines, unlabelled = _inferred(table, bag, label)
     if not names:
         raise ValueError(f"{str(table)!r} names no bags.")
     refuse_duplicates(names, repr(str(table)), lambda i: f"line {lines[i]}")
-    for name, line in zip(names, lines, strict=True):
-        path = found.pop(safe_name(name) + suffix, None) or found.pop(name + suffix, None)
-        if path is None:
-            raise ValueError(
-                f"{str(table)!r}, line {line}: there is no file {name + suffix!r} in {str(inside)!r}."
-            )
-        index.files.append(path)
-    if found:
-        raise ValueError(
-            f"{str(next(iter(found.values())))!r} has no label: {str(table)!r} does not name it."
+    files = [found.pop(safe_name(name) + suffix, None) or found.pop(name + suffix, None) for name in names]
+    there = np.array([path is not None for path in files])
+    kept = np.flatnonzero(there & ~unlabelled)
+    if missing == "skip":
+        _count_aloud(
+            table,
+            suffix,
+            n_without_label=len(found) + int((there & unlabelled).sum()),
+            n_without_file=int((~there).sum()),
         )
+    elif not there.all():
+        first = int(np.argmin(there))
+        raise ValueError(
+            f"{str(table)!r}, line {lines[first]}: there is no file {names[first] + suffix!r} in "
+            f'{str(inside)!r}; with missing="skip" such lines are left out.'
+        )
+    elif unlabelled.any():
+        first = int(np.argmax(unlabelled))
+        raise ValueError(f"{str(table)!r}, line {lines[first]}: the label is missing.")
+    elif found:
+        raise ValueError(
+            f"{str(next(iter(found.values())))!r} has no label: {str(table)!r} does not name it; with "
+            'missing="skip" such files are left out.'
+        )
+    if not len(kept):
+        raise ValueError(f"{str(inside)!r} has no {suffix} file that {str(table)!r} has a label for.")
+    index = index.only(kept)
+    if unlabelled.any() and index.y is not None and index.y.dtype.kind == "f":
+        # Whole numbers were floats beside what was missing.
+        whole = index.y.astype(np.int64)
+        index.y = whole if (whole == index.y).all() else index.y
+    index.files.extend(path for k in kept if (path := files[k]) is not None)
     return index
+
+
+def _count_aloud(table: Path, suffix: str, *, n_without_label: int, n_without_file: int) -> None:
+    """Say how many files and lines were left out."""
+    what = []
+    if n_without_label:
+        what.append(
+            f"{n_without_label:,} {suffix} {'file has' if n_without_label == 1 else 'files have'} no label"
+        )
+    if n_without_file:
+        what.append(
+            f"{n_without_file:,} {'line has' if n_without_file == 1 else 'lines have'} no {suffix} file"
+        )
+    if what:
+        warn_user(f"{str(table)!r}: {' and '.join(what)}; left out.")
 
 
 def _described(table: Path, description: dict[str, Any]) -> tuple[FolderIndex, list[str], np.ndarray]:
@@ -150,7 +211,9 @@ def _described(table: Path, description: dict[str, Any]) -> tuple[FolderIndex, l
     return index, [str(value) for value in ids], lines
 
 
-def _inferred(table: Path, bag: str | None, label: str | None) -> tuple[FolderIndex, list[str], np.ndarray]:
+def _inferred(
+    table: Path, bag: str | None, label: str | None
+) -> tuple[FolderIndex, list[str], np.ndarray, np.ndarray]:
     where = repr(str(table))
     header = read_header(table)
     bag = choose_column(bag, ("slide_id", *BAG_NAMES), header, where, "the bags' names")
@@ -158,14 +221,13 @@ def _inferred(table: Path, bag: str | None, label: str | None) -> tuple[FolderIn
         raise ValueError(f"{where} has no column 'slide_id' or 'bag_id'; name it: bag=...")
     label = choose_column(label, LABEL_NAMES, header, where, "the labels")
     columns, lines = read_columns(table, {name: "U" if name == bag else None for name in header})
-    for name in filter(None, (bag, label)):
-        missing = missing_values(columns[name])
-        if missing.any():
-            what = "name of the bag" if name == bag else "label"
-            raise ValueError(f"{where}, line {lines[int(np.argmax(missing))]}: the {what} is missing.")
+    nameless = missing_values(columns[bag])
+    if nameless.any():
+        raise ValueError(f"{where}, line {lines[int(np.argmax(nameless))]}: the name of the bag is missing.")
     ids = columns.pop(bag)
     y = None if label is None else columns.pop(label)
-    return FolderIndex([], ids, y, columns), ids.tolist(), lines
+    unlabelled = np.zeros(len(ids), dtype=bool) if y is None else missing_values(y)
+    return FolderIndex([], ids, y, columns), ids.tolist(), lines, unlabelled
 
 
 # Opens the file of a bag and gives its arrays, or things that numpy can read slices of: the instances are

@@ -88,3 +88,29 @@ def frame_backend(backend: str | None) -> Any:
         if find_spec(name):
             return name
     raise ImportError("data frames need pandas or polars: pip install pandas")
+
+
+def instance_columns_of(bags: Bags, *, features: bool) -> dict[str, np.ndarray]:
+    """Give what is known of every instance, a column each; columns of several values as several."""
+    sides = {name: column[bags.bag_index] for name, column in bags.bag_columns.items()}
+    sides.update(bags.instance_columns)
+    if features:
+        X = bags.instances
+        for k, name in enumerate(feature_names_of(bags)):
+            while name in sides:
+                name += "_"
+            sides[name] = X[:, k] if isinstance(X, np.ndarray) else X[:, [k]].toarray()[:, 0]
+    flat: dict[str, np.ndarray] = {}
+    for name, column in sides.items():
+        if column.ndim == 1:
+            flat[name] = column
+        else:
+            wide = column.reshape(len(column), -1)
+            flat.update({f"{name}_{number}": part for number, part in enumerate(wide.T)})
+    return flat
+
+
+def feature_names_of(bags: Bags) -> list[str]:
+    """Name every feature: x0, x1, ... where bags have no names."""
+    names = bags.feature_names
+    return [f"x{k}" for k in range(bags.n_features)] if names is None else [str(name) for name in names]

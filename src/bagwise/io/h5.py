@@ -59,7 +59,13 @@ def save_h5(folder, bags: Bags, y=None) -> Path:
 
 
 def load_h5(
-    folder, *, labels=None, bag: str | None = None, label: str | None = None, key: str = "features"
+    folder,
+    *,
+    labels=None,
+    bag: str | None = None,
+    label: str | None = None,
+    key: str = "features",
+    missing: str = "raise",
 ) -> tuple[Bags, np.ndarray | None]:
     """Read a folder with an .h5 file for every bag, and their labels or None.
 
@@ -73,12 +79,15 @@ def load_h5(
     labels : path, optional
         A CSV file with a row per bag: its name (without ".h5"), its label, and what else is known of it. By
         default ``labels.csv`` in the folder; without it there are no labels, and bags come in the order of
-        their names. Every file must be named, and every name have its file.
+        their names. Every file must be named, and every name have its file (see `missing`).
     bag, label : str, optional
         The columns of the table with the names (by default ``slide_id``, ``bag_id`` or ``bag``) and the
         labels (``y`` or ``label``).
     key : str, default="features"
         The dataset with the instances.
+    missing : {"raise", "skip"}, default="raise"
+        What happens to files without a label and to lines of the table without a file: an error, or they are
+        left out, and a warning counts them.
 
     Returns
     -------
@@ -95,15 +104,23 @@ def load_h5(
     >>> bags
     Bags(5 bags, 15 instances, 3 features)
     """
-    return load_folder(*h5_folder(folder, labels=labels, bag=bag, label=label, key=key))
+    return load_folder(*h5_folder(folder, labels=labels, bag=bag, label=label, key=key, missing=missing))
 
 
 def h5_folder(
-    folder, *, labels=None, bag: str | None = None, label: str | None = None, key: str = "features"
+    folder,
+    *,
+    labels=None,
+    bag: str | None = None,
+    label: str | None = None,
+    key: str = "features",
+    missing: str = "raise",
 ) -> tuple[FolderIndex, OpenBag]:
     """Find the bags of a folder, and how one is opened; arguments are those of `load_h5`."""
     _h5py()
-    index = read_index(folder, ".h5", inside=Path(folder), labels=labels, bag=bag, label=label)
+    index = read_index(
+        folder, ".h5", inside=Path(folder), labels=labels, bag=bag, label=label, missing=missing
+    )
     return index, partial(_open_bag, key=key)
 
 

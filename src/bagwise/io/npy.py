@@ -61,7 +61,12 @@ def save_npy(folder, bags: Bags, y=None) -> Path:
 
 
 def load_npy(
-    folder, *, labels=None, bag: str | None = None, label: str | None = None
+    folder,
+    *,
+    labels=None,
+    bag: str | None = None,
+    label: str | None = None,
+    missing: str = "raise",
 ) -> tuple[Bags, np.ndarray | None]:
     """Read a folder with an .npy file for every bag, and their labels or None.
 
@@ -75,10 +80,13 @@ def load_npy(
     labels : path, optional
         A CSV file with a row per bag: its name (without ".npy"), its label, and what else is known of it.
         By default ``labels.csv`` in the folder; without it there are no labels, and bags come in the order
-        of their names. Every file must be named, and every name have its file.
+        of their names. Every file must be named, and every name have its file (see `missing`).
     bag, label : str, optional
         The columns of the table with the names (by default ``slide_id``, ``bag_id`` or ``bag``) and the
         labels (``y`` or ``label``).
+    missing : {"raise", "skip"}, default="raise"
+        What happens to files without a label and to lines of the table without a file: an error, or they are
+        left out, and a warning counts them.
 
     Returns
     -------
@@ -97,16 +105,21 @@ def load_npy(
     >>> bags.ids
     array(['a', 'b'], dtype='<U1')
     """
-    return load_folder(*npy_folder(folder, labels=labels, bag=bag, label=label))
+    return load_folder(*npy_folder(folder, labels=labels, bag=bag, label=label, missing=missing))
 
 
 def npy_folder(
-    folder, *, labels=None, bag: str | None = None, label: str | None = None
+    folder,
+    *,
+    labels=None,
+    bag: str | None = None,
+    label: str | None = None,
+    missing: str = "raise",
 ) -> tuple[FolderIndex, OpenBag]:
     """Find the bags of a folder, and how one is opened; arguments are those of `load_npy`."""
     folder = Path(folder)
     inside = folder / "features" if (folder / "features").is_dir() else folder
-    index = read_index(folder, ".npy", inside=inside, labels=labels, bag=bag, label=label)
+    index = read_index(folder, ".npy", inside=inside, labels=labels, bag=bag, label=label, missing=missing)
     wanted = {path.name for path in index.files}
     others = [path for path in sorted(folder.glob("*/")) if path.is_dir() and path != inside]
     columns = [path for path in others if wanted <= set(os.listdir(path))]

@@ -22,7 +22,7 @@ from bagwise.instance_level import (
     said_of_instances,
 )
 from bagwise.io._table import RowFile
-from bagwise.io.frames import frame_backend
+from bagwise.io.frames import frame_backend, instance_columns_of
 
 Columns = dict[str, np.ndarray]
 
@@ -183,7 +183,7 @@ def _said_of_instances(model, bags, y, features: bool) -> Columns:
     columns = {"bag": np.repeat(bags.ids[bags.bag_index], n_each), "instance": np.repeat(place, n_each)}
     if labels is not None:
         columns["label"] = np.tile(labels, bags.n_instances)
-    for name, column in _side_columns(bags, features).items():
+    for name, column in instance_columns_of(bags, features=features).items():
         while name in columns or name in scores:
             name += "_"
         columns[name] = np.repeat(column, n_each)
@@ -212,22 +212,6 @@ def _scores_of_instances(model, bags, y, *, several_labels: bool) -> Columns:
     foremost = np.searchsorted(model.classes_, prediction) if of_bags is None else of_bags[1].argmax(axis=1)
     scores["rank"] = _rank_in_bag(values[np.arange(len(values)), foremost[index]], bags)
     return scores
-
-
-def _side_columns(bags: Bags, features: bool) -> Columns:
-    """Give what is known of every instance beside the model, a column each; wide ones as several."""
-    sides = {name: column[bags.bag_index] for name, column in bags.bag_columns.items()}
-    sides.update(bags.instance_columns)
-    if features:
-        sides.update(_feature_columns(bags))
-    flat: Columns = {}
-    for name, column in sides.items():
-        if column.ndim == 1:
-            flat[name] = column
-        else:
-            wide = column.reshape(len(column), -1)
-            flat.update({f"{name}_{number}": part for number, part in enumerate(wide.T)})
-    return flat
 
 
 def key_instances(model, bags, y=None, *, k: int = 3, features: bool = False, backend=None):
@@ -267,17 +251,6 @@ def _rank_in_bag(values: np.ndarray, bags: Bags) -> np.ndarray:
     rank = np.empty(len(values), dtype=np.int64)
     rank[order] = np.arange(len(values)) - bags.offsets[bags.bag_index] + 1
     return rank
-
-
-def _feature_columns(bags: Bags) -> dict[str, np.ndarray]:
-    names = bags.feature_names
-    if names is None:
-        names = np.asarray([f"x{i}" for i in range(bags.n_features)])
-    X = bags.instances
-    return {
-        str(n): X[:, i] if isinstance(X, np.ndarray) else X[:, [i]].toarray()[:, 0]
-        for i, n in enumerate(names)
-    }
 
 
 def _tabulate(

@@ -24,6 +24,8 @@ def scan_bags(
     features: Sequence[str] | None = None,
     positive: Any = None,
     format: str | None = None,
+    labels=None,
+    missing: str | None = None,
 ) -> ScannedBags:
     """Look through files of bags that may be larger than memory, and leave the instances where they are.
 
@@ -49,6 +51,8 @@ def scan_bags(
         The label of the positive class; `y` is then boolean.
     format : {"parquet", "h5", "npy", "npz"}, optional
         The kind of file, where its name does not say.
+    labels, missing
+        Of folders, as in `load_h5`: the table of labels, and whether files without a label are left out.
 
     Returns
     -------
@@ -70,7 +74,10 @@ def scan_bags(
     ScannedBags(5 bags, 15 instances, 3 features)
     """
     paths, kind = find_files(path, format)
-    source = _scan(paths, kind, bag, label, features)
+    of_folder = {
+        name: value for name, value in (("labels", labels), ("missing", missing)) if value is not None
+    }
+    source = _scan(paths, kind, bag, label, features, of_folder)
     if positive is not None:
         source = replace(source, y=is_positive_label(source.y, positive, repr(str(path))))
     return ScannedBags(source)
@@ -121,8 +128,17 @@ def _kind_of_folder(folder: Path) -> str:
 
 
 def _scan(
-    paths: list[Path], kind: str, bag: str | None, label: str | None, features: Sequence[str] | None
+    paths: list[Path],
+    kind: str,
+    bag: str | None,
+    label: str | None,
+    features: Sequence[str] | None,
+    of_folder: dict[str, Any],
 ) -> FileSource:
+    if of_folder and kind not in ("h5", "npy"):
+        raise ValueError(
+            f"{str(paths[0])!r} is no folder of h5 or npy files, and takes no {next(iter(of_folder))!r}."
+        )
     if kind == "parquet":
         return _scan_parquet(paths, bag, label, features)
     _refuse_features(features, repr(str(paths[0])))
@@ -132,7 +148,7 @@ def _scan(
 
     if not paths[0].is_dir():
         raise ValueError(f"{str(paths[0])!r} is a file; name the folder with a {kind} file for every bag.")
-    return scan_folder(*_bags_of_folder(kind)(paths[0], bag=bag, label=label))
+    return scan_folder(*_bags_of_folder(kind)(paths[0], bag=bag, label=label, **of_folder))
 
 
 def _bags_of_folder(kind: str) -> Callable[..., Any]:
