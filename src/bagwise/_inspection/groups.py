@@ -34,7 +34,7 @@ def check_groups(data: DataSet) -> Finding:
                 "a group helps to predict it, and scores are too good. Keep the bags of a group on one side.",
             )
     keep = f"Keep the bags of a group in one fold: groups=bags.bag_columns[{name!r}] with GroupKFold"
-    mixed = _with_several(codes, data.label_codes) if data.kind == "classes" else []
+    mixed = _with_several(codes, data.label_codes if data.kind == "classes" else codes)
     if len(mixed):
         return Finding(
             "note",

@@ -90,7 +90,7 @@ def frame_backend(backend: str | None) -> Any:
     raise ImportError("data frames need pandas or polars: pip install pandas")
 
 
-def instance_columns_of(bags: Bags, *, features: bool) -> dict[str, np.ndarray]:
+def instance_columns_of(bags: Any, *, features: bool) -> dict[str, np.ndarray]:
     """Give what is known of every instance, a column each; columns of several values as several."""
     sides = {name: column[bags.bag_index] for name, column in bags.bag_columns.items()}
     sides.update(bags.instance_columns)
@@ -110,7 +110,7 @@ def instance_columns_of(bags: Bags, *, features: bool) -> dict[str, np.ndarray]:
     return flat
 
 
-def feature_names_of(bags: Bags) -> list[str]:
+def feature_names_of(bags: Any) -> list[str]:
     """Name every feature: x0, x1, ... where bags have no names."""
     names = bags.feature_names
     return [f"x{k}" for k in range(bags.n_features)] if names is None else [str(name) for name in names]
