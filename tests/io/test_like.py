@@ -49,6 +49,15 @@ def test_one_new_bag_has_the_features_of_the_model_in_their_order(train, model, 
     assert np.array_equal(model.predict_proba(one), model.predict_proba(named))
 
 
+def test_bags_that_were_read_otherwise_are_told_the_way(train, tmp_path):
+    model = MILogisticRegression(n_init=1).fit(*train)
+    (tmp_path / "one.csv").write_text(ONE)
+    for options in ({}, {"features": ["b", "a"]}):
+        one, _ = load_bags(tmp_path / "one.csv", bag="mol", **options)
+        with pytest.raises(ValueError, match=r"load_bags\(\.\.\., like=model\)"):
+            model.predict(one)
+
+
 @pytest.mark.parametrize(
     ("name", "options"), [("a.parquet", {}), ("a.parquet", {"format": "parquet-long"}), ("a.npz", {})]
 )

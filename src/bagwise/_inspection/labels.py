@@ -71,7 +71,8 @@ def check_classes(data: DataSet) -> Finding:
         return Finding(
             "note",
             "labels",
-            f"{high} sorts last, so it is taken as the positive class. If you mean {low}, pass y == {low}.",
+            f"{high} sorts last, so it is taken as the positive class. If you mean {low}, pass y == {low} "
+            f"(in the program, --positive {low}).",
         )
     return Finding("ok", "labels", f"two classes, {high} is the positive one.")
 

@@ -165,16 +165,18 @@ def _compare_features(estimator, bags: Bags | ScannedBags, *, reset: bool) -> No
             del estimator.feature_names_in_
         return
     who = type(estimator).__name__
+    fitted = getattr(estimator, "feature_names_in_", None)
     if bags.n_features != estimator.n_features_in_:
+        by_name = names is not None and fitted is not None
         raise ValueError(
             f"X has {bags.n_features} features, but {who} is expecting "
             f"{estimator.n_features_in_} features as input."
+            + (" Of a file load_bags(..., like=model) reads those of the model." if by_name else "")
         )
-    fitted = getattr(estimator, "feature_names_in_", None)
     if names is not None and fitted is not None and not np.array_equal(names, fitted):
         i = int(np.argmax(names != fitted))
         raise ValueError(
             f"X has other features than {who} was fitted on: feature {i} is {str(names[i])!r} but was "
-            f"{fitted[i]!r}; pass the same features in the same order, such as "
+            f"{fitted[i]!r}; pass the same features in the same order, such as load_bags(..., like=model) or "
             "Bags.from_frame(..., features=list(model.feature_names_in_))."
         )
