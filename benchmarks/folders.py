@@ -13,8 +13,8 @@ TITLE = "Folders of 100,000 small bags"
 NOTE = (
     "100,000 bags of 2 to 7 instances with 10 features, a file each, in a file system in memory where there "
     "is one. The peer calls np.save, np.load or h5py for every file and does nothing else: no labels, no "
-    "checks, no joined matrix. Processor time, both sides in one run, one after the other. The goal is a ratio "
-    "of at most 1.5."
+    "checks, no joined matrix. Processor time, both sides in one run, one after the other. The goal is a "
+    "ratio of at most 1.5."
 )
 N = 100_000
 

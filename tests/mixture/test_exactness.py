@@ -26,9 +26,9 @@ def make_model(family, X, y, weight, *, offsets=None, n_components=(1, 1), rule=
     return build_model(ground, rule or Or())
 
 
-def brute_force(model, params, X, y, weight):
+def brute_force(model, params, X, y, weight, sizes=SIZES):
     """Sum over all labelings and all choices of components, one bag at a time."""
-    offsets = np.concatenate([[0], np.cumsum(SIZES)])
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
     family, p = model.family, params.n_positive
     K = len(params.components)
     rate = [params.log_rate[1] if k < p else params.log_rate[0] for k in range(K)]
@@ -37,7 +37,7 @@ def brute_force(model, params, X, y, weight):
     )
     by_class = np.stack([np.logaddexp.reduce(joint[p:], axis=0), np.logaddexp.reduce(joint[:p], axis=0)])
     value, share = 0.0, np.zeros((K, X.shape[0]))
-    for i, size in enumerate(SIZES):
+    for i, size in enumerate(sizes):
         rows = np.arange(offsets[i], offsets[i + 1])
         total, positive = [], []
         for z in product((0, 1), repeat=int(size)):
@@ -322,3 +322,32 @@ def test_the_per_feature_prior_and_a_free_mean_reach_the_components():
     assert (default.prior_.kappa, default.prior_.nu) == (0.01, 4.0)
     assert (other.prior_.kappa, other.prior_.nu) == (0.0, 3.0)
     np.testing.assert_allclose(other.prior_.scale, np.var(data.bags.instances, axis=0, ddof=1) / 4)
+
+
+@pytest.mark.study
+def test_em_of_two_hundred_random_problems_agrees_with_enumeration(record_property):
+    """Sizes, families, rules, components, weights; three iterations each: likelihood and weights."""
+    names, worst = sorted(FAMILIES), 0.0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        name, rule = names[seed % len(names)], (Or(), Mean())[seed // len(names) % 2]
+        sizes = rng.integers(1, 8, size=int(rng.integers(3, 9)))
+        y = rng.choice(np.array([-1, 0, 1], dtype=np.int8), size=len(sizes))
+        y[:2] = 0, 1
+        weight = 10.0 ** rng.uniform(-1, 1, size=len(sizes))
+        X = make_family(name).example(sizes.sum(), rng)
+        n_components = tuple(rng.integers(1, 4, size=2).tolist())
+        offsets = np.append(0, np.cumsum(sizes))
+        model, blocks = make_model(name, X, y, weight, offsets=offsets, n_components=n_components, rule=rule)
+        params, last = model.init(blocks, np.random.RandomState(seed)), np.inf
+        for _ in range(3):
+            found = sum_up(model, blocks, params)
+            value, share = brute_force(model, params, X, y, weight, sizes)
+            worst = max(worst, abs(found.log_likelihood - value) / abs(value))
+            expected = share.sum(axis=1)
+            worst = max(worst, float(np.abs(found.weights - expected).max() / expected.sum()))
+            objective = model.objective(found, params)
+            assert objective <= last + 1e-9 * abs(objective)
+            params, last = model.mstep(found, params), objective
+    record_property("worst difference", worst)
+    assert worst < 1e-10

@@ -74,8 +74,8 @@ def examples(problem, piece):
 def primal_oracle(K, Z, label, weight):
     """The least of |f|^2 / 2 + sum weight * hinge over f = K alpha + b, by a generic cone solver."""
     n, m = len(K), len(label)
-    root = np.linalg.cholesky(K + 1e-13 * np.eye(n))  # f in coordinates: |f|^2 = |c|^2
-    features = Z @ root
+    values, axes = np.linalg.eigh(K)
+    features = Z @ (axes * np.sqrt(np.maximum(values, 0.0)))  # f in coordinates: |f|^2 = |c|^2
     P = sp.csc_matrix(sp.block_diag([sp.eye(n), sp.csc_matrix((1 + m, 1 + m))]))
     q = np.concatenate([np.zeros(n + 1), weight])
     margin = np.hstack([label[:, None] * features, label[:, None], np.eye(m)])
@@ -339,3 +339,30 @@ def test_too_few_steps_warn_and_name_the_remedy(data):
 def test_a_kernel_of_the_wrong_shape_is_refused(data):
     with pytest.raises(ValueError, match=r"kernel\(X, Y\) must return an array of shape"):
         MissSVC(kernel=lambda X, Y: np.ones(3)).fit(data.bags, data.y)
+
+
+@pytest.mark.study
+def test_steps_of_two_hundred_random_problems_agree_with_a_generic_solver(record_property):
+    """Sizes, weights of six orders of magnitude, kernels, separable and not: ours is not worse by 1e-8."""
+    worst = 0.0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(4, 25))
+        sizes = rng.integers(1, 6, size=n)
+        width = int(rng.integers(1, 6))
+        X = rng.normal(size=(sizes.sum(), width)) @ rng.normal(size=(width, width))  # correlated
+        y = rng.integers(0, 2, size=n)
+        y[:2] = 0, 1
+        kernel = InstanceKernel(("rbf", "poly", "linear")[seed % 3], 0.5, 2, 1.0)
+        a, b, d = 10.0 ** rng.uniform(-3, 3, size=(3, n))
+        gram = Gram(kernel, X, int((y == 1).sum()), max_bytes=1e9)
+        offsets = np.append(0, np.cumsum(sizes))
+        how = {"instance_weight": a, "bag_weight": b, "unlabeled_weight": d}
+        problem = BagMarginProblem(gram, offsets, y, **how, tol=1e-10)
+        piece, K = random_labelling(problem, seed), kernel(X, X)
+        found = problem.solve(piece, problem.zero(), Control(1e-10, 100))
+        Z, label, weight = examples(problem, piece)
+        ours = 0.5 * found.x @ K @ found.x + weight @ np.maximum(0.0, 1.0 - label * (Z @ found.scores))
+        worst = max(worst, (ours - primal_oracle(K, Z, label, weight)) / ours)
+    record_property("worst excess", worst)
+    assert worst < 1e-8

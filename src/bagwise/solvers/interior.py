@@ -105,7 +105,8 @@ def solve_dual_interior(
         if control.is_stopped:
             status = Status.INTERRUPTED
             break
-        if best is not None and step - best[3] > 10:
+        at_bound = not (s.min() > 0.0 and t.min() > 0.0)  # but for rounding it is not
+        if at_bound or (best is not None and step - best[3] > 10):
             status = Status.STALLED
             break
         mu = float(s @ z + t @ w) / (2 * len(u))
@@ -228,20 +229,23 @@ def solve_dual_either_way(
     free = np.flatnonzero(upper > lower)
     patience = min(control.max_iter, max(_LEAST_PAIRS, len(free) ** 2))
     found = solve(control=replace(control, max_iter=patience), start=start, product=product)
-    if found.status is not Status.MAX_ITER or patience == control.max_iter:
+    may_end = found.status in (Status.CONVERGED, Status.INTERRUPTED, Status.NOT_FINITE)
+    if may_end or patience == control.max_iter:
         return found
+    near = None
     if isinstance(matrix, DenseRows) and len(free):
         near = _near_the_optimum(matrix, q, control, lower, upper, points, free)
-        if near is not None:
-            ended = solve(control=replace(control, max_iter=patience), start=near, product=None)
-            if ended.converged:
-                return replace(ended, n_iter=found.n_iter + ended.n_iter)
-            found = ended if ended.value < found.value else found
-            last = replace(control, max_iter=min(control.max_iter, _MORE * patience))
-            found = solve(control=last, start=found.x, product=found.product)
-            # Beyond this it is rounding that is in the way.
-            return found if found.status is not Status.MAX_ITER else replace(found, status=Status.STALLED)
-    return solve(control=control, start=found.x, product=found.product)
+    if near is None and found.status is Status.STALLED:
+        return found
+    if near is None:
+        return solve(control=control, start=found.x, product=found.product)
+    more = replace(control, max_iter=min(control.max_iter, _MORE * patience))
+    ended = solve(control=more, start=near)
+    if not ended.converged and found.gap < ended.gap:
+        ended = solve(control=more, start=found.x, product=found.product)
+    # Beyond this it is rounding that is in the way.
+    status = Status.STALLED if ended.status is Status.MAX_ITER else ended.status
+    return replace(ended, status=status, n_iter=found.n_iter + ended.n_iter)
 
 
 def _near_the_optimum(
@@ -264,7 +268,7 @@ def _near_the_optimum(
     if not factor.size:
         return None
     low, high, linear = lower[free], upper[free], (pull[points] + q)[free]
-    limited = replace(control, tol=1e-2 * control.tol, max_iter=_STEPS, on_iteration=None)
+    limited = replace(control, tol=max(1e-2 * control.tol, 1e-10), max_iter=_STEPS, on_iteration=None)
     found = solve_dual_interior(
         factor, linear, limited, lower=low, upper=high, total=-float(fixed.sum()), points=local
     )
