@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise._bag_parts import as_python
+from bagwise.base import refuse_unknown_labels
 from bagwise.pipeline import BagPipeline
 
 # What may be said, the better first, and the method of bags that says it; that of instances is longer.
@@ -182,12 +182,7 @@ class _SideBySide:
     def posterior_instances(self, X, y):
         y = np.asarray(y)
         if y.ndim == 1:
-            unknown = ~np.isin(y, self.classes)
-            if unknown.any():
-                raise ValueError(
-                    f"y has the label {as_python(y[np.argmax(unknown)])!r}, which the fit did not see; the "
-                    f"classes are {np.asarray(self.classes).tolist()}."
-                )
+            refuse_unknown_labels(y, self.classes)
             y = (y[:, None] == self.classes).astype(int)
         each = zip(self.models, y.T, strict=True)
         return np.column_stack([model.posterior_instances(X, column) for model, column in each])

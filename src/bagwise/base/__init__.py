@@ -20,6 +20,7 @@ from bagwise.base.labels import (
     is_as_probable,
     is_positive,
     refuse_lost_classes,
+    refuse_unknown_labels,
 )
 from bagwise.base.reading import BagsLike, read_bags
 from bagwise.base.regressors import BagRegressor
@@ -50,6 +51,7 @@ __all__ = [
     "is_positive",
     "read_bags",
     "refuse_lost_classes",
+    "refuse_unknown_labels",
     "training_digest",
     "validated_fit",
 ]

@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 
-from bagwise._bag_parts import as_python
 from bagwise.bags import Bags
 from bagwise.base.digest import training_digest
 from bagwise.base.estimators import BagEstimator
@@ -18,6 +17,7 @@ from bagwise.base.labels import (
     encode_labels,
     is_positive,
     refuse_lost_classes,
+    refuse_unknown_labels,
     require_label_per_bag,
 )
 from bagwise.base.reading import BagsLike
@@ -57,12 +57,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         """Encode labels given after the fit: int8, 1 for the positive class."""
         labels: np.ndarray = column_or_1d(y)
         require_label_per_bag(labels, bags)
-        unknown = ~np.isin(labels, self.classes_)
-        if unknown.any():
-            raise ValueError(
-                f"y has the label {as_python(labels[np.argmax(unknown)])!r}, which the fit did not see; the "
-                f"classes are {self.classes_.tolist()}."
-            )
+        refuse_unknown_labels(labels, self.classes_)
         return (labels == self.classes_[-1]).astype(np.int8)
 
     def _labels_of(self, scores: np.ndarray) -> np.ndarray:

@@ -137,6 +137,16 @@ def encode_labels(
     return codes.astype(np.int8)
 
 
+def refuse_unknown_labels(y: np.ndarray, classes: np.ndarray, *, besides: str = "") -> None:
+    """Refuse labels given after a fit that it did not see; `besides` is what else is taken."""
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        raise ValueError(
+            f"y has the label {as_python(y[np.argmax(unknown)])!r}, which the fit did not see; the "
+            f"classes are {np.asarray(classes).tolist()}{besides}."
+        )
+
+
 def refuse_lost_classes(estimator: Any, y: np.ndarray) -> None:
     """Refuse encoded labels of the bags that count unless every class of ``classes_`` is among them."""
     lost = np.setdiff1d(np.arange(len(estimator.classes_)), y)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from bagwise._bag_parts import as_python, without_mask
+from bagwise._bag_parts import without_mask
+from bagwise.base import refuse_unknown_labels
 
 
 def read_one_label(y: Any) -> tuple[np.ndarray, np.ndarray] | None:
@@ -34,14 +35,8 @@ def read_one_label(y: Any) -> tuple[np.ndarray, np.ndarray] | None:
 def encode_one_label(y: Any, classes: np.ndarray) -> np.ndarray:
     """Encode labels given after the fit as indicators; None and NaN are bags without a label."""
     values, missing = _column(y)
-    labels = _indicators(values, missing, classes)
-    strange = ~missing & (labels.sum(axis=1) == 0)
-    if strange.any():
-        raise ValueError(
-            f"y has the label {as_python(values[np.argmax(strange)])!r}, which the fit did not see; the "
-            f"classes are {classes.tolist()}, and None for bags without a label."
-        )
-    return labels
+    refuse_unknown_labels(values[~missing], classes, besides=", and None for bags without a label")
+    return _indicators(values, missing, classes)
 
 
 def _column(y: Any) -> tuple[np.ndarray, np.ndarray]:
