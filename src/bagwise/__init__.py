@@ -42,6 +42,7 @@ _ROOMS = {
     "exceptions": ["ClassPriorWarning", "PositiveClassWarning", "VersionWarning"],
     "explanations": ["BagExplanation", "explain_bag"],
     "families": ["Family", "FraleyRaftery"],
+    "importance": ["bag_permutation_importance"],
     "io": [
         "instance_frame",
         "iter_parquet",

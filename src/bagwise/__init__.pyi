@@ -35,6 +35,7 @@ from bagwise.explanations import BagExplanation as BagExplanation
 from bagwise.explanations import explain_bag as explain_bag
 from bagwise.families import Family as Family
 from bagwise.families import FraleyRaftery as FraleyRaftery
+from bagwise.importance import bag_permutation_importance as bag_permutation_importance
 from bagwise.io import instance_frame as instance_frame
 from bagwise.io import iter_parquet as iter_parquet
 from bagwise.io import key_instances as key_instances

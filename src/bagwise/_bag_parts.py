@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -207,7 +209,8 @@ def selection(key, n_bags: int) -> int | slice | np.ndarray:
         if len(key) != 2 or key[1] is not Ellipsis:
             raise IndexError(
                 "Bags are indexed by bag only; for features take bags.with_instances("
-                "bags.instances[:, columns])."
+                "bags.instances[:, columns]). What a change of a feature does to bags, in place of a partial "
+                "dependence, is rate_change(model, bags, feature, change)."
             )
         key = key[0]
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
@@ -270,3 +273,15 @@ def depth(item) -> int:
     if hasattr(item, "shape"):
         return len(item.shape)
     return 1 + depth(item[0]) if isinstance(item, (list, tuple)) and len(item) else 0
+
+
+def feature_number(feature: int | str, bags: Any, model: Any) -> int:
+    """Read a feature, by number or by name, of bags that may have names, or of a model that has them."""
+    if not isinstance(feature, str):
+        if not 0 <= feature < bags.n_features:
+            raise ValueError(f"feature must lie in 0 ... {bags.n_features - 1}; got {feature!r}.")
+        return int(feature)
+    names = bags.feature_names if bags.feature_names is not None else getattr(model, "feature_names_in_", [])
+    if feature not in list(names):
+        raise ValueError(f"there is no feature {feature!r}; there are {[str(n) for n in names]}.")
+    return list(names).index(feature)

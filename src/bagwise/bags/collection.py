@@ -264,7 +264,9 @@ class Bags(TellingBags):
         raise TypeError(
             "Bags cannot become one array, because bags differ in size; use bags.instances for the flat "
             "matrix, or list(bags) for one array per bag. A transformer of matrices, such as StandardScaler, "
-            "goes into a pipeline as OnInstances(StandardScaler())."
+            "goes into a pipeline as OnInstances(StandardScaler()). What features are worth, and which to "
+            "keep, say bag_permutation_importance, refit_selected and forward_selection, in place of "
+            "permutation_importance, SelectFromModel and RFE."
         )
 
     def _of_parts(self, **parts: Any) -> Bags:

@@ -29,10 +29,13 @@ from bagwise.solvers.interrupt import interruptible
 from bagwise.solvers.prox_newton import WarmModel, finish
 from bagwise.threads import blas_threads_for
 
+# How many coefficients the table of a path names at each penalty.
+_SHOWN = 3
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class MILRPath:
-    """Solutions along a grid of penalties, strongest first.
+    """Solutions along a grid of penalties, strongest first; its `repr` is a table.
 
     Attributes
     ----------
@@ -78,6 +81,19 @@ class MILRPath:
     def n_nonzero(self) -> np.ndarray:
         """The number of features in the model, for each alpha."""
         return (self.coefs != 0).sum(axis=1)
+
+    def __repr__(self) -> str:
+        n_features = self.coefs.shape[1]
+        names = [f"x{k}" for k in range(n_features)] if self.feature_names is None else self.feature_names
+        lines = [f"Path of {len(self.alphas)} penalties, {n_features} features, rule {self.rule!r}"]
+        lines.append(f"{'alpha':>10}{'features':>10}{'log-likelihood':>16}   largest coefficients")
+        rows = zip(self.alphas, self.n_nonzero, self.log_likelihoods, self.coefs, strict=True)
+        for alpha, inside, log_likelihood, coef in rows:
+            largest = [k for k in np.argsort(-np.abs(coef), kind="stable")[:_SHOWN] if coef[k] != 0]
+            shown = ", ".join(f"{names[k]} {coef[k]:.3g}" for k in largest)
+            more = ", ..." if inside > len(largest) else ""
+            lines.append(f"{alpha:>10.4g}{inside:>10}{log_likelihood:>16.4f}   {shown}{more}".rstrip())
+        return "\n".join(lines)
 
     def log_odds(self, instances) -> np.ndarray:
         """Log-odds of instances at every alpha: shape (n_instances, n_alphas)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bagwise._bag_parts import feature_number
 from bagwise.bags import as_bags
 from bagwise.base import BagsLike
 
@@ -36,19 +37,8 @@ def rate_change(model, X: BagsLike, feature: int | str, change: float) -> np.nda
     True
     """
     bags = as_bags(X)
-    column = _feature_number(feature, bags, model)
+    column = feature_number(feature, bags, model)
     moved = np.array(bags.instances, dtype=np.float64)
     moved[:, column] += change
     after, before = model.predict_proba(bags.with_instances(moved)), model.predict_proba(bags)
     return after[:, 1] - before[:, 1]
-
-
-def _feature_number(feature: int | str, bags, model) -> int:
-    if not isinstance(feature, str):
-        if not 0 <= feature < bags.n_features:
-            raise ValueError(f"feature must lie in 0 ... {bags.n_features - 1}; got {feature!r}.")
-        return int(feature)
-    names = bags.feature_names if bags.feature_names is not None else getattr(model, "feature_names_in_", [])
-    if feature not in list(names):
-        raise ValueError(f"there is no feature {feature!r}; there are {[str(n) for n in names]}.")
-    return list(names).index(feature)
