@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-studies check format bench clean help
+.PHONY: demo test test-studies fuzz check format bench clean help
 
 help:
 	@echo "make demo    set up, and see multiple-instance learning at work on images"
 	@echo "make test    set up, and run the tests"
 	@echo "make test-studies  the tests that take minutes each"
+	@echo "make fuzz    hostile cases for SECONDS=600, from SEED=0 on (docs/reliability.md)"
 	@echo "make check   lint, formatting and types"
 	@echo "make format  apply the formatting, and write the stub of public names"
 	@echo "make bench   run the benchmarks and write benchmarks/RESULTS.md"
@@ -23,6 +24,11 @@ test: $(VENV)/.dev
 
 test-studies: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m study $(PYTEST)
+
+SECONDS ?= 600
+SEED    ?= 0
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -210,3 +210,11 @@ def test_a_bag_of_length_zero_has_kernels_of_zero(bags):
     np.testing.assert_allclose(np.delete(K.diagonal(), 1), 1.0)
     other = set_kernel(bags.with_instances(X), bags.with_instances(X), kernel="linear", normalize="feature")
     np.testing.assert_allclose(other, K, atol=1e-15)
+
+
+def test_numbers_of_python_are_read(bags):
+    objects = bags.with_instances(bags.instances.astype(object))
+    for how in ({"kernel": "linear"}, {"kernel": "rbf"}):
+        np.testing.assert_array_equal(set_kernel(objects, **how), set_kernel(bags, **how))
+    expected = statistic_kernel(bags, statistic="mean")
+    np.testing.assert_array_equal(statistic_kernel(objects, statistic="mean"), expected)

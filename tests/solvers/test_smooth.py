@@ -3,6 +3,7 @@ import threading
 import numpy as np
 import pytest
 
+from bagwise import Bags, MIMLLogisticRegression
 from bagwise.solvers import Control, Status, best_of, minimize_smooth
 
 
@@ -111,3 +112,11 @@ def test_the_best_of_several_runs_is_finite_where_one_is():
     runs = [minimize_smooth(lambda x: (np.nan, x), np.zeros(2), Control(1e-6, 5))]
     runs.append(minimize_smooth(rosenbrock, np.zeros(2), Control(1e-9, 100)))
     assert best_of(runs) is runs[1]
+
+
+def test_a_better_point_of_a_line_search_that_was_given_up_ends_the_history():
+    rng = np.random.default_rng(4)
+    X = np.clip(1e100 * rng.normal(size=(18, 40)), -3.4e38, 3.4e38).astype(np.float32)
+    model = MIMLLogisticRegression(scale=None, n_init=1, random_state=0, tol=1e-3)
+    model.fit(Bags(X, [0, 2, 5, 7, 9, 12, 15, 18]), [0, 1, 0, 1, 1, 0, 0])
+    assert model.objective_ == model.objective_history_[-1] < model.objective_history_[0]

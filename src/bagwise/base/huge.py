@@ -29,10 +29,10 @@ def overflow_explained(model: Any, instances_of: Callable[[], Any]) -> Iterator[
         if not isinstance(error, np.linalg.LinAlgError):
             raise
         raise ValueError(
-            f"a matrix that {type(model).__name__} computes of X is too near to a singular one for the digits "
-            f"of a number ({error}); scale the features to one size (BagPipeline with "
-            "OnInstances(StandardScaler())), leave out those that repeat others, and give bags weights of one "
-            "size."
+            f"a matrix that {type(model).__name__} computes of X is too near to a singular one for the "
+            f"digits of a number ({error}); scale the features to one size (BagPipeline with "
+            "OnInstances(StandardScaler())), leave out those that repeat others, and give bags weights of "
+            "one size."
         ) from error
 
 

@@ -275,8 +275,8 @@ def blocks_of(bags: AnyBags, weight: np.ndarray | None = None) -> Blocks:
 
 def rows_and_columns(bags, other, names: tuple[str, str] = ("bags", "other")) -> tuple[AnyBags, AnyBags]:
     """Read the bags of both sides of a matrix; those of a scan stay where they are."""
-    rows = bags if is_scan(bags) else as_bags(bags)
-    columns = rows if other is None else other if is_scan(other) else as_bags(other)
+    rows = _read(bags)
+    columns = rows if other is None else _read(other)
     for part in (rows, columns):
         part._refuse_empty_bags()
     if rows.n_features != columns.n_features:
@@ -285,6 +285,14 @@ def rows_and_columns(bags, other, names: tuple[str, str] = ("bags", "other")) ->
             "the same."
         )
     return rows, columns
+
+
+def _read(bags) -> AnyBags:
+    if is_scan(bags):
+        return bags
+    bags = as_bags(bags)
+    # Numbers of Python, as columns of some frames are.
+    return bags.with_instances(in_doubles(bags.instances)) if bags.instances.dtype == object else bags
 
 
 def kernel_of(kernel, gamma, degree, coef0, vectors: Callable[[], Any]) -> InstanceKernel:

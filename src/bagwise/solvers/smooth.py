@@ -93,6 +93,8 @@ def _minimize(
     except _Stopped:
         interrupted = True
     interrupted = interrupted and not watch.is_lost
+    if watch.value < watch.history[-1]:  # scipy gave a line search up which had seen a better point
+        watch.history.append(watch.value)
     n_iter = len(watch.history) - 1
     # Where no step lowers the value and the gradient is that small, what is left is rounding.
     exhausted = n_iter < max_iter and watch.largest_gradient <= rounding_tol(watch.value)

@@ -1,0 +1,139 @@
+"""Every command of the program with hostile arguments: an exit status and a sentence, never a traceback."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import tempfile
+from pathlib import Path
+
+from tests.fuzz import data, stock
+from tests.fuzz.choosing import chosen, generator
+from tests.fuzz.damaging import damage
+from tests.fuzz.judging import Refused, require
+
+from bagwise import save_bags
+from bagwise.cli import main
+from bagwise.cli.models import MODELS
+from bagwise.cli.parser import COMMANDS
+from bagwise.io.files import FORMATS
+
+# Not drawn, or not with everything, each for a reason.
+EXEMPT = {"demo": "takes seconds, no arguments, and its own data"}
+# Arguments that are not drawn from all there is.
+_NEVER = {"reproduce": {"names": "an experiment takes minutes; names that do not exist are drawn"}}
+_NUMBERS = ("0", "1", "3", "-1", "0.5", "1e300", "nan", "x", "")
+_WORDS = (
+    "bag=1",
+    "max_iter=3",
+    "bag",
+    "bag_id",
+    "y",
+    "label",
+    "class",
+    "no such column",
+    "",
+    "a",
+    "yes",
+    "1",
+)
+
+
+def subjects() -> list[str]:
+    """All commands, by name."""
+    return [command.name for command in COMMANDS if command.name not in EXEMPT]
+
+
+def run(seed: int, only: str | None = None) -> str:
+    """Give one command one line of arguments."""
+    name = only or chosen(seed, subjects())
+    rng = generator("commands", seed)
+    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
+        argv = [name, *_arguments(name, Path(folder), rng)]
+        out, err = io.StringIO(), io.StringIO()
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), contextlib.chdir(folder):
+                status = main(argv)
+        except BaseException as error:
+            error.add_note(f"bagwise {' '.join(map(repr, argv))}")
+            raise
+        said = err.getvalue()
+        story = f"bagwise {' '.join(map(repr, argv))}: status {status}: {said[-500:]}"
+        require(status in (0, 1, 2), story)
+        require("Traceback" not in said and "Traceback" not in out.getvalue(), story)
+        if status == 2:
+            require(len(said.split()) >= 3, f"no sentence: {story}")
+            if "usage:" not in said:
+                require(len(said.strip().splitlines()) == 1, f"more than one line: {story}")
+            raise Refused(story)
+        return story
+
+
+def _arguments(name: str, folder: Path, rng) -> list[str]:
+    command = next(command for command in COMMANDS if command.name == name)
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    given: list[str] = []
+    for action in parser._actions:
+        if isinstance(action, argparse._HelpAction):
+            continue
+        if not action.option_strings:
+            count = {
+                "*": int(rng.integers(0, 3)),
+                "+": int(rng.integers(1, 3)),
+                "?": int(rng.integers(0, 2)),
+            }.get(str(action.nargs), 1)
+            if rng.random() < 0.02:
+                count = 0
+            given += [_value(action, name, folder, rng) for _ in range(count)]
+        elif action.required or rng.random() < (0.3 if action.nargs == 0 else 0.1):
+            given.append(action.option_strings[-1])
+            if action.nargs != 0:
+                given.append(_value(action, name, folder, rng))
+    return given
+
+
+def _value(action, command: str, folder: Path, rng) -> str:
+    if action.choices is not None and rng.random() < 0.9:
+        return str(sorted(action.choices, key=str)[rng.integers(len(action.choices))])
+    if action.dest in _NEVER.get(command, {}):
+        return "no-such-name"
+    if action.type in (int, float):
+        return str(rng.choice(_NUMBERS))
+    if action.type is Path:
+        if any(word in action.dest for word in ("target", "out", "save", "to")):
+            return str(
+                folder
+                / f"new{rng.choice(['.npz', '.csv', '.parquet', '', '.arff', '.bagwise', '.html', '.json'])}"
+            )
+        return str(_file(action, folder, rng))
+    if "format" in action.dest:
+        return str(rng.choice([*FORMATS, "no-such-format"]))
+    if action.dest == "model" and rng.random() < 0.9:
+        return str(rng.choice(list(MODELS)))
+    return str(rng.choice(_WORDS))
+
+
+def _file(action, folder: Path, rng) -> Path:
+    """A file to read: whole, hostile, damaged, of the wrong kind, or absent."""
+    how = rng.integers(6)
+    if how == 0:
+        return folder / "absent.npz"
+    wants_model = "model" in action.dest or (action.help and "model" in action.help)
+    if how in (1, 2) and not wants_model:
+        drawn = data.draw_bags(rng, hostile=rng.random() < 0.5)
+        y = data.as_labels(rng, data.draw_classes(rng, drawn.n_bags))[0]
+        X = drawn.X.astype(float) if drawn.X.dtype == object else drawn.X
+        y = y.astype(str) if y.dtype == object else y
+        suffix = str(rng.choice([".npz", ".csv", ".parquet"]))
+        return save_bags(folder / f"drawn{rng.integers(1000)}{suffix}", drawn.bags.with_instances(X), y)
+    kinds = ["model"] if wants_model and how < 5 else stock.kinds()
+    wholes = stock.whole_files()[kinds[rng.integers(len(kinds))]]
+    whole = wholes[rng.integers(len(wholes))]
+    place = folder / f"copy{rng.integers(1000)}"
+    place.mkdir(exist_ok=True)
+    path = whole.copy(place)
+    if how == 4 and path.is_file():
+        path.write_bytes(damage(path.read_bytes(), rng)[1])
+    return path

@@ -1,0 +1,132 @@
+"""All that a fitted model says, and whether it can all be true."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from tests.fuzz.judging import require, require_close, require_finite
+
+from bagwise import Bags, CountTable, Threshold
+
+METHODS = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "transform",
+    "predict_instances",
+    "predict_proba_instances",
+    "decision_function_instances",
+    "score_samples",
+)
+# What need not be finite, each for a reason.
+MAY_BE_INFINITE = {
+    (
+        "OnInstances",
+        "transform",
+    ): "says what scikit-learn's transformer says; the next step refuses it by place",
+    ("CitationKNNClassifier", "radii_"): "among fewer bags than citers none is too far to cite",
+}
+
+
+def everything(model, bags, y) -> dict[str, np.ndarray]:
+    """All that a model says of bags."""
+    said = {name: getattr(model, name)(bags) for name in METHODS if hasattr(model, name)}
+    if y is not None and hasattr(model, "posterior_instances"):
+        said["posterior_instances"] = model.posterior_instances(bags, y)
+    return {name: _as_array(value) for name, value in said.items()}
+
+
+def _as_array(value) -> np.ndarray:
+    """An array of what a method gave: of bags, their instances."""
+    value = value.instances if isinstance(value, Bags) else value
+    return value.toarray() if sp.issparse(value) else np.asarray(value)
+
+
+def look_at_fit(model) -> None:
+    """What a fit leaves behind: finite numbers, and an objective that fell."""
+    for name, value in vars(model).items():
+        is_fitted = name.endswith("_") and not name.startswith("_")
+        if is_fitted and (type(model).__name__, name) not in MAY_BE_INFINITE:
+            require_finite(value if isinstance(value, (float, np.ndarray)) else 0.0, name)
+    history = np.asarray(getattr(model, "objective_history_", []), dtype=float)
+    if len(history) > 1:
+        rises = np.diff(history) - 1e-9 * np.maximum(1.0, np.abs(history[:-1]))
+        require(
+            (rises <= 0).all(), f"objective_history_ rises by {np.diff(history).max():.3g}: {history[:8]}"
+        )
+    if len(history) and hasattr(model, "objective_"):
+        require_close(history[-1], model.objective_, 1e-9, "objective_ and the end of its history")
+
+
+def look_at_words(model, said: dict[str, np.ndarray], kind: str) -> None:
+    """Finite numbers, probabilities that are some, and labels that follow from scores.
+
+    `kind` says what was learned: "classes", "numbers", a "matrix" of labels, or "none".
+    """
+    for name, value in said.items():
+        if (type(model).__name__, name) in MAY_BE_INFINITE:
+            continue
+        if name == "decision_function" and _forbids(model):
+            value = value[~np.isinf(value)]
+        require_finite(value, name)
+        if "proba" in name or "posterior" in name:
+            require(((value >= 0) & (value <= 1 + 1e-12)).all(), f"{name} leaves [0, 1]")
+    for level in ("", "_instances"):
+        label, score = said.get("predict" + level), said.get("decision_function" + level)
+        proba = said.get("predict_proba" + level)
+        if label is None or kind in ("numbers", "none"):
+            continue
+        if kind == "matrix":
+            _several_labels(label, proba, level)
+            continue
+        if proba is not None:
+            require_close(
+                proba.sum(axis=1), np.ones(len(proba)), 1e-6, f"predict_proba{level} adds up to one"
+            )
+        classes = np.asarray(model.classes_)
+        if len(classes) > 1:  # not one that learned from positive bags alone
+            require(
+                np.isin(label, classes).all(), f"predict{level} gives {label[:3]!r}, which are no classes"
+            )
+            (_two_classes if len(classes) == 2 else _many_classes)(model, label, score, proba, level)
+
+
+def _forbids(model) -> bool:
+    """Whether the rule leaves some bags one label only, such as a threshold above their size."""
+    rule = getattr(model, "rule_", None)
+    forbids = isinstance(rule, (Threshold, CountTable)) and not getattr(rule, "learned", ())
+    return forbids or any(_forbids(part) for part in getattr(model, "estimators_", ()))
+
+
+def _several_labels(label, proba, level: str) -> None:
+    if proba is None or proba.shape != label.shape:
+        return
+    if level and (label.sum(axis=1) <= 1).all():  # perhaps classes that exclude each other, the best of them
+        shown = label.any(axis=1)
+        best = proba.max(axis=1) - (proba * label).sum(axis=1)
+        require((best[shown] <= 1e-9).all(), "predict_instances is not the most probable label")
+        return
+    require((label[proba > 0.5 + 1e-9] == 1).all(), f"predict{level} lacks a probable label")
+    require((label[proba < 0.5 - 1e-9] == 0).all(), f"predict{level} has an improbable label")
+
+
+def _many_classes(model, label, score, proba, level: str) -> None:
+    best = proba if proba is not None else score
+    if best is not None and best.ndim == 2:
+        top = best[np.arange(len(best)), np.searchsorted(model.classes_, label)]
+        require((top >= best.max(axis=1) - 1e-12).all(), f"predict{level} is not the best class")
+
+
+def _two_classes(model, label, score, proba, level: str) -> None:
+    positive = label == model.classes_[1]
+    calibrated = bool(
+        getattr(model, "calibrate", False)
+    )  # the two then need not agree, and the score decides
+    if proba is not None and not (calibrated and score is not None):
+        expected = (proba[:, 1] >= proba[:, 0]) | (proba[:, 1] >= 0.5)
+        require((positive == expected).all(), f"predict{level} disagrees with predict_proba{level}")
+    if score is not None and score.ndim == 1:
+        # Next to zero a probability may round to a half where the score does not.
+        clear = np.abs(score) > (1e-12 if proba is not None else -1.0)
+        agrees = (positive == (score >= 0))[clear].all()
+        require(agrees, f"predict{level} disagrees with decision_function{level}")

@@ -1,0 +1,184 @@
+"""Damaged files of every format: the same bags, or a ValueError that names the file."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from tests.fuzz import stock
+from tests.fuzz.choosing import chosen, generator
+from tests.fuzz.damaging import damage
+from tests.fuzz.judging import Refused, require, shown
+from tests.same_bags import assert_same
+
+from bagwise import Bags, iter_parquet, load, load_bags, scan_bags
+from bagwise._cache import cache_folder
+from bagwise.persist.files import read_model, write_model
+
+# A checksum stands for every byte of these, so that what is read must be what was written. The others have
+# none: a digit of a CSV file that changed is another number. What is read of them must be whole bags.
+_CHECKED = ("npz", "model")
+_SCANNED = ("parquet", "parquet-long", "npy", "h5", "npz")
+
+
+def run(seed: int, only: str | None = None) -> str:
+    """Damage one file of one kind, and read it."""
+    rng = generator("damage", seed)
+    kind = only or chosen(seed, stock.kinds())
+    wholes = stock.whole_files()[kind]
+    whole = wholes[rng.integers(len(wholes))]
+    story = [f"{kind} {whole.variant}"]
+    with tempfile.TemporaryDirectory(prefix="fuzz") as name:
+        folder = Path(name)
+        path = whole.copy(folder)
+        try:
+            if whole.is_model:
+                _damaged_model(path, rng, story)
+            elif kind in ("npy", "h5") and rng.random() < 0.1:
+                _damaged_index(whole, path, rng, story)
+            else:
+                _damaged_bags(whole, path, folder, rng, story)
+        except Exception as end:
+            end.add_note(", ".join(story))
+            raise
+    return ", ".join(story)
+
+
+def _damaged_bags(whole: stock.Whole, path: Path, folder: Path, rng, story: list[str]) -> None:
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    file = files[rng.integers(len(files))]
+    inside = file.suffix == ".npz" and rng.random() < 0.3
+    how = _forge_member(file, rng) if inside else _damage_file(file, rng)
+    story.append(f"{how} {file.name}")
+    reader = str(rng.choice(["load", "load", "scan", "parts"]))
+    if reader == "scan" and whole.kind not in _SCANNED:
+        reader = "load"
+    if reader == "parts" and not whole.kind.startswith("parquet"):
+        reader = "load"
+    story.append(reader)
+    bags, y = read_or_refused(lambda: _read(reader, path), files, how)
+    _look_at(bags, y)
+    if whole.kind in _CHECKED and not inside:
+        try:
+            assert_same(whole.bags, whole.y, bags, y)
+        except AssertionError as error:
+            raise AssertionError("a file with a checksum gives other bags than were written") from error
+
+
+def _damage_file(file: Path, rng) -> str:
+    if rng.random() < 0.03:
+        file.unlink()
+        return "removed"
+    if rng.random() < 0.02:
+        file.write_bytes(b"")
+        return "emptied"
+    how, bad = damage(file.read_bytes(), rng)
+    file.write_bytes(bad)
+    return how
+
+
+def _forge_member(file: Path, rng) -> str:
+    """Damage an array inside an npz file, and write the archive with right checksums around it."""
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = sorted(members)[rng.integers(len(members))]
+    how, members[name] = damage(members[name], rng)
+    file.write_bytes(_zipped(members))
+    return f"forged {name}, {how}, in"
+
+
+def _zipped(members: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def read_or_refused(call, files: list[Path], how: str):
+    """Give what a reader gives; a ValueError that names one of the files is `Refused`, all else fails."""
+    try:
+        return call()
+    except Exception as error:
+        kinds = (ValueError, FileNotFoundError) if how == "removed" else (ValueError,)
+        require(type(error) in kinds, f"not a ValueError: {shown(error)}")
+        require(not _wanted_memory(error), f"memory was taken on a file's word: {shown(error)}")
+        told, names = str(error), {file.name for file in files} | {file.parent.name for file in files}
+        require(any(name in told for name in names), f"no file is named: {shown(error)}")
+        raise Refused(shown(error)) from error
+
+
+def _wanted_memory(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, MemoryError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _read(reader: str, path: Path):
+    if reader == "scan":
+        scan = scan_bags(path)
+        return scan.load(), scan.y
+    if reader == "parts":
+        parts = list(iter_parquet(path))
+        bags = Bags.concat([part for part, _ in parts])
+        labels = [y for _, y in parts if y is not None]
+        return bags, np.concatenate(labels) if labels else None
+    return load_bags(path)
+
+
+def _look_at(bags: Bags, y) -> None:
+    """Bags that hold together, whatever their numbers are."""
+    offsets = bags.offsets
+    require(offsets[0] == 0 and offsets[-1] == bags.n_instances, "offsets do not fit the instances")
+    require((np.diff(offsets) >= 0).all(), "offsets fall")
+    require(
+        len(bags.ids) == len(bags) and (y is None or len(y) == len(bags)), "ids or labels are not per bag"
+    )
+    require(str(bags) and bags[:1] is not None, "bags that cannot be shown")
+    _ = bags.instances @ np.ones(bags.n_features) if bags.instances.dtype.kind in "fiub" else None
+
+
+def _damaged_index(whole: stock.Whole, path: Path, rng, story: list[str]) -> None:
+    """What is remembered of a folder may be damaged: it is found out anew."""
+    scan_bags(path)
+    index = max((cache_folder() / "scans").glob("*.npz"), key=lambda file: file.stat().st_mtime_ns)
+    try:
+        story.append(f"index of a scan, {_damage_file(index, rng)}")
+        scan = scan_bags(path)
+        assert_same(whole.bags, whole.y, scan.load(), scan.y)
+    finally:
+        index.unlink(missing_ok=True)
+
+
+def _damaged_model(path: Path, rng, story: list[str]) -> None:
+    if rng.random() < 0.5:
+        whole = path.read_bytes()
+        story.append(how := _damage_file(path, rng))
+        model = read_or_refused(lambda: load(path), [path], how)
+        require(path.read_bytes() == whole, "a damaged model was loaded")
+        # Someone who can compute a checksum: the model may be nonsense, but it must not crash.
+    story.append(how := _forge_model(path, rng))
+    model = read_or_refused(lambda: load(path), [path], how)
+    bags, _ = stock.training()
+    try:
+        for method in ("predict", "decision_function"):
+            getattr(model, method)(bags)
+    except Exception as error:
+        story.append(f"predict: {shown(error)}")
+
+
+def _forge_model(path: Path, rng) -> str:
+    card, archive = read_model(path)
+    with zipfile.ZipFile(io.BytesIO(archive)) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    name = sorted(members)[rng.integers(len(members))]
+    if rng.random() < 0.5:
+        name = "schema.json"
+    how, members[name] = damage(members[name], rng)
+    write_model(path, card, _zipped(members))
+    return f"forged {name}, {how}"

@@ -1,0 +1,141 @@
+"""Ways to damage a file, as failing disks, broken copies and hostile people do."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+import numpy as np
+
+_NUMBERS = (0, 1, 2, 127, 255, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, -1, -2, -(2**31), 10**12)
+_WORDS = (
+    b"",
+    b"null",
+    b"-1",
+    b"1e400",
+    b"nan",
+    b"99999999999999999999",
+    b"[]",
+    b"{}",
+    b'"',
+    b"\x00",
+    b"\xff\xfe",
+    b"x" * 300,
+)
+
+
+def damage(whole: bytes, rng: np.random.Generator) -> tuple[str, bytes]:
+    """Damage the bytes of a file in one way; give the way and the bytes."""
+    ways = (
+        flip,
+        flip,
+        overwrite,
+        zero,
+        cut_out,
+        cut_off,
+        cut_off,
+        repeat,
+        swap,
+        insert,
+        number,
+        number,
+        digits,
+        word,
+    )
+    way = ways[rng.integers(len(ways))]
+    data = bytearray(whole)
+    if not data:
+        return "nothing to damage", bytes(rng.bytes(5))
+    way(data, rng)
+    return way.__name__, bytes(data)
+
+
+def _range(data: bytearray, rng, most: int = 200) -> tuple[int, int]:
+    """Somewhere in a file; half of the time near an end, where headers and footers are."""
+    n = len(data)
+    begin = int(rng.integers(n))
+    if rng.random() < 0.5:
+        begin = (
+            int(min(n - 1, rng.integers(64)))
+            if rng.random() < 0.5
+            else int(max(0, n - 1 - rng.integers(400)))
+        )
+    return begin, min(n, begin + int(rng.integers(1, most)))
+
+
+def flip(data: bytearray, rng) -> None:
+    """Flip a few bits."""
+    for _ in range(int(rng.integers(1, 4))):
+        data[_range(data, rng)[0]] ^= 1 << int(rng.integers(8))
+
+
+def overwrite(data: bytearray, rng) -> None:
+    """Write other bytes over some."""
+    begin, stop = _range(data, rng, 20)
+    data[begin:stop] = rng.bytes(stop - begin)
+
+
+def zero(data: bytearray, rng) -> None:
+    """Write zeros over a range."""
+    begin, stop = _range(data, rng)
+    data[begin:stop] = bytes(stop - begin)
+
+
+def cut_out(data: bytearray, rng) -> None:
+    """Leave a range out."""
+    begin, stop = _range(data, rng)
+    del data[begin:stop]
+
+
+def cut_off(data: bytearray, rng) -> None:
+    """Leave the rest out."""
+    del data[int(rng.integers(len(data))) :]
+
+
+def repeat(data: bytearray, rng) -> None:
+    """Have a range twice."""
+    begin, stop = _range(data, rng)
+    data[begin:begin] = data[begin:stop]
+
+
+def swap(data: bytearray, rng) -> None:
+    """Let two ranges change places."""
+    size = int(rng.integers(1, 64))
+    a, b = sorted(int(rng.integers(max(1, len(data) - size))) for _ in range(2))
+    data[a : a + size], data[b : b + size] = data[b : b + size], data[a : a + size]
+
+
+def insert(data: bytearray, rng) -> None:
+    """Put bytes in between."""
+    begin, _ = _range(data, rng)
+    data[begin:begin] = rng.bytes(int(rng.integers(1, 30)))
+
+
+def number(data: bytearray, rng) -> None:
+    """Write a hostile number where a header may keep one."""
+    value = _NUMBERS[rng.integers(len(_NUMBERS))]
+    form = ("<q", "<i", "<h", ">q")[rng.integers(4)]
+    size = struct.calcsize(form)
+    begin, _ = _range(data, rng)
+    mask = (1 << (8 * size)) - 1
+    data[begin : begin + size] = (value & mask).to_bytes(size, "little" if form[0] == "<" else "big")
+
+
+def digits(data: bytearray, rng) -> None:
+    """Change a number that is written in digits."""
+    found = list(re.finditer(rb"\d+", bytes(data[:200_000])))
+    if not found:
+        return flip(data, rng)
+    place = found[rng.integers(len(found))]
+    data[place.start() : place.end()] = str(abs(_NUMBERS[rng.integers(len(_NUMBERS))])).encode()
+    return None
+
+
+def word(data: bytearray, rng) -> None:
+    """Put another word in the place of one."""
+    found = list(re.finditer(rb"[A-Za-z_0-9.\-]+|[\[\]{},:\"]", bytes(data[:200_000])))
+    if not found:
+        return flip(data, rng)
+    place = found[rng.integers(len(found))]
+    data[place.start() : place.end()] = _WORDS[rng.integers(len(_WORDS))]
+    return None

@@ -1,0 +1,154 @@
+"""The campaign: children that play cases, what becomes of them, and what is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# How many cases of each kind come before the next kind, of a hundred.
+SHARES = {
+    "estimators": 52,
+    "rules": 8,
+    "kernels": 6,
+    "formats": 5,
+    "damage": 26,
+    "commands": 2,
+    "machinecode": 1,
+}
+_SLICE = 400
+# Seconds without a word after which a child is ended; processor time has a limit of its own.
+_SILENCE = 900
+
+
+@dataclass
+class Tally:
+    """What became of the cases of one kind."""
+
+    kind: str
+    outcomes: Counter = field(default_factory=Counter)
+    failures: list[tuple[int, str]] = field(default_factory=list)
+    spent: float = 0.0
+    slowest: tuple[float, int] = (0.0, -1)
+
+    def add(self, seed: int, outcome: str, told: str, spent: float) -> None:
+        """Count one case."""
+        self.outcomes[outcome] += 1
+        self.spent += spent
+        self.slowest = max(self.slowest, (spent, seed))
+        if outcome == "failed":
+            self.failures.append((seed, told))
+
+    def told(self) -> str:
+        """Failures, each with the command that runs it alone."""
+        return "\n\n".join(
+            f"{told}\n  again: python -m tests.fuzz --kind {self.kind} --seed {seed}"
+            for seed, told in self.failures
+        )
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{self.outcomes[name]:,} {name}" for name in ("good", "refused", "failed"))
+        total = sum(self.outcomes.values())
+        return (
+            f"{self.kind}: {total:,} cases, {counts}; {self.spent:,.0f} s of processor time, the longest "
+            f"{self.slowest[0]:.1f} s (seed {self.slowest[1]})"
+        )
+
+
+def campaign(kind: str, first: int, count: int, *, only: str | None = None, show=None) -> Tally:
+    """Play `count` cases of a kind from the seed `first` on, in children that may crash."""
+    tally, seed, stop = Tally(kind), first, first + count
+    while seed < stop:
+        for event in _child(kind, seed, min(_SLICE, stop - seed), only):
+            tally.add(event["seed"], event["outcome"], event["told"], event["spent"])
+            seed = event["seed"] + 1
+            if show is not None:
+                show(kind, event)
+    return tally
+
+
+def _child(kind: str, first: int, count: int, only: str | None) -> Iterator[dict]:
+    """Start a child for some cases; a crash is the failure of the case that it was at."""
+    arguments = [kind, str(first), str(count), *([only] if only else [])]
+    environment = {
+        **os.environ,
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONFAULTHANDLER": "1",
+    }
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tests.fuzz.worker", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=environment,
+    )
+    words: list[str] = []
+    reader = threading.Thread(target=lambda: words.append(child.stderr.read()[-3000:]), daemon=True)
+    reader.start()
+    at = first
+    timer = threading.Timer(_SILENCE, child.kill)
+    timer.start()
+    try:
+        for line in child.stdout:
+            timer.cancel()
+            timer = threading.Timer(_SILENCE, child.kill)
+            timer.start()
+            event = json.loads(line)
+            at = event.get("begin", at)
+            if "seed" in event:
+                yield event
+                at = event["seed"] + 1
+        child.wait()
+    finally:
+        timer.cancel()
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+        reader.join()
+        child.stdout.close()
+        child.stderr.close()
+    if at < first + count:  # it did not come to the end
+        how = f"ended by {signal.Signals(-child.returncode).name}" if child.returncode < 0 else "ended early"
+        yield {"seed": at, "outcome": "failed", "told": f"the process {how}\n{''.join(words)}", "spent": 0.0}
+
+
+def long_run(first: int, seconds: float, jobs: int, show) -> list[Tally]:
+    """Play all kinds in turn by `jobs` children at a time, until the time is over."""
+    until = time.monotonic() + seconds
+    tallies = {kind: Tally(kind) for kind in SHARES}
+    rounds = iter(range(10**9))
+    lock = threading.Lock()
+
+    def play() -> None:
+        while time.monotonic() < until:
+            with lock:
+                number = next(rounds)
+            for kind, share in SHARES.items():
+                if time.monotonic() >= until:
+                    return
+                part = campaign(kind, first + number * share, share)
+                with lock:
+                    whole = tallies[kind]
+                    whole.outcomes += part.outcomes
+                    whole.failures += part.failures
+                    whole.spent += part.spent
+                    whole.slowest = max(whole.slowest, part.slowest)
+                    show(part)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for future in [pool.submit(play) for _ in range(jobs)]:
+            future.result()
+    return list(tallies.values())

@@ -1,0 +1,171 @@
+"""Every public estimator on hostile bags: finite, true to itself, and blind to order and container."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+from tests.fuzz import data, relations
+from tests.fuzz.choosing import chosen, generator
+from tests.fuzz.consistency import everything, look_at_fit, look_at_words
+from tests.fuzz.judging import Refused, asked
+from tests.fuzz.parameters import draw_estimator
+
+import bagwise
+from bagwise import Bags, Sequences
+from bagwise.base import BagEstimator
+from bagwise.testing import example_of
+
+# Not drawn by themselves, each for a reason.
+EXEMPT = {
+    "ByIndex": "takes numbers of bags for X, not bags; the estimator inside is drawn by itself",
+}
+
+
+def subjects() -> dict[str, type[BaseEstimator]]:
+    """All public estimators of bags, by name."""
+    found = {name: getattr(bagwise, name) for name in bagwise.__all__}
+    return {
+        name: cls
+        for name, cls in found.items()
+        if inspect.isclass(cls)
+        and issubclass(cls, BagEstimator)
+        and hasattr(cls, "fit")
+        and name not in EXEMPT
+    }
+
+
+def run(seed: int, only: str | None = None) -> str:
+    """Fit one estimator to one hostile data set, and look at all that it says."""
+    name = only or chosen(seed, list(subjects()))
+    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
+        case = Case(name, seed, Path(folder))
+        try:
+            case.play()
+        except (AssertionError, Refused) as end:
+            end.add_note(case.story())
+            raise
+        return case.story()
+
+
+class Case:
+    """One estimator, one data set, one container, and what must hold."""
+
+    def __init__(self, name: str, seed: int, folder: Path):
+        self.rng = rng = generator("estimators", seed)
+        self.folder = folder
+        cls = subjects()[name]
+        tags = get_tags(example_of(cls))
+        self.drawn = data.draw_bags(rng)
+        n = self.drawn.n_bags
+        self.kind = "classes"
+        classifier = tags.classifier_tags
+        if not _needs_labels(cls):
+            self.kind, self.codes, self.y = "none", np.arange(n) % 2, None
+        elif is_regressor(example_of(cls)):
+            self.kind, self.codes = "numbers", np.arange(n) % 2
+            self.y = rng.normal(size=n) * rng.choice([1.0, 1e-100, 1e100])
+        elif classifier is not None and classifier.multi_label and rng.random() < 0.8:
+            self.kind, self.codes = "matrix", np.arange(n) % 2
+            self.y = (rng.random((n, rng.integers(1, 4))) < rng.choice([0.1, 0.5, 0.9])).astype(int)
+        else:
+            several = classifier is not None and classifier.multi_class and rng.random() < 0.5
+            self.codes = data.draw_classes(
+                rng, n, 3 if several else 2, alone="cv" not in example_of(cls).get_params()
+            )
+            self.y, self.labels = data.as_labels(rng, self.codes)
+        classes = np.unique(self.y) if self.kind == "classes" else None
+        self.model = draw_estimator(cls, rng, classes)
+        self.weight, self.weights = data.draw_weights(rng, self.codes)
+        if not has_fit_parameter(self.model, "sample_weight"):
+            self.weight, self.weights = None, "none"
+        self.container = str(rng.choice(data.CONTAINERS))
+        if rng.random() < 0.9 and not self.takes(self.container):
+            self.container = "list"
+        self.relation = ""
+
+    def takes(self, container: str) -> bool:
+        """Whether the estimator says that it can work on what is in a container."""
+        if "csr" in container:
+            return bool(getattr(self.model, "_accepts_sparse", True))
+        return container != "scan" or bool(getattr(self.model, "_streams", False))
+
+    def story(self) -> str:
+        """What was drawn, in a line."""
+        model = " ".join(repr(self.model).split())
+        labels = getattr(self, "labels", self.kind)
+        return (
+            f"{model}; {self.drawn.note}, {self.drawn.n_bags} bags, {self.drawn.X.shape}; container "
+            f"{self.container}; labels {labels}; weights {self.weights}; {self.relation}"
+        )
+
+    def play(self) -> None:
+        """Fit, look, and compare with what must be the same."""
+        X = self.contained()
+        model = clone(self.model)
+        asked(self.fit, model, X, self.y, self.weight)
+        look_at_fit(model)
+        said = asked(everything, model, X if isinstance(X, Bags) else self.bags(), self.y)
+        look_at_words(model, said, self.kind)
+        name = str(self.rng.choice(list(relations.ALL)))
+        self.relation = name
+        relations.ALL[name](self, model, said)
+        other = self.others()
+        if other is not None:
+            self.relation = f"then bags with {other[0]}"
+            look_at_words(model, asked(everything, model, other[1], None), self.kind)
+
+    def fit(self, model, X, y, weight):
+        """Fit with or without labels and weights."""
+        how = {} if weight is None else {"sample_weight": weight}
+        return model.fit(X, **how) if y is None else model.fit(X, y, **how)
+
+    def bags(self) -> Bags:
+        """The bags as `Bags` of what the estimator works on."""
+        if self.wants_sequences:
+            return sequences(self.drawn)
+        return self.drawn.bags
+
+    def shuffled(self) -> np.ndarray:
+        """Another order of the instances, bag by bag."""
+        bags = self.bags()
+        return np.lexsort((self.rng.random(bags.n_instances), bags.bag_index))
+
+    @property
+    def wants_sequences(self) -> bool:
+        """Whether the estimator works on sequences of symbols."""
+        return bool(getattr(self.model, "_accepts_sequences", False))
+
+    def contained(self):
+        """The bags in the container that was drawn; in `Bags` if they do not fit into it."""
+        if self.wants_sequences:
+            self.container = "bags"
+            return sequences(self.drawn)
+        X = data.contain(self.drawn, self.container, self.folder)
+        if X is None:
+            self.container, X = "bags", self.drawn.bags
+        return X
+
+    def others(self) -> tuple[dict, Bags] | None:
+        """Other bags with as many features, drawn anew: hostile, at times, where training was not."""
+        if self.wants_sequences:
+            return None
+        drawn = data.draw_bags(self.rng, n_features=self.drawn.X.shape[1])
+        return drawn.note, drawn.bags
+
+
+def _needs_labels(cls: type[BaseEstimator]) -> bool:
+    return inspect.signature(cls.fit).parameters["y"].default is inspect.Parameter.empty
+
+
+def sequences(drawn: data.Drawn) -> Bags:
+    """Sequences of four symbols, as many as instances, one to five symbols long."""
+    rng = np.random.default_rng(len(drawn.X))
+    lengths = rng.integers(1, 6, size=len(drawn.X))
+    symbols = rng.integers(0, 4, size=lengths.sum())
+    return Bags(Sequences(symbols, np.append(0, np.cumsum(lengths)), n_symbols=4), drawn.offsets)

@@ -1,0 +1,196 @@
+"""What must be the same: other order, other container, other company, a weight of two and a bag twice."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+from tests.fuzz import data
+from tests.fuzz.consistency import everything
+from tests.fuzz.judging import Refused, asked, require, require_close
+
+# Of a fitted model, another order of additions changes digits only; far from the origin fewer are left.
+_ROUNDING, _ROUNDING_OF_HOSTILE = 1e-7, 1e-4
+# Two fits that differ in rounding end within a solver's tolerance of each other.
+_SOLVER, _SOLVER_OF_SCORES = 1e-3, 1e-2
+
+# Why a fit may depend on the order of bags and instances.
+BY_NUMBER = {
+    "n_centers": "fewer centers than instances are drawn by number",
+    "max_instances": "fewer instances than there are, are drawn by number",
+    "max_negatives": "fewer negatives than there are, are drawn by number",
+    "n_clusters": "k-means starts from rows that are drawn by number",
+    "subsample": "rows are drawn by number",
+    "n_prototypes": "prototypes are drawn by number",
+}
+# Why weights are not repetition.
+NOT_REPEATED = {"ClassPriorEstimator": "has as many folds as the rarer class has bags, copies included"}
+# Why CSR instances may give other columns.
+NOT_FROM_CSR = {"PrototypeEmbedding": "takes different rows for prototypes, but of CSR instances every row"}
+# What a choice by folds ends with: where two are as good, rounding decides.
+_CHOSEN = ("alpha_", "gamma_", "degree_", "best_params_")
+
+
+def company(case, model, said) -> None:
+    """A bag is scored alone as in company."""
+    bags = case.bags()
+    i = int(case.rng.integers(len(bags)))
+    alone = everything(model, bags[i : i + 1], None if case.y is None else case.y[i : i + 1])
+    for name, value in said.items():
+        begin, stop = bags.offsets[i : i + 2] if _is_of_instances(name, value, bags) else (i, i + 1)
+        _compare(case, name, alone[name], value[begin:stop], value, "alone and in company")
+
+
+def instance_order(case, model, said) -> None:
+    """The order of the instances inside bags does not matter to a fitted model."""
+    bags, order = case.bags(), case.shuffled()
+    again = everything(model, bags.with_instances(bags.instances[order]), case.y)
+    for name, value in said.items():
+        expected = value[order] if _is_of_instances(name, value, bags) else value
+        _compare(case, name, again[name], expected, value, "other order of instances")
+
+
+def container(case, model, said) -> None:
+    """The same numbers in another container give the same fit, bit for bit; CSR up to rounding."""
+    how = str(case.rng.choice(data.CONTAINERS))
+    X = None if case.wants_sequences else data.contain(case.drawn, how, case.folder)
+    if X is None:
+        return
+    case.relation += f" {how}"
+    again = clone(case.model)
+    try:
+        asked(case.fit, again, X, case.y, case.weight)
+    except Refused as refused:
+        own = "scale" in vars(case.model) and hasattr(
+            case.model.scale, "fit"
+        )  # which files are too large for
+        may = "csr" in how or (how == "scan" and (own or not case.takes(how))) or case.container == "scan"
+        require(may, f"refused in the container {how}, taken in {case.container}: {refused}")
+        return
+    told = everything(again, case.bags(), case.y)
+    if "csr" in how or "csr" in case.container:
+        if type(model).__name__ in NOT_FROM_CSR or getattr(model, "scale", None) is not None:
+            return  # scaled CSR instances are not moved, which would fill their zeros
+        _compare_fits(case, model, again, told, said, f"from {how}")
+        return
+    for name, value in said.items():
+        same = np.array_equal(told[name], value, equal_nan=value.dtype.kind == "f")
+        require(same, f"{name} of fits from {case.container} and {how} differ")
+
+
+def bag_order(case, model, said) -> None:
+    """The order of the training bags does not matter."""
+    if "cv" in case.model.get_params(deep=False):
+        return  # folds follow it
+    order = case.rng.permutation(case.drawn.n_bags)
+    weight = None if case.weight is None else case.weight[order]
+    y = None if case.y is None else case.y[order]
+    _refit(case, model, said, clone(case.model), (case.bags()[order], y, weight), "other order of bags")
+
+
+def shuffled_fit(case, model, said) -> None:
+    """The order of the instances inside the training bags does not matter."""
+    bags = case.bags().with_instances(case.bags().instances[case.shuffled()])
+    _refit(case, model, said, clone(case.model), (bags, case.y, case.weight), "shuffled instances")
+
+
+def repetition(case, model, said) -> None:
+    """A bag of weight two is a bag that is there twice, one of weight zero is not there."""
+    parameters = case.model.get_params()
+    if not has_fit_parameter(case.model, "sample_weight") or type(case.model).__name__ in NOT_REPEATED:
+        return
+    if "class_prior" in parameters and parameters["class_prior"] is None:
+        return  # estimated with folds, of which few bags allow fewer than their copies
+    times = case.rng.integers(0, 3, size=case.drawn.n_bags)
+    times[np.unique(case.codes, return_index=True)[1]] = 2
+    if case.kind == "matrix":
+        times = np.maximum(times, 1)
+    repeated = np.repeat(np.arange(len(times)), times)
+    weighted = _with_folds(case.model, np.arange(len(times)))
+    asked(case.fit, weighted, case.bags(), case.y, times)
+    said = everything(weighted, case.bags(), case.y)
+    twice = case.bags()[repeated], None if case.y is None else case.y[repeated], None
+    _refit(case, weighted, said, _with_folds(case.model, repeated), twice, "weights and repetition")
+
+
+ALL = {
+    function.__name__: function
+    for function in (company, instance_order, container, bag_order, shuffled_fit, repetition)
+}
+
+
+def _is_of_instances(name: str, value, bags) -> bool:
+    return name.endswith("_instances") or (name == "transform" and len(value) != len(bags))
+
+
+def _with_folds(estimator, numbers: np.ndarray):
+    """A clone whose folds hold out the same bags, and their copies; `numbers` says which is which."""
+    again = clone(estimator)
+    if "cv" in again.get_params(deep=False):
+        fold = numbers % 2
+        again.set_params(cv=[(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(2)])
+    return again
+
+
+def _compare(case, name: str, actual, expected, whole, what: str) -> None:
+    """Compare what one fitted model says; labels follow from scores, which are compared."""
+    of_classes = name.startswith("decision_function") and np.ndim(whole) == 2  # votes of pairs, which jump
+    if np.asarray(expected).dtype.kind == "f" and np.isfinite(whole).all() and not of_classes:
+        size = max(1.0, float(np.abs(whole).max(initial=0.0)))
+        tolerance = _ROUNDING if case.drawn.tame else _ROUNDING_OF_HOSTILE
+        require_close(actual, expected, tolerance, f"{name}, {what}", size=size)
+
+
+def _refit(case, model, said, again, training: tuple, what: str) -> None:
+    """Fit to what must mean the same, and compare."""
+    if not comparable(case, model):
+        return
+    asked(case.fit, again, *training)
+    _compare_fits(case, model, again, everything(again, case.bags(), case.y), said, what)
+
+
+def comparable(case, model) -> bool:
+    """Whether two fits that differ in rounding, or in order, must end in the same place.
+
+    They need numbers of ordinary size, an end of the solver, and starts that do not go by number.
+    """
+    parameters = case.model.get_params()
+    sampled = any(
+        parameters.get(name, np.inf) < len(case.drawn.X) for name in BY_NUMBER if parameters.get(name)
+    )
+    random = any(
+        value == "random" or (key.endswith("n_init") and value != 1)
+        for key, value in parameters.items()
+        if isinstance(value, (str, int))
+    )
+    return (
+        case.drawn.tame
+        and case.weights in ("none", "ones", "counts", "ints")
+        and not any(isinstance(value, dict) for value in parameters.values())  # weights of classes
+        and not (sampled or random or "n_clusters" in parameters)
+        and _ended(model)
+        and parameters.get("tol", 0.0) <= 1e-6
+    )
+
+
+def _ended(model) -> bool:
+    return bool(getattr(model, "converged_", True)) and all(
+        _ended(m) for m in getattr(model, "estimators_", ())
+    )
+
+
+def _compare_fits(case, model, again, told: dict, said: dict, what: str) -> None:
+    """Compare two fits by their objectives and what they say of bags, not by flat directions."""
+    if not (comparable(case, model) and _ended(again)):
+        return
+    for name in _CHOSEN:
+        if hasattr(model, name) and not np.array_equal(getattr(model, name), getattr(again, name)):
+            return
+    if hasattr(model, "objective_"):  # which several models may share
+        apart = abs(model.objective_ - again.objective_) / max(1.0, abs(model.objective_))
+        require(apart <= _SOLVER, f"{what}: objectives {model.objective_!r} and {again.objective_!r}")
+        return
+    for name in ("predict_proba", "decision_function", "transform"):
+        if name in said:
+            require_close(told[name], said[name], _SOLVER_OF_SCORES, f"{name}, {what}")
+            return

@@ -1,0 +1,50 @@
+"""A minute of the campaign, always the same cases; ``make fuzz`` goes on."""
+
+import pytest
+from tests.fuzz import commands, driver, estimators
+from tests.fuzz.choosing import chosen
+
+from bagwise.cli.parser import COMMANDS
+
+# Cases of each kind, for about a minute of processor time in all; estimators in parts, for two workers.
+PARTS = [("estimators", 0, 250), ("estimators", 250, 250), ("damage", 0, 500), ("rules", 0, 300)]
+PARTS += [("kernels", 0, 200), ("formats", 0, 200), ("commands", 0, 25), ("machinecode", 0, 10)]
+
+
+@pytest.mark.parametrize(("kind", "first", "count"), PARTS)
+def test_a_part_of_the_campaign(kind, first, count):
+    tally = driver.campaign(kind, first, count)
+    assert not tally.failures, f"{tally}\n\n{tally.told()}"
+    assert sum(tally.outcomes.values()) == count
+    assert tally.outcomes["good"] > 0
+
+
+def test_every_kind_has_a_share():
+    assert {kind for kind, *_ in PARTS} == set(driver.SHARES)
+
+
+def test_what_is_exempt_is_there():
+    assert not set(estimators.EXEMPT) & set(estimators.subjects())
+    assert set(commands.EXEMPT) <= {command.name for command in COMMANDS}
+
+
+def test_a_new_subject_leaves_other_cases_as_they_were():
+    names = [f"name{i}" for i in range(20)]
+    before = [chosen(seed, names) for seed in range(500)]
+    after = [chosen(seed, [*names, "new"]) for seed in range(500)]
+    assert set(before) == set(names)
+    assert {b for a, b in zip(before, after, strict=True) if a != b} == {"new"}
+
+
+@pytest.mark.parametrize("end", ["raise ValueError('what numpy says')", "__import__('os').abort()"])
+def test_what_fails_is_told_with_the_command_that_repeats_it(monkeypatch, end):
+    """A kind whose second case fails: the others are played, and its seed is named."""
+    source = f"def run(seed, only=None):\n    if seed == 8:\n        {end}\n    return ''\n"
+    path = driver.ROOT / "tests" / "fuzz" / "broken.py"
+    path.write_text(source)
+    try:
+        tally = driver.campaign("broken", 7, 3)
+    finally:
+        path.unlink()
+    assert tally.outcomes == {"good": 2, "failed": 1}
+    assert "python -m tests.fuzz --kind broken --seed 8" in tally.told()

@@ -1,0 +1,77 @@
+"""A child process that plays cases one after another, under limits, and says so on a pipe."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+import traceback
+import warnings
+
+from tests.fuzz.judging import Refused
+
+# Seconds of processor time: what a case may take, compiling aside, and what ends the process.
+SLOW, HANGS = 5.0, 240
+# Bytes that a case may add to what the process held before.
+MEMORY = 3 * 2**30
+
+
+def work(kind: str, seeds, only: str | None = None) -> None:
+    """Play cases; a line of JSON before and after each goes to standard output, and nothing else does."""
+    pipe = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    warnings.simplefilter("ignore")
+    run = importlib.import_module(f"tests.fuzz.{kind}").run
+    limited = False
+    for seed in seeds:
+        print(json.dumps({"begin": seed}), file=pipe)
+        if not limited and kind != "machinecode":
+            _limit_memory()
+            limited = True
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + HANGS, resource.RLIM_INFINITY))
+        outcome, told, spent = play(run, seed, only)
+        if spent > SLOW and outcome != "failed":
+            outcome, told, spent = play(run, seed, only)  # the first time may have compiled kernels
+            if spent > SLOW and outcome != "failed":
+                outcome, told = "failed", f"took {spent:.1f} s of processor time. {told}"
+        print(json.dumps({"seed": seed, "outcome": outcome, "told": told, "spent": spent}), file=pipe)
+
+
+def play(run, seed: int, only: str | None = None) -> tuple[str, str, float]:
+    """Play one case: good, refused or failed; what there is to tell; and its processor time."""
+    begin = time.process_time()
+    try:
+        outcome, told = "good", run(seed) if only is None else run(seed, only)
+    except Refused as refused:
+        outcome, told = "refused", " | ".join([str(refused), *getattr(refused, "__notes__", [])])
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        outcome = "failed"
+        notes = " | ".join(getattr(error, "__notes__", []))
+        where = traceback.format_exception(error)[-6:] if not isinstance(error, AssertionError) else []
+        told = f"{type(error).__name__}: {error} | {notes}\n{''.join(where)}".strip()
+    return outcome, told, time.process_time() - begin
+
+
+def _limit_memory() -> None:
+    """Let the process grow so far and no further: a size that a file claims must not be taken on trust."""
+    try:
+        with open("/proc/self/statm") as file:
+            held = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return  # not Linux
+    resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, resource.RLIM_INFINITY))
+
+
+def main(argv: list[str]) -> None:
+    """Play the cases that the arguments name: kind, first seed, number, and perhaps a subject."""
+    kind, first, count = argv[0], int(argv[1]), int(argv[2])
+    work(kind, range(first, first + count), *argv[3:])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
