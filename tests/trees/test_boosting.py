@@ -72,6 +72,22 @@ def test_newtons_step_of_groups_solves_the_whole_system(loss):
     np.testing.assert_allclose(scores.newton_step(gradient, factor, group, 3), expected, rtol=1e-8)
 
 
+@each_loss
+def test_a_step_is_halved_until_it_lowers_the_loss(loss):
+    scores, _ = some_scores(loss)
+    gradient, _ = scores.derivatives()
+    everyone = np.arange(len(scores.F))
+    before, F = scores.value, scores.F.copy()
+    share = scores.move(1e4 * gradient, everyone)  # far beyond the minimum
+    assert 0 < share < 1 and scores.value < before
+    np.testing.assert_allclose(scores.F, F + share * 1e4 * gradient)
+    np.testing.assert_allclose(scores.value, scores.value_of(scores.F))
+    before, F = scores.value, scores.F.copy()
+    gradient, _ = scores.derivatives()
+    assert scores.move(-gradient, everyone) == 0.0  # uphill
+    assert scores.value == before and (F == scores.F).all()
+
+
 @pytest.mark.parametrize(
     "rule", ["or", "mean", "softmax", "geometric_mean", "log_odds_mean", "max", Threshold(2)]
 )
