@@ -42,6 +42,10 @@ class BagStatistics(Scaled, BagTransformer):
     One pass over the instances for each statistic; quantiles sort inside the bags. CSR instances are made
     dense a few bags at a time.
 
+    With `SVC` behind it, its C chosen in three inner folds, one run of ten folds got .924, .847, .845, .610
+    and .745 of the bags of Musk1, Musk2, Elephant, Fox and Tiger right with ``scale="minmax"``, and .826,
+    .855, .905, .675 and .830 with ``scale="rank"``: so try both.
+
     Examples
     --------
     >>> import numpy as np
