@@ -161,3 +161,15 @@ def test_names_of_statistics_are_asked_of_a_fit(data):
     model = BagStatistics(statistics=("min",)).fit(data.bags)
     with pytest.raises(ValueError, match="input_features should have length"):
         model.get_feature_names_out(["a"])
+
+
+def test_probabilities_of_single_precision_add_up_in_double_precision():
+    data = make_noisy_or_bags(40, random_state=0)
+    bags = data.bags.with_instances(data.bags.instances.astype(np.float32))
+    for inside in (LogisticRegression(), GaussianNB()):
+        model = SingleInstanceClassifier(inside).fit(bags, data.y)
+        for found in (model.predict_proba_instances(bags), model.predict_proba(bags)):
+            assert found.dtype == np.float64
+            np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-15)
+        alone = np.concatenate([model.predict_proba(bags[i : i + 1]) for i in range(len(bags))])
+        np.testing.assert_allclose(alone, model.predict_proba(bags), rtol=1e-12)

@@ -163,3 +163,13 @@ def test_the_squared_loss_far_away_is_least_squares():
     pull = np.append(0.4 * P.mean(axis=0) - 0.5 * U.mean(axis=0), 0.4 - 0.5)
     coef = np.linalg.solve(root, np.linalg.solve(root.T, pull))
     np.testing.assert_allclose(scores, F @ coef[:-1] + coef[-1], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("make", [DSDDClassifier, LSDDClassifier])
+def test_bags_of_single_precision_score_the_same_alone_and_in_company(make):
+    model = make(scale=None, random_state=0)
+    X = (np.round(DATA.bags.instances * 8) * 8 + 1e8).astype(np.float32)
+    bags = DATA.bags.with_instances(X)
+    together = model.fit(bags, DATA.y).decision_function(bags)
+    alone = np.concatenate([model.decision_function(bags[i : i + 1]) for i in range(len(bags))])
+    np.testing.assert_allclose(alone, together, rtol=1e-9, atol=1e-9)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bagwise import load_bags, load_csv, save_bags, save_csv
+from bagwise import Bags, load_bags, load_csv, save_bags, save_csv
 from bagwise.cli import main
 
 MISSING = ["", "NA", "N/A", "n/a", "null", "None", "?", "-", "nan", " "]
@@ -85,3 +85,16 @@ def test_a_feature_called_y_is_no_label_when_another_column_is(tmp_path):
     again, labels = load_csv(save_csv(tmp_path / "b.csv", bags, y))
     assert again.feature_names.tolist() == ["x", "y"] and labels.tolist() == [1, 0]
     np.testing.assert_array_equal(again.instances, bags.instances)
+
+
+def test_a_header_alone_has_no_rows(tmp_path):
+    (tmp_path / "bags.csv").write_text("bag_id,x,y\n")
+    with pytest.raises(ValueError, match=r"bags.csv' has a header, but no rows below it\."):
+        load_csv(tmp_path / "bags.csv")
+
+
+def test_what_no_reader_takes_in_a_cell_is_not_written(tmp_path):
+    bags = Bags(np.zeros((2, 1)), [0, 1, 2], bag_columns={"note": ["x" * 131_073, "y"]})
+    with pytest.raises(ValueError, match=r"131,073 characters, but readers of CSV files take 131,072"):
+        save_csv(tmp_path / "bags.csv", bags, [0, 1])
+    assert not list(tmp_path.iterdir())

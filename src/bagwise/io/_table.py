@@ -94,6 +94,13 @@ class RowFile:
 def _texts(column: np.ndarray) -> list[str]:
     """Write values so that reading them as the same dtype gives every bit back."""
     if column.dtype.kind == "U":
+        # The width is that of the longest; csv is asked because a program may have changed it.
+        longest, limit = column.dtype.itemsize // 4, csv.field_size_limit()
+        if longest > limit and np.char.str_len(column).max(initial=0) > limit:
+            raise ValueError(
+                f"a column has text of {longest:,} characters, but readers of CSV files take {limit:,} in "
+                "a cell; shorten it, or write .npz or .parquet."
+            )
         return column.tolist()
     if column.dtype.kind == "M":
         return np.datetime_as_string(column).tolist()

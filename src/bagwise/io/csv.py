@@ -117,6 +117,8 @@ def bags_of_table(
     bag, label = choose_bag_and_label(bag, label, header, where, features or ())
     dtypes = {name: "number" if name in (features or ()) else None for name in header}
     columns, lines = read_columns(table, {**dtypes, bag: "U"})
+    if not len(lines):
+        raise ValueError(f"{where} has a header, but no rows below it.")
     return infer_long(
         columns, bag, label or False, where, lambda row: f"{table.row_word} {lines[row]}", features=features
     )

@@ -127,7 +127,8 @@ class LSDDClassifier(LSDDScore):
     alpha : float, default=1e-3
         The penalty. `LSDDClassifierCV` chooses it, and gamma.
     n_centers : int, default=300
-        Instances drawn as centers.
+        Instances drawn as centers. With fewer than there are, another draw gives another fit: also where a
+        bag is repeated instead of weighted.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="minmax"
         How features are scaled.
     random_state : int, RandomState instance or None, default=None
