@@ -1,0 +1,40 @@
+"""A fit on a cluster that was cut off goes on from its checkpoint, on the cluster or without it."""
+
+import numpy as np
+import pytest
+
+from bagwise import MILogisticRegression, MIMixture
+from bagwise.checkpoints.store import Store
+
+
+class CutOffError(Exception):
+    """Ends a fit in its midst."""
+
+
+@pytest.mark.parametrize("after", ["on the cluster", "on one machine"])
+@pytest.mark.parametrize(
+    ("model", "last"),
+    [
+        (MILogisticRegression(l1_ratio=0.0, n_init=2, random_state=0), 40),
+        (MIMixture(n_init=2, random_state=0), 12),
+    ],
+    ids=["ridge", "mixture"],
+)
+def test_a_fit_on_a_cluster_goes_on(client, scan, model, last, after, monkeypatch, tmp_path):
+    path, put, n = tmp_path / "fit", Store.put, [0]
+
+    def few(store, *args, **what):
+        n[0] += 1
+        if n[0] >= last:
+            raise CutOffError
+        put(store, *args, **what)
+
+    whole = model.fit(scan, scan.y).objective_history_
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "put", few)
+        with pytest.raises(CutOffError):
+            model.fit(scan.on(client), scan.y, checkpoint=path)
+    assert path.exists()
+    model.fit(scan.on(client) if after == "on the cluster" else scan, scan.y, checkpoint=path)
+    np.testing.assert_array_equal(model.objective_history_, whole)
+    assert not path.exists()
