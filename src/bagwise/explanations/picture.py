@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagwise._pictures import Display, legend_above, new_axes, new_panels, palette_of
+from bagwise._pictures import Display, Palette, axes_for, legend_above, new_panels, palette_of
 
 if TYPE_CHECKING:
     from bagwise.explanations.explanation import BagExplanation
@@ -19,25 +19,21 @@ def draw_explanation(explanation: BagExplanation, ax: Any = None) -> Display:
     n_rows = len(explanation.columns["instance"])
     height = 1.3 + 0.26 * max(n_rows, 4)
     is_own = ax is None
-    if not is_own:
-        figure = ax.figure
-    elif explanation.features:
-        figure, panels = new_panels(7.2, height, 1, 2)
+    if is_own and explanation.features:
+        _, panels = new_panels(7.2, height, 1, 2)
         ax = panels[0, 0]
         _draw_features(panels[0, 1], explanation)
-    else:
-        figure, ax = new_axes(4.2, height)
-    _draw_instances(ax, explanation)
+    ax, palette = axes_for(ax, 4.2, height)
+    _draw_instances(ax, palette, explanation)
     how: dict[str, Any] = {"frameon": False, "fontsize": "small"}
     if is_own:
-        figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, **how)
+        ax.figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, **how)
     else:
         legend_above(ax)
-    return Display(figure, ax)
+    return Display(ax.figure, ax)
 
 
-def _draw_instances(ax: Any, explanation: BagExplanation) -> None:
-    palette = palette_of(ax)
+def _draw_instances(ax: Any, palette: Palette, explanation: BagExplanation) -> None:
     columns, kind = explanation.columns, explanation.instance_kind
     values, without = columns[kind], columns["without"]
     places = np.arange(len(values))[::-1]
