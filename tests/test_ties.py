@@ -28,7 +28,7 @@ def say_nothing(model):
 @pytest.mark.parametrize("model", [MILogisticRegression(), SoftORLogisticRegression("or")])
 def test_an_instance_and_a_bag_of_one_with_probability_one_half(model):
     model = say_nothing(model.fit(DATA.bags, DATA.y))
-    X = np.array(DATA.bags.instances[:3])
+    X = np.array(DATA.bags.instances[:3])[:, None]
     np.testing.assert_array_equal(model.predict_proba(X), 0.5)
     assert (model.predict(X) == 1).all() and (model.predict_instances(X) == 1).all()
 
@@ -39,7 +39,7 @@ def test_several_labels_each_with_a_tie():
         model.fit(DATA.bags, Y)
         for inner in getattr(model, "estimators_", [model]):
             say_nothing(inner)
-        X = np.array(DATA.bags.instances[:3])
+        X = np.array(DATA.bags.instances[:3])[:, None]
         if isinstance(model, MultiLabelBagClassifier):
             assert (model.predict(X) == 1).all() and (model.predict_instances(X) == 1).all()
         else:  # an instance is of one class: where all three are equal, of the first label

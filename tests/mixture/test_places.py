@@ -298,7 +298,7 @@ def test_the_partner_knows_the_categories_of_all_training_bags():
     X, offsets, y, _ = draw("categorical")
     model = DiscriminativeMixture("categorical", random_state=0).fit(Bags(X, offsets), y)
     assert model.family_.n_values == 4
-    few = np.zeros((2, 3))
+    few = np.zeros((2, 1, 3))
     assert model.decision_function_instances(few).shape == (2,)
-    with pytest.raises(ValueError, match="instance 1 has 4 as feature 2"):
-        model.predict(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 4.0]]))
+    with pytest.raises(ValueError, match="instance 2 has 4 as feature 2"):
+        model.predict([np.zeros((2, 3)), np.array([[0.0, 0.0, 4.0]])])
