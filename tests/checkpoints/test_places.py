@@ -151,6 +151,17 @@ def test_cells_that_have_ended_are_not_computed_again(tmp_path):
     assert computed == [0, 1, 2] and not path.exists()
 
 
+def test_a_cell_has_the_same_type_when_it_is_read(tmp_path):
+    value = (1.5, ["a", (2, None)], {"x": True})
+
+    def cell(checkpoint):
+        return checkpoint.cell("cell", lambda _: value)
+
+    cut_off(tmp_path / "run", cell)
+    with opened(tmp_path / "run", identity) as checkpoint:
+        assert repr(cell(checkpoint)) == repr(value)
+
+
 def test_a_run_with_another_question_is_not_the_same_run(tmp_path):
     path = tmp_path / "run"
 

@@ -153,7 +153,7 @@ def _digest(state: Any, value: Any) -> None:
 def taken_apart(value: Any) -> Any:
     """Give what is plain in an object: fields of tuples and data classes, parameters of estimators."""
     if isinstance(value, (tuple, list)):
-        return [taken_apart(part) for part in value]
+        return (tuple if type(value) is tuple else list)(taken_apart(part) for part in value)
     if isinstance(value, dict):
         return {name: taken_apart(part) for name, part in value.items()}
     parts = _parts_of(value)
