@@ -113,6 +113,13 @@ def test_a_scan_gives_the_same(folder, tmp_path, capsys):
             assert main(["predict", str(folder / "m.bagwise"), str(path), "--json", *scan]) == 0
             answers.append(json.loads(capsys.readouterr().out))
         assert answers[0] == answers[1] and answers[0]["predictions"][0]["bag"] == "100"
+    (tmp_path / "parts").mkdir()
+    path.rename(tmp_path / "parts" / "one.parquet")
+    for parts in (tmp_path / "parts", tmp_path / "parts" / "*.parquet"):
+        assert main(["predict", str(folder / "m.bagwise"), str(parts), "--json", "--scan"]) == 0
+        assert json.loads(capsys.readouterr().out) == answers[0]
+    assert main(["predict", str(folder / "m.bagwise"), str(tmp_path / "parts")]) == 2
+    assert "the program with --scan" in capsys.readouterr().err
 
 
 def test_models_that_python_saved_answer_in_their_own_labels(tmp_path, capsys):

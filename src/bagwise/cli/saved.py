@@ -120,7 +120,8 @@ def _column_names(path: Path) -> list[str]:
     from bagwise.io._remote import is_address
     from bagwise.io.files import format_of
 
-    kind = "parquet" if is_address(path) or "*" in str(path) else format_of(path)
+    is_several = is_address(path) or "*" in str(path) or (path.is_dir() and any(path.glob("*.parquet")))
+    kind = "parquet" if is_several else format_of(path)
     if kind in ("csv", "xlsx"):
         from bagwise.io._table import read_header
 

@@ -209,4 +209,9 @@ def folder_format(path: Path) -> str:
     for name, patterns in {"h5": ("*.h5",), "npy": ("*.npy", "features/*.npy")}.items():
         if any(found.is_file() for pattern in patterns for found in path.glob(pattern)):
             return name
+    if any(path.glob("*.parquet")):
+        raise ValueError(
+            f"the folder {str(path)!r} has Parquet files in it, which scan_bags takes together (the program "
+            "with --scan); load_bags reads one."
+        )
     raise ValueError(f"the folder {str(path)!r} has neither .h5 nor .npy files in it.")
