@@ -179,8 +179,8 @@ def draw_weights(rng, codes: np.ndarray) -> tuple[np.ndarray | None, str]:
         "ones": lambda: np.ones(n),
         "counts": lambda: rng.integers(0, 3, size=n).astype(float),
         "ints": lambda: rng.integers(1, 4, size=n),
-        "tiny": lambda: np.full(n, 10.0 ** rng.uniform(-99, -9)),
-        "huge": lambda: rng.uniform(1, 2, size=n) * 10.0 ** rng.uniform(9, 99),
+        "tiny": lambda: np.full(n, 10.0 ** rng.uniform(-49, -9)),
+        "huge": lambda: rng.uniform(1, 2, size=n) * 10.0 ** rng.uniform(9, 49),
         "absurd": lambda: np.full(n, rng.choice([1e-150, 1e150])),
         "mixed": lambda: 10.0 ** rng.integers(-12, 12, size=n),
     }[how]()

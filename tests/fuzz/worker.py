@@ -14,7 +14,7 @@ import warnings
 from tests.fuzz.judging import Refused
 
 # Seconds of processor time: what a case may take, compiling aside, and what ends the process.
-SLOW, HANGS = 5.0, 240
+SLOW, HANGS = 10.0, 240
 # Bytes that a case may add to what the process held before.
 MEMORY = 3 * 2**30
 

@@ -18,8 +18,8 @@ from bagwise.bags import AnyBags, Bags, describes_bags
 from bagwise.base.reading import BagsLike
 from bagwise.exceptions import PositiveClassWarning, warn_user
 
-# Between these a weight, its square and its products with features are numbers.
-_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100
+# Between these a weight, its powers and its products with features are numbers.
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
 
 # What `class_weight` may be, for `_parameter_constraints`.
 CLASS_WEIGHT_CONSTRAINT = [dict, StrOptions({"balanced"}), None]
