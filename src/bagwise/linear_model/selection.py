@@ -194,7 +194,8 @@ def forward_selection(
     At each step every absent feature is tried beside those chosen; the one with the smallest Wald p value
     enters if that is below `level`. The paper's competitor to the LASSO; greedy, and its p values say
     little after so many looks at the data, which the first line of `Inference.summary` says. With `split`
-    the final fit is on bags that the selection has not seen: there p values hold.
+    the final fit is on bags that the selection has not seen: there p values hold. `inference` of the model is
+    by score tests; the p values that chose are those of ``inference(intervals="wald")``.
 
     Parameters
     ----------
