@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 
 import bagwise
 from bagwise import (
@@ -172,7 +173,7 @@ for weight in (1e-45, 1e-150):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("sizes", [1e8, 1e59, [1e30, 1.0, 1e-30]], ids=str)
-@pytest.mark.parametrize("weight", [1e-99, 1.0, 1e99])
+@pytest.mark.parametrize("weight", [1e-49, 1.0, 1e49])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 def test_the_objective_of_a_machine_never_rises(kernel, weight, sizes):
     bags = DATA.bags.with_instances(DATA.bags.instances * sizes)
@@ -187,9 +188,9 @@ def test_the_objective_of_a_machine_never_rises(kernel, weight, sizes):
 
 
 def test_weights_are_shares_however_large():
-    few = LSDDClassifier(alpha=1.0, random_state=0).fit(DATA.bags, DATA.y, sample_weight=np.full(20, 1e99))
+    few = LSDDClassifier(alpha=1.0, random_state=0).fit(DATA.bags, DATA.y, sample_weight=np.full(20, 1e49))
     assert np.isfinite(few.decision_function(DATA.bags)).all()
-    weight = 10.0 ** np.linspace(-150, 99, 20)
+    weight = 10.0 ** np.linspace(-150, 49, 20)
     model = MILogisticRegressionCV(alphas=3, cv=3, random_state=0)
     model.fit(DATA.bags, DATA.y, sample_weight=weight)
     assert np.isfinite(model.base_deviance_)
@@ -197,6 +198,20 @@ def test_weights_are_shares_however_large():
 
 def test_a_covariance_of_one_bag_is_refused_by_a_sentence():
     weight = np.ones(20)
-    weight[np.argmax(DATA.y)] = 1e99
+    weight[np.argmax(DATA.y)] = 1e49
     with pytest.raises(ValueError, match="singular but for rounding, as where a few bags have almost all"):
         MIMixture(random_state=0).fit(DATA.bags, DATA.y, sample_weight=weight)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("MILog")])
+def test_a_scaler_of_others_that_overflows_is_named(name):
+    bags = DATA.bags.with_instances(DATA.bags.instances * 1e300)
+    with pytest.raises(ValueError, match="too large for a number"):
+        getattr(bagwise, name)(scale=StandardScaler()).fit(bags, DATA.y)
+
+
+def test_a_category_that_is_no_category_is_named():
+    bags = DATA.bags.with_instances(np.full(DATA.bags.instances.shape, 1e150))
+    with pytest.raises(ValueError, match=r"family='categorical' needs values 0, 1, \.\.\..* has 1e\+150 as"):
+        MIMixture("categorical", random_state=0).fit(bags, DATA.y)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from bagwise._numba.arrays import readonly
 from bagwise._sklearn import HasMethods, StrOptions
 from bagwise.bags import Bags
-from bagwise.base.huge import LARGEST
+from bagwise.base.huge import LARGEST, refuse_overflow
 from bagwise.base.labels import Training
 from bagwise.blocks import Block, Blocks
 from bagwise.rank_scaler import RankScaler
@@ -158,7 +158,7 @@ class Scaled:
 
     def _scaled(self, bags: Bags) -> Bags:
         """Scale the instances; they are float64 afterwards."""
-        bags = bags.with_instances(self._scaled_instances(bags).astype(np.float64, copy=False))
+        given, bags = bags, bags.with_instances(self._scaled_instances(bags).astype(np.float64, copy=False))
         values = bags.instances.data if sp.issparse(bags.instances) else bags.instances
         largest = max(values.max(initial=0.0), -values.min(initial=0.0))
         if largest > LARGEST:
@@ -166,4 +166,6 @@ class Scaled:
                 f"{type(self).__name__} with scale={self.scale!r} works on values up to {largest:g}, whose "
                 f'powers are too large for a number; use scale="minmax", or divide the features.'
             )
+        if np.isnan(largest):  # somebody else's scaler, whose moments overflowed; or values were missing
+            refuse_overflow(self, values, lambda: given.instances)
         return bags

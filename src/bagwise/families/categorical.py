@@ -159,7 +159,8 @@ class Categorical(Family):
 def _codes(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values as indices, 0 where they are missing; and where they are not."""
     seen = ~np.isnan(X)
-    return np.where(seen, X, 0.0).astype(np.int64), seen
+    with np.errstate(invalid="ignore"):  # what is too large for a whole number is refused by its value
+        return np.where(seen, X, 0.0).astype(np.int64), seen
 
 
 def _refuse(X: np.ndarray, wrong: np.ndarray) -> None:
