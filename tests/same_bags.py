@@ -1,11 +1,16 @@
 """Whether bags that came out of a file are those that went into it."""
 
 import numpy as np
+import scipy.sparse as sp
 
 
 def assert_same_array(a, b, *, as_text=False):
     """The same dtype, shape and bits; of text the values, and of numbers read as text one NaN."""
-    assert a.shape == b.shape
+    assert a.shape == b.shape and sp.issparse(a) == sp.issparse(b)
+    if sp.issparse(a):
+        for part in ("data", "indices", "indptr"):
+            assert_same_array(getattr(a, part), getattr(b, part), as_text=as_text)
+        return
     if a.dtype.kind == "U":  # the width is that of the longest
         assert b.dtype.kind == "U" and np.array_equal(a, b)
         return

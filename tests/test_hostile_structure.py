@@ -74,3 +74,16 @@ def test_covariances_that_rounding_makes_singular_are_explained():
 
 def test_an_ordinary_fit_is_left_alone():
     MILogisticRegression(random_state=0).fit(DATA.bags, DATA.y, sample_weight=np.full(20, 1e-20))
+
+
+def test_a_machine_without_support_says_its_intercept():
+    model = bagwise.SetKernelSVC(bag_kernel="minimax").fit(DATA.bags, DATA.y)
+    model.support_bags_, model.dual_coef_ = model.support_bags_[:0], model.dual_coef_[:, :0]
+    np.testing.assert_array_equal(model.decision_function(DATA.bags), np.full(20, model.intercept_[0]))
+
+
+def test_a_linear_program_of_numbers_that_are_none_is_refused():
+    from bagwise.solvers.one_norm import one_norm_machine
+
+    with pytest.raises(ValueError, match="the vectors of bags must be finite"):
+        one_norm_machine(np.array([[np.inf], [0.0]]), np.array([1.0, -1.0]), np.ones(2))

@@ -80,10 +80,13 @@ def look_at_words(model, said: dict[str, np.ndarray], kind: str) -> None:
             _several_labels(label, proba, level)
             continue
         # What a row of several labels lacks is the background.
-        if proba is not None and not (hasattr(model, "label_names_") and proba.shape[1] > 2):
+        if proba is not None and not hasattr(model, "background"):
             require_close(
                 proba.sum(axis=1), np.ones(len(proba)), 1e-6, f"predict_proba{level} adds up to one"
             )
+        if hasattr(model, "background"):  # an instance of none of the classes is called None
+            shown = np.array([value is not None for value in label], dtype=bool)
+            label, score, proba = (part if part is None else part[shown] for part in (label, score, proba))
         classes = np.asarray(model.classes_)
         if len(classes) > 1:  # not one that learned from positive bags alone
             require(

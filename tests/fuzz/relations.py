@@ -26,6 +26,11 @@ BY_NUMBER = {
     "cross_fit": "trees are grown from rows that are drawn by number",
     "tau": "boxes grow greedily: of instances that are as good, the first is taken",
 }
+# The same of whole estimators.
+BY_ORDER = {
+    "BayesianKNNClassifier": "of bags at one distance, the first are the nearest",
+    "DissimilarityEmbedding": "its columns are the training bags, in their order",
+}
 # Weights whose rounding errors are as large as what they weigh.
 EXTREME = ("tiny", "huge", "mixed", "absurd")
 # Why weights are not repetition.
@@ -171,6 +176,7 @@ def comparable(case, model) -> bool:
     )
     return (
         case.drawn.tame
+        and type(model).__name__ not in BY_ORDER
         and case.weights not in EXTREME
         and (hasattr(model, "objective_") or "csr" not in case.container)  # or rounding decides ties
         and not any(isinstance(value, dict) for value in parameters.values())  # weights of classes

@@ -1,5 +1,7 @@
 """A minute of the campaign, always the same cases; ``make fuzz`` goes on."""
 
+import os
+
 import pytest
 from tests.fuzz import commands, driver, estimators
 from tests.fuzz.choosing import chosen
@@ -9,6 +11,8 @@ from bagwise.cli.parser import COMMANDS
 # Cases of each kind, for about a minute of processor time in all; estimators in parts, for two workers.
 PARTS = [("estimators", 0, 250), ("estimators", 250, 250), ("damage", 0, 500), ("rules", 0, 300)]
 PARTS += [("kernels", 0, 200), ("formats", 0, 200), ("commands", 0, 25), ("machinecode", 0, 10)]
+# Cases that failed once: names of Parquet columns that are no text, and a column of other values in a scan.
+PARTS += [("damage", 1372, 1), ("damage", 1995, 1)]
 
 
 @pytest.mark.parametrize(("kind", "first", "count"), PARTS)
@@ -16,7 +20,7 @@ def test_a_part_of_the_campaign(kind, first, count):
     tally = driver.campaign(kind, first, count)
     assert not tally.failures, f"{tally}\n\n{tally.told()}"
     assert sum(tally.outcomes.values()) == count
-    assert tally.outcomes["good"] > 0
+    assert count == 1 or tally.outcomes["good"] > 0
 
 
 def test_every_kind_has_a_share():
@@ -37,14 +41,15 @@ def test_a_new_subject_leaves_other_cases_as_they_were():
 
 
 @pytest.mark.parametrize("end", ["raise ValueError('what numpy says')", "__import__('os').abort()"])
-def test_what_fails_is_told_with_the_command_that_repeats_it(monkeypatch, end):
+def test_what_fails_is_told_with_the_command_that_repeats_it(end):
     """A kind whose second case fails: the others are played, and its seed is named."""
     source = f"def run(seed, only=None):\n    if seed == 8:\n        {end}\n    return ''\n"
-    path = driver.ROOT / "tests" / "fuzz" / "broken.py"
+    kind = f"broken{os.getpid()}"  # another in every worker
+    path = driver.ROOT / "tests" / "fuzz" / f"{kind}.py"
     path.write_text(source)
     try:
-        tally = driver.campaign("broken", 7, 3)
+        tally = driver.campaign(kind, 7, 3)
     finally:
         path.unlink()
     assert tally.outcomes == {"good": 2, "failed": 1}
-    assert "python -m tests.fuzz --kind broken --seed 8" in tally.told()
+    assert f"python -m tests.fuzz --kind {kind} --seed 8" in tally.told()

@@ -45,7 +45,7 @@ class Reader:
         how = {"pre_buffer": False, "buffer_size": _BUFFER_BYTES} if streamed else {}
         try:
             self.file = pq.ParquetFile(path.open() if is_remote else path, **how)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:  # names that are no text are a ValueError
             raise self._unreadable(error) from error
         self.path = path
         with reading(path, "Parquet file"):

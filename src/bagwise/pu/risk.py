@@ -295,6 +295,9 @@ def _newton(features, prior, alpha, control, x, width=None):
         n_iter += 1
         slope, curvature = slope_and_curvature(g)
         gradient = (share * slope) @ design - pull + ridge * x
+        if not np.isfinite(gradient).all():  # the last step left what a number holds
+            status = Status.NOT_FINITE
+            break
         half = np.sqrt(share * curvature)[:, None] * design
         hessian = half.T @ half
         # The intercept's curvature may vanish where all scores are large; a trace keeps the factor finite.

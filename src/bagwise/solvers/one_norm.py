@@ -30,6 +30,8 @@ def one_norm_machine(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple
     for HiGHS. Equal rows go together, and rows are sorted, so that neither copies nor their order choose
     between solutions that are equally good.
     """
+    if not np.isfinite(M).all():
+        raise ValueError("the vectors of bags must be finite; divide the features, which are too large.")
     rows, which = np.unique(np.column_stack([sign, M]), axis=0, return_inverse=True)
     sign, M, cost = rows[:, 0], rows[:, 1:], np.bincount(which.ravel(), weights=cost)
     n, p = M.shape

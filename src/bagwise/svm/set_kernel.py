@@ -238,6 +238,8 @@ class SetKernelSVC(KernelClassifier):
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
         scaled, support = self._scaled(bags), self.support_bags_
+        if not len(support):  # the intercept says all
+            return np.full(len(bags), self.intercept_[0])
         if self._is_precomputed:
             matrix = self.kernel_(scaled.instances, support.instances)
         else:

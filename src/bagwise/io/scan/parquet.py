@@ -12,6 +12,7 @@ import numpy as np
 from bagwise.blocks.buffers import Buffers
 from bagwise.blocks.layout import Piece
 from bagwise.io._arrow import BagTables
+from bagwise.io._damage import reading
 from bagwise.io._parquet_reader import Reader
 from bagwise.io.scan.source import FileSource, Stamp
 
@@ -56,7 +57,9 @@ class ParquetSource(FileSource):
         for run in np.split(units, np.flatnonzero(np.diff(units) > 1) + 1):
             first = int(self.unit_offsets[run[0]]) if len(run) else 0
             for table in self._batches(run, self._columns(sides)):
-                piece = self._piece(first, table, sides, buffers)
+                number, _ = self.groups[run[0]]
+                with reading(self.stamps[number].path, "Parquet file of bags"):
+                    piece = self._piece(first, table, sides, buffers)
                 yield piece
                 first += piece.n_rows
 
