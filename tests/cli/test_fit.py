@@ -115,6 +115,18 @@ def test_every_model_is_fitted_and_loaded_again(name, table, tmp_path, capsys):
     assert set(load(path).predict(bags).tolist()) <= {False, True}
 
 
+def test_groups_are_advised_until_they_are_named(tmp_path, capsys):
+    data = make_noisy_or_bags(40, random_state=0)
+    patients = np.array([f"p{i // 2}" for i in range(40)])
+    bags = Bags(data.bags.instances, data.bags.offsets, bag_columns={"patient": patients})
+    path, model = save_bags(tmp_path / "a.npz", bags, data.y), str(tmp_path / "m.bagwise")
+    arguments = ["fit", str(path), "-m", "statistics", "-o", model, "--cv", "0"]
+    assert main(arguments) == 0
+    assert "in the program, --groups patient" in capsys.readouterr().out
+    assert main([*arguments, "--groups", "patient"]) == 0
+    assert "--groups patient" not in capsys.readouterr().out
+
+
 def test_unlabeled_bags_are_judged_at_the_priors_that_are_possible(table, tmp_path, capsys):
     options = ["-m", "puskc", "--set", "class_prior=0.3", "--cv", "2"]
     assert fit(table, tmp_path / "m.bagwise", *options) in (0, 1)

@@ -33,7 +33,10 @@ def check_groups(data: DataSet) -> Finding:
                 f"several sides of the column {quoted(split)} ({first_few(names[torn])}): what is learned of "
                 "a group helps to predict it, and scores are too good. Keep the bags of a group on one side.",
             )
-    keep = f"Keep the bags of a group in one fold: groups=bags.bag_columns[{name!r}] with GroupKFold"
+    keep = (
+        f"Keep the bags of a group in one fold: groups=bags.bag_columns[{name!r}] with GroupKFold (in the "
+        f"program, --groups {name})"
+    )
     mixed = _with_several(codes, data.label_codes if data.kind == "classes" else codes)
     if len(mixed):
         return Finding(

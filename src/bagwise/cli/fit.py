@@ -92,7 +92,7 @@ def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], A
     y, words = choose_positive(labels, arguments.positive, takes_many=takes_many)
     groups = _read_groups(bags, arguments.groups)
     screen.title(f"{arguments.model}: {arguments.file}")
-    report = _look(bags, y, labels, arguments.scan)
+    report = _look(bags, y, labels, arguments)
     bags = place(bags)
     show_report(report, screen, ("note", "warning"))
     if any(finding.level != "ok" for finding in report.findings):
@@ -189,16 +189,18 @@ def _read_groups(bags: Any, column: str | None) -> np.ndarray | None:
     return known[column]
 
 
-def _look(bags: Any, y: np.ndarray, labels: np.ndarray, is_scan: bool) -> Any:
-    """Inspect the data; facts show the labels as they came."""
+def _look(bags: Any, y: np.ndarray, labels: np.ndarray, arguments: argparse.Namespace) -> Any:
+    """Inspect the data; facts show the labels as they came, and advice that is taken is left out."""
     from dataclasses import replace
 
     from bagwise._inspection import inspect_bags, inspect_scan
 
-    inspect = inspect_scan if is_scan else inspect_bags
+    inspect = inspect_scan if arguments.scan else inspect_bags
     report = inspect(bags, y)
-    # Folds are drawn at random here, so the order of bags does not matter.
-    report = replace(report, findings=tuple(found for found in report.findings if found.topic != "order"))
+    # Folds are drawn at random here, so the order of bags does not matter; groups stay together if named.
+    taken = {("note", "order"), ("ok", "order")} | ({("note", "groups")} if arguments.groups else set())
+    findings = tuple(found for found in report.findings if (found.level, found.topic) not in taken)
+    report = replace(report, findings=findings)
     if labels is y:
         return report
     import numpy as np
