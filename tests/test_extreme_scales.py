@@ -19,7 +19,7 @@ from bagwise import (
     SetKernelSVC,
     make_noisy_or_bags,
 )
-from bagwise.base.huge import refuse_overflow
+from bagwise.base.huge import overflow_explained, refuse_overflow
 from bagwise.testing import all_estimators, example_of
 
 DATA = make_noisy_or_bags(20, size=(2, 4), n_features=3, random_state=0)
@@ -215,3 +215,20 @@ def test_a_category_that_is_no_category_is_named():
     bags = DATA.bags.with_instances(np.full(DATA.bags.instances.shape, 1e150))
     with pytest.raises(ValueError, match=r"family='categorical' needs values 0, 1, \.\.\..* has 1e\+150 as"):
         MIMixture("categorical", random_state=0).fit(bags, DATA.y)
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("array must not contain infs or NaNs"), OverflowError("math range error")]
+)
+def test_overflow_below_what_counts_as_huge_is_explained_too(error):
+    model = MILogisticRegression()
+    with (
+        pytest.raises(ValueError, match="what MILogisticRegression computes of X is too large for a number"),
+        overflow_explained(model, lambda: np.full((2, 2), 1e38, dtype=np.float32)),
+    ):
+        raise error
+    with (
+        pytest.raises(type(error), match=str(error)),
+        overflow_explained(model, lambda: np.array([[np.nan]])),
+    ):
+        raise error

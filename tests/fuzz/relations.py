@@ -74,7 +74,11 @@ def container(case, model, said) -> None:
         own = "scale" in vars(case.model) and hasattr(
             case.model.scale, "fit"
         )  # which files are too large for
-        may = "csr" in how or (how == "scan" and (own or not case.takes(how))) or case.container == "scan"
+        may = (
+            "csr" in how + case.container
+            or (how == "scan" and (own or not case.takes(how)))
+            or case.container == "scan"
+        )
         require(may, f"refused in the container {how}, taken in {case.container}: {refused}")
         return
     told = everything(again, case.bags(), case.y)

@@ -23,9 +23,13 @@ def overflow_explained(model: Any, instances_of: Callable[[], Any]) -> Iterator[
     """
     try:
         yield
-    except ValueError as error:  # LinAlgError is one
-        if any(word in str(error) for word in _OVERFLOWS) or isinstance(error, np.linalg.LinAlgError):
-            _refuse_huge(model, instances_of(), error)
+    except (ValueError, OverflowError) as error:  # LinAlgError is a ValueError
+        is_overflow = isinstance(error, OverflowError) or any(word in str(error) for word in _OVERFLOWS)
+        if is_overflow or isinstance(error, np.linalg.LinAlgError):
+            instances = instances_of()
+            _refuse_huge(model, instances, error)
+            if is_overflow and _are_finite(instances):
+                raise _too_far(model) from error
         if not isinstance(error, np.linalg.LinAlgError):
             raise
         raise ValueError(
@@ -44,19 +48,27 @@ def refuse_overflow(model: Any, found: Any, instances_of: Callable[[], Any]) -> 
         instances = instances_of()
         _refuse_huge(model, instances, None)
         # Infinite log-odds may be meant; NaN never is, where nothing is missing.
-        values = instances.data if sp.issparse(instances) else instances
-        if np.isnan(found).any() and values.dtype.kind in "fiub" and np.isfinite(values).all():
-            raise ValueError(
-                f"what {type(model).__name__} computes of X is too large for a number: its values are far "
-                "from those of the fit, or from each other; scale the features."
-            )
+        if np.isnan(found).any() and _are_finite(instances):
+            raise _too_far(model)
+
+
+def _are_finite(instances: Any) -> bool:
+    values = instances.data if sp.issparse(instances) else instances
+    return getattr(values, "dtype", np.dtype(object)).kind in "fiub" and bool(np.isfinite(values).all())
+
+
+def _too_far(model: Any) -> ValueError:
+    return ValueError(
+        f"what {type(model).__name__} computes of X is too large for a number: its values are far from those "
+        "of the fit, or from each other; scale the features."
+    )
 
 
 def _refuse_huge(model: Any, instances: Any, cause: Exception | None) -> None:
     values = instances.data if sp.issparse(instances) else instances
     if getattr(values, "dtype", np.dtype(object)).kind != "f":
         return
-    largest = max(np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0))
+    largest = float(max(np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0)))
     if LARGEST < largest < np.inf:
         raise ValueError(
             f"X has values up to {largest:g}, and {type(model).__name__} computes products or powers of "

@@ -107,7 +107,9 @@ class Reader:
             )
         with self.file:
             for first, table in self._tables():
-                yield self.tables.read(table, first)
+                with reading(self.path, "Parquet file of bags"):
+                    part = self.tables.read(table, first)
+                yield part
 
     def batches(self, groups: list[int], columns: list[str], rows: int) -> Iterator[Any]:
         """Read some columns of some row groups as tables of a bounded number of rows."""

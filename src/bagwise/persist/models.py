@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 from collections.abc import Iterable
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bagwise.io._damage import refuse_false_sizes
 from bagwise.persist.archive import all_types, read_schema, unknown_functions, unknown_types, with_true_keys
 from bagwise.persist.card import make_card, name_of
 from bagwise.persist.consistency import refuse_other_centers
@@ -139,6 +141,7 @@ def load(path, *, trusted: Iterable[str | type] = ()) -> Any:
     card, archive = read_model(path)
     skops = _skops()
     try:
+        refuse_false_sizes(io.BytesIO(archive))
         schema = read_schema(archive)
         unknown = [name for name in unknown_types(schema) if name not in names]
         found = all_types(schema)
