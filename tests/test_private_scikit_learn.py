@@ -22,13 +22,13 @@ def is_private(name: str) -> bool:
 
 
 # What scikit-learn's classes call their own, but for what every estimator writes (`bagwise._sklearn` says
-# why) and a name so plain that our own classes may have it.
+# why), a name so plain that our own classes may have it, and what notebooks ask for.
 OWN = {
     name
     for cls in (BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, Pipeline)
     for name in dir(cls)
     if is_private(name)
-} - {"_parameter_constraints", "_fit"}
+} - {"_parameter_constraints", "_fit", "_repr_html_"}
 
 
 def private_uses(source: str) -> list[str]:

@@ -97,9 +97,11 @@ def make_model(name: str, settings: Sequence[str], seed: int) -> Any:
             )
         chosen[key] = parse_value(value)
     model.set_params(**chosen)
+    from bagwise._sklearn import check_parameters
+
     try:
         for part in [model, *(step for _, step in getattr(model, "steps", ()))]:
-            part._validate_params()
+            check_parameters(part)
     except ValueError as error:
         raise CommandError(f"--set: {error}") from error
     return model
