@@ -188,7 +188,9 @@ def refuse_missing_values(
     values = instances.data if sp.issparse(instances) else instances
     # The sum is finite whenever all is well (one read, no temporary), barring overflow.
     refused = np.isinf if accept_nan else lambda numbers: ~np.isfinite(numbers)
-    if np.isfinite(np.sum(values)) or not refused(values).any():
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_well = np.isfinite(np.sum(values))
+    if is_well or not refused(values).any():
         return
     bad = refused(instances.toarray() if sp.issparse(instances) else instances)
     row, column = (int(i) for i in np.argwhere(bad)[0])

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from bagwise._sklearn import validated
-from bagwise.bags import as_bags
+from bagwise.bags import as_bags, is_scan
 from bagwise.base.huge import overflow_explained, refuse_overflow
 from bagwise.reporting import one_line
 from bagwise.solvers.interrupt import interruptible
@@ -32,7 +32,8 @@ def _explain_huge_values(fit: _Fit) -> _Fit:
     @functools.wraps(fit)
     def explained(self, X, *args, **how):
         def instances():
-            return as_bags(X).instances
+            # Those of a large scan are not read for an explanation; what went wrong stands as it is.
+            return None if is_scan(X) and not X.fits else as_bags(X).instances
 
         with overflow_explained(self, instances):
             fitted = fit(self, X, *args, **how)

@@ -259,7 +259,7 @@ def ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise.blocks.files import ranges
+    >>> from bagwise.blocks.layout import ranges
     >>> ranges(np.array([10, 3]), np.array([2, 3]))
     array([10, 11,  3,  4,  5])
     """

@@ -149,7 +149,7 @@ def _groups_of(n_blocks: int, n_threads: int) -> list[tuple[int, int]]:
     --------
     >>> from bagwise.cluster.blocks import _groups_of
     >>> _groups_of(11, 1)
-    [(0, 4), (4, 8), (8, 11)]
+    [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10), (10, 11)]
     """
     size = 1
     while 2 * size * TASKS_PER_THREAD * max(1, n_threads) <= n_blocks:
