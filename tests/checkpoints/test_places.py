@@ -1,5 +1,6 @@
 """What a checkpoint keeps, and gives back: cells, states, answers; and when it is written."""
 
+import signal
 import threading
 
 import numpy as np
@@ -387,7 +388,15 @@ def test_a_link_leads_to_the_file(tmp_path):
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-def test_what_a_solver_does_after_ctrl_c_is_not_kept(tmp_path):
+@pytest.fixture
+def usual_handler():
+    """Ctrl-C as in a terminal: it is ignored where tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_what_a_solver_does_after_ctrl_c_is_not_kept(tmp_path, usual_handler):
     path = tmp_path / "run"
 
     def run():
