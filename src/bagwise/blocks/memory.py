@@ -111,8 +111,10 @@ def sparse_in_parts(blocks: Blocks) -> Blocks:
     return MemoryBlocks(X, blocks.offsets, blocks.y, blocks.weight, runs=runs)
 
 
-def hold(blocks: Blocks, dtype: Any = None) -> MemoryBlocks:
+def hold(blocks: Blocks, dtype: Any = None, *, recut: bool = False) -> MemoryBlocks:
     """Read blocks into memory, cut where they are cut: one pass, and any number over what it gives.
+
+    With `recut` they are cut anew: after a selection, few bags may be left in many blocks.
 
     Only for blocks that are not large. Bags in memory are not copied, unless `dtype` is another than theirs.
     Later passes do not begin threads, which would take a good part of the time of a pass over so few.
@@ -130,7 +132,9 @@ def hold(blocks: Blocks, dtype: Any = None) -> MemoryBlocks:
         runs = [slice(int(begin), int(end)) for begin, end in itertools.pairwise(ends)]
     if isinstance(X, np.ndarray) and dtype is not None:
         X = X.astype(dtype, copy=False)
-    return MemoryBlocks(X, offsets, y, weight, runs=runs, in_threads=False)
+    # Where no bag is left, there is still a block to look at.
+    runs_or_new = None if recut and len(offsets) > 1 else runs
+    return MemoryBlocks(X, offsets, y, weight, runs=runs_or_new, in_threads=False)
 
 
 def _copied(block: Block) -> Block:

@@ -110,7 +110,7 @@ def build_model(
         if pure.any() and one_negative and suffice:
             known = Known(surveys[-1].weight, surveys[-1].sums, _log_likelihood_of_pure(rule, blocks, pure))
             blocks = SelectedBlocks(blocks, ~pure)
-            blocks = blocks if blocks.are_large else hold(blocks)
+            blocks = blocks if blocks.are_large else hold(blocks, recut=True)
         if n_components == (1, 1) and ground.is_complete and suffice:
             total = 0.0 * surveys[0].sums if pure.all() else surveys[0].sums
     return (
