@@ -12,7 +12,8 @@ import scipy.sparse as sp
 # Squares of squares of values up to this, and sums of many of them, are numbers.
 LARGEST = 1e60
 # What linear algebra, or a part of a model, says of numbers that overflowed on the way.
-_OVERFLOWS = ("infs or NaNs", "contains infinity", "contains NaN", "must be finite")
+_OF_ALGEBRA = "infs or NaNs"
+_OVERFLOWS = (_OF_ALGEBRA, "contains infinity", "contains NaN", "must be finite")
 
 
 @contextmanager
@@ -24,10 +25,12 @@ def overflow_explained(model: Any, instances_of: Callable[[], Any]) -> Iterator[
     try:
         yield
     except (ValueError, OverflowError) as error:  # LinAlgError is a ValueError
-        is_overflow = isinstance(error, OverflowError) or any(word in str(error) for word in _OVERFLOWS)
-        if is_overflow or isinstance(error, np.linalg.LinAlgError):
+        of_algebra = isinstance(error, (OverflowError, np.linalg.LinAlgError))
+        if of_algebra or any(word in str(error) for word in _OVERFLOWS):
             instances = instances_of()
             _refuse_huge(model, instances, error)
+            # Other sentences may be about labels or parameters: they stand as they are.
+            is_overflow = isinstance(error, OverflowError) or _OF_ALGEBRA in str(error)
             if is_overflow and _are_finite(instances):
                 raise _too_far(model) from error
         if not isinstance(error, np.linalg.LinAlgError):
