@@ -6,6 +6,8 @@ import pytest
 from bagwise import MILogisticRegression, MIMixture
 from bagwise.checkpoints.store import Store
 
+pytestmark = pytest.mark.study
+
 
 class CutOffError(Exception):
     """Ends a fit in its midst."""

@@ -73,7 +73,7 @@ def test_an_object_that_changes_is_refused(small_blocks, store, address, tmp_pat
         blocks.total(lambda block: block.n_bags)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_workers_read_by_the_address(small_blocks, address, tmp_path):
     scan = scan_bags(address)
     model = MILogisticRegression(n_init=1, random_state=0)
