@@ -162,6 +162,10 @@ def test_panels_of_errors_are_a_display():
     panel = {"n_bags": [10, 20], "bayes": 0.1, "errors": {"MIMM": [(0.3, 0.02), (0.2, 0.01)]}}
     display = plot_error_curves({"one": panel, "two": panel})
     assert display.ax_ is display.figure_.axes[0] and len(display.figure_.axes) == 2
+    # Of four panels in rows of three, the second and third are the last of their columns.
+    four = plot_error_curves({str(i): panel for i in range(4)}).figure_.axes[:4]
+    shown = [any(label.get_visible() for label in ax.get_xticklabels()) for ax in four]
+    assert shown == [False, True, True, True]
 
 
 # ------------------------------------------------------------ what was wrong once

@@ -90,6 +90,7 @@ def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Display:
         axes.set_ylim(0, None)
     for axes in grid[max(0, len(panels) - columns) : len(panels)]:
         axes.set_xlabel("training bags", fontsize="small")
+        axes.tick_params(labelbottom=True)  # also where the last row does not reach
     for axes in grid[::columns]:
         axes.set_ylabel("error (%)", fontsize="small")
     handles, labels = grid[0].get_legend_handles_labels()
