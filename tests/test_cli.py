@@ -183,7 +183,7 @@ def test_ctrl_c_ends_the_program(error, monkeypatch, capsys):
         except KeyboardInterrupt:
             raise error from None  # a kernel makes another error of it
 
-    monkeypatch.setattr("bagwise._comparison.cross_validate", interrupted)
+    monkeypatch.setattr("bagwise.comparison.with_truth.cross_validate", interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         assert main(["demo", "--bags", "20"]) == 130

@@ -12,6 +12,7 @@ _ROOMS = {
     "apr": ["APRClassifier"],
     "bags": ["Bags"],
     "calibration_plots": ["plot_calibration"],
+    "comparison": ["Comparison", "compare"],
     "datasets": [
         "augment_bags",
         "fetch_corel2000",

@@ -4,6 +4,8 @@ from bagwise._version import __version__ as __version__
 from bagwise.apr import APRClassifier as APRClassifier
 from bagwise.bags import Bags as Bags
 from bagwise.calibration_plots import plot_calibration as plot_calibration
+from bagwise.comparison import Comparison as Comparison
+from bagwise.comparison import compare as compare
 from bagwise.datasets import augment_bags as augment_bags
 from bagwise.datasets import fetch_corel2000 as fetch_corel2000
 from bagwise.datasets import fetch_elephant as fetch_elephant

@@ -22,7 +22,7 @@ def bag_folds(
     sample_weight,
     *,
     seed: int,
-    kinds: tuple[str, str] = ("negative", "positive"),
+    kinds: tuple[str, ...] = ("negative", "positive"),
     remedy: str,
     groups: ArrayLike | None = None,
 ) -> list[Split]:
@@ -40,8 +40,8 @@ def bag_folds(
         Weights as they were given.
     seed : int
         Draws the folds if `cv` is a number.
-    kinds : (str, str)
-        What bags with the labels 0 and 1 are called.
+    kinds : tuple of str
+        What bags with the labels 0, 1 (and so on, where there are more) are called.
     remedy : str
         A sentence for those who have too few bags to be cross-validated.
     groups : array of shape (number of bags given to `fit`,), optional
@@ -55,9 +55,10 @@ def bag_folds(
         rarest = _rarest(y, of_bag)
         if rarest < 2:
             of_groups, single = ("", "bag") if of_bag is None else (" of different groups", "group")
+            two_each = " and ".join(f"two {kind}" for kind in reversed(kinds))
             raise ValueError(
-                f"cross-validation needs at least two {kinds[1]} and two {kinds[0]} bags{of_groups}; one "
-                f"class has a single {single}. {remedy}"
+                f"cross-validation needs at least {two_each} bags{of_groups}; one class has a single "
+                f"{single}. {remedy}"
             )
         cv = _stratified(min(int(cv), rarest), of_bag, seed)
     if cv is None or hasattr(cv, "split"):
@@ -70,7 +71,7 @@ def bag_folds(
             if not (y[train] == label).any():
                 raise ValueError(
                     f"fold {number} of cv has no {kind} bag of non-zero weight to learn from; every fold "
-                    "needs both classes."
+                    f"needs {'both' if len(kinds) == 2 else 'all'} classes."
                 )
         if not len(test):
             raise ValueError(f"fold {number} of cv holds out no bag of non-zero weight; expected some.")
@@ -139,10 +140,10 @@ def _group_of_each(groups: ArrayLike, bags: np.ndarray) -> np.ndarray:
 
 
 def _rarest(codes: np.ndarray, groups: np.ndarray | None) -> int:
-    """How many bags, or groups of them, the rarer class has; labels are 0 and 1."""
+    """How many bags, or groups of them, the rarest class has; labels are 0, 1 and so on."""
     if groups is None:
         return int(np.bincount(codes, minlength=2).min())
-    return min(len(np.unique(groups[codes == code])) for code in range(2))
+    return min(len(np.unique(groups[codes == code])) for code in range(max(2, codes.max() + 1)))
 
 
 def _stratified(n_folds: int, groups: np.ndarray | None, random_state) -> Any:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedGroupKFold
 
 from bagwise.base.labels import Training
 from bagwise.folds import bag_folds
@@ -106,7 +108,19 @@ def predict_held_out(
 
 
 def fit_in_groups(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray | None) -> Any:
-    """Fit a model; one that cuts folds by itself keeps groups together, too."""
-    if groups is not None and "groups" in inspect.signature(model.fit).parameters:
+    """Fit a model; one that cuts folds by itself, or a search of settings, keeps groups together, too."""
+    if groups is None:
+        return model.fit(bags, y)
+    if is_search(model):
+        if model.cv is None or isinstance(model.cv, Integral):
+            # What scikit-learn makes of a number does not look at groups.
+            model.set_params(cv=StratifiedGroupKFold(model.cv or 5))
+        return model.fit(bags, y, groups=groups)
+    if "groups" in inspect.signature(model.fit).parameters:
         return model.fit(bags, y, groups=groups)
     return model.fit(bags, y)
+
+
+def is_search(model: Any) -> bool:
+    """Whether a model is a search of settings, such as scikit-learn's `GridSearchCV`."""
+    return all(hasattr(model, name) for name in ("cv", "refit", "scoring", "estimator"))

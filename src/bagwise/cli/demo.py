@@ -12,7 +12,7 @@ from bagwise.cli.data import add_json_argument, check_picture
 from bagwise.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from bagwise._comparison import Score
+    from bagwise.comparison.with_truth import Score
 
 _DESCRIPTION = """\
 See multiple-instance learning at work on bags of handwritten digits, in about a quarter of a
@@ -56,7 +56,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if not 0 <= arguments.seed < 2**32:
         raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
 
-    from bagwise._comparison import REPRESENTATIVES, VARIANTS, make_folds
+    from bagwise.comparison.portfolio import REPRESENTATIVES, VARIANTS
+    from bagwise.comparison.with_truth import make_folds
     from bagwise.datasets import load_digit_bags
 
     try:
@@ -91,7 +92,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _compare(models, data, folds, seed: int, screen: Screen) -> list[Score]:
-    from bagwise._comparison import cross_validate
+    from bagwise.comparison.with_truth import cross_validate
 
     with screen.progress(len(models) * (len(folds) + 1)) as begin:
         scores = [cross_validate(model, data, folds, seed, begin) for model in models]

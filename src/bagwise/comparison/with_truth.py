@@ -1,4 +1,4 @@
-"""The models of the demonstration, and their cross-validation."""
+"""Cross-validation where the labels of instances are known, as in the demonstration."""
 
 from __future__ import annotations
 
@@ -6,80 +6,15 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from bagwise.bags import Bags
-from bagwise.density import EMDD
-from bagwise.embedding import BagStatistics
-from bagwise.linear_model import MILogisticRegression
-from bagwise.mixture import MIMixture
-from bagwise.single_instance import SingleInstanceClassifier
-from bagwise.svm import MISVC, MissSVC, SetKernelSVC
+from bagwise.comparison.portfolio import Model
 
 N_FOLDS = 5
-
-
-@dataclass(frozen=True)
-class Model:
-    """A row of the demonstration: a name, the family it stands for, and how it is made of a seed."""
-
-    name: str
-    family: str
-    make: Callable[[int], Any]
-
-
-def _logistic(rule: str) -> Callable[[int], Any]:
-    return lambda seed: MILogisticRegression(rule, random_state=seed)
-
-
-def _copied(rule: str, *, forest: bool = False) -> Callable[[int], Any]:
-    def make(seed: int):
-        inside = RandomForestClassifier(random_state=seed) if forest else LogisticRegression(max_iter=1000)
-        return SingleInstanceClassifier(inside, rule=rule)
-
-    return make
-
-
-def _statistics(classifier) -> Callable[[int], Any]:
-    return lambda seed: make_pipeline(BagStatistics(("mean", "std", "max")), StandardScaler(), classifier)
-
-
-def _mixture(seed: int):
-    return MIMixture("gaussian_diag", n_init=3, random_state=seed)
-
-
-# One or two of every family; a new family is a line more. Not above eight: it has to fit a screen.
-REPRESENTATIVES = (
-    Model("logistic, or rule", "linear model", _logistic("or")),
-    Model("logistic, mean rule", "linear model", _logistic("mean")),
-    Model("mixture, Gaussian", "mixture", _mixture),
-    Model("EM-DD", "diverse density", lambda seed: EMDD(n_init=3, random_state=seed)),
-    Model("MI-SVM", "kernel machine", lambda seed: MISVC()),
-    Model("copied labels, logistic", "single instance", _copied("mean")),
-    Model("copied labels, forest", "single instance", _copied("mean", forest=True)),
-    Model("bag statistics, SVM", "embedding", _statistics(SVC())),
-)
-
-# What `--all` adds.
-VARIANTS = (
-    Model("logistic, softmax", "linear model", _logistic("softmax")),
-    Model("MissSVM", "kernel machine", lambda seed: MissSVC()),
-    Model("set kernel", "kernel machine", lambda seed: SetKernelSVC()),
-    Model("logistic, maximum", "linear model", _logistic("max")),
-    Model("logistic, geometric mean", "linear model", _logistic("geometric_mean")),
-    Model("copied, logistic, max", "single instance", _copied("max")),
-    Model("copied, forest, max", "single instance", _copied("max", forest=True)),
-    Model("bag statistics, logistic", "embedding", _statistics(LogisticRegression(max_iter=1000))),
-)
 
 
 @dataclass(frozen=True)

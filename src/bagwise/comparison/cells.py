@@ -1,0 +1,91 @@
+"""One cell of a comparison: a model is fitted to the training bags of a split and predicts the others."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from bagwise._held_out.predictions import fit_in_groups
+from bagwise.checkpoints.identity import described
+from bagwise.threads import one_blas_thread
+
+# What was chosen inside a fit, in models that choose by themselves: attributes of ours and of scikit-learn's.
+_CHOSEN = ("alpha_", "degree_", "C_", "class_prior_")
+
+
+def run_cell(
+    estimator: Any,
+    bags: Any,
+    y: np.ndarray,
+    groups: np.ndarray | None,
+    train: np.ndarray,
+    test: np.ndarray,
+) -> dict[str, Any]:
+    """Fit a clone to the training bags, and let it predict those that were held out.
+
+    Gives plain values, for a checkpoint: places of predicted labels, probabilities and scores (None where
+    there are none), seconds, choices, warnings, and the error's sentence instead where the model fails.
+    """
+    found: dict[str, Any] = {"error": None}
+    classes = np.unique(y)
+    with warnings.catch_warnings(record=True) as caught, one_blas_thread():
+        warnings.simplefilter("always")
+        try:
+            some = None if groups is None else groups[train]
+            began, busy = time.perf_counter(), time.process_time()
+            fitted = fit_in_groups(clone(estimator), bags[train], y[train], some)
+            fit_wall, fit_busy = time.perf_counter() - began, time.process_time() - busy
+            began, busy = time.perf_counter(), time.process_time()
+            found |= _predictions(fitted, bags[test], classes)
+            wall, used = time.perf_counter() - began, time.process_time() - busy
+            found["seconds"] = [fit_wall, wall, fit_busy, used]
+            found["choices"] = choices_of(fitted)
+        except Exception as error:  # whatever it is, the other models go on
+            found["error"] = sentence_of(error)
+    found["warnings"] = list(dict.fromkeys(" ".join(str(one.message).split()) for one in caught))
+    return found
+
+
+def _predictions(fitted: Any, bags: Any, classes: np.ndarray) -> dict[str, Any]:
+    said: dict[str, Any] = {"probability": None, "decision": None}
+    if hasattr(fitted, "predict_proba"):
+        said["probability"] = np.asarray(fitted.predict_proba(bags), dtype=float)
+    if hasattr(fitted, "decision_function"):
+        said["decision"] = np.asarray(fitted.decision_function(bags), dtype=float)
+    said["predicted"] = np.searchsorted(classes, fitted.predict(bags))
+    for name in ("probability", "decision"):
+        if said[name] is not None and not np.isfinite(said[name]).all():
+            raise ValueError(f"the model gave a {name} that is no finite number.")
+    return said
+
+
+def choices_of(fitted: Any) -> dict[str, Any]:
+    """Say what a fit has chosen: settings of a search, or of a model that chooses by itself."""
+    chosen: Mapping[str, Any] = getattr(fitted, "best_params_", None) or {
+        name.rstrip("_"): getattr(fitted, name)
+        for name in _CHOSEN
+        if hasattr(fitted, name) and hasattr(fitted, "cv")
+    }
+    steps = getattr(fitted, "steps", None)
+    if not chosen and steps:
+        return choices_of(steps[-1][1])
+    return {name: _plain(value) for name, value in chosen.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if value is None or isinstance(value, (bool, int, float, str)) else described(value)
+
+
+def sentence_of(error: BaseException) -> str:
+    """Make one sentence of an error; the kind is named where it is not plain that a model refused."""
+    told = " ".join(str(error).split())
+    if isinstance(error, (ValueError, TypeError, MemoryError)) and told:
+        return told
+    return f"{type(error).__name__}: {told}" if told else type(error).__name__

@@ -1,0 +1,148 @@
+"""The models that are compared: one or two of every family, their settings, and what they assume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from bagwise.density import EMDD
+from bagwise.embedding import BagStatistics
+from bagwise.linear_model import MILogisticRegression, MILogisticRegressionCV, SoftORLogisticRegression
+from bagwise.mixture import MIMixture
+from bagwise.single_instance import SingleInstanceClassifier
+from bagwise.svm import MISVC, MissSVC, SetKernelSVC
+from bagwise.trees import MIGradientBoostingClassifier
+
+# What a model takes the label of a bag to depend on.
+ONE, SHARE, COUNT, WHOLE = "one instance", "a share", "a count", "the whole bag"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that is held against others.
+
+    Attributes
+    ----------
+    name, family : str
+        What it is called, and the family that it stands for.
+    make : callable
+        Makes it of a seed, with the settings that it has by default.
+    assumes : str
+        What it takes the label of a bag to depend on.
+    grid : dict
+        Settings that a comparison chooses among, inside its training bags.
+    make_choosing : callable, optional
+        Makes, of a seed, one that chooses by itself instead.
+    """
+
+    name: str
+    family: str
+    make: Callable[[int], Any]
+    assumes: str
+    grid: Mapping[str, list[Any]] = field(default_factory=dict)
+    make_choosing: Callable[[int], Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A row of a comparison to be: an estimator, as it is fitted in every split."""
+
+    name: str
+    family: str
+    assumes: str | None
+    estimator: Any
+
+    def about(self) -> dict[str, Any]:
+        """What the row says of the model itself."""
+        return vars(self).copy()
+
+
+_COST = [0.1, 1.0, 10.0, 100.0]
+
+
+def _logistic(name: str, rule: str, assumes: str) -> Model:
+    return Model(
+        name,
+        "linear model",
+        lambda seed: MILogisticRegression(rule, random_state=seed),
+        assumes,
+        make_choosing=lambda seed: MILogisticRegressionCV(rule, cv=5, random_state=seed),
+    )
+
+
+def _copied(name: str, rule: str, assumes: str, *, forest: bool = False) -> Model:
+    def make(seed: int):
+        inside = RandomForestClassifier(random_state=seed) if forest else LogisticRegression(max_iter=1000)
+        return SingleInstanceClassifier(inside, rule=rule)
+
+    return Model(
+        name, "single instance", make, assumes, {} if forest else {"estimator__C": [0.01, 0.1, 1.0, 10.0]}
+    )
+
+
+def _statistics(name: str, classifier: Any) -> Model:
+    step = type(classifier).__name__.lower()
+    return Model(
+        name,
+        "embedding",
+        lambda seed: make_pipeline(BagStatistics(("mean", "std", "max")), StandardScaler(), classifier),
+        WHOLE,
+        {f"{step}__C": _COST if step == "svc" else [0.001, 0.01, 0.1, 1.0]},
+    )
+
+
+# One or two of every family; a new family is a line more. Not above eight: it has to fit a screen.
+REPRESENTATIVES = (
+    _logistic("logistic, or rule", "or", ONE),
+    _logistic("logistic, mean rule", "mean", SHARE),
+    Model(
+        "mixture, Gaussian",
+        "mixture",
+        lambda seed: MIMixture("gaussian_diag", n_init=3, random_state=seed),
+        ONE,
+        {"n_components": [1, 2]},
+    ),
+    Model("EM-DD", "diverse density", lambda seed: EMDD(n_init=3, random_state=seed), ONE),
+    Model("MI-SVM", "kernel machine", lambda seed: MISVC(), ONE, {"C": _COST}),
+    _copied("copied labels, logistic", "mean", SHARE),
+    _copied("copied labels, forest", "mean", SHARE, forest=True),
+    _statistics("bag statistics, SVM", SVC()),
+)
+
+# What `bagwise demo --all` adds.
+VARIANTS = (
+    _logistic("logistic, softmax", "softmax", ONE),
+    Model("MissSVM", "kernel machine", lambda seed: MissSVC(), ONE, {"C": _COST}),
+    Model("set kernel", "kernel machine", lambda seed: SetKernelSVC(), WHOLE, {"C": _COST}),
+    _logistic("logistic, maximum", "max", ONE),
+    _logistic("logistic, geometric mean", "geometric_mean", SHARE),
+    _copied("copied, logistic, max", "max", ONE),
+    _copied("copied, forest, max", "max", ONE, forest=True),
+    _statistics("bag statistics, logistic", LogisticRegression(max_iter=1000)),
+)
+
+# What a comparison adds to them: a model of counts, boosted trees, and a probability from whole bags.
+FURTHER = (
+    Model(
+        "logistic, count rule",
+        "linear model",
+        lambda seed: SoftORLogisticRegression(alpha=1.0, n_init=2, random_state=seed),
+        COUNT,
+        {"alpha": [0.1, 1.0, 10.0]},
+    ),
+    Model(
+        "boosted trees",
+        "boosting",
+        lambda seed: MIGradientBoostingClassifier(random_state=seed),
+        ONE,
+        {"n_estimators": [30, 100]},
+    ),
+    VARIANTS[-1],
+)
