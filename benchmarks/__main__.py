@@ -1,8 +1,8 @@
 """Run the benchmarks, print every table, and write RESULTS.md.
 
-``python -m benchmarks [NAME ...]`` runs all or some of them. With ``--compare BASE [HEAD]`` they are run with
-the package of two commits (without HEAD: of a commit and of the working tree), and the times of ours are
-printed side by side.
+``python -m benchmarks [NAME ...]`` runs all or some of them; all write the page anew, some write only their own
+sections of it, with ``--write``. With ``--compare BASE [HEAD]`` they are run with the package of two
+commits (without HEAD: of a commit and of the working tree), and the times of ours are printed side by side.
 """
 
 import os
@@ -33,7 +33,7 @@ def problems() -> list[str]:
 
 
 def main() -> None:
-    """Run all or some of the problems; RESULTS.md is written when all were run."""
+    """Run all or some of the problems; RESULTS.md is written when all were run, or when asked for."""
     known = problems()
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -42,6 +42,7 @@ def main() -> None:
         "names", nargs="*", metavar="NAME", help=f"some of {', '.join(known)}; all by default"
     )
     parser.add_argument("--compare", nargs="+", metavar=("BASE", "HEAD"), help="two commits, in turns")
+    parser.add_argument("--write", action="store_true", help="write the sections of these into RESULTS.md")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there, and no tables")
     arguments = parser.parse_args()
     names = arguments.names or known
@@ -55,22 +56,31 @@ def main() -> None:
         print(f"{base} against {head or 'the working tree'}; {environment(THREADS)}\n", flush=True)
         print(_table(compare(HERE.parent, base, head, names)))
         return
-    sections, all_rows = [], []
+    sections, all_rows = {}, []
     for name in names:
         problem = importlib.import_module(f"benchmarks.{name}")
         rows = problem.run()
         if arguments.json:
             all_rows += rows
             continue
-        section = f"## {problem.TITLE}\n\n{problem.NOTE}\n\n{_table(rows)}\n"
-        print(section, flush=True)
-        sections.append(section)
+        section = f"{problem.NOTE}\n\n{_table(rows)}\n"
+        print(f"## {problem.TITLE}\n\n{section}", flush=True)
+        sections[problem.TITLE] = section
     if arguments.json:
         arguments.json.write_text(json.dumps(all_rows, default=str))
-    elif names == known:
-        about = f"# Benchmarks\n\n`make bench` writes this page. {environment(THREADS)}\n\n"
-        RESULTS.write_text(about + "\n".join(sections))
+    elif names == known or arguments.write:
+        about = f"# Benchmarks\n\n`make bench` writes this page. {environment(THREADS)}\n"
+        if names != known:
+            about, kept = read_page(RESULTS.read_text())
+            sections = kept | sections
+        RESULTS.write_text(about + "".join(f"\n## {title}\n\n{text}" for title, text in sections.items()))
         print(f"written: {RESULTS}")
+
+
+def read_page(page: str) -> tuple[str, dict[str, str]]:
+    """Give what a page of results says before its sections, and the text of each section by its title."""
+    about, *sections = page.split("\n## ")
+    return about, dict(section.split("\n\n", maxsplit=1) for section in sections)
 
 
 def _table(rows: list[dict]) -> str:

@@ -113,3 +113,12 @@ def test_all_benchmarks_together_write_the_results(tiny_repository, monkeypatch)
     )
     run(["toy", "--json", "rows.json"], tiny_repository)
     assert json.loads((tiny_repository / "rows.json").read_text())[0]["what"] == "sleep"
+
+
+def test_sections_of_the_page_are_written_one_by_one():
+    main = importlib.import_module("benchmarks.__main__")
+    page = (ROOT / "benchmarks" / "RESULTS.md").read_text()
+    about, sections = main.read_page(page)
+    assert about + "".join(f"\n## {title}\n\n{text}" for title, text in sections.items()) == page
+    titles = {importlib.import_module(f"benchmarks.{name}").TITLE for name in main.problems()}
+    assert set(sections) <= titles
