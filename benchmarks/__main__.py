@@ -1,6 +1,6 @@
 """Run the benchmarks, print every table, and write RESULTS.md.
 
-``python -m benchmarks [NAME ...]`` runs all or some of them; all write the page anew, some write only their own
+``python -m benchmarks [NAME ...]`` runs all or some of them; all write the page anew, some only their own
 sections of it, with ``--write``. With ``--compare BASE [HEAD]`` they are run with the package of two
 commits (without HEAD: of a commit and of the working tree), and the times of ours are printed side by side.
 """
