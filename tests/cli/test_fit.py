@@ -221,3 +221,15 @@ def test_settings_are_read_as_python_writes_them():
     assert model.bag_weight is None and model.random_state == 7
     assert make_model("statistics", ["logisticregression__C=3"], 7)[-1].C == 3
     assert make_model("statistics", [], 7)[-1].random_state == 7
+
+
+def test_what_is_found_in_the_data_is_told_in_the_words_of_the_labels(tmp_path, capsys):
+    rows = ["bag,label,a"]
+    for bag in range(40):
+        word, size = ("ill", 6) if bag % 2 else ("well", 2)
+        rows += [f"{bag},{word},{0.1 * (bag % 7) + row}" for row in range(size)]
+    (tmp_path / "bags.csv").write_text("\n".join(rows))
+    command = ["fit", str(tmp_path / "bags.csv"), "--positive", "ill", "--model", "milr", "--cv", "0"]
+    main([*command, "-o", str(tmp_path / "m.bagwise")])
+    said = capsys.readouterr().out
+    assert "bags labelled 'well' are smaller" in said and "sorts last" not in said

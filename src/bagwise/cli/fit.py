@@ -92,7 +92,7 @@ def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], A
     y, words = choose_positive(labels, arguments.positive, takes_many=takes_many)
     groups = _read_groups(bags, arguments.groups)
     screen.title(f"{arguments.model}: {arguments.file}")
-    report = _look(bags, y, labels, arguments)
+    report = _look(bags, labels if words is None else words.of_labels(y), labels, arguments)
     bags = place(bags)
     show_report(report, screen, ("note", "warning"))
     if any(finding.level != "ok" for finding in report.findings):
@@ -189,27 +189,33 @@ def _read_groups(bags: Any, column: str | None) -> np.ndarray | None:
     return known[column]
 
 
-def _look(bags: Any, y: np.ndarray, labels: np.ndarray, arguments: argparse.Namespace) -> Any:
-    """Inspect the data; facts show the labels as they came, and advice that is taken is left out."""
+def _look(bags: Any, named: np.ndarray, labels: np.ndarray, arguments: argparse.Namespace) -> Any:
+    """Inspect the data by the names of the two classes; facts show the labels as they came.
+
+    Advice that is taken is left out.
+    """
     from dataclasses import replace
 
     from bagwise._inspection import inspect_bags, inspect_scan
+    from bagwise._inspection.report import Finding
 
     inspect = inspect_scan if arguments.scan else inspect_bags
-    report = inspect(bags, y)
+    report = inspect(bags, named)
     # Folds are drawn at random here, so the order of bags does not matter; groups stay together if named.
     taken = {("note", "order"), ("ok", "order")} | ({("note", "groups")} if arguments.groups else set())
-    findings = tuple(found for found in report.findings if (found.level, found.topic) not in taken)
-    report = replace(report, findings=findings)
-    if labels is y:
-        return report
+    findings = [found for found in report.findings if (found.level, found.topic) not in taken]
+    if labels is named:
+        return replace(report, findings=tuple(findings))
+    chosen = Finding("ok", "labels", f"{arguments.positive!r} is the positive one.")
+    findings = [chosen if (found.level, found.topic) == ("note", "labels") else found for found in findings]
+    report = replace(report, findings=tuple(findings))
     import numpy as np
 
-    named = ", ".join(
+    counts = ", ".join(
         f"{label!r}: {n:,}"
         for label, n in zip(*(a.tolist() for a in np.unique(labels, return_counts=True)), strict=True)
     )
-    facts = tuple((name, named if name == "labels" else value) for name, value in report.facts)
+    facts = tuple((name, counts if name == "labels" else value) for name, value in report.facts)
     return replace(report, facts=facts)
 
 

@@ -29,6 +29,12 @@ class Words:
         """Give the labels of data as True for the positive word, False for any other."""
         return y == find_label(y, self.positive, "--positive") if len(y) else y.astype(bool)
 
+    def of_labels(self, y: np.ndarray) -> np.ndarray:
+        """Give the words of True and False."""
+        import numpy as np
+
+        return np.where(y, self.positive, self.negative)
+
 
 def choose_positive(y: np.ndarray, positive: str | None, *, takes_many: bool) -> tuple[Any, Words | None]:
     """Give the labels to learn from, and their words; None for labels that stand for themselves.
