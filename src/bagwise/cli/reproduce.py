@@ -43,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where results go (default: bagwise-results)",
     )
     parser.add_argument("--fresh", action="store_true", help="compute stored cells again")
+    parser.add_argument(
+        "--stored", action="store_true", help="compute nothing, report what is stored (long experiments)"
+    )
     add_json_argument(parser)
 
 
@@ -72,6 +75,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         arguments.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CommandError(f"cannot write to {str(arguments.out)!r}: {error.strerror}.") from error
+    if arguments.fresh and arguments.stored:
+        raise CommandError("--fresh and --stored exclude each other: all anew, or nothing.")
     settings = Settings(quick=arguments.quick, seed=arguments.seed)
     names = list(dict.fromkeys(arguments.names))
     pages = [_run_one(known[name], settings, arguments, screen) for name in names]
@@ -107,9 +112,14 @@ def _run_one(
                 out=arguments.out,
                 jobs=arguments.jobs,
                 fresh=arguments.fresh,
+                stored=arguments.stored,
                 on_cell=on_cell,
                 on_report=reports.append,
             )
+    except ValueError as error:
+        if arguments.stored:
+            raise CommandError(error) from error
+        raise
     except KeyboardInterrupt:
         n_stored = count_stored(experiment, settings, arguments.out)
         screen.error(

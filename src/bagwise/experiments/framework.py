@@ -100,6 +100,8 @@ class Experiment:
         About how long a full run takes on two cores.
     needs_data : tuple of str
         Names of the data sets it fetches; empty if it needs none.
+    is_partial : bool
+        Whether `report` makes sense of some of the cells as well, and says of how many.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Experiment:
     report: Callable[[Mapping[str, Any], Settings], Report]
     minutes: float = 1.0
     needs_data: tuple[str, ...] = ()
+    is_partial: bool = False
 
 
 def mean_and_error(values) -> tuple[float, float]:

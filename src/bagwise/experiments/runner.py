@@ -32,6 +32,7 @@ def run_experiment(
     out: Path,
     jobs: int = 1,
     fresh: bool = False,
+    stored: bool = False,
     on_cell: Callable[[str, int, int], None] | None = None,
     on_report: Callable[[Report], None] | None = None,
 ) -> Path:
@@ -50,6 +51,8 @@ def run_experiment(
         Processes.
     fresh : bool
         Whether stored cells are computed again.
+    stored : bool
+        Whether to compute nothing and report what is stored, if the experiment's report can be partial.
     on_cell : callable, optional
         Called with the key of a finished cell, how many are done, and how many there are.
     on_report : callable, optional
@@ -70,6 +73,8 @@ def run_experiment(
     code = _code(cells)
     fingerprints = _fingerprints(cells, code)
     results = {} if fresh else _stored(store, fingerprints)
+    if stored:
+        cells = _finished(experiment, cells, results)
     waiting = [cell for cell in cells if cell.key not in results]
     # Each finished cell is written at once; what is done survives Ctrl-C and a crash.
     for key, result in Parallel(n_jobs=jobs, return_as="generator_unordered")(
@@ -86,7 +91,9 @@ def run_experiment(
     took = f"{sum(results[cell.key]['seconds'] for cell in cells) / 60:.1f} minutes of computation"
     if waiting and len(waiting) == len(cells):
         took += f" in {(time.monotonic() - start) / 60:.1f} minutes"
-    provenance = _provenance(experiment, settings, _short(code), took, jobs)
+    if stored:
+        took = f"{len(cells)} of {len(fingerprints)} cells, {took}"
+    provenance = _provenance(experiment, settings, _short(code), took, jobs, stored)
     return _write_report(experiment, settings, report, out, provenance)
 
 
@@ -100,6 +107,14 @@ def count_stored(experiment: Experiment, settings: Settings, out: Path) -> int:
     """How many cells of a run are stored, and need not be computed again."""
     cells = experiment.cells(settings)
     return len(_stored(cell_folder(experiment, settings, out), _fingerprints(cells, _code(cells))))
+
+
+def _finished(experiment: Experiment, cells: list[Cell], results: Mapping[str, Any]) -> list[Cell]:
+    found = [cell for cell in cells if cell.key in results]
+    if not experiment.is_partial or not found:
+        why = "it needs all of its cells" if found else "none of its cells is stored for this code"
+        raise ValueError(f"{experiment.name} cannot be reported from what is stored: {why}.")
+    return found
 
 
 def _check_keys(cells: list[Cell]) -> None:
@@ -193,8 +208,11 @@ def _write_report(
     return page
 
 
-def _provenance(experiment: Experiment, settings: Settings, code: str, took: str, jobs: int) -> str:
+def _provenance(
+    experiment: Experiment, settings: Settings, code: str, took: str, jobs: int, stored: bool
+) -> str:
     flags = f" --seed {settings.seed}" + (" --quick" if settings.quick else "") + f" --jobs {jobs}"
+    flags += " --stored" if stored else ""
     packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "scipy", "scikit-learn", "numba"))
     return (
         f"Command: `bagwise reproduce {experiment.name}{flags}`. bagwise {__version__}, code {code}, "

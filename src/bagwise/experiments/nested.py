@@ -1,0 +1,74 @@
+"""One protocol for all models: bags are shuffled into folds, and all choices are made in training folds."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold
+
+from bagwise import datasets
+from bagwise._held_out.intervals import auc_interval
+from bagwise.bags import Bags
+from bagwise.exceptions import ConvergenceWarning
+
+CLASSIC = ("musk1", "musk2", "elephant", "fox", "tiger")
+
+
+def nested(make: Callable[[int], Any]) -> Callable[..., dict[str, Any]]:
+    """Turn a function that makes a model of a seed into one that is run as a cell."""
+
+    @wraps(make)
+    def run(dataset: str, repeat: int, n_folds: int, seed: int) -> dict[str, Any]:
+        drawn = 1000 * seed + repeat
+        return cross_validated(make(drawn), *fetched(dataset), n_folds, drawn)
+
+    return run
+
+
+@cache
+def fetched(dataset: str) -> tuple[Bags, np.ndarray]:
+    """Give the bags of a data set as floats, and their labels; a newsgroup goes by its own name."""
+    if dataset in CLASSIC:
+        data = getattr(datasets, f"fetch_{dataset}")()
+    else:
+        data = datasets.fetch_newsgroups(dataset)
+    return data.bags.with_instances(np.asarray(data.bags.instances, dtype=np.float64)), data.y
+
+
+def cross_validated(model: Any, bags: Bags, y: np.ndarray, n_folds: int, seed: int) -> dict[str, Any]:
+    """Fit a model to all folds but one, and score what it says of that one, in turn.
+
+    Every model meets the same folds. The AUC is that of pairs in one fold; the log loss is None where a model
+    has no probabilities; seconds are those of the processor for a fit with its choices, mean of folds.
+    """
+    fold, right = np.empty(len(y), dtype=int), np.empty(len(y), dtype=bool)
+    score, probability = np.full(len(y), np.nan), np.full(len(y), np.nan)
+    seconds, unsettled = 0.0, 0
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    for number, (train, test) in enumerate(splitter.split(y, y)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            start = time.process_time()
+            model.fit(bags[train], y[train])
+            seconds += time.process_time() - start
+        unsettled += any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+        fold[test], right[test] = number, model.predict(bags[test]) == y[test]
+        if hasattr(model, "predict_proba"):
+            probability[test] = model.predict_proba(bags[test])[:, 1]
+            score[test] = probability[test]
+        else:
+            score[test] = model.decision_function(bags[test])
+    return {
+        "accuracy": right.mean(),
+        "auc": auc_interval(y == 1, score, fold)[0],
+        "log_loss": None if np.isnan(probability).any() else log_loss(y, probability),
+        "seconds": seconds / n_folds,
+        "unsettled": unsettled,
+        "right": "".join("01"[hit] for hit in right.astype(int)),
+    }

@@ -1,0 +1,136 @@
+"""The leaderboard: all models run by the protocol, tables say what cells say, and pages can be partial."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+
+from bagwise import Bags, BagStatistics, load_digit_bags, make_noisy_or_bags
+from bagwise.cli import main
+from bagwise.experiments import leaderboard
+from bagwise.experiments.code import Sources
+from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
+from bagwise.experiments.leaderboard_tables import Board, scaling_study, tables_of, what_can_be_seen
+from bagwise.experiments.nested import cross_validated
+from bagwise.experiments.runner import run_experiment
+
+
+def test_scores_are_those_of_scikit_learn():
+    data = load_digit_bags(60, random_state=0)
+    bags, y = Bags(np.asarray(data.bags.instances, float), data.bags.offsets), np.asarray(data.y)
+    model = make_pipeline(BagStatistics(), LogisticRegression(max_iter=5000))
+    found = cross_validated(model, bags, y, 3, 5)
+    folds = StratifiedKFold(3, shuffle=True, random_state=5)
+    p = cross_val_predict(model, bags, y, cv=folds, method="predict_proba")[:, 1]
+    assert found["accuracy"] == accuracy_score(y, p >= 0.5)
+    assert found["log_loss"] == pytest.approx(log_loss(y, p))
+    pairs = [(roc_auc_score(y[t], p[t]), y[t].sum() * (1 - y[t]).sum()) for _, t in folds.split(y, y)]
+    aucs, weights = zip(*pairs, strict=True)
+    assert found["auc"] == pytest.approx(np.average(aucs, weights=weights))
+    assert [int(hit) for hit in found["right"]] == ((p >= 0.5) == y).astype(int).tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", leaderboard.MODELS, ids=lambda run: run.__name__)
+def test_every_model_learns_by_the_protocol(run):
+    data = make_noisy_or_bags(24, n_features=12, random_state=3)
+    found = cross_validated(run.__wrapped__(0), data.bags, np.asarray(data.y), 2, 0)
+    assert 0.0 <= found["accuracy"] <= 1.0 and 0.0 <= found["auc"] <= 1.0
+    assert len(found["right"]) == 24 and found["seconds"] > 0
+
+
+def test_a_cell_depends_on_its_own_model_alone():
+    sources = Sources()
+    modules = {part.module for part in sources.parts(leaderboard.models.bayesian_knn)}
+    assert "bagwise.neighbors.bayesian" in modules and "bagwise.experiments.nested" in modules
+    assert not any(module.startswith(("bagwise.svm", "bagwise.trees", "bagwise.apr")) for module in modules)
+
+
+def cell(right, **others):
+    hits = [int(hit) for hit in right]
+    return {"accuracy": np.mean(hits), "auc": 0.9, "log_loss": None, "seconds": 2.0, "right": right, **others}
+
+
+@pytest.fixture
+def board(monkeypatch):
+    """Two models on two data sets of four bags; the second has no probabilities, and one repetition less."""
+    labels = np.array([0, 1, 1, 1])
+    for module in ("leaderboard_tables", "nested"):
+        monkeypatch.setattr(f"bagwise.experiments.{module}.fetched", lambda dataset: (None, labels))
+    results = {
+        "musk1-a-0": cell("1111", log_loss=0.5),
+        "musk1-a-1": cell("1110", log_loss=0.7),
+        "musk1-b-0": cell("1100"),
+        "fox-a-0": cell("1000", log_loss=0.1),
+        "fox-b-0": cell("1110"),
+    }
+    return Board(results, {"a": "model A", "b": "model B", "c": "not there"})
+
+
+def test_tables_hold_means_errors_and_repetitions(board):
+    accuracy, auc, loss, seconds = tables_of(board)
+    by_model = {row["model"]: row for row in accuracy.rows}
+    assert by_model["model A"]["musk1"] == "87.5 ± 12.5" and by_model["model A"]["fox"] == "25.0"
+    assert by_model["model A"]["mean"] == "56.2" and by_model["model A"]["repetitions"] == "1 to 2"
+    assert by_model["(the larger class)"]["fox"] == "75.0"
+    assert [row["model"] for row in accuracy.rows][:2] == ["model B", "model A"]  # 62.5 comes first
+    assert [row["model"] for row in loss.rows] == ["model A"] and loss.rows[0]["musk1"] == "0.600 ± 0.100"
+    assert auc.rows[0]["fox"] == "90.0" and seconds.rows[0]["musk1"] == "2.00 ± 0.00"
+
+
+def test_gains_are_paired_by_bags(board):
+    table = scaling_study(board, "b", ["a"])
+    # Bags of Musk1: 0, 0, 1 and 1/2 more of the repetitions; of Fox 0, -1, -1, 0.
+    gains = np.array([0, 0, 1, 0.5])
+    error = gains.std(ddof=1) / 2
+    assert table.rows[-1]["musk1"] == f"+37.5 ± {100 * error:.1f}"
+    assert table.rows[-1]["fox"].startswith("-50.0 ±") and table.rows[-1]["mean"].startswith("-6.2 ±")
+    assert scaling_study(board, "b", ["c"]) is None
+
+
+def test_what_can_be_seen_is_so_many_errors_of_a_difference(board):
+    row = what_can_be_seen(board).rows[0]
+    error = np.std([0, 0, 1, 0.5], ddof=1) / 2
+    assert row["bags"] == 4 and row["error of a difference (%)"] == f"{100 * error:.1f}"
+    assert row["least difference that can be seen (%)"] == f"{280 * error:.1f}"
+    assert row["models within that of the best"] == "2 of 2"
+
+
+def double(number):
+    return 2.0 * number
+
+
+def make_experiment(**options):
+    def cells(settings):
+        return [Cell(f"n{n}", double, {"number": n}) for n in range(3)]
+
+    def report(results, settings):
+        return Report("Found.", [Table("Doubles", [{"n": k, "value": v} for k, v in results.items()])])
+
+    return Experiment("doubles", "twice", "No paper.", cells, report, **options)
+
+
+def test_a_page_is_made_of_what_is_stored(tmp_path):
+    experiment = make_experiment(is_partial=True)
+    with pytest.raises(ValueError, match="none of its cells is stored"):
+        run_experiment(experiment, Settings(), out=tmp_path, stored=True)
+    run_experiment(experiment, Settings(), out=tmp_path)
+    (tmp_path / "cells" / "doubles-seed0" / "n1.json").unlink()
+    page = run_experiment(experiment, Settings(), out=tmp_path, stored=True).read_text()
+    assert "2 of 3 cells" in page and "--stored" in page
+    assert "| n2 | 4.0 |" in page and "n1" not in page
+
+
+def test_a_report_that_needs_all_cells_is_not_made_of_some(tmp_path):
+    run_experiment(make_experiment(), Settings(), out=tmp_path)
+    with pytest.raises(ValueError, match="doubles cannot be reported from what is stored: it needs all"):
+        run_experiment(make_experiment(), Settings(), out=tmp_path, stored=True)
+
+
+def test_the_program_says_what_cannot_be_reported(tmp_path, capsys):
+    assert main(["reproduce", "mimm-fig2", "--stored", "--out", str(tmp_path)]) == 2
+    assert "none of its cells is stored" in capsys.readouterr().err
+    assert main(["reproduce", "mimm-fig2", "--stored", "--fresh", "--out", str(tmp_path)]) == 2
+    assert "exclude each other" in capsys.readouterr().err

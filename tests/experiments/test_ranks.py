@@ -1,0 +1,59 @@
+"""Models over data sets: p values against scipy's, corrections by hand, and who stands together."""
+
+import numpy as np
+import pytest
+from scipy.stats import PermutationMethod, rankdata, wilcoxon
+
+from bagwise.experiments.ranks import holm, rank_models, signed_rank_p
+
+
+@pytest.mark.parametrize("n", [5, 9, 15])
+def test_p_values_without_ties_are_those_of_scipy(n):
+    differences = np.random.default_rng(n).normal(0.3, size=n)
+    assert signed_rank_p(differences) == pytest.approx(wilcoxon(differences, method="exact").pvalue)
+
+
+def test_p_values_with_ties_and_zeros_are_those_of_all_signs():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        differences = rng.integers(-3, 5, size=9) / 10
+        known = wilcoxon(
+            differences, zero_method="wilcox", correction=False, method=PermutationMethod(n_resamples=10_000)
+        )
+        assert signed_rank_p(differences) == pytest.approx(known.pvalue)
+
+
+def test_equal_models_differ_by_nothing():
+    assert signed_rank_p(np.zeros(5)) == 1.0
+    assert signed_rank_p([0.3 - 0.1 - 0.2, 1e-16]) == 1.0
+
+
+def test_five_data_sets_cannot_show_a_difference_at_five_per_cent():
+    assert signed_rank_p([1, 2, 3, 4, 5]) == 2 / 32
+
+
+def test_corrected_p_values_are_those_of_holm():
+    # By hand: .01 * 3, max(.03, .02 * 2), max(.04, .03 * 1).
+    assert holm([0.03, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
+    assert holm([0.9, 0.8]).tolist() == [1.0, 1.0]
+
+
+def test_ranks_are_means_over_data_sets_and_bars_span_what_is_alike():
+    rng = np.random.default_rng(1)
+    alike = rng.normal(size=(20, 3))
+    scores = np.column_stack([alike, alike.min(axis=1) - rng.uniform(1, 2, size=20)])
+    found = rank_models(["a", "b", "c", "worse"], scores)
+    assert found.names[-1] == "worse" and found.ranks[-1] == 4.0
+    known = dict(zip("abc", rankdata(-scores, axis=1).mean(axis=0)[:3], strict=True))
+    assert {
+        name: rank for name, rank in zip(found.names, found.ranks, strict=True) if name != "worse"
+    } == known
+    assert found.cliques == [(0, 2)] and found.friedman < 0.001
+    assert (found.p[3, :3] < 0.05).all() and (found.p[:3, :3] > 0.05).all()
+
+
+def test_bars_may_overlap():
+    steps = np.arange(12)[:, None] % 3
+    # Neighbours beat each other on half of the data sets; who stands two places away never wins.
+    scores = np.array([[0.0, 0.0, -5.0]]) + np.where(steps == 0, [[0, 1, 0]], [[1, 0, 0]])
+    assert rank_models(["a", "b", "c"], scores).cliques == [(0, 1)]
