@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from contextlib import suppress
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise import (
     EMDD,
     MISVC,
+    AttentionMILClassifier,
     DiscriminativeMixture,
     DiverseDensity,
     DSDDClassifier,
@@ -60,6 +62,9 @@ FITS = {
     "diverse density": DiverseDensity(**ENDLESS),
     "EM-DD": EMDD(**ENDLESS),
     "boosting": MIGradientBoostingClassifier(n_estimators=10**6, random_state=0),
+    "attention": AttentionMILClassifier(
+        (4,), 2, max_epochs=10**6, n_iter_no_change=10**6, early_stopping=False, random_state=0
+    ),
     "MIML": MIMLLogisticRegression(**ENDLESS),
     "MissSVM": MissSVC(n_init=10**3, tol=1e-12, random_state=0),
     "MI-SVM": MISVC(n_init=10**3, tol=1e-12, random_state=0),
@@ -69,6 +74,8 @@ FITS = {
     "DSDD": DSDDClassifier(gamma=1.0, alpha=1e-6, tol=1e-12),
     "puMIL": PUMILClassifier(n_candidates=50, max_iter=10**3, random_state=0),
 }
+if find_spec("torch") is None:
+    del FITS["attention"]
 # These look at the flag once or twice in their whole fit.
 QUICK = {
     "set kernel": SetKernelSVC(tol=1e-12),

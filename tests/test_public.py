@@ -72,7 +72,7 @@ def test_importing_bagwise_is_no_slower_than_a_part_of_scikit_learn():
 
 
 # scikit-learn itself loads pandas and rich where they are installed.
-@pytest.mark.parametrize("heavy", ["numba", "matplotlib", "polars", "pooch", "h5py", "skops"])
+@pytest.mark.parametrize("heavy", ["numba", "matplotlib", "polars", "pooch", "h5py", "skops", "torch"])
 def test_heavy_libraries_wait_until_they_are_needed(heavy):
     code = (
         "import sys, bagwise, bagwise.cli\n"

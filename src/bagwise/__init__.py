@@ -10,6 +10,7 @@ from bagwise._version import __version__
 # Public names by the module they live in; `make format` writes them to `__init__.pyi` for type checkers.
 _ROOMS = {
     "apr": ["APRClassifier"],
+    "attention": ["AttentionMILClassifier"],
     "bags": ["Bags"],
     "calibration_plots": ["plot_calibration"],
     "comparison": ["Comparison", "compare"],

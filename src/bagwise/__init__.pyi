@@ -2,6 +2,7 @@
 # ruff: noqa: I001
 from bagwise._version import __version__ as __version__
 from bagwise.apr import APRClassifier as APRClassifier
+from bagwise.attention import AttentionMILClassifier as AttentionMILClassifier
 from bagwise.bags import Bags as Bags
 from bagwise.calibration_plots import plot_calibration as plot_calibration
 from bagwise.comparison import Comparison as Comparison

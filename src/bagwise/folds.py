@@ -129,6 +129,40 @@ def cut_in_two(
     return kept[is_first], kept[~is_first]
 
 
+def held_out_for_stopping(
+    y: np.ndarray, fraction: float, sample_weight: Any, groups: ArrayLike | None, random_state: Any
+) -> np.ndarray:
+    """Choose bags whose loss says when a fit is to stop: a mask of the bags that have a weight.
+
+    Parameters
+    ----------
+    y : array of shape (n_bags of a weight above zero,)
+        Labels 0 and 1 of the bags that have one.
+    fraction : float
+        The share of bags to be chosen, of either class.
+    sample_weight, groups : array of shape (number of bags given to `fit`,) or None
+        As they were given; bags of one group stay together.
+    random_state : int, RandomState or None
+        Draws them.
+    """
+    counted = _kept(sample_weight, len(y))
+    labels, place = np.zeros(len(counted), dtype=np.int8), np.cumsum(counted) - 1
+    labels[counted] = y
+    of_bag = None if groups is None else _group_of_each(groups, counted)[counted]
+    if _rarest(y, of_bag) < 2:
+        what = "bag" if groups is None else "group"
+        raise ValueError(
+            f"early_stopping=True holds bags of either class out, and one class has a single {what}; use "
+            "early_stopping=False."
+        )
+    _, held_out = cut_in_two(
+        labels, 1.0 - fraction, groups=groups, counted=counted, random_state=random_state
+    )
+    chosen = np.zeros(len(y), dtype=bool)
+    chosen[place[held_out]] = True
+    return chosen
+
+
 def _group_of_each(groups: ArrayLike, bags: np.ndarray) -> np.ndarray:
     """Check that groups name one for each of the bags that an array has a value for."""
     names = np.asarray(groups)

@@ -1,6 +1,8 @@
 """``bagwise fit``: data in, judged model out."""
 
 import json
+import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from bagwise.cli.models import MODELS, make_model
 from bagwise.persist import read_card
 from bagwise.testing.discovery import all_estimators
 
+HAS_TORCH = find_spec("torch") is not None
 WRAPPERS = {"ByIndex", "OneVsOneBagClassifier", "MultiLabelBagClassifier", "MIMLLogisticRegression"}
 
 
@@ -93,6 +96,8 @@ def test_every_public_classifier_has_a_short_name_or_is_a_wrapper():
     classifiers -= {name for name in classifiers if name.endswith("Regressor")}
     pipelines = {"BagPipeline"}
     named = {model.cls for model in MODELS.values()} - {"BagStatistics"}
+    if not HAS_TORCH:
+        named.remove("AttentionMILClassifier")
     assert named == classifiers - WRAPPERS - pipelines
 
 
@@ -101,11 +106,12 @@ QUICK = {
     "milr": ["n_init=1"], "milr-cv": ["n_init=1", "cv=2", "alphas=3"], "softor": ["n_init=1"],
     "pu": ["cv=2", "degrees=(1,)", "alphas=(0.1,)", "class_prior=0.3"], "puskc": ["class_prior=0.3"],
     "lsdd-cv": ["cv=2", "alphas=(0.1,)"], "dsdd-cv": ["cv=2", "alphas=(0.1,)"],
+    "attention": ["max_epochs=5", "hidden_sizes=(4,)"],
 }  # fmt: skip
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(MODELS))
+@pytest.mark.parametrize("name", [name for name in MODELS if HAS_TORCH or name != "attention"])
 def test_every_model_is_fitted_and_loaded_again(name, table, tmp_path, capsys):
     path = tmp_path / "m.bagwise"
     settings = [option for pair in QUICK.get(name, []) for option in ("--set", pair)]
@@ -113,6 +119,12 @@ def test_every_model_is_fitted_and_loaded_again(name, table, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["scores"]
     bags, _ = load_bags(table, bag="molecule", like=load(path))
     assert set(load(path).predict(bags).tolist()) <= {False, True}
+
+
+def test_what_a_model_needs_and_is_not_installed_is_said(table, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert fit(table, tmp_path / "m.bagwise", "-m", "attention", "--cv", "0") == 2
+    assert "pip install 'bagwise[torch]'" in capsys.readouterr().err
 
 
 def test_groups_are_advised_until_they_are_named(tmp_path, capsys):

@@ -109,7 +109,7 @@ def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], A
                 judgement = judge_unlabeled(model, bags, y, held, groups)
             elif held is not None:
                 judgement = judge(held, groups, words)
-        except (ValueError, TypeError, MemoryError) as error:
+        except (ValueError, TypeError, MemoryError, ImportError) as error:
             raise CommandError(error) from error
     about = _about(arguments, words, judgement)
     _save(model, arguments.out, about)

@@ -39,6 +39,7 @@ MODELS = {
     "dd": NamedModel("DiverseDensity", "distance to a prototype that is learned"),
     "emdd": NamedModel("EMDD", "the same by EM, for larger data"),
     "miboost": NamedModel("MIGradientBoostingClassifier", "boosted trees of instances"),
+    "attention": NamedModel("AttentionMILClassifier", "network with gated attention; needs torch"),
     "misssvm": NamedModel("MissSVC", "support vector machine of instances and bags (C, kernel)"),
     "misvm": NamedModel("MISVC", "MI-SVM: the margin of a bag is that of its best instance"),
     "misvm-instance": NamedModel("InstanceMISVC", "mi-SVM: labels of instances are guessed"),

@@ -11,6 +11,8 @@ from __future__ import annotations
 # Ours, by room and module: estimators, and all that stands in them after a fit.
 _OURS = {
     "apr.classifier": "APRClassifier",
+    "attention.classifier": "AttentionMILClassifier",
+    "attention.network": "Network",
     "bags.collection": "Bags",
     "density.diverse_density": "DiverseDensity",
     "density.emdd": "EMDD",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from importlib.util import find_spec
 
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
@@ -12,11 +13,18 @@ from bagwise.rules import Link, Rule
 
 
 def all_estimators() -> list[type[BaseEstimator]]:
-    """All classes that `bagwise` exports and that predict or transform bags, by name."""
+    """All classes that `bagwise` exports and that predict or transform bags, by name.
+
+    Those that need a package to be fitted (``_requires``) are left out where it is not installed.
+    """
     from bagwise.base import BagEstimator
 
     return _exported(
-        lambda cls: issubclass(cls, BagEstimator) and (hasattr(cls, "predict") or hasattr(cls, "transform"))
+        lambda cls: (
+            issubclass(cls, BagEstimator)
+            and (hasattr(cls, "predict") or hasattr(cls, "transform"))
+            and all(find_spec(package) for package in getattr(cls, "_requires", ()))
+        )
     )
 
 

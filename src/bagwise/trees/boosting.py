@@ -19,7 +19,7 @@ from bagwise.base import (
     WaistClassifier,
     validated_fit,
 )
-from bagwise.folds import cut_in_two
+from bagwise.folds import held_out_for_stopping
 from bagwise.reporting import Reporter
 from bagwise.rules import Mean, make_rule, start_fixed
 from bagwise.solvers.control import Control
@@ -208,8 +208,12 @@ class MIGradientBoostingClassifier(WaistClassifier):
         loss = self._make_loss(training)
         learning, held_out = training, None
         if self.early_stopping:
-            is_there = np.ones(len(training.y)) if sample_weight is None else np.asarray(sample_weight)
-            learning, held_out = self._cut(training, is_there > 0, groups, rng)
+            share = self.validation_fraction
+            chosen = held_out_for_stopping(training.y, share, sample_weight, groups, rng)
+            learning, held_out = (
+                Training(training.bags[some], training.y[some], training.weight[some])
+                for some in (~chosen, chosen)
+            )
         reporter = Reporter(type(self).__name__, self.verbose)
         result = boost(
             *_scores(loss, learning),
@@ -244,24 +248,6 @@ class MIGradientBoostingClassifier(WaistClassifier):
                 "Use loss=None, the likelihood of the rule."
             )
         return ExponentialLoss()
-
-    def _cut(
-        self,
-        training: Training,
-        counted: np.ndarray,
-        groups: ArrayLike | None,
-        rng: np.random.RandomState,
-    ) -> tuple[Training, Training]:
-        """Cut bags into those to learn from and those to be held out; `counted` of those given are here."""
-        labels, place = np.zeros(len(counted), dtype=np.int8), np.cumsum(counted) - 1
-        labels[counted] = training.y
-        share = 1.0 - self.validation_fraction
-        parts = cut_in_two(labels, share, groups=groups, counted=counted, random_state=rng)
-        bags, y, weight = training
-        learning, held_out = (
-            Training(bags[some], y[some], weight[some]) for some in (place[part] for part in parts)
-        )
-        return learning, held_out
 
     def _log_odds(self, bags) -> np.ndarray:
         return self.constant_ + self.trees_.sums(bags.instances)

@@ -1,0 +1,352 @@
+"""Gated attention over the instances of a bag: a small network of bags."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+from sklearn.utils import check_random_state
+
+from bagwise._sklearn import Interval
+from bagwise.attention.gradient import loss_and_gradient, one_torch_thread, require_torch
+from bagwise.attention.network import draw, layout, read
+from bagwise.bags import Bags
+from bagwise.base import (
+    CLASS_WEIGHT_CONSTRAINT,
+    SCALE_CONSTRAINT,
+    BagsLike,
+    InstanceScoreClassifier,
+    Scaled,
+    Training,
+    fit_scaler,
+    validated_fit,
+)
+from bagwise.blocks import Blocks, PerBag, TransformedBlocks
+from bagwise.checkpoints import CheckpointLike, identity_of, opened, seed_of
+from bagwise.folds import held_out_for_stopping
+from bagwise.reporting import Reporter
+from bagwise.solvers.adam import adam
+from bagwise.solvers.control import Control
+from bagwise.solvers.result import record_result
+
+
+class AttentionMILClassifier(Scaled, InstanceScoreClassifier):
+    """A network that describes instances, weighs them by gated attention, and judges their weighted mean.
+
+    With layers that turn an instance x_ij of bag i into a description h_ij, the score of the bag is ::
+
+        f_i = sum_j a_ij (u'h_ij) + b
+        a_ij = softmax over the bag of  w'(tanh(V'h_ij + c) * sigma(U'h_ij + g))
+
+    and P(bag i is positive) = sigma(f_i). The fit lowers the mean of the bags' losses and a penalty, ::
+
+        sum_i w_i log(1 + exp(-s_i f_i)) / sum_i w_i + alpha / 2 * (squares of all weights but biases)
+
+    where s_i = 1 or -1 is the label and w_i the weight of a bag, by Adam from weights drawn at random. It is
+    the model of Ilse, Tomczak and Welling, on features instead of images.
+
+    Use it for many bags whose label no simple rule gives, on features that another network has made (such as
+    those of patches of slides), and to have in a comparison what is usual there. On few bags it is no better
+    than simpler models and depends on the seed: see the notes. To learn which instances are positive, use a
+    model with a rule, such as `MILogisticRegression`.
+
+    Parameters
+    ----------
+    hidden_sizes : tuple of int, default=(64,)
+        How many units each layer has that describes an instance, at least one layer.
+    attention_size : int, default=32
+        How many units the two parts of the attention have.
+    alpha : float, default=1e-2
+        Strength of the penalty.
+    learning_rate : float, default=0.003
+        About how far a weight moves in an epoch.
+    max_epochs : int, default=500
+        The most epochs: steps of Adam, each along the gradient of all bags.
+    early_stopping : bool, default=True
+        Whether to hold out bags, of either class, and to keep the weights at which their loss was least.
+        Else the weights are those at which the objective was.
+    validation_fraction : float, default=0.2
+        The share of the bags that is held out.
+    n_iter_no_change : int, default=50
+        How many epochs a new least loss is waited for before the fit ends.
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
+        How instances are scaled, by all training bags; CSR stays sparse. None takes them as they are: they
+        should then be of the order of one.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with those of the bags.
+    random_state : int, RandomState or None, default=None
+        Draws the bags to be held out and the first weights. The same integer gives the same bits.
+    verbose : int, default=0
+        1 shows one live line on a terminal, a line at the end elsewhere; 2 a line per epoch.
+
+    Attributes
+    ----------
+    network_ : Network
+        Layers and attention, as arrays of numpy.
+    coef_, intercept_ : array of shape (hidden_sizes[-1],), float
+        u and b.
+    scaler_ : transformer or None
+        The fitted scaler.
+    classes_ : array of shape (2,)
+        The labels; ``classes_[1]`` is the positive class.
+    objective_, objectives_ : float, array of shape (1,)
+        The objective at the weights that were kept.
+    loss_history_ : array
+        The objective before the first and after every epoch; Adam may let it rise on the way.
+    validation_history_ : array
+        The mean loss of the held-out bags likewise; empty without `early_stopping`.
+    best_epoch_ : int
+        After which epoch the weights were kept.
+    n_iter_, converged_ : int, bool
+        The number of epochs, at least 1, and whether the fit came to its end.
+
+    See Also
+    --------
+    MILogisticRegression : Probabilities of instances, under a rule.
+
+    Notes
+    -----
+    *What attention is not.* a_ij says how much an instance counts in the mean, not what it speaks for: an
+    instance with much attention may lower the score of its bag. Attention adds up to one in every bag,
+    negative ones too, whose instances are as well attended to; it depends on the other instances of the bag,
+    and is not a probability that an instance is positive. Networks that predict bags equally well, such as
+    those of two seeds, may attend to different instances. What an instance speaks for is
+    `decision_function_instances`, the score of a bag of this instance alone: the score of a bag is the mean
+    of those of its instances, weighted by attention. Nothing but bags was learned from, so neither is
+    calibrated for instances.
+
+    *Cost.* An epoch reads the instances once and takes O(n_instances * (n_features * hidden_sizes[0] + ...)),
+    and memory for the layers of a block of bags. Bags in files are read block by block.
+
+    *Weights* are repetition: a bag of weight two is a bag that is there twice, up to rounding, because a step
+    takes all bags. With `early_stopping` the bags to be held out are drawn by their places, so that copies
+    may be parted; `groups` keeps them together.
+
+    *Differences from the paper.* Steps take all bags in place of one, precision is double, layers have no
+    dropout, and the energies no bias, which softmax ignores.
+
+    Predictions, saving and loading need no torch; `fit` does: ``pip install 'bagwise[torch]'``. The CPU is
+    enough.
+
+    References
+    ----------
+    M. Ilse, J. Tomczak and M. Welling (2018), Attention-based deep multiple instance learning, ICML,
+    arXiv:1802.04712.
+
+    Examples
+    --------
+    >>> from bagwise import AttentionMILClassifier, load_digit_bags
+    >>> data = load_digit_bags(60, random_state=0)
+    >>> model = AttentionMILClassifier(max_epochs=30, random_state=0)
+    >>> attention = model.fit(data.bags, data.y).attention_instances(data.bags)  # doctest: +SKIP
+    """
+
+    _parameter_constraints: dict = {
+        "hidden_sizes": [tuple, list],
+        "attention_size": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "max_epochs": [Interval(Integral, 1, None, closed="left")],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "scale": SCALE_CONSTRAINT,
+        "class_weight": CLASS_WEIGHT_CONSTRAINT,
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+    # As scikit-learn's splitters of groups do: whoever routes groups need not ask for them to come here.
+    __metadata_request__fit = {"groups": True}
+
+    # Which bags are held out depends on their order and copies, which the checks change.
+    _example_parameters = {
+        "hidden_sizes": (8,),
+        "attention_size": 4,
+        "max_epochs": 60,
+        "learning_rate": 0.03,
+        "early_stopping": False,
+    }
+
+    # Without these packages the estimator cannot be fitted, and discovery leaves it out.
+    _requires = ("torch",)
+
+    def __init__(
+        self,
+        hidden_sizes=(64,),
+        attention_size=32,
+        *,
+        alpha=1e-2,
+        learning_rate=0.003,
+        max_epochs=500,
+        early_stopping=True,
+        validation_fraction=0.2,
+        n_iter_no_change=50,
+        scale="standard",
+        class_weight=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.hidden_sizes = hidden_sizes
+        self.attention_size = attention_size
+        self.alpha = alpha
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.scale = scale
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def _streams(self) -> bool:
+        return True
+
+    @validated_fit
+    def fit(
+        self,
+        X: BagsLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        *,
+        checkpoint: CheckpointLike | None = None,
+    ) -> Self:
+        """Learn from bags and their labels.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+            The training bags, also a scan of bags in files.
+        y : array of shape (n_bags,)
+            Two classes; the one that sorts last is the positive class.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags.
+        groups : array of shape (n_bags,), optional
+            The patient, plate or day of every bag: with `early_stopping`, bags of one group are all learned
+            from or all held out.
+        checkpoint : path, optional
+            A file that keeps what the fit has found out so far: after a crash the same call goes on from
+            there (docs/checkpoints.md). It is removed at the end.
+
+        Returns
+        -------
+        self
+        """
+        training = self._read_training(X, y, sample_weight)
+        hidden = self._read_hidden_sizes()
+        require_torch()
+        with opened(checkpoint, lambda: identity_of(self, groups=groups)) as place, one_torch_thread():
+            rng = check_random_state(seed_of(self.random_state, place))
+            is_held_out = np.zeros(len(training.y), dtype=bool)
+            if self.early_stopping:
+                share = self.validation_fraction
+                is_held_out = held_out_for_stopping(training.y, share, sample_weight, groups, rng)
+            reporter = Reporter(type(self).__name__, self.verbose)
+            blocks = self._scaled_blocks(training)
+            reporter.watch(blocks)
+            parts = layout(blocks.n_features, hidden, self.attention_size)
+            objective = _Objective(blocks, training, is_held_out, parts, self.alpha)
+            start = draw(parts, rng, objective.log_odds_of_labels)
+            control = Control(0.0, self.max_epochs, reporter.iteration, checkpoint=place)
+            how = {"learning_rate": self.learning_rate, "patience": self.n_iter_no_change}
+            result = adam(objective, start, control, **how)
+            reporter.start(0, 1, result)
+        record_result(self, [result])
+        self.loss_history_ = self.__dict__.pop("objective_history_")  # which promises that it never rises
+        self.network_, self.coef_, self.intercept_ = read(result.x, parts)
+        self.best_epoch_ = result.best
+        self.validation_history_ = np.asarray(result.watched if self.early_stopping else ())
+        return self
+
+    def _read_hidden_sizes(self) -> list[int]:
+        sizes = list(self.hidden_sizes)
+        if not sizes or not all(isinstance(size, Integral) and int(size) >= 1 for size in sizes):
+            raise ValueError(
+                f"hidden_sizes is {self.hidden_sizes!r}; expected the number of units of every layer, at "
+                "least one, such as (64,)."
+            )
+        return [int(size) for size in sizes]
+
+    def _scaled_blocks(self, training: Training) -> Blocks:
+        """Fit the scaler; give blocks of scaled bags, which are held if they are not large."""
+        bags, y, weight = training
+        blocks = bags.blocks(y, weight)
+        self.scaler_ = fit_scaler(self.scale, blocks)
+        if blocks.whole is None or blocks.are_large:
+            return TransformedBlocks(blocks, self._scaled_part, blocks.n_features)
+        return self._scaled(Bags(blocks.whole, blocks.offsets)).blocks(y, weight)
+
+    def _scaled_part(self, X):
+        return self._scaled(Bags(X, np.arange(X.shape[0] + 1))).instances
+
+    def _described(self, bags: Bags) -> np.ndarray:
+        return self.network_.describe(self._scaled(bags).instances)
+
+    def _instance_scores(self, bags: Bags) -> np.ndarray:
+        return self._described(bags) @ self.coef_ + self.intercept_
+
+    def _bag_scores(self, bags: Bags) -> np.ndarray:
+        h = self._described(bags)
+        counted = self.network_.attend(h, bags.offsets) * (h @ self.coef_)
+        return np.add.reduceat(counted, bags.offsets[:-1]) + self.intercept_
+
+    def _attention(self, bags: Bags) -> np.ndarray:
+        return self.network_.attend(self._described(bags), bags.offsets)
+
+    def predict_proba(self, X: BagsLike) -> np.ndarray:
+        """Probability of the negative and the positive class, for every bag: shape (n_bags, 2)."""
+        scores = self._by_blocks(X, self._bag_scores)
+        return np.column_stack([expit(-scores), expit(scores)])
+
+    def predict(self, X: BagsLike) -> np.ndarray:
+        """Predict the more probable label of every bag, the positive one at a tie: shape (n_bags,)."""
+        proba = self.predict_proba(X)
+        return self._labels_of(proba[:, 1] - proba[:, 0])
+
+    def attention_instances(self, X: BagsLike) -> np.ndarray:
+        """Attention of every instance: its share in the mean that its bag is judged by.
+
+        It is not the probability that an instance is positive: it adds up to one in every bag, negative ones
+        too, and may go to instances that speak *against* the positive class. What they speak for is
+        `decision_function_instances`; see the notes of the class.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+
+        Returns
+        -------
+        array of shape (n_instances,)
+            In the order of the bags.
+        """
+        return self._by_blocks(X, self._attention)
+
+
+class _Objective:
+    """What Adam asks for: the objective, what is watched, and the gradient, by one pass over all bags."""
+
+    def __init__(self, blocks: Blocks, training: Training, is_held_out: np.ndarray, parts, alpha: float):
+        _, y, weight = training
+        self._blocks, self._parts, self._alpha = blocks, parts, alpha
+        self._held_out = np.where(is_held_out, weight, 0.0)
+        self._learning = np.where(is_held_out, 0.0, weight)
+        self._watches = bool(is_held_out.any())
+        self._is_penalised = np.repeat([not part.is_bias for part in parts], [part.size for part in parts])
+        positive, negative = (float(self._learning[y == label].sum()) for label in (1, 0))
+        self.log_odds_of_labels = float(np.log(positive) - np.log(negative))
+
+    def __call__(self, x: np.ndarray) -> tuple[float, float, np.ndarray]:
+        loss, looked_at, gradient = self._blocks.total(
+            loss_and_gradient, PerBag(self._learning), PerBag(self._held_out), x, self._parts
+        )
+        total = self._learning.sum()
+        penalised = np.where(self._is_penalised, x, 0.0)
+        value = loss / total + 0.5 * self._alpha * float(penalised @ penalised)
+        watched = looked_at / self._held_out.sum() if self._watches else value
+        return value, watched, gradient / total + self._alpha * penalised
