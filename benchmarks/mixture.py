@@ -46,12 +46,14 @@ def seconds_of_iterations(*contestants, rounds: int = 15, n_iter: int = 10) -> l
 
     A contestant is a model by the number of iterations, and its data. All take turns, round after round. The
     shortest fit of each length counts: a fit has much to do beside its iterations, and what disturbs
-    it would be taken for them.
+    it would be taken for them. So would memory that the fit before gave back: lengths take turns, too.
     """
     least: list[dict[int, float]] = [{} for _ in contestants]
+    lengths = [1, 1 + n_iter]
     for _ in range(rounds):
+        lengths.reverse()
         for found, (make, *data) in zip(least, contestants, strict=True):
-            for length in (1, 1 + n_iter):
+            for length in lengths:
                 model = make(length)
                 seconds = seconds_of_fit(model, *data, clock=time.process_time)
                 found[model.n_iter_] = min(seconds, found.get(model.n_iter_, np.inf))

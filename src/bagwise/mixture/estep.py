@@ -68,16 +68,16 @@ class BlockEStep:
         """One component a class: a pass for the log-odds, and one for the sums of the lighter class."""
         from bagwise._numba.mixture import mixture_remainder
 
+        # In place: fresh arrays of this size, in every iteration, cost as much as the sums that fill them.
         log_odds = of_instances(self.family, "log_odds", block.X, *params.components)
-        log_odds = log_odds + (params.log_rate[1] - params.log_rate[0])
+        log_odds += params.log_rate[1] - params.log_rate[0]
         result = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
         arrays = readonly(log_odds, block.weight, result.posterior, result.complement, dtype=np.float64)
         value, *weights = mixture_remainder(arrays[0], *readonly(block.offsets), *arrays[1:])
         lighter = lighter_component(params)
-        share = (result.posterior, result.complement)[lighter]
-        sums = statistics_of(
-            self.family, block.X, block.weight_of_each * share, params.components[lighter], self.prior
-        )
+        share = block.weight_of_each
+        share *= (result.posterior, result.complement)[lighter]
+        sums = statistics_of(self.family, block.X, share, params.components[lighter], self.prior)
         value += float(block.weight @ result.log_likelihood)
         cost = self._cost_of(block, log_odds, params.rule, result)
         return Statistics(float(value), np.array(weights), sums, result.statistics, cost)
