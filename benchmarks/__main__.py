@@ -85,9 +85,10 @@ def read_page(page: str) -> tuple[str, dict[str, str]]:
 
 def _table(rows: list[dict]) -> str:
     # Imported here: rows for --json come from the package of any commit, which may not have it.
-    from bagwise.experiments.framework import as_markdown
+    from bagwise.report import Table
+    from bagwise.report.markdown import as_markdown
 
-    return as_markdown(rows)
+    return as_markdown(Table("", rows))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 from bagwise import Bags, save_bags, save_npz
 from bagwise.cli import main
 from bagwise.cli.screen import RichScreen, Screen, make_screen
+from bagwise.report import Table
 
 CONTROL = {chr(i) for i in range(32)} - {"\n"}
 
@@ -127,13 +128,17 @@ def test_a_reader_that_stops_early_sees_no_complaint(file):
 
 
 @pytest.mark.slow
-def test_the_demo_ends_with_the_path_of_a_picture(tmp_path):
+def test_the_demo_ends_with_the_path_of_a_page(tmp_path):
     pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
+    pytest.importorskip("jinja2", reason="the page needs jinja2")
     program = [sys.executable, "-W", "error", "-m", "bagwise", "demo", "--bags", "40"]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True)
     last = done.stdout.splitlines()[-1]
-    assert last == "bagwise-demo.png"
-    assert (tmp_path / last).read_bytes().startswith(b"\x89PNG")
+    assert last == "page: bagwise-demo.html"
+    page = (tmp_path / "bagwise-demo.html").read_text()
+    assert page.startswith("<!doctype html>") and "Which image is the 9?" in page
+    assert "logistic, or rule" in page and "Models compared" in page
+    assert (tmp_path / "bagwise-demo.png").read_bytes().startswith(b"\x89PNG")
     assert done.stderr == "" and not CONTROL & set(done.stdout)
     assert "logistic, or rule" in done.stdout and "A bag is" in done.stdout
 
@@ -149,8 +154,8 @@ def test_all_adds_the_variants_and_rich_shows_them(tmp_path, capsys, monkeypatch
     assert main(["demo", "--all", "--bags", "30"]) == 0
     out = capsys.readouterr().out
     assert "logistic, softmax" in out and "\x1b[" in out
-    assert "pip install 'bagwise[plot]'" in out
-    assert out.splitlines()[-1] == "No picture was drawn."
+    assert "pip install 'bagwise[report]'" in out
+    assert out.splitlines()[-1] == "No page was written."
     assert list(tmp_path.iterdir()) == []
 
 
@@ -160,15 +165,15 @@ def test_all_adds_the_variants_and_rich_shows_them(tmp_path, capsys, monkeypatch
         (["--bags", "5"], "--bags must be at least 20"),
         (["--bags", "5000"], "ask for fewer or smaller bags"),
         (["--seed", "-1"], "--seed must be"),
-        (["--out", "nowhere/picture.png"], "there is no folder 'nowhere'"),
-        (["--out", "picture.docx"], "--out must end in one of"),
-        (["--out", "taken.png"], "cannot be written"),
+        (["--out", "nowhere/page.html"], "there is no folder 'nowhere'"),
+        (["--out", "picture.png"], "--out must end in .html"),
+        (["--out", "taken.html"], "cannot be written"),
     ],
 )
 def test_a_mistake_in_the_demo_is_told_before_any_work(options, message, tmp_path, capsys, monkeypatch):
     pytest.importorskip("matplotlib", reason="without it no picture is asked for")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "taken.png").mkdir()
+    (tmp_path / "taken.html").mkdir()
     assert main(["demo", *options]) == 2
     out, err = capsys.readouterr()
     assert out == "" and message in err and err.count("\n") == 1
@@ -238,7 +243,7 @@ def show(screen):
     with screen.progress(2) as begin:
         begin("first")
         begin("second")
-    screen.table(["name", "two\nlines"], [["a", "1.0"], ["long name", "[red]"]])
+    screen.table(Table.of(["name", "two\nlines"], [["a", "1.0"], ["long name", "[red]"]]))
     screen.finding("warning", "topic", "advice " * 30)
     screen.note("remark")
     screen.line("x" * 300)
@@ -246,7 +251,7 @@ def show(screen):
 
 def test_a_plain_table_is_aligned():
     stream = io.StringIO()
-    Screen(stream).table(["name", "bag\nAUC"], [["a", "0.5"], ["longer", "12.25"]])
+    Screen(stream).table(Table.of(["name", "bag\nAUC"], [["a", "0.5"], ["longer", "12.25"]]))
     assert stream.getvalue() == (
         "          bag\n"
         "name      AUC\n"

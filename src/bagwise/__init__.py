@@ -105,6 +105,7 @@ _ROOMS = {
     ],
     "pu_reports": ["PUReport", "pu_report"],
     "rank_scaler": ["RankScaler"],
+    "report": ["write_report"],
     "rules": [
         "CountLogistic",
         "CountTable",

@@ -114,6 +114,7 @@ from bagwise.pu import pu_risk_bound as pu_risk_bound
 from bagwise.pu_reports import PUReport as PUReport
 from bagwise.pu_reports import pu_report as pu_report
 from bagwise.rank_scaler import RankScaler as RankScaler
+from bagwise.report import write_report as write_report
 from bagwise.rules import CountLogistic as CountLogistic
 from bagwise.rules import CountTable as CountTable
 from bagwise.rules import GeometricMean as GeometricMean

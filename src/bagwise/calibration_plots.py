@@ -152,6 +152,19 @@ def calibration_points(
     >>> said.round(2).tolist(), share.tolist(), high.round(2).tolist()
     ([0.2, 0.6], [0.3, 0.2], [0.61, 0.51])
     """
+    order, starts = calibration_runs(probability, n_bins)
+    size = np.diff(np.append(starts, len(order)))
+    hits = np.add.reduceat(positive[order].astype(float), starts)
+    said = np.add.reduceat(probability[order], starts) / size
+    tail = (1.0 - _CONFIDENCE) / 2
+    # The quantiles of beta distributions; with no hit, or nothing but hits, an end is 0 or 1.
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), size - hits + 1, tail), 0.0)
+    high = np.where(hits < size, betaincinv(hits + 1, np.maximum(size - hits, 1), 1 - tail), 1.0)
+    return said, hits / size, low, high
+
+
+def calibration_runs(probability: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cut bags, sorted by probability, into such runs: the order of the bags, and where in it runs start."""
     n = len(probability)
     n_bins = max(1, min(n_bins, n // 5))
     order = np.argsort(probability, kind="stable")
@@ -159,12 +172,4 @@ def calibration_points(
     # A run ends at the next change of the probability.
     wanted = np.round(np.arange(1, n_bins) * n / n_bins).astype(int)
     starts = np.unique(np.searchsorted(ordered, ordered[wanted], side="left"))
-    starts = np.union1d([0], starts[starts < n])
-    size = np.diff(np.append(starts, n))
-    hits = np.add.reduceat(positive[order].astype(float), starts)
-    said = np.add.reduceat(ordered, starts) / size
-    tail = (1.0 - _CONFIDENCE) / 2
-    # The quantiles of beta distributions; with no hit, or nothing but hits, an end is 0 or 1.
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), size - hits + 1, tail), 0.0)
-    high = np.where(hits < size, betaincinv(hits + 1, np.maximum(size - hits, 1), 1 - tail), 1.0)
-    return said, hits / size, low, high
+    return order, np.union1d([0], starts[starts < n])

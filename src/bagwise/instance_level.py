@@ -54,13 +54,13 @@ def learned_from_several(model: Any) -> bool:
     """Whether a model was fitted on bags of several instances, as far as one can tell."""
     if isinstance(model, Pipeline):
         return any(learned_from_several(step) for _, step in model.steps)
-    insides = (getattr(inside, "_learned_from_several", False) for inside in _and_what_it_wraps(model))
+    insides = (getattr(inside, "_learned_from_several", False) for inside in model_and_inside(model))
     return any(insides)
 
 
 def label_names(model: Any) -> np.ndarray | None:
     """Name the labels of a model of several labels a bag; None for a model that gives a bag one label."""
-    for inside in _and_what_it_wraps(model):
+    for inside in model_and_inside(model):
         if getattr(inside, "multilabel_", False):
             return np.asarray(getattr(inside, "label_names_", inside.classes_))
         if isinstance(inside, MultiOutputClassifier):
@@ -111,7 +111,8 @@ def posterior_of_instances(model: Any, bags: Any, y: np.ndarray) -> np.ndarray:
     return inside.posterior_instances(bags, y)
 
 
-def _and_what_it_wraps(model: Any) -> Iterator[Any]:
+def model_and_inside(model: Any) -> Iterator[Any]:
+    """Give a model, what it wraps (the last step, the best estimator), what that wraps, and so on."""
     yield model
     inside = None
     if isinstance(model, Pipeline) and model.steps:
@@ -121,7 +122,7 @@ def _and_what_it_wraps(model: Any) -> Iterator[Any]:
     else:
         inside = getattr(model, "best_estimator_", getattr(model, "estimator_", None))
     if inside is not None:
-        yield from _and_what_it_wraps(inside)
+        yield from model_and_inside(inside)
 
 
 def _of_positive(values: Any, model: Any) -> np.ndarray:
@@ -131,7 +132,7 @@ def _of_positive(values: Any, model: Any) -> np.ndarray:
     values = np.asarray(values)
     if values.ndim == 1 or values.shape[1] > 2 or label_names(model) is not None:
         return values
-    has_columns = any(getattr(inside, "_shows_one", False) for inside in _and_what_it_wraps(model))
+    has_columns = any(getattr(inside, "_shows_one", False) for inside in model_and_inside(model))
     return values if has_columns else values[:, -1]
 
 

@@ -49,7 +49,7 @@ def commands(folder):
         "explain": ["explain", model, data, "--id", "003"],
         "plot": ["plot", model, data, "--what", "path", "-o", str(folder / "a.png")],
         "show": ["show", model],
-        "demo": ["demo", "--bags", "20", "--out", str(folder / "demo.png")],
+        "demo": ["demo", "--bags", "20", "--out", str(folder / "demo.html")],
         "reproduce": ["reproduce"],
     }
 

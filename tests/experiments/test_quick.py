@@ -10,7 +10,8 @@ import pytest
 from bagwise.datasets._sources import SOURCES
 from bagwise.experiments import all_experiments
 from bagwise.experiments.framework import Settings
-from bagwise.experiments.runner import as_markdown, run_experiment
+from bagwise.experiments.runner import run_experiment
+from bagwise.report.markdown import as_markdown
 
 QUICK = Settings(quick=True)
 # Scheme C has a penalty for every fold, and no single one.
@@ -54,7 +55,7 @@ def changed(value, rng):
 
 
 def written(report):
-    return [report.text.strip(), *(as_markdown(table.rows) for table in report.tables)]
+    return [report.text.strip(), *(as_markdown(table) for table in report.tables)]
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from bagwise.cli import main
 from bagwise.experiments.framework import (
     Cell,
     Experiment,
+    Figure,
     Report,
     Settings,
     Table,
@@ -44,10 +45,10 @@ def make_experiment(run=square, key="cell-{}", needs_data=()):
         return [Cell(key.format(n), run, {"number": n, "seed": settings.seed}) for n in numbers]
 
     def report(results, settings):
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure as Drawn
 
         rows = [{"cell": key, "square": value["square"]} for key, value in results.items()]
-        return Report("What was done.", [Table("Squares", rows, "A note.")], {"plot": Figure()})
+        return Report("What was done.", [Table("Squares", rows, "A note.")], [Figure("plot", Drawn())])
 
     return Experiment("toy", "squares", "Somebody (1900)", cells, report, 0.5, needs_data)
 

@@ -149,7 +149,7 @@ def test_models_around_models_are_explained_by_the_features_that_came_in(data):
     assert {effect.name for effect in found.features[0][1]} <= set(FEATURES)
     search = GridSearchCV(base, {"alpha": [0.1, 1.0]}, cv=2).fit(data.bags, data.y)
     own, best = (explain_bag(m, data.bags, "m07") for m in (search, search.best_estimator_))
-    assert own.rows() == best.rows() and own.features == best.features
+    assert own.table() == best.table() and own.features == best.features
 
 
 def test_scores_of_several_classes_are_those_of_the_class_that_is_predicted(data):
@@ -165,7 +165,7 @@ def test_scores_of_several_classes_are_those_of_the_class_that_is_predicted(data
 
 def test_a_scan_reads_the_bag(data, model, tmp_path):
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", data.bags, data.y))
-    assert explain_bag(model, scan, "m07").rows() == explain_bag(model, data.bags, "m07").rows()
+    assert explain_bag(model, scan, "m07").table() == explain_bag(model, data.bags, "m07").table()
 
 
 def test_the_picture_goes_where_it_is_told(data, model):

@@ -34,6 +34,8 @@ class HeldOut:
         With two classes, high for the second; scores of different folds are of different models.
     probability : array of shape (n_bags,) or None
         That of the second class, where the model has it.
+    models : tuple of fitted classifiers
+        Those of the folds, if they were to be kept.
     """
 
     codes: np.ndarray
@@ -42,6 +44,7 @@ class HeldOut:
     predicted: np.ndarray
     score: np.ndarray | None
     probability: np.ndarray | None
+    models: tuple[Any, ...] = ()
 
     @property
     def n_folds(self) -> int:
@@ -58,6 +61,7 @@ def predict_held_out(
     groups: np.ndarray | None = None,
     seed: int = 0,
     begin: Callable[[str], None] = lambda text: None,
+    keep_models: bool = False,
 ) -> HeldOut:
     """Cut bags into folds, and let a clone that was fitted to the others predict each.
 
@@ -77,6 +81,8 @@ def predict_held_out(
         Draws the folds.
     begin : callable
         Told of every fold.
+    keep_models : bool
+        Whether the models of the folds are kept, for whoever asks them of instances.
     """
     classes, codes = np.unique(y, return_inverse=True)
     training = Training(bags, codes, np.ones(len(codes)))
@@ -84,9 +90,12 @@ def predict_held_out(
     splits = bag_folds(n_folds, training, None, seed=seed, remedy=remedy, groups=groups)
     fold, predicted = np.empty(len(codes), dtype=int), np.empty(len(codes), dtype=int)
     score, probability = np.full(len(codes), np.nan), np.full(len(codes), np.nan)
+    models = []
     for number, (train, test) in enumerate(splits):
         begin(f"fold {number + 1} of {len(splits)}")
         fitted = fit_in_groups(clone(model), bags[train], y[train], None if groups is None else groups[train])
+        if keep_models:
+            models.append(fitted)
         held = bags[test]
         fold[test] = number
         predicted[test] = np.searchsorted(classes, fitted.predict(held))
@@ -104,6 +113,7 @@ def predict_held_out(
         predicted,
         None if np.isnan(scores).all() else scores,
         None if np.isnan(probability).all() else probability,
+        tuple(models),
     )
 
 

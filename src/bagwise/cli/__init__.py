@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -36,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command is None:
         parser.print_help()
         return 0
+    # What a page says of how it came about.
+    arguments.command_line = shlex.join(["bagwise", *(sys.argv[1:] if argv is None else argv)])
     screen = make_screen(for_scripts=getattr(arguments, "json", False))
     try:
         from bagwise.solvers.interrupt import interruptible

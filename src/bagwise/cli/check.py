@@ -16,7 +16,9 @@ from bagwise.cli.data import (
     reading_data,
     telling_warnings,
 )
+from bagwise.cli.pages import add_html_argument, check_page, write_page_of
 from bagwise.cli.screen import Screen
+from bagwise.report import Table
 
 if TYPE_CHECKING:
     from bagwise._inspection.report import Report
@@ -28,7 +30,7 @@ memory that kernel models would need.
 
 {KINDS}
 
-  bagwise check shapes.csv --bag molecule --label active
+  bagwise check shapes.csv --bag molecule --label active --html check.html
 
 The exit status is 0 if there is no warning, 1 if there is one, 2 if DATA cannot be read."""
 
@@ -37,11 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
     parser.add_argument("file", type=Path, metavar="DATA", help="the data set: a file or folder")
     add_data_arguments(parser)
+    add_html_argument(parser)
     add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read the file, and show what was found."""
+    check_page(arguments.html)
     from bagwise._inspection import inspect_bags
     from bagwise.io import load_bags
 
@@ -56,14 +60,27 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         f"{n_warnings} {'warning' if n_warnings == 1 else 'warnings'}, "
         f"{n_notes} {'note' if n_notes == 1 else 'notes'}."
     )
+    if arguments.html is not None:
+        _write_page(report, bags, y, arguments)
+        screen.line(f"written: {arguments.html}")
     if arguments.json:
-        screen.data({"file": str(arguments.file), "warnings": told, **report_data(report)})
+        written = None if arguments.html is None else str(arguments.html)
+        found = {"file": str(arguments.file), "warnings": told, **report_data(report), "written": written}
+        screen.data(found)
     return 1 if n_warnings else 0
+
+
+def _write_page(report: Report, bags: Any, y: Any, arguments: argparse.Namespace) -> None:
+    from bagwise.report.pages import check_subject
+
+    title = arguments.file.name
+    subject = check_subject(report, bags, y, title=title, code=arguments.command_line)
+    write_page_of(subject, arguments.html)
 
 
 def show_report(report: Report, screen: Screen, levels: Collection[str] = ("ok", "note", "warning")) -> None:
     """Show the facts of an inspection, and its findings of some levels."""
-    screen.table(["", ""], report.facts, n_text=2)
+    screen.table(Table.of_facts(report.facts))
     for finding in report.findings:
         if finding.level in levels:
             screen.finding(finding.level, finding.topic, finding.text)

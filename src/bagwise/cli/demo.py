@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import add_json_argument, check_picture
+from bagwise.cli.pages import check_page, write_page_of
 from bagwise.cli.screen import Screen
+from bagwise.report import Table
 
 if TYPE_CHECKING:
     from bagwise.comparison.with_truth import Score
@@ -17,10 +20,10 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 See multiple-instance learning at work on bags of handwritten digits, in about a quarter of a
 minute (the first time, while code is compiled, a whole one) and without a download: one model of
-every family is cross-validated, and a picture shows which images a model holds responsible for the
-label of their bag. The last line is its path.
+every family is cross-validated, a picture shows which images a model holds responsible for the
+label of their bag, and a page tells all there is to know of that model. The last line is its path.
 
-  bagwise demo --out digits.png
+  bagwise demo --out digits.html
 
 The exit status is 0, or 2 if an argument is wrong."""
 
@@ -33,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         type=Path,
-        default=Path("bagwise-demo.png"),
+        default=Path("bagwise-demo.html"),
         metavar="PATH",
-        help="where the picture goes (default: %(default)s in the current folder)",
+        help="where the page goes (default: %(default)s in the current folder), the picture beside it",
     )
     parser.add_argument(
         "--bags", type=int, default=200, metavar="N", help="how many bags (default: %(default)s)"
@@ -47,10 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Show the comparison, draw the picture, and end with its path."""
-    can_draw = find_spec("matplotlib") is not None
+    """Show the comparison, draw the picture, write the page, and end with its path."""
+    can_draw = all(find_spec(name) is not None for name in ("matplotlib", "jinja2"))
+    picture = arguments.out.with_suffix(".png")
     if can_draw:
-        check_picture(arguments.out, "--out")
+        check_page(arguments.out, "--out")
+        check_picture(picture, "--out")
     if arguments.bags < _FEWEST_BAGS:
         raise CommandError(f"--bags must be at least {_FEWEST_BAGS}; got {arguments.bags}.")
     if not 0 <= arguments.seed < 2**32:
@@ -76,18 +81,21 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     models = REPRESENTATIVES + (VARIANTS if arguments.all else ())
     scores = _compare(models, data, folds, arguments.seed, screen)
     if can_draw:
-        _draw(data, folds[0], arguments.seed, arguments.out)
-        screen.line(str(arguments.out))
+        _draw(data, folds[0], arguments.seed, picture)
+        screen.line(f"picture: {picture}")
+        _write_page(data, scores, arguments)
+        screen.line(f"page: {arguments.out}")
     else:
-        screen.note("Pictures need matplotlib: pip install 'bagwise[plot]'")
-        screen.line("No picture was drawn.")
+        screen.note("Pictures and pages need matplotlib and jinja2: pip install 'bagwise[report]'")
+        screen.line("No page was written.")
     if arguments.json:
         found = [
             {"model": score.model.name, "family": score.model.family}
             | {name: value for name, value in vars(score).items() if name != "model"}
             for score in scores
         ]
-        screen.data({"scores": found, "written": str(arguments.out) if can_draw else None})
+        written = (str(arguments.out), str(picture)) if can_draw else (None, None)
+        screen.data({"scores": found, "written": written[0], "picture": written[1]})
     return 0
 
 
@@ -96,21 +104,7 @@ def _compare(models, data, folds, seed: int, screen: Screen) -> list[Score]:
 
     with screen.progress(len(models) * (len(folds) + 1)) as begin:
         scores = [cross_validate(model, data, folds, seed, begin) for model in models]
-    screen.table(
-        ["model", "family", "bag\naccuracy", "bag\nAUC", "instance\nAUC", "seconds"],
-        [
-            [
-                score.model.name,
-                score.model.family,
-                f"{score.bag_accuracy:.3f}",
-                f"{score.bag_auc:.3f}",
-                "-" if score.instance_auc is None else f"{score.instance_auc:.3f}",
-                f"{score.seconds:.2f}",
-            ]
-            for score in scores
-        ],
-        n_text=2,
-    )
+    screen.table(_table(scores))
     screen.paragraph(
         f"{len(data.bags)} bags, {len(folds)}-fold stratified cross-validation; means over the folds, on "
         f"bags that were not in training. Instance AUC: how well a model ranks the images of the test "
@@ -121,6 +115,43 @@ def _compare(models, data, folds, seed: int, screen: Screen) -> list[Score]:
         for message in score.warnings:
             screen.note(f"{score.model.name}: {message}")
     return scores
+
+
+def _table(scores: list[Score]) -> Table:
+    heads = ["model", "family", "bag\naccuracy", "bag\nAUC", "instance\nAUC", "seconds"]
+    rows = [
+        [
+            score.model.name,
+            score.model.family,
+            f"{score.bag_accuracy:.3f}",
+            f"{score.bag_auc:.3f}",
+            "-" if score.instance_auc is None else f"{score.instance_auc:.3f}",
+            f"{score.seconds:.2f}",
+        ]
+        for score in scores
+    ]
+    return Table.of(heads, rows, n_text=2)
+
+
+def _write_page(data, scores: list[Score], arguments: argparse.Namespace) -> None:
+    """Write all that is to be known of logistic regression, and the other models beside it."""
+    from bagwise._held_out import predict_held_out
+    from bagwise.linear_model import MILogisticRegression
+    from bagwise.report.models import judged_subject
+
+    seed = arguments.seed
+    model = MILogisticRegression(random_state=seed).fit(data.bags, data.y)
+    held = predict_held_out(model, data.bags, data.y, n_folds=5, seed=seed, keep_models=True)
+    note = (
+        "Means over the folds. Instance AUC: how well the images are ranked, whose labels no model was told."
+    )
+    compared = replace(_table(scores), note=note)
+    title = f"Which image is the {data.target}?"
+    names = (f"no {data.target}", f"with a {data.target}")
+    subject = judged_subject(
+        model, data.bags, data.y, held, names=names, seed=seed, title=title, compared=(compared,)
+    )
+    write_page_of(subject, arguments.out)
 
 
 def _draw(data, fold, seed: int, path: Path) -> None:

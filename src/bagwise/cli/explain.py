@@ -83,16 +83,9 @@ def _show(found: BagExplanation, screen: Screen) -> None:
     if found.label is not None:
         screen.line(f"Its label is {found.label!r}.")
         screen.line()
-    sides = [column.dtype.kind in "UO" for column in found.columns.values()]
-    order = sorted(range(len(sides)), key=lambda j: not sides[j] and j > 0)
-    names, rows = list(found.columns), found.rows()
-    screen.table([names[j] for j in order], [[row[j] for j in order] for row in rows], n_text=1 + sum(sides))
+    for table in (found.table(), *found.feature_tables()):
+        screen.table(table)
     what = "log-odds" if found.instance_kind == "probability" else "score"
-    for instance, effects in found.features:
-        screen.table(
-            [f"instance {instance}", "value", "usual", what],
-            [[e.name, f"{e.value:.4g}", f"{e.usual:.4g}", f"{e.effect:+.3g}"] for e in effects],
-        )
     given = f"the label {found.label!r}" if found.label is not None else f"that the bag is {found.positive!r}"
     text = "Without: what would be said of the bag without the instance."
     if "posterior" in found.columns:

@@ -21,14 +21,15 @@ from bagwise.cli.data import (
     reading_data,
     telling_warnings,
 )
-from bagwise.cli.judging import Judgement, judge, judge_unlabeled
 from bagwise.cli.models import MODELS, list_models, make_model, nearest
+from bagwise.cli.pages import add_html_argument, check_page, write_page_of
 from bagwise.cli.screen import Screen
 from bagwise.cli.words import Words, choose_positive
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from bagwise._held_out import Judgement
 
 _DESCRIPTION = f"""\
 Fit a model to labelled bags: look the data over, judge the model by cross-validation, fit it to
@@ -40,7 +41,7 @@ Models, and the settings that matter most:
 {list_models()}
 
   bagwise fit shapes.csv --bag molecule --label activity --positive active \\
-      --model milr --set alpha=3 --groups batch -o shapes.bagwise
+      --model milr --set alpha=3 --groups batch -o shapes.bagwise --html shapes.html
 
 Labels that are text need --positive; of numbers and truth values the greater is positive. With
 --groups, a column that describes bags, those of one group (a patient) are held out together.
@@ -73,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--scan", action="store_true", help="leave instances in their files: large data")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random choices (default: 0)")
+    add_html_argument(parser)
     add_dask_argument(parser)
     add_json_argument(parser)
 
@@ -93,7 +95,7 @@ def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], A
     groups = _read_groups(bags, arguments.groups)
     screen.title(f"{arguments.model}: {arguments.file}")
     report = _look(bags, labels if words is None else words.of_labels(y), labels, arguments)
-    bags = place(bags)
+    here, bags = bags, place(bags)
     show_report(report, screen, ("note", "warning"))
     if any(finding.level != "ok" for finding in report.findings):
         screen.line()
@@ -105,21 +107,24 @@ def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], A
                 held = _hold_out(model, bags, y, groups, arguments, begin) if arguments.cv else None
                 begin("all bags")
                 _fit(model, bags, y, groups)
-            if held is not None and MODELS[arguments.model].from_unlabeled:
-                judgement = judge_unlabeled(model, bags, y, held, groups)
-            elif held is not None:
-                judgement = judge(held, groups, words)
+            if held is not None:
+                judgement = _judge(model, bags, y, held, groups, words, arguments)
         except (ValueError, TypeError, MemoryError, ImportError) as error:
             raise CommandError(error) from error
     about = _about(arguments, words, judgement)
     _save(model, arguments.out, about)
     if judgement is not None:
-        judgement.show(screen)
+        screen.table(judgement.table())
     screen.line(f"written: {arguments.out}")
+    if arguments.html is not None:
+        known = {"groups": groups, "judgement": judgement, "inspection": report, "seed": arguments.seed}
+        _write_page(model, here, y, held, words, arguments, **known)
+        screen.line(f"written: {arguments.html}")
     if arguments.json:
         screen.data(
             {
                 "written": str(arguments.out),
+                "html": None if arguments.html is None else str(arguments.html),
                 "class": type(model).__name__,
                 **about,
                 **report_data(report),
@@ -138,6 +143,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
         raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
     if not arguments.out.absolute().parent.is_dir():
         raise CommandError(f"there is no folder {str(arguments.out.parent)!r} for the model.")
+    check_page(arguments.html)
     if is_same_file(arguments.out, arguments.file):
         raise CommandError(f"-o {str(arguments.out)!r} is the data, which would be overwritten.")
     from importlib.util import find_spec
@@ -223,14 +229,44 @@ def _hold_out(model: Any, bags: Any, y: np.ndarray, groups: Any, arguments: argp
     from bagwise._held_out import predict_held_out
 
     return predict_held_out(
-        model, bags, y, n_folds=arguments.cv, groups=groups, seed=arguments.seed, begin=begin
+        model,
+        bags,
+        y,
+        n_folds=arguments.cv,
+        groups=groups,
+        seed=arguments.seed,
+        begin=begin,
+        keep_models=arguments.html is not None,
     )
+
+
+def _judge(
+    model: Any, bags: Any, y: np.ndarray, held: Any, groups: Any, words: Words | None, arguments: Any
+) -> Judgement:
+    from bagwise._held_out import judge, judge_unlabeled
+
+    if MODELS[arguments.model].from_unlabeled:
+        return judge_unlabeled(model, bags, y, held, groups)
+    return judge(held, groups, None if words is None else (words.negative, words.positive))
 
 
 def _fit(model: Any, bags: Any, y: np.ndarray, groups: Any) -> None:
     from bagwise._held_out.predictions import fit_in_groups
 
     fit_in_groups(model, bags, y, groups)
+
+
+def _write_page(
+    model: Any, bags: Any, y: np.ndarray, held: Any, words: Words | None, arguments: Any, **known: Any
+) -> None:
+    from bagwise.report.models import judged_subject
+
+    names = None if words is None else (words.negative, words.positive)
+    title = f"{type(model).__name__} of {Path(str(arguments.file)).name}"
+    subject = judged_subject(
+        model, bags, y, held, names=names, title=title, code=arguments.command_line, **known
+    )
+    write_page_of(subject, arguments.html)
 
 
 def _about(arguments: argparse.Namespace, words: Words | None, judgement: Judgement | None) -> dict[str, Any]:

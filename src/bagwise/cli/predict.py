@@ -12,6 +12,7 @@ from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import KINDS, is_same_file, telling_warnings
 from bagwise.cli.saved import SavedModel, add_model_arguments, open_both
 from bagwise.cli.screen import Screen
+from bagwise.report import Table
 
 _DESCRIPTION = f"""\
 Predict new bags by a model that bagwise fit saved: a row per bag with its id, the prediction in
@@ -109,7 +110,7 @@ def _show(found: dict[str, Any], screen: Screen) -> None:
     names.sort(key=lambda name: found[name].dtype.kind in "biuf" and name != "bag")
     n_rows = len(found["bag"])
     rows = [[_cell(found[name][row]) for name in names] for row in range(min(n_rows, _MOST_ROWS))]
-    screen.table(names, rows, n_text=n_text)
+    screen.table(Table.of(names, rows, n_text=n_text))
     if n_rows > _MOST_ROWS:
         screen.line(f"and {n_rows - _MOST_ROWS:,} more rows; -o FILE writes all of them.")
 

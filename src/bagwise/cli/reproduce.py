@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import add_json_argument
 from bagwise.cli.screen import Screen
+from bagwise.report import Table
 
 if TYPE_CHECKING:
     from bagwise.experiments.framework import Experiment, Report, Settings
@@ -57,7 +59,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     known = all_experiments()
     if not arguments.names:
         rows = [[e.name, e.title, f"{e.minutes:g}", "yes" if e.needs_data else ""] for e in known.values()]
-        screen.table(["name", "what it shows", "minutes\non 2 cores", "public\ndata"], rows, n_text=2)
+        heads = ["name", "what it shows", "minutes\non 2 cores", "public\ndata"]
+        screen.table(Table.of(heads, rows, n_text=2))
         screen.line("bagwise reproduce NAME [NAME ...] runs some of them; --quick tries them out.")
         if arguments.json:
             about = [
@@ -128,9 +131,7 @@ def _run_one(
         )
         raise
     for table in reports[0].tables:
-        header = list(table.rows[0])
-        screen.line(table.title)
-        screen.table(header, [[str(row[key]) for key in header] for row in table.rows])
+        screen.table(replace(table, note=""))  # which the page has
     screen.line(f"written: {page}")
     screen.line()
     return page

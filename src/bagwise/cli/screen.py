@@ -6,11 +6,14 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from math import isfinite
 from typing import Any, TextIO
+
+from bagwise.report import Table
+from bagwise.report.text import table_lines
 
 # Longer lines are hard to read; shorter terminals are respected.
 _WIDEST = 100
@@ -75,37 +78,19 @@ class Screen:
         """Write a remark."""
         self.line(textwrap.fill(text, self.width or _WIDEST))
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, n_text: int = 1) -> None:
-        r"""Write a table and an empty line.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            The headings; ``\n`` makes them taller instead of wider. All empty: no heading.
-        rows : iterable of sequences of str
-            The cells.
-        n_text : int
-            How many of the first columns are text, set flush left; the others are numbers.
-        """
-        rows = [list(map(str, row)) for row in rows]
-        height = max(column.count("\n") for column in columns) + 1
-        # Short headings stand at the bottom, next to the rule.
-        heads = [[*[""] * height, *column.split("\n")][-height:] for column in columns]
-        headings = [list(line) for line in zip(*heads, strict=True)]
-        widths = [max(map(len, cells)) for cells in zip(*headings, *rows, strict=True)]
-
-        def set_line(cells: Sequence[str]) -> str:
-            sides = [str.ljust] * n_text + [str.rjust] * (len(cells) - n_text)
-            parts = (side(cell, w) for side, cell, w in zip(sides, cells, widths, strict=True))
-            return "  ".join(parts).rstrip()
-
-        if any(columns):
-            for heading in headings:
-                self.line(set_line(heading))
-            self.line("  ".join("-" * width for width in widths))
-        for row in rows:
-            self.line(set_line(row))
+    def table(self, table: Table) -> None:
+        """Write a table with its title, an empty line, and its note."""
+        if table.title:
+            self.line(table.title)
+            self.line()
+        self._write_table(table)
         self.line()
+        if table.note:
+            self.paragraph(table.note)
+
+    def _write_table(self, table: Table) -> None:
+        for line in table_lines(table):
+            self.line(line)
 
     @contextmanager
     def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
@@ -218,30 +203,10 @@ class RichScreen(Screen):
         """Write a remark."""
         self.console.print(text, style="dim", width=self.width)
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, n_text: int = 1) -> None:
-        """Write a table and an empty line: see `Screen.table`."""
-        from rich import box
-        from rich.table import Table
-        from rich.text import Text
+    def _write_table(self, table: Table) -> None:
+        from bagwise.report.rich_text import rich_table
 
-        table = Table(
-            box=box.SIMPLE_HEAD if any(columns) else None,
-            show_header=any(columns),
-            show_edge=False,
-            pad_edge=False,
-            collapse_padding=True,
-        )
-        for i, column in enumerate(columns):
-            table.add_column(
-                Text(column),
-                justify="left" if i < n_text else "right",
-                style="cyan" if i == 0 else None,
-                vertical="bottom" if any(columns) else "top",
-            )
-        for row in rows:
-            table.add_row(*(Text(str(cell)) for cell in row))
-        self.console.print(table)
-        self.line()
+        self.console.print(rich_table(table))
 
     @contextmanager
     def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:

@@ -9,6 +9,7 @@ from typing import Any
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import add_json_argument
 from bagwise.cli.screen import Screen
+from bagwise.report import Table
 
 _DESCRIPTION = """\
 Show what is in a model that bagwise.save wrote: its class and parameters, features and classes,
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.data(card)
         return 0
     screen.title(str(path))
-    screen.table(["", ""], lines, n_text=2)
+    screen.table(Table.of_facts(lines))
     return 0
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bagwise.comparison.results import ModelResult
+from bagwise.report import Table
+from bagwise.report.text import table_lines
 
 if TYPE_CHECKING:
     from bagwise.comparison.comparison import Comparison
@@ -62,14 +64,8 @@ def table_rows(comparison: Comparison) -> list[list[str]]:
 
 def as_text(comparison: Comparison) -> str:
     """Lay a comparison out in 80 columns."""
-    rows = [headings(comparison), *table_rows(comparison)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows
-    ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    lines += ["", *remarks(comparison)]
-    return "\n".join(lines)
+    table = Table.of(headings(comparison), table_rows(comparison))
+    return "\n".join([*table_lines(table), "", *remarks(comparison)])
 
 
 def remarks(comparison: Comparison, width: int = WIDTH) -> list[str]:

@@ -12,6 +12,7 @@ from bagwise import datasets
 from bagwise.experiments.framework import (
     Cell,
     Experiment,
+    Figure,
     Report,
     Settings,
     Table,
@@ -123,7 +124,7 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
         "On the images, whose features have long tails, ranks help, and calling every instance by the label "
         "of its bag is already a strong start."
     )
-    return Report(text, [Table("Accuracy", rows, note)], {"accuracy": _figure(accuracies, names)})
+    return Report(text, [Table("Accuracy", rows, note)], [Figure("accuracy", _figure(accuracies, names))])
 
 
 def _majority(dataset: str) -> float:

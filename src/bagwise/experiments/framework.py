@@ -16,6 +16,19 @@ from typing import Any
 
 import numpy as np
 
+from bagwise.report import Figure, Table
+
+__all__ = [
+    "Cell",
+    "Experiment",
+    "Figure",
+    "Report",
+    "Settings",
+    "Table",
+    "mean_and_error",
+    "with_error",
+]
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -53,15 +66,6 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table of a report: rows are dicts with the same keys, in the order of the columns."""
-
-    title: str
-    rows: list[dict[str, Any]]
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Report:
     """What an experiment has found.
 
@@ -71,13 +75,13 @@ class Report:
         What was done and what came out, in Markdown: the setting, where it differs from the paper, and why.
     tables : list of Table
         The paper's numbers beside ours, with standard errors.
-    figures : dict of str to matplotlib.figure.Figure
-        Figures by a short name that becomes part of the file's.
+    figures : list of Figure
+        Pictures, whose short names become part of their files'.
     """
 
     text: str
     tables: list[Table] = field(default_factory=list)
-    figures: dict[str, Any] = field(default_factory=dict)
+    figures: list[Figure] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -128,11 +132,3 @@ def with_error(values, digits: int = 1, factor: float = 100.0) -> str:
     if math.isnan(error):
         return f"{factor * mean:.{digits}f}"
     return f"{factor * mean:.{digits}f} ± {factor * error:.{digits}f}"
-
-
-def as_markdown(rows: list[dict[str, Any]]) -> str:
-    """Lay out rows as a Markdown table; a key that a row lacks is an empty cell."""
-    header = list(dict.fromkeys(key for row in rows for key in row))
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(str(row.get(key, "")) for key in header) + " |" for row in rows]
-    return "\n".join(lines)

@@ -7,7 +7,7 @@ from typing import Any
 
 from bagwise.datasets.fetch import NEWSGROUPS
 from bagwise.experiments import leaderboard_models as models
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings
+from bagwise.experiments.framework import Cell, Experiment, Figure, Report, Settings
 from bagwise.experiments.leaderboard_tables import Board, scaling_study, tables_of, what_can_be_seen
 from bagwise.experiments.nested import CLASSIC
 from bagwise.experiments.published import published
@@ -94,7 +94,7 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
         what_can_be_seen(board),
     ]
     text = _TEXT.format(n_folds=2 if settings.quick else N_FOLDS) + "".join(map(_of_ranks, ranked))
-    return Report(text, tables, {title.lower(): draw_ranks(found, title) for title, found in ranked})
+    return Report(text, tables, [Figure(title.lower(), draw_ranks(found, title)) for title, found in ranked])
 
 
 def title_of(run: Callable[..., Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
+from bagwise.experiments.framework import Cell, Experiment, Figure, Report, Settings, Table
 from bagwise.experiments.milr import PAPER
 from bagwise.experiments.milr_simulations import draw_selection_data
 
@@ -87,7 +87,7 @@ def figure1_report(results: Mapping[str, Any], settings: Settings) -> Report:
         f"printed lambda lies at the lower end of ours ({low:.2f} to {high:.2f}), as it would on a data set "
         "in which the features tell more than on most."
     )
-    return Report(text, [_choices(results)], {"deviance": plot_cv(model).figure_})
+    return Report(text, [_choices(results)], [Figure("deviance", plot_cv(model).figure_)])
 
 
 def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
@@ -103,7 +103,7 @@ def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
         "others are in the model. A path may jump: bag likelihoods have several optima, and the better of "
         "the way down and the way back up is drawn."
     )
-    return Report(text, [_choices(results)], {"path": figure})
+    return Report(text, [_choices(results)], [Figure("path", figure)])
 
 
 EXPERIMENTS = [

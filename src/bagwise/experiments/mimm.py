@@ -12,6 +12,7 @@ from bagwise import datasets
 from bagwise.experiments.framework import (
     Cell,
     Experiment,
+    Figure,
     Report,
     Settings,
     Table,
@@ -65,7 +66,7 @@ def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
     )
     points = slice(None, None, max(1, len(curve["positive"]) // 12))
     figure = plot_information_cost(curve["positive"][points], curve["measured"][points]).figure_
-    return Report(text, [Table("The cost of ignoring a positive label", rows)], {"cost": figure})
+    return Report(text, [Table("The cost of ignoring a positive label", rows)], [Figure("cost", figure)])
 
 
 # ---------------------------------------------------------------------- figure 3
@@ -220,7 +221,7 @@ def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
     )
     figure = plot_error_curves(curves).figure_
     tables = [Table("Error of instances", rows), _starts_table(results, settings)]
-    return Report(text, tables, {"errors": figure})
+    return Report(text, tables, [Figure("errors", figure)])
 
 
 STARTS_NOTE = (

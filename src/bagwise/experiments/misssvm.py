@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShu
 from bagwise.experiments.framework import (
     Cell,
     Experiment,
+    Figure,
     Report,
     Settings,
     Table,
@@ -382,7 +383,7 @@ mistaken for each other most often.
     return Report(
         text,
         [Table("Right within each category", rows, "The paper's numbers are its Figure 1.")],
-        {"confusion": _draw(both, paper)},
+        [Figure("confusion", _draw(both, paper))],
     )
 
 

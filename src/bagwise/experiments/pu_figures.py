@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, with_error
+from bagwise.experiments.framework import Cell, Experiment, Figure, Report, Settings, Table, with_error
 from bagwise.experiments.pu import DATASETS, N_UNLABELED, PAPER, draw, fit_quietly
 
 N_POSITIVES = (10, 20, 40, 60, 80, 100)
@@ -143,7 +143,7 @@ what the paper uses it for. It promises nothing about a score fitted on the samp
         Table("Accuracy by the number of positive bags", rows, "Percent, mean ± standard error."),
         Table("Theorem 1 and what happens", bounds, "pi = 0.7, 180 unlabeled bags, delta = 0.05."),
     ]
-    return Report(text, tables, {"accuracy": _draw_accuracy(results)})
+    return Report(text, tables, [Figure("accuracy", _draw_accuracy(results))])
 
 
 def _draw_accuracy(results: Mapping[str, Any]) -> Any:
@@ -234,7 +234,9 @@ fit of PU-SKC, 73 s for its search, 95 s for DSDD and 64 s for puMIL: PU-SKC's l
 programs more than of methods.
 """
     return Report(
-        text, [Table("Milliseconds of a fit", rows)], {"seconds": _draw_seconds(results, names, methods)}
+        text,
+        [Table("Milliseconds of a fit", rows)],
+        [Figure("seconds", _draw_seconds(results, names, methods))],
     )
 
 

@@ -19,8 +19,9 @@ from joblib import Parallel, delayed
 
 from bagwise._version import __version__
 from bagwise.experiments.code import Sources
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, as_markdown
+from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
 from bagwise.io._atomic import replacing
+from bagwise.report.markdown import picture_lines, section_lines
 from bagwise.solvers.interrupt import interruptible
 
 
@@ -194,15 +195,14 @@ def _write_report(
     for i, table in enumerate(report.tables):
         csv_name = f"{name}.csv" if len(report.tables) == 1 else f"{name}-{i + 1}.csv"
         _write_csv(out / csv_name, table)
-        lines += [f"## {table.title}", "", as_markdown(table.rows), ""]
-        if table.note:
-            lines += [table.note, ""]
-    for short, figure in report.figures.items():
-        file = f"{name}-{short}.png"
+        lines += section_lines(table)
+    for figure in report.figures:
+        file = f"{name}-{figure.name}.png"
         with replacing(out / file) as part:
             # Without the date and versions, so that the same run gives the same file.
-            figure.savefig(part, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None})
-        lines += [f"![{short}]({file})", ""]
+            how: dict[str, Any] = {"dpi": 150, "bbox_inches": "tight", "metadata": {"Software": None}}
+            figure.draw().savefig(part, format="png", **how)
+        lines += picture_lines(figure, file)
     page = out / f"{name}.md"
     _write_text(page, "\n".join(lines).rstrip() + "\n")
     return page

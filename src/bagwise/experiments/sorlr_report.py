@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.experiments.framework import Report, Table, mean_and_error, with_error
+from bagwise.experiments.framework import Figure, Report, Table, mean_and_error, with_error
 from bagwise.experiments.sorlr_models import (
     ALPHA,
     FROM_NULL,
@@ -97,7 +97,9 @@ def make_report(results: Mapping[str, Any], problem: str, *, n_folds: int, every
                 for method in METHODS
             ]
             tables.append(Table(f"Accuracy of {level}s, {features} features, in percent", rows))
-    return Report(_text(curves, problem, n_folds, every), tables, {"accuracy": _figure(curves, problem)})
+    return Report(
+        _text(curves, problem, n_folds, every), tables, [Figure("accuracy", _figure(curves, problem))]
+    )
 
 
 # What the paper says of its Figure 2: which methods are above (or level with) which, and how we judge it.

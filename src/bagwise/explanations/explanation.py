@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bagwise.report import Table
+from bagwise.report.text import table_lines
+
 
 class FeatureEffect(NamedTuple):
     """What a feature does to the score of an instance.
@@ -82,22 +85,32 @@ class BagExplanation:
         instances = "1 instance" if self.n_instances == 1 else f"{self.n_instances:,} instances"
         return f"bag {self.bag!r}, {instances}: {what} {self.value:.4g}"
 
-    def rows(self) -> list[list[str]]:
-        """Give the table of instances as text."""
-        return [
-            [_text(column[row]) for column in self.columns.values()]
+    def table(self) -> Table:
+        """Give the leading instances as a table: their place and what is text first, then numbers."""
+        is_text = [column.dtype.kind in "UO" for column in self.columns.values()]
+        names = list(self.columns)
+        order = sorted(range(len(names)), key=lambda j: not is_text[j] and j > 0)
+        rows = [
+            [_text(self.columns[names[j]][row]) for j in order]
             for row in range(len(self.columns["instance"]))
+        ]
+        return Table.of([names[j] for j in order], rows, n_text=1 + sum(is_text))
+
+    def feature_tables(self) -> list[Table]:
+        """Give the features that matter, a table for each of the first instances."""
+        what = "log-odds" if self.instance_kind == "probability" else "score"
+        return [
+            Table.of(
+                [f"instance {instance}", "value", "usual", what],
+                [[e.name, f"{e.value:.4g}", f"{e.usual:.4g}", f"{e.effect:+.3g}"] for e in effects],
+            )
+            for instance, effects in self.features
         ]
 
     def __str__(self) -> str:
-        lines = [self.sentence(), ""]
-        lines += _aligned([list(self.columns), *self.rows()])
-        for instance, effects in self.features:
-            lines += ["", f"features of instance {instance}:"]
-            cells = [
-                [e.name, f"{e.value:.4g}", f"usually {e.usual:.4g}", f"{e.effect:+.3g}"] for e in effects
-            ]
-            lines += _aligned(cells)
+        lines = [self.sentence()]
+        for table in (self.table(), *self.feature_tables()):
+            lines += ["", *table_lines(table)]
         return "\n".join(lines)
 
     def plot(self, *, ax: Any = None) -> Any:
@@ -122,8 +135,3 @@ def _text(value: Any) -> str:
     if isinstance(value, np.floating):
         return "-" if np.isnan(value) else f"{value:.4g}"
     return str(value)
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]

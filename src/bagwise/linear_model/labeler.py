@@ -129,13 +129,15 @@ class Labeler:
         """Whether it still has the bags of its fit, which the band of the profile needs."""
         return self._likelihood is not None
 
-    def plot(self, *, level: float = 0.95, ax=None):
+    def plot(self, *, level: float = 0.95, intervals: Literal["profile", "wald"] | None = None, ax=None):
         """Draw P(+ | n) with its intervals, the or-rule for comparison, and the expected numbers of bags.
 
         Parameters
         ----------
         level : float, default=0.95
-            Of the intervals (`band`); Wald's where the labeler has no bags any more.
+            Of the intervals.
+        intervals : {"profile", "wald"}, optional
+            Those of `band`; by default of the profile, or Wald's where the labeler has no bags any more.
         ax : matplotlib axes, optional
             Where to draw; by default into a new figure.
 
@@ -146,7 +148,7 @@ class Labeler:
         """
         from bagwise.linear_model.rule_plots import plot_labeler
 
-        return plot_labeler(self, level=level, ax=ax)
+        return plot_labeler(self, level=level, intervals=intervals, ax=ax)
 
 
 def describe_labeler(problem: LinearBagProblem, best) -> Labeler | None:

@@ -9,7 +9,7 @@ import numpy as np
 from bagwise._pictures import Display, axes_for, legend_above, palette_of
 
 
-def plot_labeler(labeler, *, level: float = 0.95, ax=None) -> Display:
+def plot_labeler(labeler, *, level: float = 0.95, intervals: str | None = None, ax=None) -> Display:
     """Draw P(+ | n positive instances) as learned, its intervals, the or-rule, and the expected bags.
 
     Parameters
@@ -17,7 +17,9 @@ def plot_labeler(labeler, *, level: float = 0.95, ax=None) -> Display:
     labeler : Labeler
         The `labeler_` of a `SoftORLogisticRegression`.
     level : float, default=0.95
-        Of the intervals, `Labeler.band`: those of the profile or, for a labeler out of a file, of Wald.
+        Of the intervals.
+    intervals : {"profile", "wald"}, optional
+        Those of `Labeler.band`: by default of the profile or, for a labeler out of a file, of Wald.
     ax : matplotlib axes, optional
         Where to draw; by default into a new figure.
 
@@ -34,12 +36,12 @@ def plot_labeler(labeler, *, level: float = 0.95, ax=None) -> Display:
     >>> model.labeler_.plot().ax_.get_xlabel()
     'positive instances in the bag, n'
     """
-    ax, bars, _ = _draw_labeler(labeler, level, ax)
+    ax, bars, _ = _draw_labeler(labeler, level, ax, intervals)
     _write_legend(ax, bars)
     return Display(ax.figure, ax)
 
 
-def _draw_labeler(labeler, level: float, ax: Any) -> tuple[Any, Any, int]:
+def _draw_labeler(labeler, level: float, ax: Any, intervals: str | None = None) -> tuple[Any, Any, int]:
     """Draw it but for the legend: the axes of probabilities, those of bags, and how many counts are drawn."""
     ax, palette = axes_for(ax, 6.5, 4.2)
     counts, (negative, positive) = labeler.counts, labeler.expected_bags
@@ -61,7 +63,7 @@ def _draw_labeler(labeler, level: float, ax: Any) -> tuple[Any, Any, int]:
     ax.plot(counts, counts >= 1, "_", color=palette.quiet, markersize=9, markeredgewidth=1.6, label="or-rule")
     ax.plot(counts, labeler.values[:last], "o", color=palette.chosen, label="learned P(+ | n)")
     if labeler.std_err is not None:
-        how = "profile" if labeler.can_profile else "wald"
+        how = intervals or ("profile" if labeler.can_profile else "wald")
         low, high = labeler.band(level, intervals=how, counts=counts).T
         ax.vlines(counts, low, high, color=palette.chosen, linewidth=1.6, label=f"{level:.0%} interval")
     ax.set_xlabel("positive instances in the bag, n")

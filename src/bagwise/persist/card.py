@@ -39,7 +39,7 @@ def make_card(model: Any, *, trusted: list[str], about: dict[str, Any] | None = 
             "names": None if names is None else [str(name) for name in names],
         },
         "classes": None if classes is None else _plain_list(classes),
-        "training": {"digest": _digest(model)},
+        "training": {"digest": digest_of(model)},
         "versions": {
             "bagwise": __version__,
             "python": platform.python_version(),
@@ -64,7 +64,7 @@ def _known(model: Any, name: str) -> Any:
         return None
 
 
-def _digest(model: Any) -> str | None:
+def digest_of(model: Any) -> str | None:
     """The digest of the bags that a model, or the part of it that learned from them, was fitted on."""
     own = _known(model, "training_digest_")
     if own is not None:
@@ -73,7 +73,7 @@ def _digest(model: Any) -> str | None:
     inside = [_known(model, "best_estimator_"), _known(model, "estimator_"), *reversed(steps)]
     inside += list(_known(model, "estimators_") or ())[:1]
     for part in inside:
-        if hasattr(part, "get_params") and (found := _digest(part)) is not None:
+        if hasattr(part, "get_params") and (found := digest_of(part)) is not None:
             return found
     return None
 

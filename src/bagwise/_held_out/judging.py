@@ -1,18 +1,16 @@
-"""What a fit is worth: scores of held-out bags, for the screen and for the file of the model."""
+"""What a fit is worth: scores of held-out bags as a table, for screens, pages and files of models."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bagwise.cli.screen import Screen
-from bagwise.cli.words import Words
+import numpy as np
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from bagwise._held_out import HeldOut
+from bagwise._held_out.predictions import HeldOut
+from bagwise._held_out.scores import IN_GROUPS, MEANING, score_held_out
+from bagwise.report import Table
 
 # With fewer groups intervals were seen to be too narrow in simulations.
 _FEW_GROUPS = 30
@@ -42,9 +40,9 @@ class Judgement:
     titles: dict[str, str]
     from_unlabeled: bool
 
-    def show(self, screen: Screen) -> None:
-        """Show the scores, and say what they mean."""
-        heads = ["", "lower end", "class prior", "upper end"]
+    def table(self) -> Table:
+        """Lay the scores out, and say what they mean."""
+        heads = ["score", "lower end", "class prior", "upper end"]
         order = ("low", "value", "high")
         if not self.from_unlabeled:
             heads = [f"{self.held.n_folds}-fold cross-validation", "score", "from", "to"]
@@ -53,22 +51,23 @@ class Judgement:
             [self.titles[name], *(_number(score[key]) for key in order)]
             for name, score in self.scores.items()
         ]
-        screen.table(heads, rows)
-        screen.paragraph(self._unlabeled_meaning() if self.from_unlabeled else self._meaning())
+        return Table.of(heads, rows, note=self.meaning)
 
-    def _unlabeled_meaning(self) -> str:
-        return (
-            f"Scores of held-out bags ({self.held.n_folds} folds), at the class prior and at the ends of its "
-            "interval: with unlabeled bags all but recall depend on the prior."
-        )
-
-    def _meaning(self) -> str:
-        import numpy as np
-
-        from bagwise._held_out.scores import IN_GROUPS, MEANING
-
+    @property
+    def base_rate(self) -> float:
+        """The accuracy of whoever always says the more frequent label."""
         counts = np.bincount(self.held.codes)
-        text = f"Always the more frequent label: accuracy {counts.max() / counts.sum():.3f}. {MEANING}"
+        return float(counts.max() / counts.sum())
+
+    @property
+    def meaning(self) -> str:
+        """What the numbers mean, in sentences."""
+        if self.from_unlabeled:
+            return (
+                f"Scores of held-out bags ({self.held.n_folds} folds), at the class prior and at the ends of "
+                "its interval: with unlabeled bags all but recall depend on the prior."
+            )
+        text = f"Always the more frequent label: accuracy {self.base_rate:.3f}. {MEANING}"
         if self.groups is not None:
             text += IN_GROUPS
             n_groups = len(np.unique(self.groups))
@@ -77,24 +76,21 @@ class Judgement:
         return text
 
 
-def judge(held: HeldOut, groups: np.ndarray | None, words: Words | None) -> Judgement:
-    """Score predictions of bags whose labels are known."""
-    from bagwise._held_out import score_held_out
-
-    named = None if words is None else (words.negative, words.positive).__getitem__
-    found = score_held_out(held, groups, named)
+def judge(held: HeldOut, groups: np.ndarray | None = None, names: tuple[str, str] | None = None) -> Judgement:
+    """Score predictions of bags whose labels are known; `names` are those of the two classes."""
+    found = score_held_out(held, groups, None if names is None else names.__getitem__)
     scores = {score.name: {"value": score.value, "low": score.low, "high": score.high} for score in found}
     return Judgement(held, groups, scores, {score.name: score.title for score in found}, False)
 
 
 def judge_unlabeled(
-    model: Any, bags: Any, y: np.ndarray, held: HeldOut, groups: np.ndarray | None
+    model: Any, bags: Any, y: np.ndarray, held: HeldOut, groups: np.ndarray | None = None
 ) -> Judgement:
     """Score predictions of positive and unlabeled bags, at the priors that they leave possible.
 
     `model`, fitted to all bags, says what it took the prior for.
     """
-    from bagwise import pu_report
+    from bagwise.pu_reports import pu_report
 
     known = {
         name: getattr(model, name) for name in ("class_prior_", "prior_estimate_") if hasattr(model, name)

@@ -1,0 +1,39 @@
+"""Pages (``--html``): the argument, what is refused before any work is done, and the writing."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from bagwise.cli.command import CommandError
+
+
+def add_html_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the page."""
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="a page to read and to send, one file (.html)"
+    )
+
+
+def check_page(path: Path | None, option: str = "--html") -> None:
+    """Refuse a path that no page can be written to, before any work is done."""
+    if path is None:
+        return
+    from bagwise.report.writing import check_path, require_packages
+
+    try:
+        check_path(path)
+        require_packages()
+    except (ValueError, ImportError) as error:
+        raise CommandError(str(error).replace("path must", f"{option} must")) from error
+
+
+def write_page_of(subject: Any, path: Path) -> None:
+    """Write the page of a subject (`bagwise.report.subject`)."""
+    from bagwise.report import write_report
+
+    try:
+        write_report(subject, path)
+    except OSError as error:
+        raise CommandError(f"the page could not be written: {error}") from error

@@ -1,0 +1,171 @@
+"""A comparison as the subject of a page: its models, and the best of them in detail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bagwise._held_out import HeldOut, Judgement, judge
+from bagwise._held_out.predictions import fit_in_groups
+from bagwise._inspection import inspect_bags, inspect_scan
+from bagwise._inspection.report import count
+from bagwise.bags import as_bags, is_scan
+from bagwise.comparison import Comparison, ModelResult
+from bagwise.comparison.table import title_of
+from bagwise.report.models import tiles_of
+from bagwise.report.parts import Figure, Table
+from bagwise.report.repeat import repeat_parts
+from bagwise.report.subject import Subject, names_of, short
+
+_MOST_TOLD = 200  # letters of an error or a warning
+
+
+def comparison_subject(comparison: Comparison, X: Any = None, y: Any = None) -> Subject:
+    """Gather what the page of a comparison needs.
+
+    With the bags, the best model is fitted to all of them, and to the folds of the first repeat, for what it
+    says of instances.
+    """
+    names = names_of(comparison.classes_)
+    best = comparison.best
+    bags = None if X is None else X if is_scan(X) else as_bags(X)
+    if bags is not None and len(bags) != len(comparison.y_):
+        raise ValueError(
+            f"X has {len(bags)} bags, but the comparison is of {len(comparison.y_)}; pass the bags that were "
+            "compared."
+        )
+    labels = comparison.y_
+    if y is not None and not np.array_equal(np.asarray(y), labels):
+        raise ValueError("y differs from the labels that were compared; leave it out, or pass those.")
+    judgement, model = None, None
+    if best is not None:
+        model, held = _held_out(comparison, best, bags)
+        judgement = None if held is None else _judge(held, comparison, names)
+    inspection = None if bags is None else (inspect_scan if is_scan(bags) else inspect_bags)(bags, labels)
+    facts = [
+        ("models", ", ".join(one.name for one in comparison.rows)),
+        ("seed", str(comparison.seed_)),
+        ("folds", _folds_in_words(comparison)),
+        ("digest of the data", comparison.digest_),
+    ]
+    tiles = {} if bags is None else tiles_of(bags, judgement)
+    if not tiles:
+        tiles = {"bags": (f"{len(labels):,}", "")}
+    tiles = {
+        **tiles,
+        "models": (str(len(comparison.results)), f"and {count(len(comparison.baselines), 'baseline')}"),
+    }
+    return Subject(
+        kicker="Comparison of models",
+        title="Which model?" if best is None else f"Which model? {best.name}",
+        verdict=_verdict(comparison),
+        tiles=tiles,
+        bags=bags,
+        y=labels,
+        names=names,
+        groups=comparison.groups_,
+        inspection=inspection,
+        compared=tuple(_compared(comparison)),
+        judgement=judgement,
+        model=model,
+        called=best.name if best is not None else "no model",
+        repeat=repeat_parts(comparison.code_, facts, comparison.versions_),
+    )
+
+
+def _folds_in_words(comparison: Comparison) -> str:
+    n_folds = len(comparison.folds_) // comparison.n_repeats
+    return f"{n_folds}" + (f", {comparison.n_repeats} times" if comparison.n_repeats > 1 else "")
+
+
+def _verdict(comparison: Comparison) -> str:
+    """Name the best model with its interval, whom it beats, and what the data say of the assumption."""
+    best, first = comparison.best, comparison.scoring[0]
+    if best is None:
+        return "No model could be judged: every one of them failed."
+    low, high = best.interval[first]
+    interval = "" if np.isnan(low) else f" ({low:.3f} to {high:.3f})"
+    text = f"{best.name} does best: {title_of(first)} {best.mean[first]:.3f}{interval} on bags held out"
+    others = comparison.differences()
+    baselines = {one.name for one in comparison.baselines}
+    equals = [one.name for one in others if one.name not in baselines and not one.p < 0.05]
+    behind = [one for one in others if one.name in baselines and not one.p < 0.05]
+    if equals:
+        text += f"; {count(len(equals), 'other model')} cannot be told from it by these folds"
+    text += "."
+    if behind:
+        named = " or ".join(short(one.name) for one in behind)
+        text += f" Nor can the baseline {named}: nothing is shown to be learned."
+    if comparison.assumption_ is not None:
+        text += f" {comparison.assumption_.sentence}"
+    if not comparison.is_complete:
+        text = f"Not finished. {text}"
+    return text
+
+
+def _compared(comparison: Comparison) -> list[Any]:
+    """The table of models, their picture, what failed, and the evidence for an assumption."""
+    first = comparison.scoring[0]
+    behind = {one.name: one for one in comparison.differences()}
+    rows = []
+    for one in comparison.rows:
+        row: dict[str, Any] = {"model": short(one.name, 60), "family": one.family}
+        for name in comparison.scoring:
+            value, (low, high) = one.mean[name], one.interval[name]
+            title = title_of(name)
+            row[title] = "-" if np.isnan(value) else f"{value:.3f}"
+            row[f"{title}, 95 %"] = "" if np.isnan(low) else f"{low:.3f} to {high:.3f}"
+        difference = behind.get(one.name)
+        row["against the best"] = "" if difference is None else f"{difference.mean:+.3f}"
+        row["p"] = "" if difference is None or np.isnan(difference.p) else _p_value(difference.p)
+        seconds = float(np.mean(one.fit_seconds))
+        row["seconds a fit"] = "-" if np.isnan(seconds) else f"{seconds:.3g}"
+        rows.append(row)
+    note = (
+        f"By {title_of(first)}, best first. Against the best: mean difference on the same splits; p of the "
+        "corrected resampled t-test (Nadeau and Bengio), for each pair alone."
+    )
+    parts: list[Any] = [Table("", rows, note, n_text=2)]
+    parts.append(Figure("models", comparison.plot, f"{title_of(first)} of held-out bags", is_wide=True))
+    parts += [f"{one.name} failed: {short(one.error, _MOST_TOLD)}" for one in comparison.rows if one.error]
+    if comparison.assumption_ is not None:
+        parts += [comparison.assumption_.sentence, *comparison.assumption_.evidence]
+    parts += list(comparison.notes_)
+    return parts
+
+
+def _p_value(p: float) -> str:
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _held_out(comparison: Comparison, best: ModelResult, bags: Any) -> tuple[Any, HeldOut | None]:
+    """What the best model said of bags in the first repeat, and, with the bags, the models themselves."""
+    n_folds = len(comparison.folds_) // comparison.n_repeats
+    folds = comparison.folds_[:n_folds]
+    held = np.sort(np.concatenate([test for _, test in folds]))
+    if len(held) < len(comparison.y_):
+        return None, None  # a splitter that leaves bags out
+    fold = np.empty(len(held), dtype=int)
+    for number, (_, test) in enumerate(folds):
+        fold[test] = number
+    codes = np.searchsorted(comparison.classes_, comparison.y_)
+    predicted = np.searchsorted(comparison.classes_, best.predictions[0].astype(comparison.classes_.dtype))
+    oof = None if best.oof is None or best.oof[0].ndim > 1 else best.oof[0]
+    probability = oof if best.oof_kind == "probability" else None
+    model, models = None, ()
+    if bags is not None:
+        model = _fitted(comparison, best, bags, np.arange(len(held)))
+        models = tuple(_fitted(comparison, best, bags, train) for train, _ in folds)
+    return model, HeldOut(codes, comparison.classes_, fold, predicted, oof, probability, models)
+
+
+def _fitted(comparison: Comparison, best: ModelResult, bags: Any, rows: np.ndarray) -> Any:
+    from sklearn.base import clone
+
+    groups = None if comparison.groups_ is None else comparison.groups_[rows]
+    return fit_in_groups(clone(best.estimator), bags[rows], comparison.y_[rows], groups)
+
+
+def _judge(held: HeldOut, comparison: Comparison, names: tuple[str, ...]) -> Judgement:
+    return judge(held, comparison.groups_, (names[0], names[1]) if len(names) == 2 else None)

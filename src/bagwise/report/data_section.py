@@ -1,0 +1,158 @@
+"""The data: how many bags of which sizes, and what could give their labels away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._inspection.data import row_blocks
+from bagwise._inspection.report import count
+from bagwise.bags import is_scan
+from bagwise.report.parts import Beside, Figure, Findings, Fold, Table
+from bagwise.report.subject import Subject, percent, short
+
+# Findings that say how a label could be told without learning anything.
+_LEAKS = ("size and label", "groups", "repeated rows", "repeated bags", "order")
+_MOST_CLASSES = 12
+_MOST_DRAWN = 4
+_WIDE_SPREAD = 30  # of sizes, beyond which their axis is logarithmic
+
+
+def data_parts(subject: Subject) -> list[Any]:
+    """Describe the bags, by class, and what could leak."""
+    parts: list[Any] = []
+    facts = [] if subject.inspection is None else [Table.of_facts(subject.inspection.facts)]
+    if subject.bags is not None and len(np.unique(subject.bags.sizes)) > 1:
+        facts.append(_sizes(subject))
+    if facts:
+        parts.append(Beside(tuple(facts)))
+    if subject.bags is not None:
+        parts.append(_classes(subject))
+    if subject.groups is not None:
+        parts.append(_groups(subject.groups))
+    return parts
+
+
+def leak_parts(subject: Subject) -> list[Any]:
+    """Show findings: those of leaks always, others where they are more than all right."""
+    if subject.inspection is None:
+        return []
+    found = subject.inspection.findings
+    shown = [one for one in found if one.topic in _LEAKS or one.level != "ok"]
+    shown.sort(key=lambda one: ("warning", "note", "ok").index(one.level))
+    rest = tuple(one for one in found if one not in shown)
+    parts: list[Any] = [
+        "Size alone, bags of one group on both sides of a split, and copies can make any model look better "
+        "than it is."
+    ]
+    if shown:
+        parts.append(Findings(tuple(shown)))
+    if rest:
+        parts.append(Fold("Also looked at", f"{len(rest)} more, as they should be", (Findings(rest),)))
+    return parts
+
+
+def _classes(subject: Subject) -> Table:
+    """Count bags, instances and missing values of every class."""
+    bags, sizes = subject.bags, np.asarray(subject.bags.sizes)
+    has_missing = _bags_with_missing(bags)
+    rows = []
+    for name, chosen in _by_class(subject)[:_MOST_CLASSES]:
+        some = sizes[chosen]
+        rows.append(
+            {
+                "label": short(name),
+                "bags": f"{len(some):,}",
+                "share": percent(len(some) / max(1, len(sizes))),
+                "instances": f"{int(some.sum()):,}",
+                "smallest": f"{int(some.min(initial=10**12 if len(some) else 0)):,}",
+                "median size": f"{np.median(some):g}" if len(some) else "-",
+                "largest": f"{int(some.max(initial=0)):,}",
+            }
+            | ({} if has_missing is None else {"with missing values": f"{int(has_missing[chosen].sum()):,}"})
+        )
+    left_out = len(_by_class(subject)) - len(rows)
+    note = f"{count(left_out, 'more class')} are not shown." if left_out > 0 else ""
+    return Table("Bags by label", rows, note)
+
+
+def _by_class(subject: Subject) -> list[tuple[str, np.ndarray]]:
+    """Name every class and say which bags it has, the largest first; all bags where there are no labels."""
+    y = subject.y
+    if y is None or y.ndim != 1 or not subject.names:
+        return [("all", np.ones(len(subject.bags), dtype=bool))]
+    codes = np.unique(y, return_inverse=True)[1]
+    found = [(name, codes == place) for place, name in enumerate(subject.names)]
+    if len(found) <= 2:
+        return found[::-1]  # the positive class first
+    return sorted(found, key=lambda pair: -int(pair[1].sum()))
+
+
+def _bags_with_missing(bags: Any) -> np.ndarray | None:
+    """Which bags have NaN; None where nobody looked, or instances are no numbers."""
+    if is_scan(bags) or not hasattr(bags.instances, "dtype") or bags.instances.dtype.kind not in "biuf":
+        return None
+    X = bags.instances
+    if X.dtype.kind != "f":
+        return np.zeros(len(bags), dtype=bool)
+    if sp.issparse(X):
+        rows = np.zeros(X.shape[0], dtype=bool)
+        bad = np.flatnonzero(np.isnan(X.data))
+        rows[np.searchsorted(X.indptr, bad, side="right") - 1] = True
+    else:
+        rows = np.concatenate(
+            [np.isnan(block).any(axis=1) for _, block in row_blocks(X)] or [np.zeros(0, bool)]
+        )
+    return np.bincount(bags.bag_index[rows], minlength=len(bags)) > 0
+
+
+def _groups(groups: np.ndarray) -> str:
+    _, sizes = np.unique(groups, return_counts=True)
+    return (
+        f"The bags are of {count(len(sizes), 'group')}, with {sizes.min():,} to {sizes.max():,} bags each "
+        f"(median {np.median(sizes):g}). Bags of one group were held out together."
+    )
+
+
+def _sizes(subject: Subject) -> Figure:
+    """Draw how many bags have which size, by class."""
+    shown = _by_class(subject)[:_MOST_DRAWN]
+    sizes = np.asarray(subject.bags.sizes)
+
+    def draw() -> Any:
+        from bagwise._pictures import STYLES, legend_above, new_axes, palette_of
+
+        figure, ax = new_axes(4.4, 2.4)
+        palette = palette_of(ax)
+        edges, is_wide = _edges(sizes)
+        colors = (palette.positive, palette.negative, palette.chosen, palette.quiet)
+        for (name, chosen), color, style in zip(shown, colors, STYLES, strict=False):
+            share = np.histogram(sizes[chosen], edges)[0] / max(1, chosen.sum())
+            ax.stairs(share, edges, color=color, linewidth=1.4, linestyle=style, label=short(name, 24))
+            ax.stairs(share, edges, color=color, alpha=0.12, fill=True)
+        if is_wide:
+            ax.set_xscale("log")
+            ax.xaxis.set_major_formatter("{x:,.0f}")
+            ax.xaxis.set_minor_formatter("")
+        ax.set_xlabel("instances in a bag")
+        ax.set_ylabel("share of the label's bags")
+        ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        if len(shown) > 1:
+            legend_above(ax)
+        return figure
+
+    n_left = len(_by_class(subject)) - len(shown)
+    note = f"The {len(shown)} largest classes of {n_left + len(shown)}." if n_left else ""
+    return Figure("sizes", draw, "Sizes of bags", note, is_wide=True)
+
+
+def _edges(sizes: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Bins for sizes: one a size where there are few, else equal ones, or equal ratios where they spread."""
+    low, high = max(1, int(sizes.min())), int(sizes.max())
+    if high - low < _WIDE_SPREAD:
+        return np.arange(int(sizes.min()), high + 2) - 0.5, False
+    if high / low <= _WIDE_SPREAD:
+        return np.linspace(low, high, 25), False
+    return np.unique(np.round(np.geomspace(low, high + 1, 25))), True

@@ -1,0 +1,271 @@
+"""Bags opened: which instances made them what a model says, for the bags it got most right and most wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bagwise._bag_parts import as_python
+from bagwise._inspection.report import count
+from bagwise.bags import is_scan
+from bagwise.explanations import BagExplanation, explain_bag
+from bagwise.instance_level import (
+    label_names,
+    posterior_of_instances,
+    said_of_bags,
+    said_of_instances,
+    speaker,
+)
+from bagwise.report.parts import Bar, Beside, Figure, Fold, Table
+from bagwise.report.subject import Subject, percent, short
+
+N_BEST, N_WORST = 4, 4
+_N_INSTANCES, _N_FEATURES = 8, 5
+_USUAL_BAGS = 300  # that say what values are usual
+_FEWEST_PLACES = 4  # for a heat map
+_MOST_PIXELS = 4096  # of an image
+
+
+def instance_parts(subject: Subject) -> list[Any]:
+    """Open the bags that were predicted best and worst, by the model that had not seen them."""
+    if subject.model is None or subject.bags is None:
+        return []
+    if label_names(subject.model) is not None:
+        return [f"{subject.called} has several labels a bag; no bag is opened."]
+    if speaker(subject.model) is None:
+        return [f"{subject.called} speaks of whole bags, and says nothing of their instances."]
+    chosen = _choose(subject)
+    if not chosen:
+        return []
+    parts: list[Any] = [_introduction(subject, len(chosen)), _meaning(subject)]
+    parts += _picture_of_all(subject, [place for place, _ in chosen])
+    for place, mark in chosen:
+        parts.append(_opened(subject, place, mark))
+    return parts
+
+
+def _choose(subject: Subject) -> list[tuple[int, str]]:
+    """Choose bags by the probability (or score) of their label out of fold, each class by itself."""
+    sizes = np.asarray(subject.bags.sizes)
+    if subject.judgement is None or subject.judgement.from_unlabeled:
+        return [(int(place), "") for place in np.argsort(-sizes, kind="stable")[: N_BEST + N_WORST]]
+    held = subject.judgement.held
+    is_right = held.predicted == held.codes
+    sure = _sureness(held)
+    order = np.argsort(-sure, kind="stable")
+    # The positive class is what instances explain: three of the best are of it.
+    best: list[int] = []
+    for code, n in ((1, N_BEST - 1), (0, 1)) if len(held.classes) == 2 else ((None, N_BEST),):
+        of_class = [k for k in order if is_right[k] and (code is None or held.codes[k] == code)]
+        best += [int(k) for k in of_class[:n]]
+    worst = [int(k) for k in order[::-1] if not is_right[k]][:N_WORST]
+    return [(k, "right") for k in best] + [(k, "wrong") for k in worst]
+
+
+def _sureness(held: Any) -> np.ndarray:
+    """How sure the right label was; scores of different folds are made comparable by their ranks."""
+    sign = np.where(held.codes == 1, 1.0, -1.0)
+    if held.probability is not None:
+        return sign * (held.probability - 0.5)
+    if held.score is None:
+        return np.zeros(len(held.codes))
+    sure = np.empty(len(held.codes))
+    for number in np.unique(held.fold):
+        rows = held.fold == number
+        scale = np.abs(held.score[rows]).max()
+        sure[rows] = sign[rows] * held.score[rows] / (scale if scale > 0 else 1.0)
+    return sure
+
+
+def _introduction(subject: Subject, n_opened: int) -> str:
+    held = None if subject.judgement is None else subject.judgement.held
+    text = f"{count(n_opened, 'bag')} of {len(subject.bags):,} can be opened here: "
+    if held is None or subject.judgement is None or subject.judgement.from_unlabeled:
+        return text + "the largest ones. Numbers are those of the model that was fitted to all bags."
+    text += "those whose label was predicted most surely, and those that went most wrong. "
+    who = "the model that had not seen the bag" if held.models else "the model that was fitted to all bags"
+    return text + f"Numbers are those of {who}."
+
+
+def _meaning(subject: Subject) -> str:
+    """Say what the columns of opened bags are."""
+    text = "Contribution: what would be said less of the bag without the instance. "
+    if hasattr(speaker(subject.model), "posterior_instances"):
+        text = "Posterior: the probability of the instance given the label of its bag. " + text
+    return (
+        f"{text}Of features of the leading instance: what its log-odds, or score, would lose if the feature "
+        "had its usual value, the median."
+    )
+
+
+def _model_for(subject: Subject, place: int) -> Any:
+    held = None if subject.judgement is None else subject.judgement.held
+    return held.models[held.fold[place]] if held is not None and held.models else subject.model
+
+
+def _opened(subject: Subject, place: int, mark: str) -> Fold:
+    model = _model_for(subject, place)
+    bags = _with_usual(subject.bags, place)
+    codes = np.unique(subject.y, return_inverse=True)[1] if subject.y is not None else None
+    y = None if subject.y is None else np.asarray(subject.y)[_some(subject.bags, place)]
+    found = explain_bag(
+        model, bags, bags.ids[0], y=y, n_instances=_N_INSTANCES, n_features=_N_FEATURES, n_leading=1
+    )
+    label = None if codes is None or not subject.names else subject.names[codes[place]]
+    summary = _summary(subject, found, label, mark)
+    beside = Beside((_instances(found), *_features(found), *_heat_map(model, bags)))
+    return Fold(f"bag {as_python(bags.ids[0])}", summary, (beside,), mark)
+
+
+def _some(bags: Any, place: int) -> np.ndarray:
+    """The bag at a place, and bags spread over all others that say what is usual."""
+    others = np.unique(np.linspace(0, len(bags) - 1, _USUAL_BAGS).astype(int))
+    return np.concatenate([[place], others[others != place]])
+
+
+def _with_usual(bags: Any, place: int) -> Any:
+    some = bags[_some(bags, place)]
+    return some.load() if is_scan(some) else some
+
+
+def _summary(subject: Subject, found: BagExplanation, label: str | None, mark: str) -> str:
+    name = short(subject.names[-1]) if len(subject.names) == 2 else short(found.positive)
+    said = percent(found.value) if found.kind == "probability" else f"{found.value:.3g}"
+    what = "probability" if found.kind == "probability" else "score"
+    text = f"{count(found.n_instances, 'instance')}; {what} of {name}: {said}"
+    if label is None:
+        return text
+    verdict = {"right": " and was called so", "wrong": " and was called otherwise"}.get(mark, "")
+    return f"{text}; it is {short(label)}{verdict}"
+
+
+def _instances(found: BagExplanation) -> Table:
+    """List the leading instances with probability, posterior and contribution."""
+    kind = found.instance_kind
+    known = ("instance", kind, "posterior", "without")
+    sides = [name for name in found.columns if name not in known]
+    sides.sort(key=lambda name: found.columns[name].dtype.kind in "biuf")
+    rows = []
+    for row, number in enumerate(found.columns["instance"]):
+        cells: dict[str, Any] = {"instance": int(number)}
+        cells |= {name: short(as_python(found.columns[name][row])) for name in sides}
+        value = float(found.columns[kind][row])
+        cells[kind] = Bar(value) if kind == "probability" else f"{value:.3g}"
+        if "posterior" in found.columns:
+            cells["posterior"] = Bar(float(found.columns["posterior"][row]))
+        without = float(found.columns["without"][row])
+        cells["contribution"] = "-" if np.isnan(without) else f"{found.value - without:+.3f}"
+        rows.append(cells)
+    n_left = found.n_instances - len(rows)
+    note = ""
+    if n_left > 0:
+        note = f"{count(n_left, 'instance')} with lower values {'is' if n_left == 1 else 'are'} not shown."
+    return Table(
+        "", rows, note, n_text=1 + sum(found.columns[name].dtype.kind not in "biuf" for name in sides)
+    )
+
+
+def _features(found: BagExplanation) -> Iterator[Table]:
+    """List the features behind the first instance."""
+    for table in found.feature_tables()[:1]:
+        yield Table("", [{key: short(cell) for key, cell in row.items()} for row in table.rows])
+
+
+def _heat_map(model: Any, bags: Any) -> Iterator[Figure]:
+    """Draw instances where they lie, if they have coordinates."""
+    from bagwise.plotting import plot_heatmap
+
+    columns = bags.instance_columns
+    pair = [columns[name] for name in ("x", "y") if name in columns]
+    both = columns.get("coords")
+    is_pair = len(pair) == 2 and all(part.ndim == 1 and part.dtype.kind in "biuf" for part in pair)
+    is_both = both is not None and both.ndim == 2 and both.shape[1] == 2 and both.dtype.kind in "biuf"
+    if not (is_pair or is_both) or bags.sizes[0] < _FEWEST_PLACES:
+        return
+    places = np.column_stack(pair) if is_pair else both
+    if not np.isfinite(places[: bags.sizes[0]]).all():
+        return
+
+    def draw() -> Any:
+        display = plot_heatmap(model, bags, bags.ids[0])
+        display.figure_.set_size_inches(4.6, 4.2)
+        display.ax_.set_title("")
+        _as_pixels(display.ax_)
+        return display
+
+    yield Figure("heatmap", draw, "Where they lie", is_wide=True, on_paper=True)
+
+
+def _as_pixels(ax: Any) -> None:
+    """Let patches be pixels: a slide may have ten thousands of them."""
+    for collection in ax.collections:
+        collection.set_rasterized(True)
+
+
+def _picture_of_all(subject: Subject, places: list[int]) -> Iterator[Figure]:
+    """Draw the bags as images, if features are pixels and instances have probabilities of one class."""
+    shape = image_shape(subject.bags.feature_names)
+    if shape is None or len(subject.names) != 2:
+        return
+    from bagwise.plotting import plot_bags
+
+    some = subject.bags[places]
+    some = some.load() if is_scan(some) else some
+    said = [_lit(subject, place, some[row : row + 1]) for row, place in enumerate(places)]
+    if any(one is None for one in said):
+        return
+    lit, likely = zip(*(one for one in said if one is not None), strict=True)
+    codes = np.unique(subject.y, return_inverse=True)[1][places]
+
+    def draw() -> Any:
+        return plot_bags(
+            some,
+            np.concatenate(lit),
+            image_shape=shape,
+            y=codes,
+            probability=np.array(likely),
+            intensity_label="P(image, given the label)",
+        )
+
+    note = "The bags below, in their order; clear images are those that the model holds responsible."
+    yield Figure("images", draw, "The opened bags", note, is_wide=True, on_paper=True)
+
+
+def _lit(subject: Subject, place: int, bag: Any) -> tuple[np.ndarray, float] | None:
+    """How positive instances are held to be, and the probability of the bag; None where these are scores."""
+    model = _model_for(subject, place)
+    of_bag = said_of_bags(model, bag)
+    if of_bag is None or of_bag[0] != "probability" or subject.y is None:
+        return None
+    if hasattr(speaker(model), "posterior_instances"):
+        values = posterior_of_instances(model, bag, np.asarray(subject.y)[[place]])
+    else:
+        kind, values = said_of_instances(model, bag)
+        if kind != "probability":
+            return None
+    return np.clip(values, 0.0, 1.0), float(np.clip(of_bag[1][0], 0.0, 1.0))
+
+
+def image_shape(names: Any) -> tuple[int, int] | None:
+    """Give height and width if the features are the pixels of an image by name, row by row: pixel_3_0.
+
+    Examples
+    --------
+    >>> from bagwise.report.instances import image_shape
+    >>> image_shape([f"pixel_{row}_{column}" for row in range(2) for column in range(3)])
+    (2, 3)
+    >>> image_shape(["angle", "charge"]) is None
+    True
+    """
+    if names is None or not 4 <= len(names) <= _MOST_PIXELS:
+        return None
+    found = [re.fullmatch(r"pixel_(\d+)_(\d+)", str(name)) for name in names]
+    if any(match is None for match in found):
+        return None
+    places = [(int(match[1]), int(match[2])) for match in found if match is not None]
+    height, width = places[-1][0] + 1, places[-1][1] + 1
+    grid = [(row, column) for row in range(height) for column in range(width)]
+    return (height, width) if places == grid else None

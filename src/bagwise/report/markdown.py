@@ -1,0 +1,41 @@
+"""Tables and pictures as Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bagwise.report.parts import Figure, Table
+from bagwise.report.text import one_line
+
+
+def as_markdown(table: Table) -> str:
+    r"""Lay a table out in Markdown, without its title and note; bars in cells do not end them.
+
+    Examples
+    --------
+    >>> from bagwise.report.parts import Table
+    >>> print(as_markdown(Table("", [{"name": "a|b", "AUC": 0.5}])))
+    | name | AUC |
+    | --- | --- |
+    | a\|b | 0.5 |
+    """
+    header = [_cell(name) for name in table.columns]
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in table.cells]
+    return "\n".join(lines)
+
+
+def section_lines(table: Table) -> list[str]:
+    """A table under its heading, with its note, as lines of a page."""
+    lines = [f"## {table.title}", "", as_markdown(table), ""]
+    return [*lines, table.note, ""] if table.note else lines
+
+
+def picture_lines(figure: Figure, file: str) -> list[str]:
+    """A picture that lies in a file, as lines of a page."""
+    lines = [f"![{figure.title or figure.name}]({file})", ""]
+    return [*lines, figure.note, ""] if figure.note else lines
+
+
+def _cell(cell: Any) -> str:
+    return one_line(str(cell)).replace("|", "\\|")

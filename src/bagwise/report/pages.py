@@ -1,0 +1,115 @@
+"""From a subject to a page: the sections, in the one order that all reports have."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from bagwise._inspection import inspect_bags, inspect_scan
+from bagwise._inspection.report import Report, count
+from bagwise._version import __version__
+from bagwise.bags import is_scan
+from bagwise.report.data_section import data_parts, leak_parts
+from bagwise.report.instances import instance_parts
+from bagwise.report.learned import coefficient_parts, rule_parts
+from bagwise.report.parts import Page, Section
+from bagwise.report.performance import confusion_parts, curve_parts
+from bagwise.report.repeat import repeat_parts, versions
+from bagwise.report.stability import stability_parts
+from bagwise.report.subject import Subject, names_of
+
+# Whoever reads one report knows where to look in all others.
+_ORDER = (
+    ("The data", data_parts),
+    ("What could leak", leak_parts),
+    ("Models compared", lambda subject: list(subject.compared)),
+    ("Bags it had not seen", curve_parts),
+    ("Right and wrong", confusion_parts),
+    ("Bags and their instances", instance_parts),
+    ("The rule", rule_parts),
+    ("Coefficients", coefficient_parts),
+    ("Stability", stability_parts),
+    ("How to repeat it", lambda subject: list(subject.repeat)),
+)
+
+
+def make_page(subject: Subject) -> Page:
+    """Lay a subject out; sections that have nothing to say are left out."""
+    sections = [Section(title, tuple(parts)) for title, give in _ORDER if (parts := give(subject))]
+    return Page(
+        title=subject.title,
+        verdict=subject.verdict,
+        sections=tuple(sections),
+        kicker=subject.kicker,
+        facts=subject.tiles,
+        footer=f"Written by bagwise {__version__} on {date.today().isoformat()}. This file needs no network.",
+    )
+
+
+def check_subject(
+    inspection: Report | None, bags: Any = None, y: Any = None, *, title: str = "A data set", code: str = ""
+) -> Subject:
+    """Make a subject of a data set: what is to be known before a model is fitted.
+
+    Parameters
+    ----------
+    inspection : Report or None
+        What was found; None lets `bags` be looked over.
+    bags : Bags or ScannedBags, optional
+        The data, for sizes by class.
+    y : array, optional
+        Their labels.
+    title : str
+        What the data are called.
+    code : str
+        What repeats it; by default Python.
+    """
+    if inspection is None:
+        inspection = (inspect_scan if is_scan(bags) else inspect_bags)(bags, y)
+    labels = None if y is None else np.asarray(y)
+    is_classes = labels is not None and labels.ndim == 1 and labels.dtype.kind != "O" and not _has_nan(labels)
+    tiles = {}
+    if bags is not None:
+        tiles = {
+            "bags": (f"{len(bags):,}", f"{bags.n_instances:,} instances"),
+            "features": (f"{bags.n_features:,}", ""),
+        }
+    n_warnings, n_notes = inspection.count("warning"), inspection.count("note")
+    tiles["warnings"] = (str(n_warnings), "")
+    tiles["notes"] = (str(n_notes), "")
+    code = code or 'from bagwise import write_report\n\nwrite_report(X, "check.html", y=y)'
+    names: tuple[str, ...] = ()
+    if is_classes and labels is not None:
+        classes = np.unique(labels)
+        names = names_of(classes) if len(classes) <= 1000 else ()
+    return Subject(
+        kicker="Data check",
+        title=title,
+        verdict=_verdict(inspection),
+        tiles=tiles,
+        bags=bags,
+        y=labels if names else None,
+        names=names,
+        inspection=inspection,
+        repeat=repeat_parts(code, [], versions()),
+    )
+
+
+def _has_nan(labels: np.ndarray) -> bool:
+    return labels.dtype.kind == "f" and bool(np.isnan(labels).any())
+
+
+def _verdict(inspection: Report) -> str:
+    """Say in a sentence whether anything stands in the way of a model."""
+    warnings = [found for found in inspection.findings if found.level == "warning"]
+    notes = inspection.count("note")
+    if not warnings:
+        also = f"; {count(notes, 'thing')} {'is' if notes == 1 else 'are'} worth knowing" if notes else ""
+        return f"Nothing was found that would spoil a model or its evaluation{also}."
+    topics = ", ".join(found.topic for found in warnings)
+    return (
+        f"{count(len(warnings), 'thing')} {'is' if len(warnings) == 1 else 'are'} likely to spoil a model or "
+        f"its evaluation: {topics}."
+    )

@@ -1,0 +1,112 @@
+"""Whether another start, or other training bags, would have said the same."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from bagwise._held_out.intervals import auc_interval, share_interval
+from bagwise._inspection.report import count
+from bagwise.bags import is_scan
+from bagwise.instance_level import label_names, said_of_instances, speaker
+from bagwise.report.parts import Table
+from bagwise.report.subject import Subject, percent
+
+_SAME = 1e-4  # objectives that differ by less, relative to their size, are the same optimum
+_MOST_BAGS = 500  # whose key instances are asked for
+
+
+def stability_parts(subject: Subject) -> list[Any]:
+    """Show starts, scores of folds, and whether models of folds agree on key instances."""
+    parts: list[Any] = []
+    parts += _starts(subject)
+    parts += _folds(subject)
+    parts += _key_instances(subject)
+    return parts
+
+
+def _starts(subject: Subject) -> list[Any]:
+    values = subject.inner("objectives_")
+    values = np.asarray([] if values is None else values, dtype=float)
+    values = values[np.isfinite(values)]
+    if len(values) < 2:
+        return []
+    best = values.min()
+    n_same = int((values - best <= _SAME * max(1.0, abs(best))).sum())
+    text = f"{n_same} of {len(values)} starts ended at the best objective, {best:.6g}"
+    if n_same < len(values):
+        text += f"; the others ended up to {values.max() - best:.3g} above it"
+        if n_same == 1:
+            text += ". Only one start found the best one: more of them (n_init) may find a better one"
+    return [f"{text}."]
+
+
+def _folds(subject: Subject) -> list[Any]:
+    judgement = subject.judgement
+    if judgement is None or judgement.from_unlabeled:
+        return []
+    held, rows = judgement.held, []
+    for number in range(min(held.n_folds, 20)):
+        chosen = held.fold == number
+        row: dict[str, Any] = {
+            "fold": number + 1,
+            "bags": f"{int(chosen.sum()):,}",
+            "accuracy": f"{(held.predicted[chosen] == held.codes[chosen]).mean():.3f}",
+        }
+        if held.score is not None:
+            auc = auc_interval(held.codes[chosen] == 1, held.score[chosen], held.fold[chosen])[0]
+            row["AUC"] = "-" if auc != auc else f"{auc:.3f}"
+        rows.append(row)
+    n_left = held.n_folds - len(rows)
+    note = f"{count(n_left, 'more fold')} not shown." if n_left > 0 else ""
+    return [Table("Scores of the folds", rows, note)]
+
+
+def _key_instances(subject: Subject) -> list[Any]:
+    """Compare the key instances of positive bags, the most positive of each, between models."""
+    judgement = subject.judgement
+    if judgement is None or not judgement.held.models or subject.bags is None or len(subject.names) != 2:
+        return []
+    if label_names(subject.model) is not None or speaker(subject.model) is None:
+        return []
+    held, sizes = judgement.held, np.asarray(subject.bags.sizes)
+    several = np.flatnonzero((held.codes == 1) & (sizes > 1))
+    if not len(several):
+        return []
+    places = several[np.unique(np.linspace(0, len(several) - 1, _MOST_BAGS).astype(int))]
+    bags = subject.bags[places]
+    bags = bags.load() if is_scan(bags) else bags
+    keys = np.array([key_places(model, bags) for model in held.models])
+    of_all = key_places(subject.model, bags)
+    unseen = keys[held.fold[places], np.arange(len(places))]
+    same = unseen == of_all
+    groups = None if subject.groups is None else subject.groups[places]
+    low, high = share_interval(same, groups)
+    interval = "-" if low != low else f"{percent(low)} to {percent(high)}"
+    pairs = [float((one == other).mean()) for one, other in combinations(keys, 2)]
+    chance = float((1 / sizes[places]).mean())
+    rows = [
+        {
+            "key instances of": "a model that had not seen the bag, and the one of all bags",
+            "agree in": percent(float(same.mean())),
+            "95 %": interval,
+        },
+        {
+            "key instances of": "two models of folds, on average",
+            "agree in": percent(float(np.mean(pairs))) if pairs else "-",
+            "95 %": "",
+        },
+        {"key instances of": "chance", "agree in": percent(chance), "95 %": ""},
+    ]
+    which = f"{len(places):,} of {len(several):,}" if len(places) < len(several) else f"{len(places):,}"
+    note = f"The most positive instance of {which} positive bags with several instances."
+    return [Table("Do models agree on key instances?", rows, note)]
+
+
+def key_places(model: Any, bags: Any) -> np.ndarray:
+    """Give the place of the most positive instance in every bag, the first of equals."""
+    values = np.asarray(said_of_instances(model, bags)[1], dtype=float)
+    parts = np.split(values, bags.offsets[1:-1])
+    return np.array([int(np.argmax(part)) for part in parts])
