@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from tests.report.hostile import hostile_bags
 
 import bagwise
 from bagwise import (
@@ -241,29 +242,6 @@ def test_scanned_bags_are_looked_at_where_they_lie(data, tmp_path):
     model = MILogisticRegression(n_init=1, random_state=0).fit(scan, scan.y)
     text = write_report(model, tmp_path / "a.html", scan, scan.y, cv=2).read_text()
     assert headings(text)[-1] == "How to repeat it" and "<details" in text
-
-
-HOSTILE = '<script>alert("x")</script>&amp;{{ 7 * 7 }}'
-RIGHT_TO_LEFT = "\u202e\u05e9\u05dc\u05d5\u05dd\u202d \u0645\u0631\u062d\u0628\u0627"
-LONG = "W" * 500
-
-
-def hostile_bags(n=40):
-    """Bags with names that would break a page that trusts them."""
-    data = make_noisy_or_bags(n, coef=[3.0, -3.0, 0.0], intercept=-3.0, random_state=1)
-    names = [HOSTILE, RIGHT_TO_LEFT, LONG]
-    ids = [f"{names[i % 3]}{i}" for i in range(n)]
-    ids[0], ids[1] = "a\x00b\x1b[31m\ud800", "$\\frac{1}{0"
-    columns = {"shape": np.array([names[i % 3] for i in range(data.bags.n_instances)])}
-    bags = Bags(
-        data.bags.instances,
-        data.bags.offsets,
-        ids=ids,
-        feature_names=[f"{name} $x_{{" for name in names],
-        instance_columns=columns,
-        bag_columns={HOSTILE: np.array([f"{LONG}{i % 20}" for i in range(n)])},
-    )
-    return bags, np.where(data.y == 1, f"{HOSTILE} yes", f"{LONG} no")
 
 
 def test_hostile_names_stay_text(tmp_path):

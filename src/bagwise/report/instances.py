@@ -27,6 +27,7 @@ _N_INSTANCES, _N_FEATURES = 8, 5
 _USUAL_BAGS = 300  # that say what values are usual
 _FEWEST_PLACES = 4  # for a heat map
 _MOST_PIXELS = 4096  # of an image
+_LONGEST_NAME = 60  # of a bag; more is seen when it is opened
 
 
 def instance_parts(subject: Subject) -> list[Any]:
@@ -117,7 +118,10 @@ def _opened(subject: Subject, place: int, mark: str) -> Fold:
     label = None if codes is None or not subject.names else subject.names[codes[place]]
     summary = _summary(subject, found, label, mark)
     beside = Beside((_instances(found), *_features(found), *_heat_map(model, bags)))
-    return Fold(f"bag {as_python(bags.ids[0])}", summary, (beside,), mark)
+    name = str(as_python(bags.ids[0]))
+    cut = short(name, _LONGEST_NAME)
+    whole = () if cut == name else (f"Its whole name is {name}",)
+    return Fold(f"bag {cut}", summary, (*whole, beside), mark)
 
 
 def _some(bags: Any, place: int) -> np.ndarray:
@@ -189,10 +193,13 @@ def _heat_map(model: Any, bags: Any) -> Iterator[Figure]:
     if not np.isfinite(places[: bags.sizes[0]]).all():
         return
 
+    kind = said_of_instances(model, bags[:1])[0]
+
     def draw() -> Any:
         display = plot_heatmap(model, bags, bags.ids[0])
         display.figure_.set_size_inches(4.6, 4.2)
-        display.ax_.set_title("")
+        display.ax_.set_title("", loc="left")  # names may be long, and stand above
+        display.figure_.axes[-1].set_ylabel(kind)
         _as_pixels(display.ax_)
         return display
 

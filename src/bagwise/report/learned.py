@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,7 @@ def _inference(subject: Subject) -> list[Any]:
         ]
     try:
         found = model.inference()
+        found = replace(found, names=[short(name, 22) for name in found.names])
     except (ValueError, AttributeError) as error:
         return [f"There are no intervals of coefficients: {error}"]
     from bagwise.linear_model.plots import plot_odds_ratios

@@ -20,7 +20,7 @@ from bagwise.report.parts import Figure
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 # Text is text: small, in the fonts of the reader, in any script; names of users are no formulas.
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
     "font.size": 10.0,
@@ -92,6 +92,9 @@ def inline_svg(figure: Figure, prefix: str, fineness: Fineness) -> str:
 
     with warnings.catch_warnings(), matplotlib.rc_context():
         warnings.filterwarnings("ignore", "Glyph")  # that our measuring font lacks, not the reader's
+        warnings.filterwarnings(
+            "ignore", "constrained_layout not applied"
+        )  # a name is longer than the figure
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE | {"svg.hashsalt": prefix})
         drawn = figure.draw()
