@@ -41,6 +41,7 @@ _ROOMS = {
         "TreeEmbedding",
         "VLADEmbedding",
     ],
+    "ensemble": ["BagEnsembleClassifier"],
     "exceptions": ["ClassPriorWarning", "PositiveClassWarning", "VersionWarning"],
     "explanations": ["BagExplanation", "explain_bag"],
     "families": ["Family", "FraleyRaftery"],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, logit
 
 from bagwise.bags import Bags
 from bagwise.base import Training
@@ -18,6 +18,10 @@ from bagwise.solvers.interrupt import raise_if_stopped
 _FOLDS = 5
 # Exponents are looked for between these; the least still keeps the order of probabilities.
 _LEAST, _LARGEST = 1e-9, 1e3
+# Newton steps of a line, at most, the gradient at which they end, and what keeps them finite.
+_STEPS, _GRADIENT, _RIDGE = 100, 1e-10, 1e-12
+# A rise of a mean log loss that rounding makes.
+_ROUNDING = 1e-14
 # A score beyond this is taken as this: certainty that may be wrong has no likelihood.
 _MOST_CERTAIN = 1e12
 
@@ -83,35 +87,96 @@ def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> flo
     return float(np.exp(found.x))
 
 
+def platt_targets(y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Give what labels count as: (n + 1) / (n + 2) and 1 / (n + 2) in place of 1 and 0 (Platt, 1999).
+
+    So scores without an error do not make log-odds infinite; n is the weight of the bags of a class.
+    """
+    n_negative, n_positive = np.bincount(y, weights=weight, minlength=2)
+    return np.where(y == 1, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+
+
+def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find slope and shift of P = sigma(slope * score + shift) that make labels most probable, for every row.
+
+    Labels count as Platt has them (`platt_targets`). Where high scores do not speak for the positive class
+    the slope is zero, and the shift says how frequent that class is.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows, n_bags)
+        Several scores of every bag.
+    y, weight : arrays of shape (n_bags,)
+        Labels 0 and 1, and weights.
+
+    Returns
+    -------
+    slope, shift : arrays of shape (n_rows,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.calibration import fit_lines
+    >>> slope, shift = fit_lines(np.array([[-3.0, -1.0, 1.0, 3.0]]), np.array([0, 1, 0, 1]), np.ones(4))
+    >>> round(float(slope[0]), 3), bool(abs(shift[0]) < 1e-9)
+    (0.206, True)
+    """
+    target = platt_targets(y, weight)
+    share = weight / weight.sum()
+    middle = scores @ share
+    spread = np.sqrt((scores - middle[:, None]) ** 2 @ share)
+    spread[spread == 0.0] = 1.0
+    slope, shift = _newton((scores - middle[:, None]) / spread[:, None], target, share)
+    speaks = slope > _LEAST
+    slope, constant = np.where(speaks, slope / spread, 0.0), logit(share @ target)
+    return slope, np.where(speaks, shift - slope * middle, constant)
+
+
+def _newton(z: np.ndarray, target: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise the cross entropy of sigma(slope z + shift), which is convex, row by row: steps that fall."""
+
+    def loss(slope: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        log_odds = slope[:, None] * z + shift[:, None]
+        return (np.logaddexp(0.0, log_odds) - target * log_odds) @ share
+
+    slope, shift = np.zeros(len(z)), np.zeros(len(z))
+    value = loss(slope, shift)
+    for _ in range(_STEPS):
+        p = expit(slope[:, None] * z + shift[:, None])
+        error, curvature = share * (p - target), share * p * (1.0 - p)
+        by_slope, by_shift = (error * z).sum(axis=1), error.sum(axis=1)
+        if max(np.abs(by_slope).max(), np.abs(by_shift).max()) < _GRADIENT:
+            break
+        a, b = (curvature * z * z).sum(axis=1) + _RIDGE, (curvature * z).sum(axis=1)
+        c = curvature.sum(axis=1) + _RIDGE
+        determinant = a * c - b * b
+        steps = (c * by_slope - b * by_shift) / determinant, (a * by_shift - b * by_slope) / determinant
+        length = np.ones(len(z))
+        while True:
+            after = loss(slope - length * steps[0], shift - length * steps[1])
+            rising = (after > value + _ROUNDING) & (length > _LEAST)
+            if not rising.any():
+                break
+            length[rising] *= 0.5
+        slope, shift, value = slope - length * steps[0], shift - length * steps[1], after
+    return slope, shift
+
+
 def fit_threshold(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     """Find the threshold t and the exponent a > 0 of P = sigma(a (score - t)) that make labels most probable.
 
-    Labels count as Platt (1999) has them, (n + 1) / (n + 2) and 1 / (n + 2) in place of 1 and 0, so that
-    scores without an error do not make a infinite. Where high scores do not speak for the positive class at
-    all, a warning says so, and the threshold stays at zero.
+    Labels count as Platt (1999) has them (`fit_lines`). Where high scores do not speak for the positive class
+    at all, a warning says so, and the threshold stays at zero.
 
     Returns
     -------
     threshold, exponent : float
     """
-    n_negative, n_positive = np.bincount(y, weights=weight, minlength=2)
-    target = np.where(y == 1, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
-    share = weight / weight.sum()
-    middle = float(share @ scores)
-    spread = float(np.sqrt(share @ (scores - middle) ** 2)) or 1.0
-    z = (scores - middle) / spread
-
-    def loss(line: np.ndarray) -> tuple[float, np.ndarray]:
-        log_odds = line[0] * z + line[1]
-        error = share * (expit(log_odds) - target)
-        value = share @ (np.logaddexp(0.0, log_odds) - target * log_odds)
-        return float(value), np.array([error @ z, error.sum()])
-
-    slope, shift = minimize(loss, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-9}).x
-    if not slope > _LEAST:
+    slope, shift = (float(found[0]) for found in fit_lines(scores[None], y, weight))
+    if slope == 0.0:
         warn_user(
             "calibrate=True found no threshold: scores of held-out bags are no higher for positive bags than "
             "for negative ones, so that the model has learned nothing that holds. The threshold stays at 0."
         )
         return 0.0, _LEAST
-    return middle - spread * float(shift / slope), float(slope / spread)
+    return -shift / slope, slope

@@ -66,6 +66,13 @@ class Reporter:
             self._live.progress.doing = what
             self._live.show()
 
+    def step(self, what: str) -> None:
+        """Say what the fit does next: on the live line, or in a line of its own."""
+        if self._live is not None:
+            self.doing(what)
+        elif self.verbose >= 1:
+            _logger.info("%s: %s", self.name, what)
+
     def start(self, number: int, of: int, result) -> None:
         """Report the end of one start."""
         if self._live is not None:

@@ -10,24 +10,24 @@ import numpy as np
 from bagwise.blocks.base import Block, Blocks
 from bagwise.blocks.cutting import block_rows, cut
 
-# From the instances and offsets of some bags, and of others, to a number for every two of them.
+# From the instances and offsets of some bags, and of others, to a number, or several, for every two of them.
 PairFunction = Callable[[Any, np.ndarray, Any, np.ndarray], np.ndarray]
 
 
 def fill_pairs(out: np.ndarray, f: PairFunction, rows: Blocks, columns: Blocks | None = None) -> None:
-    """Write a number for every bag of the rows with every bag of the columns into a matrix.
+    """Write a number, or several, for every bag of the rows with every bag of the columns into a matrix.
 
     Rows are read once, columns once for every block of the rows. Without columns both are the same bags, and
     the matrix is exactly symmetric: every two bags are looked at once.
 
     Parameters
     ----------
-    out : array of shape (n_bags, n_other_bags)
+    out : array of shape (n_bags, n_other_bags) or (n_bags, n_other_bags, n_numbers)
         What is filled: it and a few blocks are all that is in memory.
     f : callable
         ``f(X, offsets, Z, other_offsets)`` gives the numbers of some bags, whose instances are `X`, with
-        others: shape (n_some, n_others). Instances are double, arrays or CSR, and there are no more pairs of
-        them than numbers in a block, unless one bag has more.
+        others: shape (n_some, n_others), or with as many numbers more as `out`. Instances are double, arrays
+        or CSR, and there are no more pairs of them than numbers in a block, unless one bag has more.
     rows, columns : Blocks
         Bags anywhere.
     """
@@ -98,10 +98,10 @@ def _numbers(
         if is_same:
             square = values[:, : run.stop - run.start]
             below = np.tril_indices(len(square), -1)
-            square[below] = square.T[below]
+            square[below] = square.swapaxes(0, 1)[below]
         yield (mine, theirs), values
         if is_symmetric:
-            yield (theirs, mine), values.T
+            yield (theirs, mine), values.swapaxes(0, 1)
 
 
 def _some(bags: slice | np.ndarray, run: slice) -> slice | np.ndarray:

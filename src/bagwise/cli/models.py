@@ -31,6 +31,7 @@ class NamedModel:
 
 
 MODELS = {
+    "auto": NamedModel("BagEnsembleClassifier", "several families of models, which vote: hard to beat"),
     "milr": NamedModel("MILogisticRegression", "logistic regression of instances, LASSO (alpha, rule)"),
     "milr-cv": NamedModel("MILogisticRegressionCV", "the same, its penalty chosen by cross-validation"),
     "softor": NamedModel("SoftORLogisticRegression", "learns how many positive instances it takes"),

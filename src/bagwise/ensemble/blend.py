@@ -1,0 +1,94 @@
+"""From scores of held-out bags to log-odds, and from log-odds of many settings to one: the blend."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+
+from bagwise.calibration import fit_exponent, fit_lines, platt_targets
+from bagwise.folds import Split
+
+# Settings whose held-out bags are less probable by this, each, count e times less.
+TEMPERATURE = 0.02
+
+
+class Blend(NamedTuple):
+    """The settings of a family as one: log-odds are the sum of ``weight (slope score + shift)``.
+
+    Attributes
+    ----------
+    slope, shift : arrays of shape (n_settings,)
+        Log-odds of a bag by each setting, from its score (Platt's).
+    weight : array of shape (n_settings,)
+        What each setting counts for, in all 1.
+    log_likelihood : array of shape (n_settings,)
+        Mean log probability of the label of a held-out bag.
+    """
+
+    slope: np.ndarray
+    shift: np.ndarray
+    weight: np.ndarray
+    log_likelihood: np.ndarray
+
+    def log_odds(self, scores: np.ndarray) -> np.ndarray:
+        """Give what all settings say together, from the scores of each: shape (n_settings, n_bags)."""
+        return self.weight @ (self.slope[:, None] * scores + self.shift[:, None])
+
+
+def log_likelihood(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Mean log probability of labels, bags counted by their weight; along the last axis of the log-odds."""
+    sign = 2.0 * y - 1.0
+    return -(np.logaddexp(0.0, -sign * log_odds) @ weight) / weight.sum()
+
+
+def blend(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Blend:
+    """Make one of the settings of a family, by what they say of bags that they have not seen.
+
+    Every setting is calibrated (`fit_lines`), and its log-odds count by softmax(mean log-likelihood / 0.02).
+    So settings that are nearly as good as the best share in the answer: an average of them is steadier than
+    the one that happened to be best.
+
+    Parameters
+    ----------
+    scores : array of shape (n_settings, n_bags)
+        Of bags that were held out.
+    y, weight : arrays of shape (n_bags,)
+        Labels 0 and 1, and weights.
+    """
+    slope, shift = fit_lines(scores, y, weight)
+    found = log_likelihood(slope[:, None] * scores + shift[:, None], y, weight)
+    return Blend(slope, shift, softmax(found / TEMPERATURE), found)
+
+
+def held_out_log_odds(
+    scores: np.ndarray, y: np.ndarray, weight: np.ndarray, splits: list[Split]
+) -> np.ndarray:
+    """Give the log-odds of every bag by a blend that was made of the scores of the other folds.
+
+    The blend of all bags knows their labels: it would flatter itself. NaN for bags that no fold holds out.
+    """
+    is_held = np.isfinite(scores[0])
+    total, times = np.zeros(len(y)), np.zeros(len(y))
+    for _, test in splits:
+        others = is_held.copy()
+        others[test] = False
+        if len(np.unique(y[others])) < 2:  # one fold alone: there are no others to learn from
+            others = is_held
+        made = blend(scores[:, others], y[others], weight[others])
+        total[test] += made.log_odds(scores[:, test])
+        times[test] += 1
+    return np.where(times > 0, total / np.maximum(times, 1), np.nan)
+
+
+def sharpness(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
+    """Find the factor of log-odds that makes the labels of held-out bags most probable.
+
+    The mean of log-odds that are right one by one is too cautious where they are right about different bags.
+    Labels count as Platt has them, each as a little of both.
+    """
+    target = platt_targets(y, weight)
+    both = np.concatenate([log_odds, log_odds])
+    labels = np.repeat([1, 0], len(y))
+    return fit_exponent(both, labels, np.concatenate([weight * target, weight * (1.0 - target)]))

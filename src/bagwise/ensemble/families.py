@@ -1,0 +1,135 @@
+"""The families of models: what is in each, what it needs, and which of them are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from bagwise.ensemble.kernel_part import Kernels
+from bagwise.ensemble.linear_part import LinearStatistics
+from bagwise.ensemble.model_part import InstanceModels
+from bagwise.ensemble.prototypes import PrototypeView
+from bagwise.ensemble.sets import SetView
+from bagwise.ensemble.statistics import StatisticsView
+from bagwise.kernels import available_memory
+
+_SCALES = ("standard", "rank")
+# Matrices of all bags that are in memory at the same time, and the share of it that they may have.
+MATRICES, _SHARE = 12, 0.5
+# More bags than these, and machines on their matrices take hours; more instances, and all pairs of them do.
+MOST_BAGS, MOST_INSTANCES = 5_000, 100_000
+
+
+@dataclass(frozen=True)
+class Family:
+    """Models of one kind, each with a small grid of settings.
+
+    Attributes
+    ----------
+    title : str
+        What they are, in words.
+    members : tuple
+        What is fitted; each has several settings.
+    has_matrices, visits_pairs : bool
+        Whether there are matrices of all bags, and whether all pairs of instances are visited.
+    """
+
+    title: str
+    members: tuple[Any, ...]
+    has_matrices: bool = False
+    visits_pairs: bool = False
+
+
+FAMILIES = {
+    "statistics": Family(
+        "Gaussian machines on statistics of every feature",
+        tuple(
+            Kernels(StatisticsView(names, scale))
+            for names in (("min", "max"), ("mean", "std"))
+            for scale in _SCALES
+        ),
+        has_matrices=True,
+    ),
+    "sets": Family(
+        "machines on kernels of sets",
+        tuple(Kernels(SetView(scale)) for scale in _SCALES),
+        has_matrices=True,
+        visits_pairs=True,
+    ),
+    "prototypes": Family(
+        "machines on nearness to instances of training bags",
+        tuple(Kernels(PrototypeView(scale)) for scale in _SCALES),
+        has_matrices=True,
+    ),
+    "linear": Family(
+        "logistic regression of statistics of every feature",
+        tuple(LinearStatistics(scale) for scale in _SCALES),
+    ),
+    "instances": Family(
+        "logistic regression of instances",
+        tuple(InstanceModels(rule) for rule in ("mean", "or")),
+    ),
+}
+# These vote; another family of `_CANDIDATES` does if it is better than one of them.
+VOTERS, CANDIDATES = ("statistics", "sets"), ("prototypes",)
+STREAMING = ("linear", "instances")
+
+
+class Choice(NamedTuple):
+    """Which families are fitted, which vote in any case, and why others are left out, in a sentence or ""."""
+
+    fitted: tuple[str, ...]
+    voters: tuple[str, ...]
+    reason: str = ""
+
+
+def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_held: bool) -> Choice:
+    """Choose the families of a fit, before anything is computed.
+
+    Parameters
+    ----------
+    families : "default" or sequence of str
+        As it was given; names are all fitted and all vote.
+    n_bags, n_instances : int
+        How many there are.
+    is_held : bool
+        Whether the instances are in memory.
+    """
+    if not isinstance(families, str):
+        return Choice(tuple(families), tuple(families))
+    needed, limit = 8.0 * MATRICES * n_bags**2, _SHARE * available_memory()
+    reason = ""
+    if not is_held:
+        reason = "the instances lie in files and are not held in memory"
+    elif needed > limit:
+        reason = (
+            f"matrices of {n_bags:,} bags take {needed / 1e9:,.2g} GB, and half of the memory is "
+            f"{limit / 1e9:,.2g} GB"
+        )
+    elif n_bags > MOST_BAGS:
+        reason = f"machines on matrices of {n_bags:,} bags, more than {MOST_BAGS:,}, take hours"
+    if reason:
+        return Choice(STREAMING, STREAMING, f"{reason}: families that stream take the place of kernels")
+    if n_instances > MOST_INSTANCES:
+        kept = ("statistics", *CANDIDATES, "instances")
+        reason = (
+            f"there are {n_instances:,} instances, and all pairs of more than {MOST_INSTANCES:,} take long: "
+            "kernels of sets are left out"
+        )
+        return Choice(kept, kept, reason)
+    return Choice((*VOTERS, *CANDIDATES), VOTERS)
+
+
+def refuse_unknown(families: str | Sequence[str]) -> None:
+    """Refuse names that are no families."""
+    known = ", ".join(map(repr, FAMILIES))
+    if isinstance(families, str):
+        if families != "default":
+            raise ValueError(f"families is {families!r}; expected 'default', or a list of some of {known}.")
+        return
+    if not len(families) or len(set(families)) < len(families):
+        raise ValueError(f"families is {families!r}; expected different ones, at least one, of {known}.")
+    unknown = [name for name in families if name not in FAMILIES]
+    if unknown:
+        raise ValueError(f"families has {unknown[0]!r}; expected some of {known}.")

@@ -1,0 +1,117 @@
+"""A view of bags with the machines on its matrices: a part of the ensemble."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.base import Training
+from bagwise.checkpoints import Checkpoint, cell_of
+from bagwise.ensemble.machines import PENALTIES, fit_machines
+from bagwise.ensemble.views import View
+from bagwise.folds import Split
+from bagwise.solvers.interrupt import raise_if_stopped
+
+
+@dataclass(frozen=True)
+class KernelPart:
+    """Machines on all matrices of a view; a setting is a matrix and a penalty.
+
+    Attributes
+    ----------
+    view : View
+        Fitted.
+    coef : array of shape (n_matrices, n_bags)
+        Of all settings together, as they count in the vote.
+    instance_coef : array of shape (n_matrices, n_bags)
+        As they count in scores of instances; zero for matrices that say nothing of them.
+    widths : array of shape (n_matrices,)
+        What `View.own` found.
+    """
+
+    view: View
+    coef: np.ndarray
+    instance_coef: np.ndarray
+    widths: np.ndarray
+
+    def log_odds(self, bags: Bags) -> np.ndarray:
+        """Give what the part adds to the log-odds of bags."""
+        total = np.zeros(len(bags))
+        for K, coef in zip(self.view.across(bags, self.widths), self.coef, strict=True):
+            total += K @ coef
+        return total
+
+    def instance_log_odds(self, bags: Bags) -> np.ndarray:
+        """Give what the part adds to the log-odds of instances."""
+        view: Any = self.view
+        if not self.instance_coef.any():
+            return np.zeros(bags.n_instances)
+        speaking = self.instance_coef[np.flatnonzero(view.of_instances)]
+        return sum(K @ coef for K, coef in zip(view.across_instances(bags), speaking, strict=True))
+
+
+@dataclass(frozen=True)
+class FittedKernels:
+    """The machines of a view before the vote: scores of held-out bags, and what all settings are made of."""
+
+    view: View
+    held: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+    widths: np.ndarray
+
+    @property
+    def words(self) -> list[str]:
+        """Name the settings."""
+        return [f"{name}, C {C:g}" for name in self.view.words for C in PENALTIES]
+
+    @property
+    def of_instances(self) -> np.ndarray:
+        """Which settings have scores of instances."""
+        return np.repeat(self.view.of_instances, len(PENALTIES))
+
+    def part(self, factor: np.ndarray, instance_factor: np.ndarray) -> KernelPart:
+        """Put all settings together, each with its factor."""
+
+        def joined(by: np.ndarray) -> np.ndarray:
+            return np.einsum("kc,kcn->kn", by.reshape(self.coef.shape[:2]), self.coef)
+
+        return KernelPart(self.view, joined(factor), joined(instance_factor), self.widths)
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Machines on the matrices of a view, not fitted yet."""
+
+    view: View
+
+    def fit(
+        self,
+        training: Training,
+        splits: list[Split],
+        seed: int,
+        n_jobs: int | None,
+        place: Checkpoint | None,
+    ) -> FittedKernels:
+        """Fit machines on all matrices; these are made one after the other, and not kept."""
+        bags, y, weight = training
+        view = self.view.fitted(bags, weight, seed)
+
+        def compute() -> dict[str, np.ndarray]:
+            found, widths = [], []
+            for K, width in view.own(weight):
+                raise_if_stopped()
+                found.append(fit_machines(K, y, weight, splits, n_jobs))
+                widths.append(width)
+            names = ("held", "coef", "intercept")
+            return {
+                "widths": np.array(widths),
+                **{name: np.stack([getattr(machines, name) for machines in found]) for name in names},
+            }
+
+        known = cell_of(place, "machines", compute)
+        held = known["held"].reshape(-1, len(y))
+        return FittedKernels(view, held, known["coef"], known["intercept"].ravel(), known["widths"])

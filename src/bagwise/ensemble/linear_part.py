@@ -1,0 +1,130 @@
+"""Logistic regression of statistics of bags: a part of the ensemble that passes over the bags once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.linear_model import LogisticRegression
+
+from bagwise.bags import Bags
+from bagwise.base import Training, fit_scaler
+from bagwise.blocks import MemoryBlocks, in_doubles
+from bagwise.checkpoints import Checkpoint, cell_of
+from bagwise.embedding import BagStatistics
+from bagwise.ensemble.machines import mean_held_out
+from bagwise.ensemble.statistics import without_noise
+from bagwise.folds import Split
+from bagwise.solvers.interrupt import interruptible
+
+_STATISTICS = ("min", "max", "mean", "std")
+# Weights of the losses, for columns of variance one, or a twelfth if they are ranks.
+_PENALTIES = (0.001, 0.01, 0.1)
+
+
+@dataclass(frozen=True)
+class LinearStatistics:
+    """Ridge logistic regression of the statistics of every feature, standardised or ranked.
+
+    Attributes
+    ----------
+    scale : {"standard", "rank"}
+        What is done to the columns.
+    """
+
+    scale: str
+
+    def fit(
+        self,
+        training: Training,
+        splits: list[Split],
+        seed: int,
+        n_jobs: int | None,
+        place: Checkpoint | None,
+    ) -> FittedLines:
+        """Fit a model for every penalty, on all bags and on all but those of each fold."""
+        bags, y, weight = training
+        statistics = BagStatistics(_STATISTICS).fit(bags)
+        raw = _raw(statistics, self.scale, bags)
+        n = len(raw)
+        scaler = fit_scaler(self.scale, MemoryBlocks(raw, np.arange(n + 1), np.zeros(n), weight))
+        V = scaler.transform(raw)
+
+        def compute() -> dict[str, np.ndarray]:
+            jobs = [(np.arange(n), np.arange(0)), *splits]
+            with interruptible(at_once=True):
+                found = Parallel(n_jobs=n_jobs, prefer="threads")(
+                    delayed(_of_fold)(V, y, weight, train, test) for train, test in jobs
+                )
+            coef, intercept, _ = found[0]
+            held = mean_held_out(n, splits, [scores for _, _, scores in found[1:]])
+            return {"held": held, "coef": coef, "intercept": intercept}
+
+        known = cell_of(place, "models", compute)
+        return FittedLines(self.scale, statistics, scaler, known["held"], known["coef"], known["intercept"])
+
+
+def _raw(statistics: BagStatistics, scale: str, bags: Bags) -> np.ndarray:
+    found = in_doubles(statistics.transform(bags))
+    return without_noise(found, _STATISTICS) if scale == "rank" else found
+
+
+def _of_fold(
+    V: np.ndarray, y: np.ndarray, weight: np.ndarray, train: np.ndarray, test: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give coefficients, intercepts and scores of the bags held out, for every penalty."""
+    models = [
+        LogisticRegression(C=C, tol=1e-8, max_iter=1000).fit(V[train], y[train], weight[train])
+        for C in _PENALTIES
+    ]
+    coef = np.concatenate([model.coef_ for model in models])
+    intercept = np.concatenate([model.intercept_ for model in models])
+    return coef, intercept, coef @ V[test].T + intercept[:, None]
+
+
+@dataclass(frozen=True)
+class FittedLines:
+    """The models of `LinearStatistics` before the vote."""
+
+    scale: str
+    statistics: BagStatistics
+    scaler: Any
+    held: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    @property
+    def words(self) -> list[str]:
+        """Name the settings."""
+        how = "standardised" if self.scale == "standard" else "ranked"
+        named = ", ".join(_STATISTICS[:-1]) + f" and {_STATISTICS[-1]}"
+        return [f"logistic regression of {named}, {how}, C {C:g}" for C in _PENALTIES]
+
+    @property
+    def of_instances(self) -> np.ndarray:
+        """None has scores of instances."""
+        return np.zeros(len(self.coef), dtype=bool)
+
+    def part(self, factor: np.ndarray, instance_factor: np.ndarray) -> LinearPart:
+        """Put all settings together, each with its factor."""
+        return LinearPart(self.scale, self.statistics, self.scaler, factor @ self.coef)
+
+
+@dataclass(frozen=True)
+class LinearPart:
+    """Statistics, their scaling, and the coefficients of all settings together."""
+
+    scale: str
+    statistics: BagStatistics
+    scaler: Any
+    coef: np.ndarray
+
+    def log_odds(self, bags: Bags) -> np.ndarray:
+        """Give what the part adds to the log-odds of bags."""
+        return self.scaler.transform(_raw(self.statistics, self.scale, bags)) @ self.coef
+
+    def instance_log_odds(self, bags: Bags) -> np.ndarray:
+        """Give zeros: statistics of bags say nothing of instances."""
+        return np.zeros(bags.n_instances)

@@ -1,0 +1,101 @@
+"""Support vector machines on one matrix of kernels: for every fold and for all bags, at several penalties."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from bagwise.folds import Split
+from bagwise.solvers.control import Control
+from bagwise.solvers.dual import solve_dual
+
+# Weights of the loss, for kernels whose bags have a variance of one in their space.
+PENALTIES = (1.0, 5.0, 25.0)
+# Relative duality gap, and the most steps of pairs: some matrices of nearly no rank have no end.
+_TOL, _STEPS_OF_EACH = 1e-8, 200
+
+
+class Machines(NamedTuple):
+    """Machines of one matrix, a row for every penalty.
+
+    Attributes
+    ----------
+    held : array of shape (n_penalties, n_bags)
+        Scores of bags by machines that have not seen them, the mean over the folds that held a bag out; NaN
+        for bags that none did.
+    coef : array of shape (n_penalties, n_bags)
+        Of the machines of all bags.
+    intercept : array of shape (n_penalties,)
+    """
+
+    held: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+
+
+def variance(K: np.ndarray, weight: np.ndarray) -> float:
+    """Give the mean squared distance of bags from their mean in the space of a kernel; 1 if there is none."""
+    share = weight / weight.sum()
+    found = float(share @ K.diagonal() - share @ K @ share)
+    return found if found > 1e-12 * float(np.abs(K.diagonal()).max(initial=0.0)) else 1.0
+
+
+def fit_machines(
+    K: np.ndarray, y: np.ndarray, weight: np.ndarray, splits: list[Split], n_jobs: int | None = None
+) -> Machines:
+    """Fit a machine for every penalty, on all bags and on all but those of each fold.
+
+    Parameters
+    ----------
+    K : array of shape (n_bags, n_bags)
+        Kernels of the bags.
+    y, weight : arrays of shape (n_bags,)
+        Labels 0 and 1, and weights.
+    splits : list of (train, test)
+        Folds.
+    n_jobs : int, optional
+        Folds at the same time, by threads.
+    """
+    unit = variance(K, weight)
+    everyone = np.arange(len(y))
+    jobs = [(everyone, everyone[:0]), *splits]
+    found = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_of_fold)(K, y, weight, unit, train, test) for train, test in jobs
+    )
+    coef, intercept, _ = found[0]
+    held = mean_held_out(len(y), splits, [scores for _, _, scores in found[1:]])
+    return Machines(held, coef, intercept)
+
+
+def mean_held_out(n_bags: int, splits: list[Split], scores: list[np.ndarray]) -> np.ndarray:
+    """Put the scores of folds, a row a setting, where their bags are; the mean where there are several."""
+    held, times = np.zeros((len(scores[0]), n_bags)), np.zeros(n_bags)
+    for (_, test), found in zip(splits, scores, strict=True):
+        held[:, test] += found
+        times[test] += 1
+    return np.where(times > 0, held / np.maximum(times, 1), np.nan)
+
+
+def _of_fold(
+    K: np.ndarray, y: np.ndarray, weight: np.ndarray, unit: float, train: np.ndarray, test: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give coefficients, intercepts and scores of the bags held out, for every penalty."""
+    square = K[np.ix_(train, train)]
+    sign = 2.0 * y[train] - 1.0
+    control = Control(_TOL, max(10_000, _STEPS_OF_EACH * len(train)))
+    coef, intercept, start = np.zeros((len(PENALTIES), len(train))), np.empty(len(PENALTIES)), None
+    for number, penalty in enumerate(PENALTIES):
+        bound = penalty / unit * weight[train] * sign
+        # What the machine before ended with is near: its bounds were narrower.
+        dual = solve_dual(
+            square,
+            -sign,
+            control,
+            lower=np.minimum(bound, 0.0),
+            upper=np.maximum(bound, 0.0),
+            start=start,
+        )
+        coef[number], intercept[number], start = dual.x, -dual.multiplier, dual.x
+    return coef, intercept, coef @ K[np.ix_(train, test)] + intercept[:, None]

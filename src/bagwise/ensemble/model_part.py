@@ -1,0 +1,117 @@
+"""Models that pass over blocks of bags, for more bags than matrices hold: parts of the ensemble."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.base import Training
+from bagwise.checkpoints import Checkpoint, cell_of
+from bagwise.ensemble.machines import mean_held_out
+from bagwise.folds import Split
+from bagwise.linear_model import MILogisticRegression
+from bagwise.solvers.interrupt import raise_if_stopped
+
+# Ridge penalties of the coefficients, beside a sum over bags.
+_ALPHAS = (1.0, 10.0)
+
+
+@dataclass(frozen=True)
+class InstanceModels:
+    """Logistic regression of instances under one rule, at several ridge penalties.
+
+    Attributes
+    ----------
+    rule : {"mean", "or"}
+        How instances make the label of a bag.
+    """
+
+    rule: str
+
+    def fit(
+        self,
+        training: Training,
+        splits: list[Split],
+        seed: int,
+        n_jobs: int | None,
+        place: Checkpoint | None,
+    ) -> FittedModels:
+        """Fit a model for every penalty, on all bags and on all but those of each fold."""
+        models = [
+            MILogisticRegression(self.rule, alpha=alpha, l1_ratio=0.0, random_state=seed) for alpha in _ALPHAS
+        ]
+        scores = []
+        for number, (train, test) in enumerate(splits):
+            name = f"fold {number + 1}"
+            inside = None if place is None else place.within(name)
+            scores.append(cell_of(place, name, _held_out, models, training, train, test, inside))
+            raise_if_stopped()
+        for alpha, model in zip(_ALPHAS, models, strict=True):
+            inside = None if place is None else place.within(f"alpha {alpha:g}")
+            model.fit(training.bags, training.y, training.weight, checkpoint=inside)
+        return FittedModels(self.rule, models, mean_held_out(len(training.y), splits, scores))
+
+
+def _held_out(
+    models: list[Any], training: Training, train: np.ndarray, test: np.ndarray, place: Checkpoint | None
+) -> np.ndarray:
+    from sklearn.base import clone
+
+    bags, y, weight = training
+    known, held = bags[train], bags[test]
+    scores = []
+    for model in models:
+        inside = None if place is None else place.within(f"alpha {model.alpha:g}")
+        fitted = clone(model).fit(known, y[train], weight[train], checkpoint=inside)
+        scores.append(fitted.decision_function(held))
+    return np.array(scores)
+
+
+@dataclass(frozen=True)
+class FittedModels:
+    """The models of `InstanceModels` before the vote."""
+
+    rule: str
+    models: list[Any]
+    held: np.ndarray
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """Zeros: scores have their own."""
+        return np.zeros(len(self.models))
+
+    @property
+    def words(self) -> list[str]:
+        """Name the settings."""
+        return [f"logistic regression of instances, rule {self.rule}, alpha {alpha:g}" for alpha in _ALPHAS]
+
+    @property
+    def of_instances(self) -> np.ndarray:
+        """All settings have scores of instances."""
+        return np.ones(len(self.models), dtype=bool)
+
+    def part(self, factor: np.ndarray, instance_factor: np.ndarray) -> ModelPart:
+        """Put all settings together, each with its factor."""
+        return ModelPart(self.models, factor, instance_factor)
+
+
+@dataclass(frozen=True)
+class ModelPart:
+    """Fitted models, with a factor for the scores of bags and one for those of instances by each."""
+
+    models: list[Any]
+    factor: np.ndarray
+    instance_factor: np.ndarray
+
+    def log_odds(self, bags: Bags) -> np.ndarray:
+        """Give what the part adds to the log-odds of bags."""
+        scores = (model.decision_function(bags) for model in self.models)
+        return sum(factor * score for factor, score in zip(self.factor, scores, strict=True))
+
+    def instance_log_odds(self, bags: Bags) -> np.ndarray:
+        """Give what the part adds to the log-odds of instances."""
+        scores = (model.decision_function_instances(bags) for model in self.models)
+        return sum(factor * score for factor, score in zip(self.instance_factor, scores, strict=True))

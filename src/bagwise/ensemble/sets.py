@@ -1,0 +1,115 @@
+"""Bags compared as sets: kernels of all pairs of instances, at several widths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.base import fit_scaler
+from bagwise.blocks import in_doubles
+from bagwise.ensemble.views import Gram, View
+from bagwise.kernels import InstanceKernel, resolve_gamma, set_kernel
+from bagwise.kernels.bags import blocks_of
+from bagwise.kernels.second_level import median_width, squared_distances
+from bagwise.kernels.widths import STEP, own_kernels_of_widths, set_kernels_of_widths
+
+# The widest kernel has gamma at this times one by the median squared distance of instances.
+_WIDEST, _N_WIDTHS = 0.5, 3
+_MIDDLE = 1  # the width at which instances that are close together count as one
+
+
+@dataclass(frozen=True)
+class SetView(View):
+    """Means of a Gaussian kernel over all pairs of instances, and what is made of them.
+
+    At three widths, each four times narrower: the mean itself, whose machines are means of scores of
+    instances; and a Gaussian kernel of the distance of the bags in its space. At the middle width also the
+    kernel of miGraph, in which instances close together count as one (`set_kernel`).
+
+    Attributes
+    ----------
+    scale : {"standard", "rank"}
+        What is done to the instances.
+    scaler, bags, gamma, lengths
+        After a fit: that, the training bags, scaled, gamma of the widest kernel, and the kernels of the
+        training bags with themselves, a row a width.
+    """
+
+    scale: str
+    scaler: Any = None
+    bags: Bags | None = None
+    gamma: float = 1.0
+    lengths: np.ndarray | None = None
+
+    @property
+    def _factors(self) -> list[float]:
+        return [float(STEP**k) for k in range(_N_WIDTHS)]
+
+    @property
+    def words(self) -> list[str]:
+        """Name the matrices."""
+        how = "standardised" if self.scale == "standard" else "ranked"
+        widths = [f"{how}, gamma {_WIDEST * factor:g} x median" for factor in self._factors]
+        return [
+            *(f"mean over pairs, {width}" for width in widths),
+            *(f"Gaussian of its distance, {width}" for width in widths),
+            f"close instances as one, {widths[_MIDDLE]}",
+        ]
+
+    @property
+    def of_instances(self) -> list[bool]:
+        """Which matrices make scores of bags that are means of scores of instances."""
+        return [True] * _N_WIDTHS + [False] * (_N_WIDTHS + 1)
+
+    def fitted(self, bags: Bags, weight: np.ndarray, seed: int) -> SetView:
+        """Fix scaling and width."""
+        scaler = fit_scaler(self.scale, bags.blocks(weight=weight))
+        scaled = _plain(scaler, bags)
+        gamma = _WIDEST * resolve_gamma("median", blocks_of(scaled, weight))
+        lengths = own_kernels_of_widths(scaled, gamma, _N_WIDTHS)
+        return replace(self, scaler=scaler, bags=scaled, gamma=gamma, lengths=lengths)
+
+    def own(self, weight: np.ndarray) -> Iterator[Gram]:
+        """Give the matrices of the training bags, which count by their weight."""
+        means = set_kernels_of_widths(self._known, None, self.gamma, _N_WIDTHS)
+        yield from map(Gram, means)
+        for K in means:
+            D = squared_distances(K, K.diagonal(), K.diagonal())
+            width = median_width(D, weight)
+            yield Gram(np.exp(-D / width**2), width)
+        yield Gram(self._graph(self._known, None))
+
+    def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
+        """Give the matrices of new bags with the training bags, by the widths that `own` gave."""
+        new = _plain(self.scaler, bags)
+        means = set_kernels_of_widths(new, self._known, self.gamma, _N_WIDTHS)
+        yield from means
+        assert self.lengths is not None
+        lengths = own_kernels_of_widths(new, self.gamma, _N_WIDTHS)
+        sides = zip(means, lengths, self.lengths, widths[_N_WIDTHS : 2 * _N_WIDTHS], strict=True)
+        for K, rows, columns, width in sides:
+            yield np.exp(-squared_distances(K, rows, columns) / width**2)
+        yield self._graph(new, self._known)
+
+    def across_instances(self, bags: Bags) -> list[np.ndarray]:
+        """Give the matrices `of_instances` of every instance, as a bag of its own, with the training bags."""
+        alone = Bags(bags.instances, np.arange(bags.n_instances + 1))
+        return set_kernels_of_widths(_plain(self.scaler, alone), self._known, self.gamma, _N_WIDTHS)
+
+    def _graph(self, bags: Bags, other: Bags | None) -> np.ndarray:
+        kernel = InstanceKernel("rbf", self.gamma * self._factors[_MIDDLE])
+        return set_kernel(bags, other, kernel=kernel, normalize="feature", weights="graph")
+
+    @property
+    def _known(self) -> Bags:
+        assert self.bags is not None
+        return self.bags
+
+
+def _plain(scaler: Any, bags: Bags) -> Bags:
+    """Scale instances, in doubles; names and side columns are left behind."""
+    return Bags(in_doubles(scaler.transform(bags.instances)), bags.offsets)

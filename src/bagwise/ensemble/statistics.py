@@ -1,0 +1,90 @@
+"""Bags compared by statistics of their instances: Gaussian kernels of vectors, at several widths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bagwise._statistics import describe
+from bagwise.bags import Bags
+from bagwise.base import fit_scaler
+from bagwise.blocks import MemoryBlocks, in_doubles
+from bagwise.ensemble.views import Gram, View
+from bagwise.kernels import InstanceKernel, resolve_gamma
+
+_FACTORS = (0.25, 1.0, 4.0)
+# A rank sees the last digit: of means and spreads so many are kept, and a spread below this part of the mean
+# is what rounding leaves of none.
+_BITS, _NONE = 36, 1e-14
+
+
+def without_noise(vectors: np.ndarray, statistics: Sequence[str]) -> np.ndarray:
+    """Take from means and spreads what depends on the order of instances, before they are ranked."""
+    clean = dict(zip(statistics, np.split(vectors, len(statistics), axis=1), strict=True))
+    if "mean" not in clean:
+        return vectors
+    clean["std"] = np.where(clean["std"] <= _NONE * np.abs(clean["mean"]), 0.0, clean["std"])
+    for name in ("mean", "std"):
+        digits, exponent = np.frexp(clean[name])
+        clean[name] = np.ldexp(np.round(np.ldexp(digits, _BITS)), exponent - _BITS)
+    return np.hstack([clean[name] for name in statistics])
+
+
+@dataclass(frozen=True)
+class StatisticsView(View):
+    """Statistics of every feature, each column standardised or ranked, and a Gaussian kernel on top.
+
+    Attributes
+    ----------
+    statistics : tuple of str
+        What is computed of every feature (`BagStatistics`).
+    scale : {"standard", "rank"}
+        What is done to the columns of the vectors, over the training bags.
+    scaler, vectors, gamma
+        After a fit: that, the training bags, and one by the median squared distance of two of them.
+    """
+
+    statistics: tuple[str, ...]
+    scale: str
+    scaler: Any = None
+    vectors: np.ndarray | None = None
+    gamma: float = 1.0
+
+    @property
+    def words(self) -> list[str]:
+        """Name the matrices."""
+        named = " and ".join(self.statistics)
+        how = "standardised" if self.scale == "standard" else "ranked"
+        return [f"{named}, {how}, gamma {factor:g} x median" for factor in _FACTORS]
+
+    def fitted(self, bags: Bags, weight: np.ndarray, seed: int) -> StatisticsView:
+        """Describe the training bags, and fix scaling and width."""
+        raw = self._raw(bags)
+        n = len(raw)
+        scaler = fit_scaler(self.scale, MemoryBlocks(raw, np.arange(n + 1), np.zeros(n), weight))
+        vectors = scaler.transform(raw)
+        gamma = resolve_gamma("median", vectors, weight)
+        return replace(self, scaler=scaler, vectors=vectors, gamma=gamma)
+
+    def _raw(self, bags: Bags) -> np.ndarray:
+        found = in_doubles(describe(in_doubles(bags.instances), bags.offsets, self.statistics))
+        return without_noise(found, self.statistics) if self.scale == "rank" else found
+
+    def own(self, weight: np.ndarray) -> Iterator[Gram]:
+        """Give the matrices of the training bags, which count by their weight."""
+        assert self.vectors is not None
+        for factor in _FACTORS:
+            K = np.empty((len(self.vectors), len(self.vectors)))
+            self._kernel(factor).fill(self.vectors, K)
+            yield Gram(K)
+
+    def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
+        """Give the matrices of new bags with the training bags."""
+        vectors = self.scaler.transform(self._raw(bags))
+        return (self._kernel(factor)(vectors, self.vectors) for factor in _FACTORS)
+
+    def _kernel(self, factor: float) -> InstanceKernel:
+        return InstanceKernel("rbf", factor * self.gamma)

@@ -1,0 +1,163 @@
+"""The vote of the families: fitted on the bags of two classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.base import Training
+from bagwise.checkpoints import Checkpoint
+from bagwise.ensemble.blend import Blend, blend, held_out_log_odds, log_likelihood, sharpness
+from bagwise.ensemble.families import FAMILIES, Choice
+from bagwise.folds import Split
+from bagwise.reporting import Reporter
+from bagwise.solvers.interrupt import raise_if_stopped
+
+
+@dataclass(frozen=True)
+class Vote:
+    """What the families say together of bags: log-odds ``exponent (constant + sum of parts)``.
+
+    Attributes
+    ----------
+    parts : list
+        Each adds to the log-odds of bags, and perhaps to those of instances.
+    constant, instance_constant : float
+        What is added to them.
+    exponent : float
+        The factor that held-out bags ask for.
+    speaks_of_instances : bool
+        Whether any part does.
+    """
+
+    parts: list[Any]
+    constant: float
+    instance_constant: float
+    exponent: float
+    speaks_of_instances: bool
+
+    def log_odds(self, bags: Bags) -> np.ndarray:
+        """Log-odds that bags are of the second class."""
+        total = sum(part.log_odds(bags) for part in self.parts)
+        return self.exponent * (total + self.constant)
+
+    def instance_log_odds(self, bags: Bags) -> np.ndarray:
+        """Log-odds that bags of one instance each would be."""
+        total = sum(part.instance_log_odds(bags) for part in self.parts)
+        return self.exponent * (total + self.instance_constant)
+
+
+class FamilyScore(NamedTuple):
+    """How a family did on the bags that were held out inside the fit."""
+
+    name: str
+    votes: bool
+    n_settings: int
+    log_loss: float
+    accuracy: float
+    best: str
+    share_of_best: float
+
+
+class Found(NamedTuple):
+    """A fitted vote, how its families did, and how they do together."""
+
+    vote: Vote
+    families: list[FamilyScore]
+    log_loss: float
+    accuracy: float
+
+
+def fit_vote(
+    training: Training,
+    splits: list[Split],
+    choice: Choice,
+    *,
+    seed: int,
+    n_jobs: int | None,
+    place: Checkpoint | None,
+    reporter: Reporter,
+) -> Found:
+    """Fit all families, blend the settings of each, and let those vote that may.
+
+    Families that are named as voters vote; of the others, those whose held-out bags cost less, by log loss,
+    than those of the worst voter. All votes are equal.
+    """
+    y, weight = training.y, training.weight
+    members: dict[str, list[Any]] = {}
+    n_members = sum(len(FAMILIES[name].members) for name in choice.fitted)
+    for name in choice.fitted:
+        members[name] = []
+        for number, member in enumerate(FAMILIES[name].members):
+            n_done = sum(map(len, members.values()))
+            reporter.step(f"{FAMILIES[name].title}, part {n_done + 1} of {n_members}")
+            inside = None if place is None else place.within(f"{name} {number + 1}")
+            members[name].append(member.fit(training, splits, seed, n_jobs, inside))
+            raise_if_stopped()
+    is_held = np.isfinite(next(iter(members.values()))[0].held[0])
+    known, counts = y[is_held], weight[is_held]
+    blends, held = {}, {}
+    for name, fitted in members.items():
+        scores = np.concatenate([member.held for member in fitted])
+        blends[name] = blend(scores[:, is_held], known, counts)
+        held[name] = held_out_log_odds(scores, y, weight, splits)[is_held]
+    losses = {name: -float(log_likelihood(found, known, counts)) for name, found in held.items()}
+    worst = max(losses[name] for name in choice.voters)
+    voters = [name for name in choice.fitted if name in choice.voters or losses[name] < worst]
+    together = np.mean([held[name] for name in voters], axis=0)
+    exponent = sharpness(together, known, counts)
+    vote = _put_together(members, blends, voters, exponent)
+    of_families = [
+        _score(name, name in voters, members[name], blends[name], held[name], known, counts)
+        for name in choice.fitted
+    ]
+    loss = -float(log_likelihood(exponent * together, known, counts))
+    return Found(vote, of_families, loss, _accuracy(together, known, counts))
+
+
+def _put_together(
+    members: dict[str, list[Any]], blends: dict[str, Blend], voters: list[str], exponent: float
+) -> Vote:
+    """Make of all settings of all families one sum."""
+    speaks = {name: np.concatenate([m.of_instances for m in members[name]]) for name in voters}
+    speakers = [name for name in voters if (speaks[name] * blends[name].weight).sum() > 0]
+    parts, constant, instance_constant = [], 0.0, 0.0
+    for name in voters:
+        slope, shift, weight, _ = blends[name]
+        intercept = np.concatenate([member.intercept for member in members[name]])
+        share = weight / len(voters)
+        constant += float(share @ (slope * intercept + shift))
+        of_instances = np.zeros_like(weight)
+        if name in speakers:
+            of_instances = weight * speaks[name]
+            of_instances /= of_instances.sum() * len(speakers)
+            instance_constant += float(of_instances @ (slope * intercept + shift))
+        begin = 0
+        for member in members[name]:
+            some = slice(begin, begin + len(member.intercept))
+            parts.append(member.part((share * slope)[some], (of_instances * slope)[some]))
+            begin = some.stop
+    return Vote(parts, constant, instance_constant, exponent, bool(speakers))
+
+
+def _score(
+    name: str,
+    votes: bool,
+    members: list[Any],
+    found: Blend,
+    held: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+) -> FamilyScore:
+    words = [word for member in members for word in member.words]
+    best = int(np.argmax(found.weight))
+    loss = -float(log_likelihood(held, y, weight))
+    accuracy = _accuracy(held, y, weight)
+    return FamilyScore(name, votes, len(words), loss, accuracy, words[best], float(found.weight[best]))
+
+
+def _accuracy(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
+    return float(weight @ ((log_odds >= 0) == (y == 1))) / float(weight.sum())

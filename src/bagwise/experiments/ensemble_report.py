@@ -1,0 +1,197 @@
+"""The page of the ensemble: what was done, what was looked at, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bagwise.experiments import classic
+from bagwise.experiments.framework import Report, Settings, Table, mean_and_error, with_error
+
+TITLES = {
+    **{name: title for name, title in classic.TITLES.items() if name != "single_forest"},
+    "svm_mean": "BagStatistics, mean and std, standardised, SVC",
+    "set_kernel": "SetKernelSVC, standardised",
+    "graph": "SetKernelSVC, standardised, miGraph",
+}
+GROUPS = {
+    "classic": "the five classic sets",
+    "news": "the newsgroups",
+    "bird": "birdsong, a species against all others",
+}
+AIM, LEAST = 0.860, 0.850
+SLOPES = 0.8, 1.25
+
+# What cells found, by problem and model: one for every shuffle.
+Found = dict[str, dict[str, list[dict[str, Any]]]]
+
+
+def report(results: Mapping[str, Any], settings: Settings) -> Report:
+    """Tables of the ensemble, and of the ensemble beside single models."""
+    found: Found = {}
+    for key, value in results.items():
+        problem, model, _ = key.split("-")
+        found.setdefault(problem, {}).setdefault(model, []).append(value)
+    tables = [_own_table(found)]
+    others = [name for name in ("news", "bird") if any(_group(problem) == name for problem in found)]
+    for name in others:
+        some = {problem: models for problem, models in found.items() if _group(problem) == name}
+        tables += [_means_table(name, some), _best_table(name, some)]
+    return Report(_text(found, settings), tables)
+
+
+def _group(problem: str) -> str:
+    return "classic" if problem in classic.DATASETS else problem.split("_")[0]
+
+
+def _accuracy(cells: list[dict[str, Any]]) -> list[float]:
+    return [float(np.mean(cell["right"])) for cell in cells]
+
+
+def _mean_of_sets(found: Found, model: str) -> list[float]:
+    """Mean accuracy over the problems for each shuffle that all of them have."""
+    n = min(len(models.get(model, [])) for models in found.values())
+    each = [_accuracy(models[model])[:n] for models in found.values()]
+    return np.mean(each, axis=0).tolist() if n else []
+
+
+def _own_table(found: Found) -> Table:
+    rows = []
+    for name in GROUPS:
+        some = {problem: models for problem, models in found.items() if _group(problem) == name}
+        for problem, models in some.items():
+            if "ensemble" in models:
+                rows.append({"problem": problem, **_numbers(models["ensemble"])})
+        both = [models["ensemble"] for models in some.values() if "ensemble" in models]
+        if len(both) > 1:
+            n = min(map(len, both))
+            means = [
+                {
+                    "right": [np.mean(cells[k]["right"]) for cells in both],
+                    **{
+                        part: float(np.mean([cells[k][part] for cells in both]))
+                        for part in ("auc", "log_loss", "slope", "seconds")
+                    },
+                }
+                for k in range(n)
+            ]
+            rows.append({"problem": f"mean of {GROUPS[name]}", **_numbers(means)})
+    return Table(
+        "The ensemble",
+        rows,
+        "Accuracy in percent and AUC (mean over folds) with standard errors over shuffles; log loss and "
+        "slope of calibration of all held-out bags of a shuffle; seconds of processor for a fit.",
+    )
+
+
+def _numbers(cells: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "shuffles": len(cells),
+        "accuracy (%)": with_error(_accuracy(cells)),
+        "AUC": with_error([cell["auc"] for cell in cells], 3, 1.0),
+        "log loss": with_error([cell["log_loss"] for cell in cells], 3, 1.0),
+        "slope": with_error([cell["slope"] for cell in cells], 2, 1.0),
+        "seconds": f"{np.mean([cell['seconds'] for cell in cells]):.1f}",
+    }
+
+
+def _means_table(name: str, found: Found) -> Table:
+    """Mean accuracy and AUC of every model over the problems on which all models are known."""
+    models = list(dict.fromkeys(model for some in found.values() for model in some))
+    known = {problem: some for problem, some in found.items() if set(some) == set(models)}
+    rows = []
+    for model in models:
+        accuracy = [np.mean(_accuracy(some[model])) for some in known.values()]
+        auc = [np.mean([cell["auc"] for cell in some[model]]) for some in known.values()]
+        rows.append(
+            {
+                "model": TITLES.get(model, "BagEnsembleClassifier"),
+                "accuracy (%)": f"{100 * np.mean(accuracy):.1f}",
+                "AUC": f"{np.mean(auc):.3f}",
+            }
+        )
+    return Table(f"Single models: {GROUPS[name]}, mean of {len(known)} problems", rows)
+
+
+def _best_table(name: str, found: Found) -> Table:
+    """Hold the ensemble against the single model that did best on each problem, on the same folds."""
+    rows = []
+    for problem, models in found.items():
+        rivals = [model for model in models if model != "ensemble"]
+        if "ensemble" not in models or not rivals:
+            continue
+        best = max(rivals, key=lambda model: np.mean(_accuracy(models[model])))
+        difference, error = _difference(models["ensemble"], models[best])
+        rows.append(
+            {
+                "problem": problem,
+                "ensemble (%)": f"{100 * np.mean(_accuracy(models['ensemble'])):.1f}",
+                "best single (%)": f"{100 * np.mean(_accuracy(models[best])):.1f}",
+                "which": TITLES[best],
+                "difference": f"{100 * difference:+.1f} ± {100 * error:.1f}",
+                "not below by two standard errors": "yes" if difference >= -2 * error else "**no**",
+            }
+        )
+    return Table(
+        f"The best single model of each problem: {GROUPS[name]}",
+        rows,
+        "The best of the single models is chosen by the very folds that are shown, which flatters it. The "
+        "standard error is that of the mean difference over bags, of the share of shuffles in which either "
+        "model called the bag right.",
+    )
+
+
+def _difference(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> tuple[float, float]:
+    """Give the mean difference in accuracy over the shuffles that both have, and its error over bags."""
+    n = min(len(ours), len(theirs))
+    shares = [np.mean([cell["right"] for cell in cells[:n]], axis=0) for cells in (ours, theirs)]
+    difference = shares[0] - shares[1]
+    return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
+
+
+def _text(found: Found, settings: Settings) -> str:
+    n_folds = 2 if settings.quick else 10
+    lines = [
+        f"{n_folds}-fold stratified cross-validation over bags, for shuffle after shuffle; every model meets "
+        "the same folds. Inside every fit of the ensemble there are ten folds more, from which it learns how "
+        "to calibrate, weigh and choose; it is `BagEnsembleClassifier()` as it comes, on all problems. The "
+        "single models are those of the page classic, and three more, with settings fixed beforehand: "
+        "`C=10`, `alpha=10`.",
+        "",
+        "**What was looked at.** That blends of settings beat choices among them, the temperature .02, and "
+        "the equal vote of statistics and sets were found on the five classic sets, in a nested study with "
+        "other shuffles: so the numbers of these five are those of data that the recipe knows. Grids, "
+        "penalties, the family of prototypes and the rule that admits it were written down before any "
+        "number was computed here. One shuffle of the five sets and of one newsgroup (alt.atheism) was then "
+        "looked at: its slopes (.67 on Fox, .61 on alt.atheism) showed that the factor of the log-odds was "
+        "learned from held-out bags that the weights of the settings had seen. Since then it is learned from "
+        "such that they have not; nothing else was changed. The other newsgroups and birdsong were not "
+        "looked at: they are the honest test.",
+    ]
+    five = {problem: models for problem, models in found.items() if _group(problem) == "classic"}
+    means = _mean_of_sets(five, "ensemble") if set(five) == set(classic.DATASETS) else []
+    if means:
+        mean, error = mean_and_error(means)
+        spread = "" if np.isnan(error) else f" ± {error:.3f} over {len(means)} shuffles"
+        verdict = (
+            f"that is the aim of {AIM:.3f}"
+            if mean >= AIM
+            else f"above the {LEAST:.3f} that was asked for, below the aim of {AIM:.3f}"
+            if mean >= LEAST
+            else f"**below the {LEAST:.3f} that was asked for**"
+        )
+        lines += [
+            "",
+            f"Mean accuracy over the five sets: {mean:.3f}{spread}; {verdict}. Other bags of the same kind "
+            "would move it by about .013. The best published single numbers average .840.",
+        ]
+    slopes = {p: np.mean([c["slope"] for c in m["ensemble"]]) for p, m in found.items() if "ensemble" in m}
+    outside = [p for p, slope in slopes.items() if not SLOPES[0] <= slope <= SLOPES[1]]
+    lines += [
+        "",
+        f"Slope of calibration: {SLOPES[0]:g} to {SLOPES[1]:g} "
+        + ("on all problems." if not outside else f"on all problems but {', '.join(outside)}."),
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,279 @@
+"""What the ensemble promises: folds, groups, checkpoints, memory, files, classes, missing values."""
+
+import logging
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GroupKFold
+
+import bagwise
+from bagwise import BagEnsembleClassifier, Bags, load_digit_bags, make_noisy_or_bags, set_kernel
+from bagwise.ensemble import families, kernel_part
+from bagwise.ensemble.blend import blend, held_out_log_odds
+from bagwise.ensemble.cost import estimate
+from bagwise.ensemble.families import FAMILIES, choose
+from bagwise.ensemble.machines import PENALTIES, fit_machines
+from bagwise.kernels.widths import own_kernels_of_widths, set_kernels_of_widths
+from bagwise.linear_model import MILogisticRegression
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_noisy_or_bags(60, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
+
+
+def small(**how):
+    return BagEnsembleClassifier(**{"cv": 3, "random_state": 0, **how})
+
+
+# ------------------------------------------------------------------ no leakage
+
+
+def test_labels_of_held_out_bags_play_no_part_in_their_scores(data):
+    K, y, weight = set_kernel(data.bags), np.asarray(data.y).astype(int), np.ones(60)
+    train, test = np.arange(40), np.arange(40, 60)
+    other = y.copy()
+    other[test] = 1 - other[test]
+    held, mirrored = (fit_machines(K, labels, weight, [(train, test)]).held for labels in (y, other))
+    np.testing.assert_array_equal(held[:, test], mirrored[:, test])
+    assert np.isnan(held[:, train]).all() and held.shape == (len(PENALTIES), 60)
+
+
+def test_the_order_in_which_settings_are_good_is_that_of_their_weights():
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    scores = np.array([y + noise * rng.normal(size=80) for noise in (0.5, 1.0, 2.0)] + [-y + 0.0])
+    found = blend(scores, y, np.ones(80))
+    assert found.weight.sum() == pytest.approx(1.0) and (np.diff(found.weight[:3]) < 0).all()
+    assert found.slope[3] == 0.0 and found.shift[3] == pytest.approx(0.0, abs=1e-12)  # it says the opposite
+    assert (np.diff(found.log_likelihood[:3]) < 0).all()
+
+
+def test_the_label_of_a_held_out_bag_plays_no_part_in_its_log_odds():
+    rng = np.random.default_rng(0)
+    y, scores, weight = np.arange(40) % 2, rng.normal(size=(5, 40)), np.ones(40)
+    splits = [(np.arange(20, 40), np.arange(20)), (np.arange(20), np.arange(20, 40))]
+    other = np.where(np.arange(40) < 20, 1 - y, y)
+    before, after = (held_out_log_odds(scores, labels, weight, splits) for labels in (y, other))
+    np.testing.assert_array_equal(before[:20], after[:20])
+    assert not np.allclose(before[20:], after[20:])
+
+
+def test_bags_of_a_group_are_never_on_both_sides_of_a_fold(data):
+    # Every bag twice, with labels that mean nothing: who sees the twin knows the label.
+    rng = np.random.default_rng(0)
+    groups, y = np.repeat(np.arange(30), 2), np.repeat(rng.permutation(np.arange(30) % 2), 2)
+    bags = data.bags[groups]
+    with_twin, without = small(cv=5).fit(bags, y), small(cv=5).fit(bags, y, groups=groups)
+    accuracy = [model.inner_scores_[0]["accuracy"] for model in (with_twin, without)]
+    assert accuracy[0] > 0.85 and accuracy[1] < 0.7
+    torn = [(np.arange(0, 60, 2), np.arange(1, 60, 2))]
+    with pytest.raises(ValueError, match="on both sides"):
+        small(cv=torn).fit(bags, y, groups=groups)
+    small(cv=GroupKFold(3)).fit(bags, y, groups=groups)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_weight_is_repetition_in_every_family(data, name):
+    numbers, weight = np.arange(60), np.arange(60) % 3
+    repeated = np.repeat(numbers, weight)
+
+    def folds(of_bag):
+        fold = of_bag // 3 % 2
+        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(2)]
+
+    weighted = small(families=[name], cv=folds(numbers)).fit(data.bags, data.y, sample_weight=weight)
+    twice = small(families=[name], cv=folds(repeated)).fit(data.bags[repeated], data.y[repeated])
+    np.testing.assert_allclose(
+        weighted.decision_function(data.bags), twice.decision_function(data.bags), rtol=1e-4, atol=1e-4
+    )
+
+
+# ------------------------------------------------------------------ kernels of several widths
+
+
+@pytest.mark.parametrize("most", [2**20, 40])
+def test_kernels_of_several_widths_are_those_of_one_each(data, most, monkeypatch):
+    from bagwise.blocks import cutting
+
+    monkeypatch.setattr(cutting, "BLOCK_BYTES", most)
+    left, right = data.bags[:25], data.bags[25:]
+    for columns in (None, right):
+        for K, gamma in zip(set_kernels_of_widths(left, columns, 0.1, 3), (0.1, 0.4, 1.6), strict=True):
+            np.testing.assert_allclose(K, set_kernel(left, columns, gamma=gamma), rtol=1e-9)
+            assert columns is not None or (K == K.T).all()
+            own = own_kernels_of_widths(left, 0.1, 3)[round(np.log(gamma / 0.1) / np.log(4))]
+            np.testing.assert_allclose(own, set_kernel(left, gamma=gamma).diagonal(), rtol=1e-9)
+
+
+# ------------------------------------------------------------------ checkpoints
+
+
+def test_a_fit_that_crashed_goes_on_and_ends_the_same(data, tmp_path, monkeypatch):
+    path, calls = tmp_path / "fit", []
+    whole = small().fit(data.bags, data.y)
+
+    def failing(*args):
+        calls.append(1)
+        if len(calls) == 20:
+            raise RuntimeError("power cut")
+        return fit_machines(*args)
+
+    monkeypatch.setattr(kernel_part, "fit_machines", failing)
+    with pytest.raises(RuntimeError, match="power cut"):
+        small().fit(data.bags, data.y, checkpoint=path)
+    assert path.exists()
+    again = small().fit(data.bags, data.y, checkpoint=path)
+    assert not path.exists()
+    np.testing.assert_array_equal(again.decision_function(data.bags), whole.decision_function(data.bags))
+    assert again.report_ == whole.report_
+    # Of 32 matrices 19 were done, of which those of finished views were not done again.
+    assert len(calls) == 20 + 32 - 19
+    small().fit(data.bags, data.y, checkpoint=path)
+    with pytest.raises(RuntimeError):
+        calls.clear()
+        small().fit(data.bags, data.y, checkpoint=path)
+    with pytest.raises(ValueError, match="is of a fit with groups"):
+        small().fit(data.bags, data.y, groups=np.arange(60), checkpoint=path)
+
+
+# ------------------------------------------------------------------ where kernels do not fit
+
+
+def test_without_memory_for_matrices_families_that_stream_vote(data, monkeypatch):
+    monkeypatch.setattr(families, "available_memory", lambda: 5e5)
+    with pytest.warns(UserWarning, match=r"matrices of 60 bags take 0\.00035 GB, and half of the memory is"):
+        model = small().fit(data.bags, data.y)
+    assert [score["name"] for score in model.inner_scores_] == ["linear", "instances"]
+    assert "families that stream take the place of kernels" in model.report_
+    assert model.score(data.bags, data.y) > 0.75
+    # Instances are judged by logistic regressions of instances.
+    score = model.decision_function_instances(data.bags)
+    expected = MILogisticRegression("or", alpha=1.0, l1_ratio=0.0, random_state=0).fit(data.bags, data.y)
+    assert np.corrcoef(score, expected.decision_function_instances(data.bags))[0, 1] > 0.95
+
+
+def test_bags_in_files_are_learned_from_where_they_lie(data, tmp_path, monkeypatch):
+    bagwise.save_bags(tmp_path / "bags.parquet", data.bags)
+    scan = bagwise.scan_bags(tmp_path / "bags.parquet")
+    held = small().fit(scan, data.y)
+    np.testing.assert_array_equal(
+        held.decision_function(scan), small().fit(data.bags, data.y).decision_function(data.bags)
+    )
+    monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
+    scan = bagwise.scan_bags(tmp_path / "bags.parquet")
+    with pytest.warns(UserWarning, match="the instances lie in files"):
+        streamed = small().fit(scan, data.y)
+    expected = small(families=["linear", "instances"]).fit(data.bags, data.y)
+    np.testing.assert_allclose(
+        streamed.decision_function(data.bags), expected.decision_function(data.bags), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_families_are_chosen_by_size(monkeypatch):
+    monkeypatch.setattr(families, "available_memory", lambda: 16e9)
+    assert choose("default", 1000, 10_000, is_held=True).fitted == ("statistics", "sets", "prototypes")
+    many = choose("default", 1000, 200_000, is_held=True)
+    assert many.fitted == ("statistics", "prototypes", "instances") and "200,000 instances" in many.reason
+    assert choose("default", 6000, 10_000, is_held=True).fitted == ("linear", "instances")
+    dear, cheap = (
+        estimate(choose("default", n, 10 * n, is_held=True), n, 10 * n, 100, 10) for n in (1000, 100)
+    )
+    assert dear.seconds > 10 * cheap.seconds and "on one core" in str(cheap)
+
+
+# ------------------------------------------------------------------ what it says
+
+
+def test_the_fit_says_what_it_costs_and_how_far_it_is(data, caplog):
+    with caplog.at_level(logging.INFO, logger="bagwise"):
+        small(verbose=1).fit(data.bags, data.y)
+    lines = [record.getMessage() for record in caplog.records]
+    assert "on one core, and" in lines[0] and small().expected_cost(data.bags)[:5] == "about"
+    assert "part 1 of 8" in lines[1] and "part 8 of 8" in lines[-1]
+
+
+def test_the_report_tells_families_scores_and_weights(data):
+    model = small().fit(data.bags, data.y)
+    for score in model.inner_scores_:
+        line = next(line for line in model.report_.splitlines() if line.startswith(score["name"]))
+        assert f"log loss {score['log_loss']:.3f} and accuracy {score['accuracy']:.3f}" in line
+        assert ("does not vote" in line) is not score["votes"] and score["best"] in line
+    assert f"times {model.votes_[0].exponent:.2f}" in model.report_
+
+
+def test_a_family_that_is_better_than_a_voter_votes(data):
+    found = {score["name"]: score for score in small().fit(data.bags, data.y).inner_scores_}
+    worst = max(found[name]["log_loss"] for name in ("statistics", "sets"))
+    assert found["prototypes"]["votes"] == (found["prototypes"]["log_loss"] < worst)
+    assert found["statistics"]["votes"] and found["sets"]["votes"]
+    named = small(families=["prototypes", "linear"]).fit(data.bags, data.y)
+    assert all(score["votes"] for score in named.inner_scores_)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["trees"], "families has 'trees'; expected some of 'statistics'"),
+        ([], "at least one"),
+        (["sets", "sets"], "expected different ones"),
+    ],
+)
+def test_what_is_no_family_is_refused(data, given, message):
+    with pytest.raises(ValueError, match=message):
+        small(families=given).fit(data.bags, data.y)
+
+
+# ------------------------------------------------------------------ instances, classes, missing values
+
+
+def test_instances_are_bags_of_their_own_to_the_parts_that_speak_of_them(data):
+    """Scores of bags by the machines on means over pairs are the means of the scores of their instances."""
+    model = small(families=["sets"]).fit(data.bags, data.y)
+    vote = model.votes_[0]
+    of_instances = model.decision_function_instances(data.bags)
+    alone = Bags(data.bags.instances, np.arange(data.bags.n_instances + 1))
+    total = np.full(data.bags.n_instances, vote.instance_constant)
+    for part in vote.parts:
+        for K, coef in zip(part.view.across(alone, part.widths), part.instance_coef, strict=True):
+            total += K @ coef
+    np.testing.assert_allclose(of_instances, vote.exponent * total, rtol=1e-9, atol=1e-9)
+    assert not hasattr(small(families=["statistics"]).fit(data.bags, data.y), "predict_instances")
+
+
+def test_many_classes_are_fitted_one_against_one():
+    digits = load_digit_bags(45, random_state=0)
+    y = np.array(["a", "b", "c"])[(np.asarray(digits.y) + np.arange(45)) % 3]
+    model = small(families=["statistics", "sets"]).fit(digits.bags, y)
+    proba = model.predict_proba(digits.bags)
+    assert len(model.votes_) == 3 and proba.shape == (45, 3)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(digits.bags), model.classes_[proba.argmax(axis=1)])
+    assert "'b' against 'a'" in model.report_
+    # Pairs that agree with one distribution give it back.
+    p = np.array([0.2, 0.3, 0.5])
+    log_odds = [np.log(p[[high]] / p[[low]]) for low, high in ((0, 1), (0, 2), (1, 2))]
+    np.testing.assert_allclose(np.exp(model._of_classes(log_odds))[0], p, rtol=1e-12)
+
+
+def test_missing_values_are_means(data):
+    X = np.array(data.bags.instances)
+    X[::7, 1] = np.nan
+    with_gaps, filled = data.bags.with_instances(X), X.copy()
+    filled[::7, 1] = np.nanmean(X[:, 1])
+    one = small(families=["statistics"]).fit(with_gaps, data.y)
+    other = small(families=["statistics"]).fit(data.bags.with_instances(filled), data.y)
+    np.testing.assert_allclose(one.predict_proba(with_gaps), other.predict_proba(with_gaps), rtol=1e-9)
+
+
+def test_the_number_of_threads_changes_nothing(data):
+    one, two = (small(n_jobs=n, families=["sets"]).fit(data.bags, data.y) for n in (1, 2))
+    np.testing.assert_array_equal(one.decision_function(data.bags), two.decision_function(data.bags))
+
+
+def test_a_saved_ensemble_predicts_as_before(data, tmp_path):
+    model = small(families=list(FAMILIES), cv=2).fit(data.bags, data.y)
+    bagwise.save(model, tmp_path / "auto.bagwise")
+    again = bagwise.load(tmp_path / "auto.bagwise")
+    np.testing.assert_array_equal(again.predict_proba(data.bags), model.predict_proba(data.bags))
+    assert again.report_ == model.report_

@@ -1,0 +1,149 @@
+"""The ensemble against plain code of scikit-learn and loops, family by family and as a vote."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.spatial.distance import cdist
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
+
+from bagwise import BagEnsembleClassifier, make_noisy_or_bags
+from bagwise.kernels import set_kernel
+
+N_TRAIN = 30
+SPLITS = [
+    (np.flatnonzero(np.arange(N_TRAIN) % 3 != k), np.flatnonzero(np.arange(N_TRAIN) % 3 == k))
+    for k in range(3)
+]
+
+
+def problem():
+    data = make_noisy_or_bags(40, size=(2, 5), coef=[2.0, -2.0, 1.0], intercept=-1.5, random_state=3)
+    return list(data.bags), np.asarray(data.y).astype(int)
+
+
+def scaled(train, rows, scale):
+    """Columns standardised by, or ranked among, training rows."""
+    if scale == "standard":
+        return (rows - train.mean(axis=0)) / train.std(axis=0)
+    below = np.array([(train < row).sum(axis=0) for row in rows])
+    equal = np.array([(train == row).sum(axis=0) for row in rows])
+    return (below + 0.5 * equal) / len(train)
+
+
+def median_gamma(rows):
+    distances = np.sort(cdist(rows, rows, "sqeuclidean").ravel())
+    distances = distances[distances > 1e-12]
+    return 1.0 / distances[(len(distances) + 1) // 2 - 1]
+
+
+def statistics_kernels(bags):
+    """Every kernel as a matrix of all bags, of which the first N_TRAIN are training bags."""
+    for functions in ((np.min, np.max), (np.mean, np.std)):
+        V = np.array([np.concatenate([f(bag, axis=0) for f in functions]) for bag in bags])
+        for scale in ("standard", "rank"):
+            Z = scaled(V[:N_TRAIN], V, scale)
+            for factor in (0.25, 1.0, 4.0):
+                yield rbf_kernel(Z, gamma=factor * median_gamma(Z[:N_TRAIN]))
+
+
+def set_kernels(bags):
+    train = np.concatenate(bags[:N_TRAIN])
+    for scale in ("standard", "rank"):
+        parts = [scaled(train, bag, scale) for bag in bags]
+        gamma = 0.5 * median_gamma(np.concatenate(parts[:N_TRAIN]))
+        sizes = np.array([len(part) for part in parts])
+        starts = np.cumsum([0, *sizes[:-1]])
+        means = []
+        for g in (gamma, 4 * gamma, 16 * gamma):
+            pairs = rbf_kernel(np.concatenate(parts), gamma=g)
+            sums = np.add.reduceat(np.add.reduceat(pairs, starts, axis=0), starts, axis=1)
+            means.append(sums / np.outer(sizes, sizes))
+        yield from means
+        for K in means:
+            D = K.diagonal()[:, None] + K.diagonal() - 2 * K
+            inside = np.sort(D[:N_TRAIN, :N_TRAIN].ravel())
+            inside = inside[inside > 1e-12 * inside.max()]
+            yield np.exp(-D / inside[(len(inside) + 1) // 2 - 1])
+        yield set_kernel(parts, gamma=4 * gamma, normalize="feature", weights="graph")
+
+
+def line(scores, y):
+    """Platt's line: every bag counts a little for either class."""
+    n_positive, n_negative = y.sum(), (1 - y).sum()
+    target = np.where(y == 1, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000)
+    model.fit(
+        np.tile(scores, 2)[:, None],
+        np.repeat([1, 0], len(y)),
+        sample_weight=np.concatenate([target, 1 - target]),
+    )
+    slope, shift = model.coef_[0, 0], model.intercept_[0]
+    return (slope, shift) if slope > 0 else (0.0, np.log(target.mean() / (1 - target.mean()))), target
+
+
+def likelihood(log_odds, y):
+    return -np.logaddexp(0, -(2 * y - 1) * log_odds).mean()
+
+
+def blended(kernels, y):
+    """Log-odds of training bags by machines and weights that know nothing of them, and of the bags behind."""
+    raw, new = [], []
+    for K in kernels:
+        inside = K[:N_TRAIN, :N_TRAIN]
+        variance = inside.diagonal().mean() - inside.mean()
+        for C in (1.0, 5.0, 25.0):
+            scores = np.empty(N_TRAIN)
+            for train, test in SPLITS:
+                machine = SVC(C=C / variance, kernel="precomputed", tol=1e-9)
+                machine.fit(inside[np.ix_(train, train)], y[train])
+                scores[test] = machine.decision_function(inside[np.ix_(test, train)])
+            whole = SVC(C=C / variance, kernel="precomputed", tol=1e-9).fit(inside, y)
+            raw.append(scores)
+            new.append(whole.decision_function(K[N_TRAIN:, :N_TRAIN]))
+    raw, new = np.array(raw), np.array(new)
+    held = np.empty(N_TRAIN)
+    for train, test in SPLITS:
+        held[test] = weighed(raw[:, train], y[train], raw[:, test])
+    return held, weighed(raw, y, new)
+
+
+def weighed(known, y, scores):
+    """Calibrate and weigh settings by known scores; give the log-odds of others."""
+    lines = [line(row, y)[0] for row in known]
+    weight = softmax(
+        [likelihood(slope * row + shift, y) / 0.02 for (slope, shift), row in zip(lines, known, strict=True)]
+    )
+    return weight @ [slope * row + shift for (slope, shift), row in zip(lines, scores, strict=True)]
+
+
+def factor(held, y):
+    _, target = line(held, y)
+
+    def loss(log_factor):
+        z = np.exp(log_factor) * held
+        return np.mean(np.logaddexp(0, z) - target * z)
+
+    return np.exp(minimize_scalar(loss, bounds=(-5, 5), method="bounded", options={"xatol": 1e-10}).x)
+
+
+@cache
+def found_of(name):
+    bags, y = problem()
+    kernels = {"statistics": statistics_kernels, "sets": set_kernels}
+    return blended(kernels[name](bags), y[:N_TRAIN])
+
+
+@pytest.mark.parametrize("families", [("statistics",), ("statistics", "sets")], ids=" and ".join)
+def test_the_vote_is_what_plain_code_computes(families):
+    bags, y = problem()
+    model = BagEnsembleClassifier(families, cv=SPLITS, random_state=0).fit(bags[:N_TRAIN], y[:N_TRAIN])
+    found = [found_of(name) for name in families]
+    held, new = (np.mean(parts, axis=0) for parts in zip(*found, strict=True))
+    exponent = factor(held, y[:N_TRAIN])
+    np.testing.assert_allclose(model.decision_function(bags[N_TRAIN:]), exponent * new, rtol=1e-3, atol=1e-3)
+    assert model.votes_[0].exponent == pytest.approx(exponent, rel=1e-3)
