@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -83,6 +85,11 @@ def inspect_scan(scan: ScannedBags, y=None) -> Report:
         for found in (check(first) for check in _OF_VALUES[:3])
     ]
     return Report(tuple(_facts(data)), (*of_values, *(check(data) for check in _OF_BAGS)))
+
+
+def inspect_any(bags: Any, y=None) -> Report:
+    """Look at bags wherever they lie: `inspect_scan` where they are in files, else `inspect_bags`."""
+    return inspect_scan(bags, y) if is_scan(bags) else inspect_bags(bags, y)
 
 
 def _other_values(data: DataSet) -> Finding:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bagwise._held_out import HeldOut, Judgement, judge
 from bagwise._held_out.predictions import fit_in_groups
-from bagwise._inspection import inspect_bags, inspect_scan
+from bagwise._inspection import inspect_any
 from bagwise._inspection.report import count
 from bagwise.bags import as_bags, is_scan
 from bagwise.comparison import Comparison, ModelResult
@@ -42,7 +42,7 @@ def comparison_subject(comparison: Comparison, X: Any = None, y: Any = None) -> 
     if best is not None:
         model, held = _held_out(comparison, best, bags)
         judgement = None if held is None else _judge(held, comparison, names)
-    inspection = None if bags is None else (inspect_scan if is_scan(bags) else inspect_bags)(bags, labels)
+    inspection = None if bags is None else inspect_any(bags, labels)
     facts = [
         ("models", ", ".join(one.name for one in comparison.rows)),
         ("seed", str(comparison.seed_)),

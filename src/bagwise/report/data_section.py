@@ -23,7 +23,9 @@ _WIDE_SPREAD = 30  # of sizes, beyond which their axis is logarithmic
 def data_parts(subject: Subject) -> list[Any]:
     """Describe the bags, by class, and what could leak."""
     parts: list[Any] = []
-    facts = [] if subject.inspection is None else [Table.of_facts(subject.inspection.facts)]
+    facts: list[Any] = []
+    if subject.inspection is not None:
+        facts.append(Table.of_facts(subject.inspection.facts))
     if subject.bags is not None and len(np.unique(subject.bags.sizes)) > 1:
         facts.append(_sizes(subject))
     if facts:

@@ -215,7 +215,7 @@ def _as_pixels(ax: Any) -> None:
 def _picture_of_all(subject: Subject, places: list[int]) -> Iterator[Figure]:
     """Draw the bags as images, if features are pixels and instances have probabilities of one class."""
     shape = image_shape(subject.bags.feature_names)
-    if shape is None or len(subject.names) != 2:
+    if shape is None or subject.y is None or len(subject.names) != 2:
         return
     from bagwise.plotting import plot_bags
 

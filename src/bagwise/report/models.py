@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._held_out import HeldOut, Judgement, judge, judge_unlabeled, predict_held_out
-from bagwise._inspection import inspect_bags, inspect_scan
+from bagwise._inspection import inspect_any
 from bagwise._inspection.report import Report, count
 from bagwise.bags import as_bags, is_scan
 from bagwise.base.labels import require_label_per_bag
@@ -98,7 +98,7 @@ def judged_subject(
     if judgement is None and held is not None:
         judgement = judge_any(model, bags, y, held, groups, names)
     if inspection is None:
-        inspection = (inspect_scan if is_scan(bags) else inspect_bags)(bags, y)
+        inspection = inspect_any(bags, y)
     n_folds = 0 if held is None else held.n_folds
     code = code or fit_code(model, n_folds=n_folds or 5, seed=seed, has_groups=groups is not None)
     facts = [

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._inspection import inspect_bags, inspect_scan
+from bagwise._inspection import inspect_any
 from bagwise._inspection.report import Report, count
 from bagwise._version import __version__
-from bagwise.bags import is_scan
 from bagwise.report.data_section import data_parts, leak_parts
 from bagwise.report.instances import instance_parts
 from bagwise.report.learned import coefficient_parts, rule_parts
@@ -67,7 +66,7 @@ def check_subject(
         What repeats it; by default Python.
     """
     if inspection is None:
-        inspection = (inspect_scan if is_scan(bags) else inspect_bags)(bags, y)
+        inspection = inspect_any(bags, y)
     labels = None if y is None else np.asarray(y)
     is_classes = labels is not None and labels.ndim == 1 and labels.dtype.kind != "O" and not _has_nan(labels)
     tiles = {}

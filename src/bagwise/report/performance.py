@@ -52,7 +52,7 @@ def curve_parts(subject: Subject) -> list[Any]:
             _curve("precision", title, precision, note, lambda ax, palette: _around_pr(ax, palette, share))
         )
     if held.probability is not None:
-        parts.append(_calibration(held, subject))
+        parts.append(_calibration(held.codes == 1, held.probability, subject))
     return parts
 
 
@@ -98,9 +98,8 @@ def _around_pr(ax: Any, palette: Any, share: float) -> None:
     ax.set_ylabel("of those called positive, right")
 
 
-def _calibration(held: HeldOut, subject: Subject) -> Figure:
+def _calibration(positive: np.ndarray, probability: np.ndarray, subject: Subject) -> Figure:
     """Draw what probabilities are worth: of bags that were said alike, the share that is positive."""
-    positive, probability = held.codes == 1, held.probability
     said, share, low, high = calibration_in_groups(positive, probability, subject.groups)
 
     def draw() -> Any:
