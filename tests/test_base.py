@@ -25,7 +25,6 @@ from bagwise.base import (
     ScoreClassifier,
     bag_weights,
     classifiers,
-    waist,
 )
 from bagwise.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.testing import all_estimators, bag_checks, check_bag_estimator, example_of
@@ -131,7 +130,7 @@ def test_every_classifier_asks_whether_a_score_or_a_probability_is_positive(cls,
     methods = [name for name in ("predict", "predict_instances") if hasattr(model, name)]
     before = [getattr(model, name)(data.bags) for name in methods]
     monkeypatch.setattr(classifiers, "is_positive", lambda scores: scores < 0)
-    monkeypatch.setattr(waist, "is_as_probable", lambda positive, negative: positive < negative)
+    monkeypatch.setattr(classifiers, "is_as_probable", lambda positive, negative: positive < negative)
     for name, labels in zip(methods, before, strict=True):
         np.testing.assert_array_equal(getattr(model, name)(data.bags), 1 - labels)
 

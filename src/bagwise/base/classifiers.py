@@ -15,6 +15,7 @@ from bagwise.base.labels import (
     bag_weights,
     class_factors,
     encode_labels,
+    is_as_probable,
     is_positive,
     refuse_lost_classes,
     refuse_unknown_labels,
@@ -63,10 +64,21 @@ class BagClassifier(ClassifierMixin, BagEstimator):
     def _labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Give the labels that scores stand for: one score a row, or a score for each class.
 
-        Whoever predicts a label from scores asks here; from probabilities, `is_as_probable`.
+        Whoever predicts a label from scores asks here; from probabilities, `_more_probable`.
         """
         chosen = is_positive(scores).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
+
+    def _more_probable(self, proba: np.ndarray) -> np.ndarray:
+        """Give the labels that probabilities stand for, a column a class; of two, the positive at a tie."""
+        if proba.shape[1] > 2:
+            return self.classes_[proba.argmax(axis=1)]
+        return self._two_labels[is_as_probable(proba[:, 1], proba[:, 0]).astype(int)]
+
+    @property
+    def _two_labels(self) -> np.ndarray:
+        """The labels of what is negative and of what is positive."""
+        return self.classes_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

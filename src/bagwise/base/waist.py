@@ -12,7 +12,6 @@ from sklearn.utils.metaestimators import available_if
 from bagwise._sklearn import StrOptions
 from bagwise.bags import Bags
 from bagwise.base.classifiers import ScoreClassifier
-from bagwise.base.labels import is_as_probable
 from bagwise.base.reading import BagsLike
 from bagwise.rules import RULES, Rule, make_rule
 from bagwise.solvers.interrupt import interruptible
@@ -67,14 +66,6 @@ class WaistClassifier(ScoreClassifier):
     def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the more probable label of every bag, the positive one at a tie: shape (n_bags,)."""
         return self._more_probable(np.exp(self._by_blocks(X, self._bag_log_proba)))
-
-    def _more_probable(self, proba: np.ndarray) -> np.ndarray:
-        return self._two_labels[is_as_probable(proba[:, 1], proba[:, 0]).astype(int)]
-
-    @property
-    def _two_labels(self) -> np.ndarray:
-        """The labels of a negative and of a positive instance."""
-        return self.classes_
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
         """Log-odds that a bag is positive: shape (n_bags,)."""

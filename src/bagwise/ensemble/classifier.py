@@ -21,7 +21,6 @@ from bagwise.base import (
     Training,
     bag_weights,
     encode_labels,
-    is_as_probable,
     refuse_lost_classes,
     training_digest,
     validated_fit,
@@ -307,12 +306,7 @@ class BagEnsembleClassifier(ScoreClassifier):
 
     def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the most probable label of every bag, of two at a tie the second: shape (n_bags,)."""
-        return self._most_probable(self.predict_proba(X))
-
-    def _most_probable(self, proba: np.ndarray) -> np.ndarray:
-        if proba.shape[1] > 2:
-            return self.classes_[proba.argmax(axis=1)]
-        return self.classes_[is_as_probable(proba[:, 1], proba[:, 0]).astype(int)]
+        return self._more_probable(self.predict_proba(X))
 
     @available_if(_speaks_of_instances)
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
@@ -336,7 +330,7 @@ class BagEnsembleClassifier(ScoreClassifier):
     @available_if(_speaks_of_instances)
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
-        return self._most_probable(self.predict_proba_instances(X))
+        return self._more_probable(self.predict_proba_instances(X))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
