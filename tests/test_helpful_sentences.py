@@ -19,6 +19,7 @@ from bagwise import (
     MILogisticRegression,
     MissSVC,
     OnInstances,
+    SetKernelSVC,
     instance_frame,
     make_noisy_or_bags,
     predict_frame,
@@ -142,3 +143,14 @@ def test_a_bare_transformer_of_matrices_in_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), plain())
     with pytest.raises(TypeError, match=r"goes into a pipeline as OnInstances\(StandardScaler\(\)\)"):
         pipeline.fit(DATA.bags, DATA.y)
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+def test_sparse_bags_for_a_model_of_dense_ones_that_are_moved(scale):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 3)), np.arange(12) % 2
+    model = SetKernelSVC(scale=scale).fit(X, y)
+    with pytest.raises(ValueError, match=r"X is sparse, but SetKernelSVC learned from dense instances, and"):
+        model.predict(sp.csr_array(X))
+    sparse = SetKernelSVC(scale=scale).fit(sp.csr_array(X), y)
+    np.testing.assert_array_equal(sparse.predict(sp.csr_array(X)), sparse.predict(X))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from bagwise.kernels.memory import require_memory
 from bagwise.kernels.second_level import squared_distances
 
 METRICS = ("minimal", "maximal", "ranked", "mean_min", "mmd")
+# What else `bag_distances` takes, by name.
+_PARAMETERS = ("rank", "kernel", "gamma")
 
 # A squared discrepancy below this part of its terms is what rounding leaves of zero.
 _ROUNDING = 1e-14
@@ -94,8 +97,8 @@ def bag_distances(
     """
     if not (callable(metric) or metric in METRICS):
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, or a callable; got {metric!r}.")
-    if not rank >= 1:
-        raise ValueError(f"rank must be at least 1; got {rank!r}.")
+    if not (isinstance(rank, Integral) and rank >= 1):
+        raise ValueError(f"rank must be a whole number of at least 1; got {rank!r}.")
     rows, columns = rows_and_columns(X, Y, ("X", "Y"))
     require_memory(len(rows), len(columns), "bags", kind="distance")
     left = blocks_of(rows)
@@ -115,6 +118,18 @@ def bag_distances(
         what = "the metric gave" if callable(metric) else "features are so large that squares give"
         raise ValueError(f"distances of bags must be finite; {what} infinity or NaN.")
     return D
+
+
+def metric_arguments(metric_params: dict | None) -> dict:
+    """Give an estimator's `metric_params` as arguments of `bag_distances`, if all of them are known."""
+    given = metric_params or {}
+    for name in given:
+        if name not in _PARAMETERS:
+            raise ValueError(
+                f"metric_params has {name!r}, which no distance of bags takes; leave it out, or give "
+                f"{', '.join(_PARAMETERS[:-1])} or {_PARAMETERS[-1]}."
+            )
+    return given
 
 
 def nearest_instances(

@@ -14,6 +14,8 @@ from tests.peaks import measured, only_linux
 
 from bagwise import (
     Bags,
+    BayesianKNNClassifier,
+    CitationKNNClassifier,
     DissimilarityEmbedding,
     bag_distances,
     distances,
@@ -161,7 +163,7 @@ def test_what_cannot_be_is_refused(monkeypatch):
             {"metric": "cosine"},
             "metric must be one of minimal, maximal, ranked, mean_min, mmd, or a callable",
         ),
-        ({"metric": "ranked", "rank": 0}, "rank must be at least 1; got 0"),
+        ({"metric": "ranked", "rank": 0}, "rank must be a whole number of at least 1; got 0"),
         (
             {"metric": lambda a, b: np.nan},
             "distances of bags must be finite; the metric gave infinity or NaN",
@@ -204,6 +206,17 @@ def test_an_embedding_is_distances_to_training_bags():
     np.testing.assert_allclose(few.transform(bags), whole[:, few.prototypes_], rtol=1e-14)
     pipeline = make_bag_pipeline(DissimilarityEmbedding(), StandardScaler(), LogisticRegression())
     assert pipeline.fit(bags, y).predict(bags[:3]).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "model", [DissimilarityEmbedding(), CitationKNNClassifier(), BayesianKNNClassifier()]
+)
+def test_a_parameter_that_no_distance_has_is_named_by_fit(model):
+    bags, y = some_bags(), np.arange(9) % 2
+    with pytest.raises(ValueError, match="metric_params has 'ranks', which no distance of bags takes; leave"):
+        model.set_params(metric_params={"ranks": 2}).fit(bags, y)
+    with pytest.raises(ValueError, match="rank must be a whole number of at least 1; got 'two'"):
+        bag_distances(bags, metric="ranked", rank="two")
 
 
 def test_distances_cost_not_much_more_than_those_of_all_instances():

@@ -105,15 +105,30 @@ def test_many_classes(model):
         assert fitted.predict_proba(bags[60:]).shape == (30, 3)
 
 
-def test_equal_distances_are_decided_by_the_order_of_training():
+def test_equal_distances_are_decided_by_class_and_then_by_the_order_of_training():
     distances = np.array([[2.0, 1.0, 1.0 + 1e-14, 0.5], [0.0, 3.0, 0.0, 3.0 * (1 - 1e-15)]])
-    np.testing.assert_array_equal(nearest_first(distances), [[3, 1, 2, 0], [0, 2, 1, 3]])
+    np.testing.assert_array_equal(nearest_first(distances, np.zeros(4, int)), [[3, 1, 2, 0], [0, 2, 1, 3]])
+    np.testing.assert_array_equal(
+        nearest_first(distances, np.array([0, 0, 1, 2])), [[3, 2, 1, 0], [2, 0, 3, 1]]
+    )
     whole = make_noisy_or_bags(40, size=(1, 4), random_state=1)
     bags = whole.bags.with_instances(np.round(whole.bags.instances))  # many ties
     model = CitationKNNClassifier().fit(bags[:30], whole.y[:30])
     together = model.decision_function(bags)
     alone = np.concatenate([model.decision_function(bags[i : i + 1]) for i in range(40)])
     np.testing.assert_array_equal(alone, together)
+
+
+@pytest.mark.parametrize("model", [CitationKNNClassifier(2, 3), BayesianKNNClassifier(3)])
+def test_the_order_of_training_does_not_decide_ties(model):
+    data = make_noisy_or_bags(40, size=(1, 4), random_state=1)
+    bags = data.bags.with_instances(np.round(data.bags.instances))  # many ties
+    says = "decision_function" if isinstance(model, CitationKNNClassifier) else "predict_proba"
+    expected = getattr(clone(model).fit(bags, data.y), says)(bags)
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(40)
+        again = clone(model).fit(bags[order], data.y[order])
+        np.testing.assert_array_equal(getattr(again, says)(bags), expected)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +160,7 @@ def test_the_nearest_pair_explains():
     pairs = model.nearest_pairs(DATA.bags[TEST])
     scaler = MinMaxScaler().fit(train.instances)
     D = bag_distances(model._scaled(DATA.bags[TEST]), model.bags_, metric="maximal")
-    np.testing.assert_array_equal(pairs.bags, nearest_first(D)[:, :3])
+    np.testing.assert_array_equal(pairs.bags, nearest_first(D, DATA.y[TRAIN])[:, :3])
     np.testing.assert_array_equal(pairs.distances, np.take_along_axis(D, pairs.bags, axis=1))
     for number, bag in enumerate(DATA.bags[TEST]):
         for place in range(3):

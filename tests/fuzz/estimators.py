@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -125,10 +126,12 @@ class Case:
         how = {} if weight is None else {"sample_weight": weight}
         return model.fit(X, **how) if y is None else model.fit(X, y, **how)
 
-    def bags(self) -> Bags:
-        """The bags as `Bags` of what the estimator works on."""
+    def bags(self, container: str | None = None) -> Bags:
+        """The bags as `Bags` of what the estimator works on; CSR if they come in, or in that container."""
         if self.wants_sequences:
             return sequences(self.drawn)
+        if "csr" in (container or self.container):
+            return Bags(sp.csr_array(self.drawn.X), self.drawn.offsets)
         return self.drawn.bags
 
     def shuffled(self) -> np.ndarray:

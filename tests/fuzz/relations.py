@@ -24,19 +24,15 @@ BY_NUMBER = {
     "n_prototypes": "prototypes are drawn by number",
     "prototypes": "prototypes are bags, in their order",
     "cross_fit": "trees are grown from rows that are drawn by number",
-    "tau": "boxes grow greedily: of instances that are as good, the first is taken",
 }
 # The same of whole estimators.
 BY_ORDER = {
-    "BayesianKNNClassifier": "of bags at one distance, the first are the nearest",
     "DissimilarityEmbedding": "its columns are the training bags, in their order",
 }
 # Weights whose rounding errors are as large as what they weigh.
 EXTREME = ("tiny", "huge", "mixed", "absurd")
 # Why weights are not repetition.
 NOT_REPEATED = {"ClassPriorEstimator": "has as many folds as the rarer class has bags, copies included"}
-# Why CSR instances may give other columns.
-NOT_FROM_CSR = {"PrototypeEmbedding": "takes different rows for prototypes, but of CSR instances every row"}
 # What a choice by folds ends with: where two are as good, rounding decides.
 _CHOSEN = ("alpha_", "gamma_", "degree_", "best_params_")
 
@@ -81,9 +77,9 @@ def container(case, model, said) -> None:
         )
         require(may, f"refused in the container {how}, taken in {case.container}: {refused}")
         return
-    told = everything(again, case.bags(), case.y)
+    told = everything(again, case.bags(how), case.y)
     if "csr" in how or "csr" in case.container:
-        if type(model).__name__ in NOT_FROM_CSR or getattr(model, "scale", None) is not None:
+        if getattr(model, "scale", None) is not None:
             return  # scaled CSR instances are not moved, which would fill their zeros
         _compare_fits(case, model, again, told, said, f"from {how}")
         return

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bagwise.rules import CountLogistic, CountTable, Threshold
+from bagwise.rules import CountLogistic, CountTable, Or, Threshold
 
 INF = np.inf
 
@@ -30,6 +30,9 @@ CASES = {
     "no count excluded": (spread(150, 900.0, 3.0), CountLogistic(20.0, 5.0), 0),
     "huge log-odds": (spread(250, -900.0, 3.0), Threshold(125), 1),
     "two ways": (np.repeat([-600.0, 601.0, -0.5], [20, 20, 1]), bimodal(41), 1),
+    "one factor without digits": (np.array([745.0, -2.0, -2.0, -2.0]), Threshold(1), 0),
+    "the same under a table": (np.array([745.0, 0.3, -95.0]), CountTable([0.2, 0.0, 0.0, 0.0]), 1),
+    "eight factors that fall below all digits": (spread(40, 93.0, 0.1), Threshold(1), 0),
     "more than a thousand": (spread(1100, -2.0, 0.5), Threshold(1000), 1),
 }
 
@@ -80,6 +83,12 @@ def test_improbable_labels_lose_no_digits(name):
     tail = expit(-np.abs(log_odds))
     slope = np.where(log_odds > 0, tail - result.complement, result.posterior - tail)
     np.testing.assert_allclose(gradient, slope, rtol=1e-12, atol=1e-15)
+
+
+def test_a_factor_without_digits_in_a_large_bag():
+    log_odds = np.append(744.4, np.full(9000, -8.0))
+    expected = Or().log_proba(log_odds, [0, 9001])
+    np.testing.assert_allclose(Threshold(1).log_proba(log_odds, [0, 9001])[0, 0], expected[0, 0], rtol=1e-12)
 
 
 BESIDE = np.repeat([330.0, 0.0], [2, 7])  # two that are all but certain, and others

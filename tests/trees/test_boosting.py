@@ -12,7 +12,7 @@ from bagwise import Bags, LogOddsMean, MIGradientBoostingClassifier, Threshold, 
 from bagwise.rules import GeometricMean, Mean, Or, SoftMax
 from bagwise.trees.additive import BoostedScores, summed_exactly
 from bagwise.trees.boosting import _scores as real
-from bagwise.trees.growing import OrderedFeatures
+from bagwise.trees.growing import OrderedFeatures, split_shares
 from bagwise.trees.losses import ExponentialLoss, RuleLoss
 
 LOSSES = [
@@ -153,6 +153,29 @@ def test_sparse_bags_are_dense_ones(data):
     found = model.fit(sparse, data.y)
     for bags in (dense, sparse):
         np.testing.assert_allclose(found.decision_function_instances(bags), expected, rtol=1e-12)
+
+
+def test_shares_of_features_are_the_importances_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(200, 4)), rng.uniform(0.1, 5.0, size=200)
+    target = np.sin(3 * X[:, 0]) + 0.3 * X[:, 2]
+    tree = DecisionTreeRegressor(max_depth=5, random_state=0)
+    arrays, leaf = OrderedFeatures(X).grow(tree, target, weight)
+    found = split_shares(arrays, leaf, target, weight, 4)
+    np.testing.assert_allclose(found, tree.feature_importances_, rtol=1e-9)
+    arrays, leaf = OrderedFeatures(X).grow(tree, np.ones(200), weight)
+    assert not split_shares(arrays, leaf, np.ones(200), weight, 4).any()
+
+
+def test_weights_twenty_orders_apart_leave_importances_finite():
+    """scikit-learn's impurity of a leaf of 1e-8 beside 1e12 is 0 / 0."""
+    rng = np.random.default_rng(21)
+    y = np.arange(8) % 2
+    bags = rng.integers(0, 2, size=(8, 3, 3)).astype(float)
+    weight = 10.0 ** rng.integers(-12, 12, size=8)
+    model = MIGradientBoostingClassifier("log_odds_mean", n_estimators=20, max_depth=5, random_state=0)
+    importances = model.fit(bags, y, sample_weight=weight).feature_importances_
+    assert np.isfinite(importances).all() and abs(importances.sum() - 1.0) < 1e-12
 
 
 def test_it_learns_what_no_linear_model_can():

@@ -49,13 +49,16 @@ def row_length(top):
 
 @kernel
 def needs_scaling(row, width):
-    """Whether row[:width] holds no entry of SMALL or more, but is not zero. O(width), mostly O(1)."""
-    some = False
+    """Whether row[:width] holds no entry of SMALL or more, but digits worth keeping. O(width), mostly O(1).
+
+    A row that fell below SAFE at once may have no digits: left as it is, it shows in the likelihood.
+    """
+    largest = 0.0
     for k in range(width):
         if row[k] >= SMALL:
             return False
-        some = some or row[k] > 0.0
-    return some
+        largest = max(largest, row[k])
+    return largest > SAFE
 
 
 @kernel(reorder=True)

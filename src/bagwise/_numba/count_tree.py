@@ -107,12 +107,15 @@ def correlate(x, of, context, node, out, child, top, absorbs):
 
 @kernel
 def normalise_window(values, slopes, node):
-    """Multiply a window and its derivative by STEP while it holds nothing above SMALL; return how often."""
+    """Multiply a window and its derivative by STEP while it holds nothing above SMALL; return how often.
+
+    One that is below SAFE from the first is left, as `needs_scaling` leaves rows.
+    """
     begin, end = node[PLACE], node[PLACE] + node[HIGH] - node[LOW] + 1
     largest, times = 0.0, 0
     for k in range(begin, end):
         largest = max(largest, values[k])
-    while 0.0 < largest < SMALL:
+    while SAFE < largest < SMALL:
         largest *= STEP
         times += 1
         for k in range(begin, end):

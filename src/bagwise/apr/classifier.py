@@ -12,6 +12,7 @@ from bagwise._sklearn import Interval
 from bagwise.apr.boxes import discriminate, expand, grow
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, InstanceScoreClassifier, fit_scaler, validated_fit
+from bagwise.base.canonical import in_canonical_order
 from bagwise.solvers.interrupt import raise_if_stopped
 
 
@@ -60,6 +61,9 @@ class APRClassifier(InstanceScoreClassifier):
     The score of an instance is its distance to the nearest bound, in half sides of the box: 1 in the middle,
     0 on a bound and negative outside; that of a bag is the largest of its instances'. If no feature keeps any
     negative instance out, all features have bounds.
+
+    Of choices that are equally good the one with the smaller values is taken, feature by feature: a box does
+    not depend on the order of bags and instances.
 
     A growth costs O(p^2 * n_positive * n_features) at worst, for p positive bags with n_positive instances,
     and discrimination O(n_negative * n_features) a feature taken. The method is that of the paper; its margin
@@ -116,13 +120,15 @@ class APRClassifier(InstanceScoreClassifier):
         -------
         self
         """
-        bags, y, _ = self._read_training(X, y)
+        given, y, _ = self._read_training(X, y)
+        bags, numbers, rows = in_canonical_order(given)  # of choices that are as good, the first is taken
         scaler = fit_scaler("standard", bags.blocks())
         Z = scaler.transform(bags.instances.astype(np.float64, copy=False))
-        positive = np.flatnonzero(y == 1)
-        is_positive = np.repeat(y == 1, bags.sizes)
+        in_order = y[numbers] == 1
+        positive = numbers[in_order]
+        is_positive = np.repeat(in_order, bags.sizes)
         inside, outside = Z[is_positive], Z[~is_positive]
-        offsets = np.append(0, np.cumsum(bags.sizes[positive]))
+        offsets = np.append(0, np.cumsum(given.sizes[positive]))
         features, self.n_rounds_ = np.arange(Z.shape[1]), 0
         while True:
             raise_if_stopped()
@@ -141,7 +147,7 @@ class APRClassifier(InstanceScoreClassifier):
         self.upper_ = upper * scaler.scale_[features] + scaler.mean_[features]
         self.bound_bags_ = np.column_stack([positive[values.argmin(axis=0)], positive[values.argmax(axis=0)]])
         self.chosen_ = np.full(len(y), -1)
-        self.chosen_[positive] = chosen - offsets[:-1]
+        self.chosen_[positive] = rows[is_positive][chosen] - given.offsets[positive]
         return self
 
     def _instance_scores(self, bags: Bags) -> np.ndarray:

@@ -141,6 +141,11 @@ def affine_map(scaler) -> tuple[np.ndarray | float, np.ndarray | float] | None:
     return None
 
 
+def _moves(scaler: Any) -> bool:
+    """Whether a scaler of ours was fitted to dense instances, and adds something to each."""
+    return isinstance(scaler, MinMaxScaler) or (isinstance(scaler, StandardScaler) and scaler.with_mean)
+
+
 class Scaled:
     """Mixin of estimators with the parameter `scale` that work on instances as they come out of it."""
 
@@ -154,7 +159,15 @@ class Scaled:
 
     def _scaled_instances(self, bags: Bags) -> Any:
         """Scale the instances, in whatever precision that gives."""
-        return bags.instances if self.scaler_ is None else self.scaler_.transform(bags.instances)
+        if self.scaler_ is None:
+            return bags.instances
+        if sp.issparse(bags.instances) and _moves(self.scaler_):
+            raise ValueError(
+                f"X is sparse, but {type(self).__name__} learned from dense instances, and "
+                f"scale={self.scale!r} moves these, zeros too; predict for dense ones (X.toarray()), or fit "
+                "to sparse ones."
+            )
+        return self.scaler_.transform(bags.instances)
 
     def _scaled(self, bags: Bags) -> Bags:
         """Scale the instances; they are float64 afterwards."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise._sklearn import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
-from bagwise.distances import METRICS, bag_distances
+from bagwise.distances import METRICS, bag_distances, metric_arguments
 from bagwise.solvers.interrupt import interruptible
 
 
@@ -104,6 +104,7 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
         -------
         self
         """
+        metric_arguments(self.metric_params)  # which a fit has no use for yet
         bags = self._read(X, reset=True)
         self.scaler_ = fit_scaler(self.scale, bags.blocks())
         drawn = check_random_state(self.random_state).permutation(len(bags))[: self.prototypes]
@@ -117,7 +118,9 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
 
     @interruptible(at_once=True)
     def _describe(self, bags: Bags) -> np.ndarray:
-        return bag_distances(self._scaled(bags), self.bags_, metric=self.metric, **(self.metric_params or {}))
+        return bag_distances(
+            self._scaled(bags), self.bags_, metric=self.metric, **metric_arguments(self.metric_params)
+        )
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names "bag0", "bag1", ..., by the numbers of the training bags."""

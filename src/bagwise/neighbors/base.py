@@ -22,7 +22,7 @@ from bagwise.base import (
     training_digest,
 )
 from bagwise.blocks import in_doubles
-from bagwise.distances import METRICS, bag_distances, nearest_instances
+from bagwise.distances import METRICS, bag_distances, metric_arguments, nearest_instances
 from bagwise.solvers.interrupt import interruptible
 
 COUNT_CONSTRAINT = [Interval(Integral, 1, None, closed="left")]
@@ -36,23 +36,27 @@ NEIGHBORS_CONSTRAINTS: dict = {
 EQUAL = 1e-12
 
 
-def nearest_first(distances: np.ndarray) -> np.ndarray:
-    """Order the columns of every row by distance; of equal ones the first column comes first.
+def nearest_first(distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Order the columns of every row by distance; of equal ones the class that sorts last comes first.
 
-    Distances equal to 1e-12 are equal, so that rounding does not choose.
+    So what the nearest are labelled does not depend on the order of the columns; of one class the first
+    column comes first. Distances equal to 1e-12 are equal, so that rounding does not choose.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bagwise.neighbors.base import nearest_first
-    >>> nearest_first(np.array([[1.0 + 1e-15, 1.0, 0.5]]))
-    array([[2, 0, 1]])
+    >>> nearest_first(np.array([[1.0 + 1e-15, 1.0, 0.5]]), np.array([0, 1, 1]))
+    array([[2, 1, 0]])
     """
     order = np.argsort(distances, axis=1, kind="stable")
     rising = np.take_along_axis(distances, order, axis=1)
     is_further = rising[:, 1:] > rising[:, :-1] * (1.0 + EQUAL)
     place = np.concatenate([np.zeros((len(order), 1), np.int64), np.cumsum(is_further, axis=1)], axis=1)
-    return np.take_along_axis(order, np.argsort(place * order.shape[1] + order, axis=1), axis=1)
+    by_class = np.empty(len(labels), dtype=np.int64)
+    by_class[np.argsort(-labels, kind="stable")] = np.arange(len(labels))
+    within = by_class[order]
+    return np.take_along_axis(order, np.argsort(place * order.shape[1] + within, axis=1), axis=1)
 
 
 def _compares_instances(model) -> bool:
@@ -92,7 +96,7 @@ class NeighborsClassifier(Scaled, BagClassifier):
             distances = np.array(bags.instances, dtype=np.float64)
         else:
             self.bags_ = self._fit_scaler(training).bags
-            distances = bag_distances(self.bags_, metric=self.metric, **(self.metric_params or {}))
+            distances = bag_distances(self.bags_, metric=self.metric, **metric_arguments(self.metric_params))
         np.fill_diagonal(distances, np.inf)
         return distances
 
@@ -110,7 +114,9 @@ class NeighborsClassifier(Scaled, BagClassifier):
         """Distances of bags to the training bags."""
         if self._is_precomputed:
             return np.asarray(bags.instances, dtype=np.float64)
-        return bag_distances(self._scaled(bags), self.bags_, metric=self.metric, **(self.metric_params or {}))
+        return bag_distances(
+            self._scaled(bags), self.bags_, metric=self.metric, **metric_arguments(self.metric_params)
+        )
 
     def _votes(self, bags_of: np.ndarray) -> np.ndarray:
         """Count the classes of some training bags in every row: shape (n_rows, n_classes)."""
@@ -149,7 +155,7 @@ class NeighborsClassifier(Scaled, BagClassifier):
     def _nearest_pairs(self, bags: Bags) -> np.ndarray:
         distances, scaled, training = self._distances(bags), self._scaled(bags), self.bags_
         assert training is not None  # distances that were given explain nothing
-        nearest = nearest_first(distances)[:, : self._n_nearest]
+        nearest = nearest_first(distances, self.labels_)[:, : self._n_nearest]
         found = np.empty((*nearest.shape, 4))
         for number, row in enumerate(nearest):
             for place, other in enumerate(row):

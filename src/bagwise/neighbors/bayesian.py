@@ -93,7 +93,7 @@ class BayesianKNNClassifier(NeighborsClassifier):
         """
         distances = self._fit_distances(X, y)
         n_others = min(self.n_neighbors, len(distances) - 1)
-        votes = self._votes(nearest_first(distances)[:, :n_others])
+        votes = self._votes(nearest_first(distances, self.labels_)[:, :n_others])
         self.counts_, kind = np.unique(votes, axis=0, return_inverse=True)
         by_class = np.zeros(self.counts_.shape)
         np.add.at(by_class, (kind.reshape(-1), self.labels_), 1.0)
@@ -101,7 +101,8 @@ class BayesianKNNClassifier(NeighborsClassifier):
         return self
 
     def _bag_proba(self, bags: Bags) -> np.ndarray:
-        votes = self._votes(nearest_first(self._distances(bags))[:, : self.n_neighbors])
+        nearest = nearest_first(self._distances(bags), self.labels_)
+        votes = self._votes(nearest[:, : self.n_neighbors])
         proba = votes / votes.sum(axis=1, keepdims=True)
         for counts, known in zip(self.counts_, self.probabilities_, strict=True):
             proba[(votes == counts).all(axis=1)] = known

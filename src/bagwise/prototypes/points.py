@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from bagwise._distances import scaled_distances
 from bagwise._statistics import weighted_median
 from bagwise.bags import Bags
+from bagwise.base.canonical import row_ranks
 from bagwise.blocks import block_rows, cut
 from bagwise.density.problem import distance
 
@@ -75,5 +75,5 @@ class Prototypes:
 
 
 def different_rows(X: Any) -> Any:
-    """Give the different rows of a matrix, sorted, so that no order of bags matters; CSR as it is."""
-    return X if sp.issparse(X) else np.unique(X, axis=0)
+    """Give the different rows of an array or a CSR matrix, sorted, so that no order of bags matters."""
+    return X[np.unique(row_ranks(X), return_index=True)[1]]

@@ -15,7 +15,10 @@ from bagwise.solvers.resuming import plain_of, result_of, resumable
 from bagwise.solvers.working_set import ElasticNet, Point, with_likely, working_set
 
 # Sufficient decrease of the line search, and how often a step may be halved.
-_ARMIJO, _MAX_HALVINGS = 1e-4, 40
+_ARMIJO = 1e-4
+# Halvings of a step, and after them tenths: where features are far from the origin and unscaled, a step may
+# have to become a thousand million times shorter.
+_HALVINGS, _TENTHS = 10, 9
 # What the objective may rise by rounding, relative to itself.
 _ROUNDING = 4 * float(np.finfo(float).eps)
 # Columns whose gradient is above these parts of the L1 strength are likely to enter soon: the problem is
@@ -374,7 +377,7 @@ class _Run:
     def _line_search(
         self, problem: L1Problem, point: Any, step: np.ndarray, worst: float, *, exactly: bool = False
     ) -> tuple[Any, float, float] | None:
-        """Halve the step until the objective falls enough: the point, the objective, the part; or None.
+        """Shorten the step until the objective falls enough: the point, the objective, the part; or None.
 
         Where a step promises less than the rounding of the objective, the optimality conditions decide.
         """
@@ -382,7 +385,7 @@ class _Run:
         slope = point.gradient @ step + penalty.value(point.x + step) - penalty.value(point.x)
         rounding = _ROUNDING * abs(value)
         size = 1.0
-        for _ in range(_MAX_HALVINGS):
+        for number in range(_HALVINGS + _TENTHS):
             trial = problem.point(point.x + size * step, base=None if exactly else point)
             trial_value = penalty.objective(trial)
             if trial_value <= value + _ARMIJO * size * slope and trial_value < value:
@@ -390,5 +393,5 @@ class _Run:
             if -size * slope <= rounding:
                 is_better = penalty.violation(trial).max() <= 0.5 * worst and trial_value <= value + rounding
                 return (trial, trial_value, size) if is_better else None
-            size *= 0.5
+            size *= 0.5 if number < _HALVINGS else 0.1
         return None

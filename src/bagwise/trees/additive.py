@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 from bagwise.trees.flat import Trees
-from bagwise.trees.growing import OrderedFeatures
+from bagwise.trees.growing import OrderedFeatures, split_shares
 from bagwise.trees.losses import BagLoss
 
 _HALVINGS = 30  # of a step that does not lower the loss
@@ -132,7 +132,8 @@ def boost(
             break
         gradient, factor = scores.derivatives()
         tree = DecisionTreeRegressor(**how, random_state=rng.randint(2**31 - 1))
-        arrays, node = features.grow(tree, summed_exactly(gradient, scores.each), scores.each)
+        target = summed_exactly(gradient, scores.each)
+        arrays, node = features.grow(tree, target, scores.each)
         leaves, leaf = np.unique(node, return_inverse=True)
         step = learning_rate * scores.newton_step(gradient, factor, leaf, len(leaves))
         share = scores.move(step, leaf)
@@ -140,7 +141,7 @@ def boost(
             break
         arrays.value[leaves] = share * step
         found.trees.append(arrays)
-        found.importances.append(tree.feature_importances_)
+        found.importances.append(split_shares(arrays, node, target, scores.each, X.shape[1]))
         history.append(scores.value)
         control.report(number, scores.value)
         if held_out is not None:

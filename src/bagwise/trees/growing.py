@@ -79,6 +79,40 @@ class OrderedFeatures:
         return arrays, leaf
 
 
+def split_shares(
+    tree: Trees, leaf: np.ndarray, target: np.ndarray, weight: np.ndarray, n_features: int
+) -> np.ndarray:
+    """How much the splits by every feature lowered the squared error of a target, as shares of 1.
+
+    As scikit-learn's importances, but from sums of positive terms: these are differences of impurities, which
+    have no digits left in a leaf whose weight is small beside that of all instances.
+
+    Parameters
+    ----------
+    tree, leaf : Trees, array of shape (n_instances,)
+        One tree, and where it sends every instance.
+    target, weight : arrays of shape (n_instances,)
+        What it was grown on; every weight is positive.
+    n_features : int
+        The number of features.
+
+    Returns
+    -------
+    array of shape (n_features,)
+        Zeros if nothing was lowered.
+    """
+    weights = np.bincount(leaf, weights=weight, minlength=tree.n_nodes)
+    sums = np.bincount(leaf, weights=weight * target, minlength=tree.n_nodes)
+    lowered = np.zeros(n_features)
+    for node in np.flatnonzero(tree.feature >= 0)[::-1]:  # children before their parents
+        both = np.array([tree.left[node], tree.right[node]])
+        weights[node], sums[node] = weights[both].sum(), sums[both].sum()
+        apart = np.diff(sums[both] / weights[both])[0]
+        lowered[tree.feature[node]] += weights[both[0]] * (weights[both[1]] / weights[node]) * apart**2
+    total = lowered.sum()
+    return lowered / total if total > 0.0 else lowered
+
+
 def _between(low: float, high: float) -> float:
     """The middle of two numbers, or the lower one where there is none between them."""
     middle = 0.5 * low + 0.5 * high
