@@ -122,13 +122,30 @@ def test_a_class_of_one_bag_cannot_be_held_out():
 
 
 def test_seeds_give_the_same_bits_and_leave_the_generator_of_torch_alone():
-    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    state = torch.get_rng_state()
     first, again = (AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y) for _ in range(2))
     other = AttentionMILClassifier(**{**QUICK, "random_state": 1}).fit(DATA.bags, DATA.y)
     scores = first.decision_function(DATA.bags)
     np.testing.assert_array_equal(scores, again.decision_function(DATA.bags))
     assert not np.allclose(scores, other.decision_function(DATA.bags), rtol=1e-3)
-    assert torch.equal(state, torch.get_rng_state()) and threads == torch.get_num_threads()
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_a_fit_has_one_thread_of_torch_and_gives_the_others_back(monkeypatch):
+    before, inside = torch.get_num_threads(), []
+    loss = _Objective.__call__
+
+    def looked_at(self, x):
+        inside.append(torch.get_num_threads())
+        return loss(self, x)
+
+    monkeypatch.setattr(_Objective, "__call__", looked_at)
+    torch.set_num_threads(3)
+    try:
+        AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y)
+        assert set(inside) == {1} and torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_a_fit_in_another_thread_is_the_same():

@@ -66,9 +66,9 @@ class APRClassifier(InstanceScoreClassifier):
     not depend on the order of bags and instances.
 
     A growth costs O(p^2 * n_positive * n_features) at worst, for p positive bags with n_positive instances,
-    and discrimination O(n_negative * n_features) a feature taken. The method is that of the paper; its margin
-    is a length there, of one Angstrom, and here a multiple of each feature's deviation, so that features of
-    any units will do.
+    and discrimination O(n_negative * n_features) a feature taken. The steps are those of the paper; its
+    margin is a length, and here a multiple of each feature's deviation, so that features of any units will
+    do.
 
     References
     ----------

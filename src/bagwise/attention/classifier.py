@@ -49,9 +49,11 @@ class AttentionMILClassifier(Scaled, InstanceScoreClassifier):
     the model of Ilse, Tomczak and Welling, on features instead of images.
 
     Use it for many bags whose label no simple rule gives, on features that another network has made (such as
-    those of patches of slides), and to have in a comparison what is usual there. On few bags it is no better
-    than simpler models and depends on the seed: see the notes. To learn which instances are positive, use a
-    model with a rule, such as `MILogisticRegression`.
+    those of patches of slides), and to have in a comparison what is usual there. On few bags it depends on
+    the seed and on the bags that happen to be held out: on the 92 of Musk1 (10 folds) it calls 84 % of them
+    right, with a standard deviation of 5 points between three times, and 86 % with
+    ``early_stopping=False`` (twice, 1 point). To learn which instances are positive, use a model with a rule,
+    such as `MILogisticRegression`.
 
     Parameters
     ----------

@@ -67,8 +67,8 @@ class TreeEmbedding(BagTransformer):
     Growing costs O(n_features * n_instances * log n_instances) a level, vectors O(depth) an instance and
     memory for n_bags * n_nodes numbers: many instances without a limit of `max_depth` make many nodes. Of
     instances with more than 2**23 numbers in all, in memory or in files, trees are grown on a sample of whole
-    bags. Features may have any scale, for only the order of their values matters. The paper's tree is pruned
-    in another way, and its figures need not repeat.
+    bags. Features may have any scale, for only the order of their values matters. The published trees
+    are another program's, and their figures need not repeat.
 
     References
     ----------
