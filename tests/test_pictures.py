@@ -18,7 +18,9 @@ from bagwise import (
     MIMixture,
     MultiLabelBagClassifier,
     PUSetKernelClassifier,
+    SingleInstanceClassifier,
     SoftORLogisticRegression,
+    compare,
     diagnose_rule,
     explain_bag,
     make_count_bags,
@@ -79,6 +81,8 @@ def drawers():
     few = BAGS[:3]
     lit, said = model.predict_proba_instances(few)[:, 1], [0.1, 0.9, 0.2]
     explanation = explain_bag(model, BAGS, "s3")
+    copied = {"copied": SingleInstanceClassifier()}
+    comparison = compare(BAGS, Y, copied, cv=2, random_state=0, verbose=0)
     return {
         "path": lambda ax: plot_path(path, ax=ax),
         "path at alpha": lambda ax: plot_path(path, alpha=path.alphas[2], ax=ax),
@@ -98,12 +102,13 @@ def drawers():
         "images": lambda ax: plot_bags(few, lit, image_shape=(2, 2), y=Y[:3], probability=said, ax=ax),
         "tables": lambda ax: plot_bags(few, lit, y=Y[:3], probability=said, title="t", ax=ax),
         "explanation": lambda ax: explanation.plot(ax=ax),
+        "comparison": lambda ax: comparison.plot(ax=ax),
     }  # fmt: skip
 
 
 PICTURES = [
     "path", "path at alpha", "cv", "odds", "labeler", "diagnosis", "prior", "calibration", "cost",
-    "components", "heat map", "time", "text", "images", "tables", "explanation",
+    "components", "heat map", "time", "text", "images", "tables", "explanation", "comparison",
 ]  # fmt: skip
 
 

@@ -42,7 +42,7 @@ _ROOMS = {
         "VLADEmbedding",
     ],
     "ensemble": ["BagEnsembleClassifier"],
-    "exceptions": ["ClassPriorWarning", "PositiveClassWarning", "VersionWarning"],
+    "exceptions": ["ClassPriorWarning", "ComparisonInterrupted", "PositiveClassWarning", "VersionWarning"],
     "explanations": ["BagExplanation", "explain_bag"],
     "families": ["Family", "FraleyRaftery"],
     "importance": ["bag_permutation_importance"],

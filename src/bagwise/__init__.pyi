@@ -33,6 +33,7 @@ from bagwise.embedding import TreeEmbedding as TreeEmbedding
 from bagwise.embedding import VLADEmbedding as VLADEmbedding
 from bagwise.ensemble import BagEnsembleClassifier as BagEnsembleClassifier
 from bagwise.exceptions import ClassPriorWarning as ClassPriorWarning
+from bagwise.exceptions import ComparisonInterrupted as ComparisonInterrupted
 from bagwise.exceptions import PositiveClassWarning as PositiveClassWarning
 from bagwise.exceptions import VersionWarning as VersionWarning
 from bagwise.explanations import BagExplanation as BagExplanation

@@ -1,11 +1,19 @@
-"""The warnings that bagwise gives; errors are plain `ValueError` and `TypeError`."""
+"""The warnings that bagwise gives, and what Ctrl-C raises; errors are plain `ValueError` and `TypeError`."""
 
 import sys
 import warnings
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["ClassPriorWarning", "ConvergenceWarning", "PositiveClassWarning", "VersionWarning", "warn_user"]
+__all__ = [
+    "ClassPriorWarning",
+    "ComparisonInterrupted",
+    "ConvergenceWarning",
+    "PositiveClassWarning",
+    "VersionWarning",
+    "warn_user",
+]
 
 # Who stands between a user's line and ours: this package, and what hands a fit or a pickle on to it.
 _BETWEEN = {"bagwise", "contextlib", "joblib", "pickle", "sklearn"}
@@ -25,6 +33,24 @@ class ClassPriorWarning(UserWarning):
 
 class VersionWarning(UserWarning):
     """An estimator is unpickled by another version of bagwise than the one that wrote it."""
+
+
+class ComparisonInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended a comparison.
+
+    Attributes
+    ----------
+    comparison : Comparison or None
+        What had finished: models of which all splits were computed. None if nothing had begun.
+
+    See Also
+    --------
+    bagwise.compare : raises it.
+    """
+
+    def __init__(self, message: str, comparison: Any = None):
+        super().__init__(message)
+        self.comparison = comparison
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning, *, once: bool = False) -> None:

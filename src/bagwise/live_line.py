@@ -115,6 +115,11 @@ class PlainLine:
         sys.stderr.write("\r" + " | ".join(self.progress.parts())[:width] + "\x1b[K")
         sys.stderr.flush()
 
+    def say(self, sentence: str) -> None:
+        """Write a sentence that stays, above the line."""
+        sys.stderr.write("\r" + sentence + "\x1b[K\n")
+        sys.stderr.flush()
+
     def end(self) -> None:
         """Leave the summary standing."""
         sys.stderr.write("\r" + self.progress.summary() + "\x1b[K\n")
@@ -150,6 +155,10 @@ class RichLine:
 
     def show(self) -> None:
         """Rich looks by itself, ten times a second."""
+
+    def say(self, sentence: str) -> None:
+        """Write a sentence that stays, above the line."""
+        self._live.console.print(sentence, highlight=False, markup=False)
 
     def end(self) -> None:
         """Leave the summary standing."""

@@ -60,6 +60,13 @@ class Reporter:
 
         blocks.on_block = on_block
 
+    def say(self, sentence: str) -> None:
+        """Say something that stays, above the live line where there is one."""
+        if self._live is not None:
+            self._live.say(sentence)
+        elif self.verbose >= 1:
+            _logger.info("%s: %s", self.name, sentence)
+
     def doing(self, what: str) -> None:
         """Say on the live line what the fit is at."""
         if self._live is not None:

@@ -45,6 +45,7 @@ def commands(folder):
         "check": ["check", data, *columns],
         "convert": ["convert", data, str(folder / "a.npz"), *columns],
         "fit": ["fit", data, *columns, "--positive", "yes", "-m", "milr", "--cv", "2", "-o", model],
+        "compare": ["compare", data, *columns, "--positive", "yes", "--models", "single", "--cv", "2"],
         "predict": ["predict", model, data],
         "explain": ["explain", model, data, "--id", "003"],
         "plot": ["plot", model, data, "--what", "path", "-o", str(folder / "a.png")],

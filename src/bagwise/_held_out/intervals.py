@@ -98,15 +98,28 @@ def auc_interval(
 
 def mean_interval(values: np.ndarray, groups: np.ndarray | None = None) -> Interval:
     """Give the interval of a mean by its standard error, that between groups where there are some."""
+    mean, error, freedom = _mean_and_error(values, groups)
+    if freedom < 1:
+        return np.nan, np.nan
+    width = float(t.ppf(0.5 + LEVEL / 2, freedom)) * error
+    return mean - width, mean + width
+
+
+def mean_test(values: np.ndarray, groups: np.ndarray | None = None) -> tuple[float, float]:
+    """Give a mean, and the two-sided p value of its being zero: 1 if all values are, NaN of one group."""
+    mean, error, freedom = _mean_and_error(values, groups)
+    if freedom < 1:
+        return mean, np.nan
+    return mean, 2 * float(t.sf(abs(mean) / error, freedom)) if error > 0 else float(mean == 0)
+
+
+def _mean_and_error(values: np.ndarray, groups: np.ndarray | None) -> tuple[float, float, int]:
+    """Give a mean, its standard error, that between groups where there are some, and degrees of freedom."""
     mean = float(np.mean(values))
     influence = (values - mean) / len(values)
     sums = influence if groups is None else _sums(influence, groups)
     n = len(sums)
-    if n < 2:
-        return np.nan, np.nan
-    error = np.sqrt(n / (n - 1) * float(sums @ sums))
-    width = float(t.ppf(0.5 + LEVEL / 2, n - 1)) * error
-    return mean - width, mean + width
+    return mean, float(np.sqrt(n / max(1, n - 1) * float(sums @ sums))), n - 1
 
 
 def _wins(above: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold
 
 from bagwise.base.labels import Training
 from bagwise.folds import bag_folds
@@ -118,19 +117,25 @@ def predict_held_out(
 
 
 def fit_in_groups(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray | None) -> Any:
-    """Fit a model; one that cuts folds by itself, or a search of settings, keeps groups together, too."""
+    """Fit a model; one that cuts folds by itself keeps groups together, too: a search, or the last step."""
     if groups is None:
         return model.fit(bags, y)
-    if is_search(model):
-        if model.cv is None or isinstance(model.cv, Integral):
-            # What scikit-learn makes of a number does not look at groups.
-            model.set_params(cv=StratifiedGroupKFold(model.cv or 5))
-        return model.fit(bags, y, groups=groups)
+    return model.fit(bags, y, **_keeping_together(model, bags, y, groups))
+
+
+def _keeping_together(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
+    """Give what `fit` must be told of groups; a number of folds becomes folds that keep them together."""
+    if hasattr(model, "steps"):
+        name, last = model.steps[-1]
+        told = _keeping_together(last, bags, y, groups)
+        return {f"{name}__{key}": value for key, value in told.items()}
     if "groups" in inspect.signature(model.fit).parameters:
-        return model.fit(bags, y, groups=groups)
-    return model.fit(bags, y)
-
-
-def is_search(model: Any) -> bool:
-    """Whether a model is a search of settings, such as scikit-learn's `GridSearchCV`."""
-    return all(hasattr(model, name) for name in ("cv", "refit", "scoring", "estimator"))
+        return {"groups": groups}
+    if not hasattr(model, "cv"):
+        return {}
+    if model.cv is not None and not isinstance(model.cv, Integral):
+        return {"groups": groups} if hasattr(model, "refit") else {}  # a splitter, which a search hands them
+    training = Training(bags, np.unique(y, return_inverse=True)[1], np.ones(len(y)))
+    remedy = "Settings cannot be chosen in so few."
+    model.set_params(cv=bag_folds(model.cv or 5, training, None, seed=0, remedy=remedy, groups=groups))
+    return {}

@@ -92,7 +92,7 @@ def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], A
         bags, labels = read_training(arguments)
     takes_many = model.__sklearn_tags__().classifier_tags.multi_class
     y, words = choose_positive(labels, arguments.positive, takes_many=takes_many)
-    groups = _read_groups(bags, arguments.groups)
+    groups = read_groups(bags, arguments.groups)
     screen.title(f"{arguments.model}: {arguments.file}")
     report = _look(bags, labels if words is None else words.of_labels(y), labels, arguments)
     here, bags = bags, place(bags)
@@ -183,7 +183,8 @@ def _refuse_options(options: dict[str, Any], *names: str) -> None:
             raise CommandError(f"--{name} and --scan do not go together; convert the data to Parquet first.")
 
 
-def _read_groups(bags: Any, column: str | None) -> np.ndarray | None:
+def read_groups(bags: Any, column: str | None) -> np.ndarray | None:
+    """Give the column of bags that names their groups."""
     if column is None:
         return None
     known = bags.bag_columns

@@ -7,13 +7,14 @@ from itertools import groupby
 from textwrap import fill
 
 from bagwise._version import __version__
-from bagwise.cli import check, convert, demo, explain, fit, plot, predict, reproduce, show
+from bagwise.cli import check, compare, convert, demo, explain, fit, plot, predict, reproduce, show
 from bagwise.cli.command import Command
 
 COMMANDS: tuple[Command, ...] = (
     demo.COMMAND,
     check.COMMAND,
     convert.COMMAND,
+    compare.COMMAND,
     fit.COMMAND,
     predict.COMMAND,
     explain.COMMAND,

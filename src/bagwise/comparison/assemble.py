@@ -126,6 +126,6 @@ def _out_of_fold(
     return oof, kind
 
 
-def _seconds(by_split: Sequence[Sequence[float]]) -> dict[str, np.ndarray]:
+def _seconds(by_split: Sequence[Sequence[float]]) -> dict[str, Any]:
     names = ("fit_seconds", "predict_seconds", "fit_processor_seconds", "predict_processor_seconds")
     return dict(zip(names, np.array(by_split, dtype=float).T, strict=True))

@@ -2,8 +2,38 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+
+from bagwise._held_out.intervals import mean_test
+from bagwise.bags.recognise import is_scan
+from bagwise.comparison.plan import Labelled
+from bagwise.comparison.portfolio import COUNT, ONE, SHARE, WHOLE
+from bagwise.comparison.results import ModelResult
+
+# A difference counts from this p value on. Between it and the other, the whole bag may be what matters.
+_SURE, _DOUBT = 0.01, 0.2
+# BIC must be lower by this before a count is believed in: "clearly" in `diagnose_rule`.
+_CLEAR_BIC = 6.0
+# `diagnose_rule` fits four rules to all bags: with more instances it takes longer than the rest.
+_MOST_DIAGNOSED = 20_000
+
+_WORDS = {
+    ONE: "one positive instance makes a bag positive",
+    SHARE: "the share of positive instances makes a bag positive",
+    COUNT: "several positive instances make a bag positive, and one is not enough",
+    WHOLE: "the bag as a whole makes the label, not its instances one by one",
+}
+_LOOKING_AT = {
+    ONE: "one instance",
+    SHARE: "the share of positive instances",
+    COUNT: "the number of positive instances",
+    WHOLE: "the whole bag",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,3 +56,174 @@ class Assumption:
     sentence: str
     evidence: tuple[str, ...]
     diagnosis: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Champion:
+    """The best model of a kind, and the log-likelihood of every bag that was held out from it."""
+
+    kind: str
+    name: str
+    values: np.ndarray
+    groups: np.ndarray | None
+
+    @property
+    def mean(self) -> float:
+        return float(self.values.mean())
+
+    def against(self, other: _Champion) -> tuple[float, float]:
+        """Give the mean difference of the two on the same bags, and its p value."""
+        return mean_test(self.values - other.values, self.groups)
+
+    def is_surely_better(self, other: _Champion) -> bool:
+        gain, p = self.against(other)
+        return gain > 0 and p < _SURE
+
+
+def judge_assumption(
+    results: Sequence[ModelResult], majority: ModelResult, data: Labelled, seed: int
+) -> Assumption | None:
+    """Say what the label of a bag depends on, or that it cannot be told.
+
+    Models are of four kinds, by what they take a label to depend on. Of every kind the one with the best
+    log-likelihood of held-out bags stands for it, and kinds are compared bag by bag. The whole bag is
+    believed in only if its model is better than those of all other kinds, because it can imitate them. One
+    instance and a count of them are rules of counts both, which `diagnose_rule` tells apart.
+
+    None where there is nothing to compare: models of fewer than two kinds, more than two classes, or
+    positive and unlabeled bags.
+
+    Parameters
+    ----------
+    results : sequence of ModelResult
+        The models.
+    majority : ModelResult
+        The baseline that knows no instances.
+    data : Labelled
+        The bags.
+    seed : int
+        For `diagnose_rule`.
+    """
+    if len(data.classes) != 2 or data.from_unlabeled:
+        return None
+    best = _champions(results, data)
+    if len(best) < 2:
+        return None
+    first, second = best[:2]
+    evidence = [_told(one, first) for one in best]
+    chance = _champion(majority, "", data)
+    if not first.is_surely_better(chance):
+        gain, p = first.against(chance)
+        sentence = (
+            "What makes a bag positive cannot be told: no model is better than always saying the most "
+            f"frequent label ({first.name}: {gain:+.3f} in log-likelihood a held-out bag, p = {p:.2g})."
+        )
+        return Assumption(None, sentence, tuple(evidence))
+    whole = next((one for one in best if one.kind == WHOLE), None)
+    chosen = next(one for one in best if one is not whole)
+    if first is whole:
+        if all(whole.is_surely_better(one) for one in best[1:]):
+            return _answer(WHOLE, whole, second, evidence)
+        if chosen.against(whole)[1] < _DOUBT:
+            return _cannot(whole, chosen, evidence)
+    rivals = [one for one in best if one not in (whole, chosen) and not _both_count(one, chosen)]
+    if not rivals and whole is not None:
+        rivals = [whole]
+    if rivals and not chosen.is_surely_better(rivals[0]):
+        return _cannot(chosen, rivals[0], evidence)
+    if chosen.kind == SHARE:
+        return _answer(SHARE, chosen, rivals[0], evidence)
+    return _one_or_count(chosen, rivals[0] if rivals else chance, evidence, _diagnose(data, seed))
+
+
+def _champions(results: Sequence[ModelResult], data: Labelled) -> list[_Champion]:
+    """The best model of every kind, best first; models without probabilities cannot be compared."""
+    best: dict[str, _Champion] = {}
+    for one in results:
+        if one.assumes is None or one.oof_kind != "probability":
+            continue
+        found = _champion(one, one.assumes, data)
+        if one.assumes not in best or found.mean > best[one.assumes].mean:
+            best[one.assumes] = found
+    return sorted(best.values(), key=lambda one: -one.mean)
+
+
+def _champion(one: ModelResult, kind: str, data: Labelled) -> _Champion:
+    assert one.oof is not None  # who has probabilities has them
+    tiny = np.finfo(float).eps
+    probability = np.clip(one.oof, tiny, 1 - tiny)
+    by_bag = np.log(np.where(data.codes == 1, probability, 1 - probability)).mean(axis=0)
+    held = np.isfinite(by_bag)
+    return _Champion(kind, one.name, by_bag[held], None if data.groups is None else data.groups[held])
+
+
+def _both_count(one: _Champion, other: _Champion) -> bool:
+    return one.kind in (ONE, COUNT) and other.kind in (ONE, COUNT)
+
+
+def _diagnose(data: Labelled, seed: int) -> Any:
+    """Ask `diagnose_rule`; None where it cannot answer: files, too many instances, missing values."""
+    if is_scan(data.bags) or data.bags.n_instances > _MOST_DIAGNOSED:
+        return None
+    from bagwise.linear_model import diagnose_rule
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return diagnose_rule(data.bags, data.codes, cv=None, random_state=seed)
+        except (ValueError, TypeError):
+            return None
+
+
+def _one_or_count(first: _Champion, second: _Champion, evidence: list[str], diagnosis: Any) -> Assumption:
+    """Tell one instance from a count of them, by the rules that `diagnose_rule` has fitted."""
+    unknown = "Positive instances make a bag positive; whether one is enough cannot be told"
+    if diagnosis is None:
+        return Assumption(None, f"{unknown} from so many instances.", tuple(evidence))
+    evidence = [*evidence, diagnosis.sentence]
+    rule = diagnosis.models[diagnosis.best].rule_
+    is_sharp = diagnosis.best == "logistic" and -rule.intercept / rule.slope < 1.0
+    if diagnosis.best == "or" or is_sharp:
+        return _answer(ONE, first, second, evidence, diagnosis)
+    bic = dict(zip(diagnosis.names, diagnosis.bic, strict=True))
+    if bic["or"] - bic[diagnosis.best] > _CLEAR_BIC:
+        return _answer(COUNT, first, second, evidence, diagnosis)
+    return Assumption(None, f"{unknown}. {diagnosis.sentence}", tuple(evidence), diagnosis)
+
+
+def _told(one: _Champion, best: _Champion) -> str:
+    said = (
+        f"Models that look at {_LOOKING_AT[one.kind]}: log-likelihood {one.mean:.3f} a held-out bag "
+        f"({one.name})"
+    )
+    if one is best:
+        return f"{said}, the best."
+    gain, p = one.against(best)
+    return f"{said}, {gain:+.3f} from the best, p = {p:.2g}."
+
+
+def _answer(
+    kind: str, first: _Champion, second: _Champion, evidence: list[str], diagnosis: Any = None
+) -> Assumption:
+    gain, p = first.against(second)
+    sentence = (
+        f"The data say that {_WORDS[kind]}: {first.name} is better than {_who(second)} by {gain:.3f} in "
+        f"log-likelihood a held-out bag (p = {p:.2g})."
+    )
+    return Assumption(kind, sentence, tuple(evidence), diagnosis)
+
+
+def _who(one: _Champion) -> str:
+    if one.kind not in _LOOKING_AT:
+        return "always saying the most frequent label"
+    return f"the best model that looks at {_LOOKING_AT[one.kind]} ({one.name})"
+
+
+def _cannot(first: _Champion, second: _Champion, evidence: list[str]) -> Assumption:
+    gain, p = first.against(second)
+    sentence = (
+        f"Whether a label depends on {_LOOKING_AT[first.kind]} or on {_LOOKING_AT[second.kind]} cannot be "
+        f"told: {first.name} and {second.name} differ by {abs(gain):.3f} in log-likelihood a held-out bag "
+        f"(p = {p:.2g})."
+    )
+    return Assumption(None, sentence, tuple(evidence))

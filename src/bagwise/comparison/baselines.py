@@ -10,17 +10,20 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from bagwise.comparison.portfolio import Entry
+
 
 def log_sizes(bags: Any) -> np.ndarray:
     """Give the logarithm of the number of instances of every bag, as a column: nothing else is looked at."""
     return np.log(np.asarray(bags.sizes, dtype=float))[:, None]
 
 
-def majority() -> Any:
-    """Make a model that always says the most frequent label, and its share as a probability."""
-    return DummyClassifier(strategy="prior")
-
-
-def size_alone() -> Any:
-    """Make logistic regression of the logarithm of a bag's size."""
-    return make_pipeline(FunctionTransformer(log_sizes), StandardScaler(), LogisticRegression())
+BASELINES = (
+    Entry("most frequent label", "baseline", None, DummyClassifier(strategy="prior")),
+    Entry(
+        "size of the bag",
+        "baseline",
+        None,
+        make_pipeline(FunctionTransformer(log_sizes), StandardScaler(), LogisticRegression()),
+    ),
+)

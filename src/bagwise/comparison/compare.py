@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import platform
 from typing import Any
 
-import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
-from bagwise._version import __version__
 from bagwise.base import BagsLike
-from bagwise.base.digest import training_digest
-from bagwise.comparison.assemble import assemble
-from bagwise.comparison.baselines import majority, size_alone
-from bagwise.comparison.cells import run_cell
 from bagwise.comparison.comparison import Comparison
-from bagwise.comparison.plan import cut_folds, read_labelled, read_models, read_seed, seeded
-from bagwise.comparison.portfolio import Entry
-from bagwise.comparison.scoring import DEFAULT_SCORING, read_scoring
-from bagwise.comparison.suited import suited_models
+from bagwise.comparison.perform import Question, perform
+from bagwise.comparison.scoring import DEFAULT_SCORING
+from bagwise.reporting import Reporter, one_line
 
 
 def compare(
@@ -34,62 +25,115 @@ def compare(
     n_jobs: int | None = None,
     checkpoint: Any = None,
     random_state: Any = None,
+    verbose: int = 1,
 ) -> Comparison:
-    """Hold models against each other on the same folds, every choice nested inside the training bags.
+    """Hold models against each other on the same folds, to see which one to use.
+
+    Every model is fitted to the training bags of every split and judged on the others. Whatever it chooses
+    (penalties, numbers of components) it chooses inside its training bags, so that no held-out bag has a say
+    in it. Two baselines stand beside them: always the most frequent label, and a logistic regression of the
+    logarithm of a bag's size. A model that is no better than these has learned nothing from instances.
+
+    Use it before deciding on a model. It does not say how good the winner is once it was picked as the best
+    of many by these very scores: that is a little less than its row shows.
+
+    Parameters
+    ----------
+    X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
+        The bags.
+    y : array of shape (n_bags,)
+        Their labels, of two classes or more. Where labels are missing (NaN, None) and all others are one,
+        bags are positive and unlabeled.
+    models : "default", "positive_unlabeled" or dict, default="default"
+        Names and classifiers, not fitted; of the latter, a search such as `GridSearchCV` is nested by itself.
+        "default" takes one or two of every family that suit the data (`Comparison.notes_` says which are left
+        out, and why), with small grids of settings. "positive_unlabeled" does so where the greater label
+        marks positive bags, and the other unlabeled ones.
+    groups : array of shape (n_bags,), optional
+        Bags of one group (a patient) are never on both sides of a split, in splits inside training bags
+        neither.
+    cv : int, splitter or list of (train, test), default=5
+        Stratified folds, fewer if a class has fewer bags (or groups); or what scikit-learn takes, if it holds
+        out no bag twice.
+    repeats : int, default=1
+        How often all bags are cut into folds anew.
+    scoring : str, sequence of str, or dict from names to scorers
+        Scores, higher is better, as in scikit-learn. The first orders the models, and chooses their settings.
+        Scorers are shown predictions, not models. With more than two classes the default takes "roc_auc_ovr";
+        with unlabeled bags "roc_auc" of positive against unlabeled bags, and "neg_pu_risk".
+    n_jobs : int or None, default=None
+        Splits computed at the same time, by joblib in processes. The result does not depend on it.
+    checkpoint : path, optional
+        A file that remembers what has finished: after a crash the same call goes on from there.
+    random_state : int, RandomState or None, default=None
+        Draws folds and whatever models draw, where these have no seed of their own.
+    verbose : int, default=1
+        1 says on standard error what will run and how long it may take, and how far it is; 0 is silent.
+
+    Returns
+    -------
+    Comparison
+        A table when printed; `differences()`, `to_frame()`, `plot()`, `report(path)`, `assumption_`.
+
+    Raises
+    ------
+    ComparisonInterrupted
+        A KeyboardInterrupt, at Ctrl-C: what has finished is its `comparison`.
+
+    Notes
+    -----
+    **Intervals** (95 %) say how well the models that were fitted here would do on more bags like these; they
+    leave out how another training set would change the models. Shares have Wilson's interval, the AUC
+    Newcombe's (of pairs inside folds), log loss and Brier score that of a mean over bags; bags of one group
+    count for as many as the spread between groups says. Other scores have the interval of the corrected
+    t-test over splits. With repeats, ends are means over them, which is a little too wide.
+
+    **Differences** are paired, split by split, and tested by the corrected resampled t-test of Nadeau and
+    Bengio (2003): training sets overlap, and a plain t-test would find differences that are not there. Its
+    p values are of one pair: of many pairs that do not differ, one in twenty falls below 0.05.
+    docs/compare.md has the coverage and the error rates that simulations found.
+
+    **Cost**: number of models times splits times what a model costs with its choices, about 10 fits each. An
+    estimate, from fits to a few bags, is in `notes_` and said before anything else runs.
+
+    References
+    ----------
+    C. Nadeau and Y. Bengio (2003), Inference for the generalization error, Machine Learning 52, 239-281.
+    P. Bayle, A. Bayle, L. Janson and L. Mackey (2020), Cross-validation confidence intervals for test error,
+    NeurIPS 33.
 
     Examples
     --------
     >>> from bagwise import MILogisticRegression, compare, load_digit_bags
     >>> data = load_digit_bags(60, random_state=0)
     >>> models = {"or": MILogisticRegression(), "mean": MILogisticRegression("mean")}
-    >>> comparison = compare(data.bags, data.y, models, random_state=0)
-    >>> [one.name for one in comparison.results]
-    ['or', 'mean']
+    >>> comparison = compare(data.bags, data.y, models, random_state=0, verbose=0)
+    >>> [one.name for one in comparison.results], comparison.oof_["or"].shape
+    (['or', 'mean'], (1, 60))
     """
-    data = read_labelled(X, y, groups)
-    scorers = read_scoring(scoring, len(data.classes))
-    seed = read_seed(random_state)
-    folds = cut_folds(data, cv, repeats, seed)
-    if isinstance(models, str):
-        entries, notes = suited_models(models, data, folds, next(iter(scorers)), seed)
-    else:
-        entries = [
-            Entry(name, "given", None, seeded(model, seed)) for name, model in read_models(models).items()
-        ]
-        notes = []
-    below = [
-        Entry("most frequent label", "baseline", None, majority()),
-        Entry("size of the bag", "baseline", None, size_alone()),
-    ]
-    tasks = [(entry, split) for entry in [*below, *entries] for split in folds]
-    cells = Parallel(n_jobs=n_jobs)(
-        delayed(run_cell)(entry.estimator, data.bags, data.y, data.groups, *split) for entry, split in tasks
-    )
-    rows = [
-        assemble(entry, cells[k * len(folds) : (k + 1) * len(folds)], data, folds, int(repeats), scorers)
-        for k, entry in enumerate([*below, *entries])
-    ]
-    return Comparison(
-        results=rows[len(below) :],
-        baselines=rows[: len(below)],
-        scoring=tuple(scorers),
-        classes_=data.classes,
-        y_=data.y,
-        groups_=data.groups,
-        folds_=folds,
-        n_repeats=int(repeats),
-        assumption_=None,
-        notes_=tuple(notes),
-        is_complete=True,
-        seed_=seed,
-        digest_=training_digest(data.bags, data.y, np.ones(len(data.y))),
-        versions_=_versions(),
-        code_=f"compare(X, y, cv={cv!r}, repeats={repeats}, random_state={seed})",
-    )
+    with one_line():
+        listener = _Reported(Reporter("compare", verbose))
+        question = Question(X, y, models, groups, cv, repeats, scoring, random_state)
+        return perform(question, n_jobs=n_jobs, checkpoint=checkpoint, listener=listener)
 
 
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
+class _Reported:
+    """Tells on standard error, as the fits of models do."""
 
-    known = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
-    return {"bagwise": __version__, "python": platform.python_version(), **known}
+    def __init__(self, reporter: Reporter):
+        self.reporter = reporter
+        self.n_done, self.n_cells = 0, 0
+
+    def notes(self, sentences: list[str]) -> None:
+        """Say what will run."""
+        for sentence in sentences:
+            self.reporter.say(sentence)
+
+    def begin(self, n_cells: int) -> None:
+        """Count from here."""
+        self.n_cells = n_cells
+
+    def done(self, what: str) -> None:
+        """Say how far it is."""
+        self.n_done += 1
+        self.reporter.doing(f"{self.n_done} of {self.n_cells}: {what}")

@@ -33,6 +33,8 @@ class Comparison:
         The labels of the bags, as they were learned.
     groups_ : array of shape (n_bags,) or None
         Their groups.
+    from_unlabeled : bool
+        Whether True marks positive bags, and False unlabeled ones.
     folds_ : list of (train, test)
         Numbers of bags, the same for all models; all folds of the first repeat, then those of the second.
     n_repeats : int
@@ -63,6 +65,7 @@ class Comparison:
     classes_: np.ndarray
     y_: np.ndarray
     groups_: np.ndarray | None
+    from_unlabeled: bool
     folds_: list[tuple[np.ndarray, np.ndarray]]
     n_repeats: int
     assumption_: Assumption | None
@@ -148,9 +151,9 @@ class Comparison:
 
     def report(self, path: Any, X: Any = None, y: Any = None) -> Any:
         """Write a page (HTML) that shows all of it, and with the bags more: see `bagwise.write_report`."""
-        import bagwise
+        from bagwise.report import write_report
 
-        return bagwise.write_report(self, path, X, y)
+        return write_report(self, path, X, y)
 
     def __repr__(self) -> str:
         from bagwise.comparison.table import as_text

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
@@ -17,6 +17,7 @@ from bagwise.bags import as_bags, describes_bags
 from bagwise.bags.recognise import is_scan
 from bagwise.base.labels import Training, require_label_per_bag
 from bagwise.folds import bag_folds
+from bagwise.pu.losses import check_pu_labels
 
 Split = tuple[np.ndarray, np.ndarray]
 
@@ -33,6 +34,8 @@ class Labelled:
         Labels, the different ones, and every label's place among them.
     groups : array of shape (n_bags,) or None
         Bags of one group are held out together.
+    from_unlabeled : bool
+        Whether labels mark positive bags, and all others are unlabeled.
     """
 
     bags: Any
@@ -40,10 +43,15 @@ class Labelled:
     classes: np.ndarray
     codes: np.ndarray
     groups: np.ndarray | None
+    from_unlabeled: bool = False
 
 
-def read_labelled(X: Any, y: Any, groups: Any) -> Labelled:
-    """Read bags, a label each, and their groups."""
+def read_labelled(X: Any, y: Any, groups: Any, *, from_unlabeled: bool = False) -> Labelled:
+    """Read bags, a label each, and their groups.
+
+    Where some labels are missing (NaN, None) and all others are one, labels mark positive bags; with
+    `from_unlabeled` they do so whatever the other label is.
+    """
     bags = X if is_scan(X) else as_bags(X)
     if y is None:
         raise ValueError("compare requires y, the labels of the bags; got None.")
@@ -54,18 +62,34 @@ def read_labelled(X: Any, y: Any, groups: Any) -> Labelled:
             "Bags.from_groups(X, bag_ids)?"
         )
     require_label_per_bag(labels, bags)
+    unknown = np.array([_is_missing(value) for value in labels.tolist()])
+    if unknown.any():
+        known = np.unique(labels[~unknown])
+        if len(known) != 1:
+            raise ValueError(
+                f"y has no label for {unknown.sum()} of {len(labels)} bags; leave them out, by X[known] and "
+                "y[known]. Only where all known labels are positive, bags without a label are unlabeled ones."
+            )
+        labels, from_unlabeled = ~unknown, True
     if type_of_target(labels, input_name="y").startswith("continuous"):
         raise ValueError("y has numbers that are no classes; compare takes labels, such as y > threshold.")
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y has one class only, {as_python(classes[0])!r}; compare needs two or more.")
+    if from_unlabeled:
+        check_pu_labels(labels, "compare")
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != labels.shape:
             raise ValueError(
                 f"groups has the shape {groups.shape}, but there are {len(bags)} bags; give one each."
             )
-    return Labelled(bags, labels, classes, codes, groups)
+    return Labelled(bags, labels, classes, codes, groups, from_unlabeled)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a label is None, NaN, or what pandas has for it."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def cut_folds(data: Labelled, cv: Any, repeats: int, seed: int) -> list[Split]:
@@ -104,21 +128,13 @@ def read_seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def seeded(estimator: Any, seed: int) -> Any:
-    """Give a clone whose open seeds are set, so that a fit can be repeated."""
-    estimator = clone(estimator)
-    open_seeds = {
-        name: seed
-        for name, value in estimator.get_params().items()
-        if name.rpartition("__")[2] == "random_state" and value is None
-    }
-    return estimator.set_params(**open_seeds)
-
-
 def read_models(models: Any) -> dict[str, Any]:
     """Check a dict of estimators."""
     if not isinstance(models, dict) or not models:
-        raise TypeError(f"models must be 'default' or a dict from names to estimators; got {models!r}.")
+        raise TypeError(
+            "models must be 'default', 'positive_unlabeled', or a dict from names to classifiers; got "
+            f"{models!r}."
+        )
     for name, estimator in models.items():
         if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
             raise TypeError(f"models[{name!r}] must be an estimator that is not fitted; got {estimator!r}.")
@@ -127,6 +143,27 @@ def read_models(models: Any) -> dict[str, Any]:
     return {str(name): estimator for name, estimator in models.items()}
 
 
-def one_class_folds(folds: Sequence[Split], codes: np.ndarray) -> list[int]:
-    """Numbers of the folds that hold out bags of one class only."""
-    return [k for k, (_, test) in enumerate(folds) if len(np.unique(codes[test])) < 2]
+def notes_of_folds(
+    data: Labelled, folds: Sequence[Split], cv: Any, repeats: int, scoring: Sequence[str]
+) -> list[str]:
+    """Say what there is to say of the folds; refuse those in which an AUC that is asked for has no value."""
+    n_folds = len(folds) // int(repeats)
+    notes = [
+        f"{len(data.y)} bags in {n_folds} folds"
+        + (f", {repeats} times" if repeats > 1 else "")
+        + ("" if data.groups is None else f", {len(np.unique(data.groups))} groups kept together")
+        + "."
+    ]
+    if isinstance(cv, Integral) and n_folds < int(cv):
+        of_what = "bags" if data.groups is None else "groups"
+        notes.append(f"{n_folds} folds instead of {cv}: the rarest class has {of_what} for no more.")
+    of_one = [k + 1 for k, (_, test) in enumerate(folds) if len(np.unique(data.codes[test])) < 2]
+    if of_one and any(name.startswith("roc_auc") for name in scoring):
+        if len(of_one) == len(folds):
+            raise ValueError(
+                "every fold holds out bags of one class only, in which no AUC can be computed; give other "
+                "folds, or a scoring without roc_auc."
+            )
+        which = ", ".join(map(str, of_one[:5]))
+        notes.append(f"Folds of one class, in which no AUC can be computed: {which}.")
+    return notes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bagwise._pictures import Display, axes_for
-from bagwise.comparison.table import title_of
+from bagwise.comparison.table import shown, title_of_shown
 
 if TYPE_CHECKING:
     from bagwise.comparison.comparison import Comparison
@@ -25,13 +25,16 @@ def plot_comparison(comparison: Comparison, scoring: str | None = None, *, ax: A
     best = comparison.best
     for place, one in enumerate(rows):
         colour = palette.faint if one.is_baseline else palette.accent if one is best else palette.chosen
-        splits = one.scores[scoring]
-        ax.plot(splits, np.full(len(splits), place), "|", color=palette.quiet, markersize=7, alpha=0.7)
-        low, high = one.interval[scoring]
-        if np.isfinite(low):
-            ax.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-        ax.plot(one.mean[scoring], place, "o", color=colour, markersize=6)
+        splits = shown(scoring, one.scores[scoring])
+        ax.plot(splits, np.full(len(splits), place - 0.22), "|", color=palette.quiet, markersize=5)
+        ends = [shown(scoring, end) for end in one.interval[scoring]]
+        if np.isfinite(ends).all():
+            ax.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+        ax.plot(shown(scoring, one.mean[scoring]), place, "o", color=colour, markersize=6)
     ax.set_yticks(range(len(rows)), [one.name for one in rows])
     ax.set_ylim(-0.6, len(rows) - 0.4)
-    ax.set_xlabel(f"{title_of(scoring)} of held-out bags: interval of 95 %, and every split")
+    better = " (lower is better)" if scoring.startswith("neg_") else ""
+    ax.set_xlabel(
+        f"{title_of_shown(scoring)} of held-out bags{better}, 95 % interval; small marks are splits"
+    )
     return Display(ax.figure, ax)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from sklearn.ensemble import RandomForestClassifier
@@ -16,6 +17,8 @@ from bagwise.density import EMDD
 from bagwise.embedding import BagStatistics
 from bagwise.linear_model import MILogisticRegression, MILogisticRegressionCV, SoftORLogisticRegression
 from bagwise.mixture import MIMixture
+from bagwise.neighbors import CitationKNNClassifier
+from bagwise.pu import LSDDClassifierCV, PUMILClassifier, PUSetKernelClassifierCV
 from bagwise.single_instance import SingleInstanceClassifier
 from bagwise.svm import MISVC, MissSVC, SetKernelSVC
 from bagwise.trees import MIGradientBoostingClassifier
@@ -40,6 +43,8 @@ class Model:
         Settings that a comparison chooses among, inside its training bags.
     make_choosing : callable, optional
         Makes, of a seed, one that chooses by itself instead.
+    most_instances : float
+        With more instances to learn from, a comparison leaves it out: it would take too long.
     """
 
     name: str
@@ -48,6 +53,7 @@ class Model:
     assumes: str
     grid: Mapping[str, list[Any]] = field(default_factory=dict)
     make_choosing: Callable[[int], Any] | None = None
+    most_instances: float = inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +71,8 @@ class Entry:
 
 
 _COST = [0.1, 1.0, 10.0, 100.0]
+# Instances that a machine with a kernel of them, trees and searches of prototypes can take in minutes.
+_OF_KERNELS, _OF_TREES, _OF_SEARCHES = 8_000, 200_000, 50_000
 
 
 def _logistic(name: str, rule: str, assumes: str) -> Model:
@@ -83,7 +91,12 @@ def _copied(name: str, rule: str, assumes: str, *, forest: bool = False) -> Mode
         return SingleInstanceClassifier(inside, rule=rule)
 
     return Model(
-        name, "single instance", make, assumes, {} if forest else {"estimator__C": [0.01, 0.1, 1.0, 10.0]}
+        name,
+        "single instance",
+        make,
+        assumes,
+        {} if forest else {"estimator__C": [0.01, 0.1, 1.0, 10.0]},
+        most_instances=_OF_TREES,
     )
 
 
@@ -109,8 +122,14 @@ REPRESENTATIVES = (
         ONE,
         {"n_components": [1, 2]},
     ),
-    Model("EM-DD", "diverse density", lambda seed: EMDD(n_init=3, random_state=seed), ONE),
-    Model("MI-SVM", "kernel machine", lambda seed: MISVC(), ONE, {"C": _COST}),
+    Model(
+        "EM-DD",
+        "diverse density",
+        lambda seed: EMDD(n_init=3, random_state=seed),
+        ONE,
+        most_instances=_OF_SEARCHES,
+    ),
+    Model("MI-SVM", "kernel machine", lambda seed: MISVC(), ONE, {"C": _COST}, most_instances=_OF_KERNELS),
     _copied("copied labels, logistic", "mean", SHARE),
     _copied("copied labels, forest", "mean", SHARE, forest=True),
     _statistics("bag statistics, SVM", SVC()),
@@ -119,8 +138,15 @@ REPRESENTATIVES = (
 # What `bagwise demo --all` adds.
 VARIANTS = (
     _logistic("logistic, softmax", "softmax", ONE),
-    Model("MissSVM", "kernel machine", lambda seed: MissSVC(), ONE, {"C": _COST}),
-    Model("set kernel", "kernel machine", lambda seed: SetKernelSVC(), WHOLE, {"C": _COST}),
+    Model("MissSVM", "kernel machine", lambda seed: MissSVC(), ONE, {"C": _COST}, most_instances=_OF_KERNELS),
+    Model(
+        "set kernel",
+        "kernel machine",
+        lambda seed: SetKernelSVC(),
+        WHOLE,
+        {"C": _COST},
+        most_instances=_OF_KERNELS,
+    ),
     _logistic("logistic, maximum", "max", ONE),
     _logistic("logistic, geometric mean", "geometric_mean", SHARE),
     _copied("copied, logistic, max", "max", ONE),
@@ -133,7 +159,7 @@ FURTHER = (
     Model(
         "logistic, count rule",
         "linear model",
-        lambda seed: SoftORLogisticRegression(alpha=1.0, n_init=2, random_state=seed),
+        lambda seed: SoftORLogisticRegression(alpha=1.0, n_init=1, tol=1e-4, random_state=seed),
         COUNT,
         {"alpha": [0.1, 1.0, 10.0]},
     ),
@@ -143,6 +169,38 @@ FURTHER = (
         lambda seed: MIGradientBoostingClassifier(random_state=seed),
         ONE,
         {"n_estimators": [30, 100]},
+        most_instances=_OF_TREES,
     ),
     VARIANTS[-1],
+)
+
+# Where there are more than two classes.
+OF_MANY_CLASSES = (
+    Model(
+        "nearest bags",
+        "neighbors",
+        lambda seed: CitationKNNClassifier(),
+        WHOLE,
+        {"n_references": [1, 3, 5]},
+        most_instances=_OF_SEARCHES,
+    ),
+)
+
+# Where labels mark positive bags, and all others are unlabeled; they choose by themselves, or have no choice.
+FROM_UNLABELED = (
+    Model("PU set kernel", "kernel machine", lambda seed: PUSetKernelClassifierCV(random_state=seed), WHOLE),
+    Model(
+        "LSDD",
+        "kernel machine",
+        lambda seed: LSDDClassifierCV(random_state=seed),
+        ONE,
+        most_instances=_OF_KERNELS,
+    ),
+    Model(
+        "puMIL",
+        "kernel machine",
+        lambda seed: PUMILClassifier(random_state=seed),
+        ONE,
+        most_instances=_OF_KERNELS,
+    ),
 )

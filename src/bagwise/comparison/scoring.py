@@ -14,7 +14,10 @@ from sklearn.utils.metaestimators import available_if
 
 from bagwise._held_out.intervals import auc_interval, mean_interval, share_interval
 from bagwise.comparison.differences import corrected_t, test_to_train_share
+from bagwise.comparison.plan import Labelled
 from bagwise.comparison.results import Interval
+from bagwise.metrics import make_pu_scorer
+from bagwise.pu import ClassPriorEstimator
 
 DEFAULT_SCORING = ("accuracy", "roc_auc", "neg_log_loss")
 # Scores that a class more than two would make of other pairs.
@@ -56,8 +59,10 @@ class Said(ClassifierMixin, BaseEstimator):
         return self.decision
 
 
-def read_scoring(scoring: Any, n_classes: int) -> dict[str, Callable[..., float]]:
-    """Give scorers by name; what is unknown, or says nothing of so many classes, is refused."""
+def read_scoring(
+    scoring: Any, data: Labelled, random_state: Any
+) -> tuple[dict[str, Callable[..., float]], list[str]]:
+    """Give scorers by name, and what there is to say of them; unknown ones are refused."""
     if isinstance(scoring, Mapping):
         named = dict(scoring)
     elif isinstance(scoring, str):
@@ -71,9 +76,23 @@ def read_scoring(scoring: Any, n_classes: int) -> dict[str, Callable[..., float]
         )
     if not named:
         raise ValueError("scoring is empty; expected at least one name, such as 'accuracy'.")
-    if n_classes > 2 and tuple(named) == DEFAULT_SCORING:
-        named = {_OF_TWO_CLASSES.get(name, name): _OF_TWO_CLASSES.get(name, name) for name in named}
-    return {str(name): _scorer(scorer, n_classes) for name, scorer in named.items()}
+    n_classes = len(data.classes)
+    if tuple(named) == DEFAULT_SCORING and not isinstance(scoring, Mapping):
+        if data.from_unlabeled:
+            return _of_unlabeled(data, random_state)
+        if n_classes > 2:
+            named = {name: name for name in (_OF_TWO_CLASSES.get(name, name) for name in named)}
+    return {str(name): _scorer(scorer, n_classes) for name, scorer in named.items()}, []
+
+
+def _of_unlabeled(data: Labelled, random_state: Any) -> tuple[dict[str, Callable[..., float]], list[str]]:
+    """Scores that unlabeled bags allow, at one class prior for all models."""
+    prior = ClassPriorEstimator(random_state=random_state).fit(data.bags, data.y).class_prior_
+    notes = [
+        "Bags are positive and unlabeled: the AUC is that of positive against unlabeled bags, which orders "
+        f"models as the true one does; neg_pu_risk is at a class prior of {prior:.2f}, estimated once."
+    ]
+    return {"roc_auc": get_scorer("roc_auc"), "neg_pu_risk": make_pu_scorer(prior)}, notes
 
 
 def _scorer(scorer: Any, n_classes: int) -> Callable[..., float]:

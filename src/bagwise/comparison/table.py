@@ -15,89 +15,103 @@ if TYPE_CHECKING:
     from bagwise.comparison.comparison import Comparison
 
 WIDTH = 80
-# Longer names are cut in tables.
-_LONGEST_NAME = 26
-# What scores are called in headings.
-TITLES = {
-    "accuracy": "accuracy",
-    "roc_auc": "AUC",
-    "roc_auc_ovr": "AUC",
-    "neg_log_loss": "-log loss",
-    "neg_brier_score": "-Brier",
-}
+# Longer names are cut, so that the table keeps its width.
+_LONGEST_NAME = 24
+# What scores are called.
+TITLES = {"roc_auc": "AUC", "roc_auc_ovr": "AUC", "brier_score": "Brier score", "pu_risk": "PU risk"}
 
 
 def title_of(scoring: str) -> str:
-    """What a score is called."""
-    return TITLES.get(scoring, scoring.replace("_", " "))
+    """What a score is called; of a loss scikit-learn has the negative, so it has a minus."""
+    return ("-" if scoring.startswith("neg_") else "") + title_of_shown(scoring)
 
 
-def headings(comparison: Comparison) -> list[str]:
-    """Headings of a table that fits 80 columns: the first score with its interval, others by their value."""
+def title_of_shown(scoring: str) -> str:
+    """What a score is called where it is `shown`."""
+    plain = scoring.removeprefix("neg_")
+    return TITLES.get(plain, plain.replace("_", " "))
+
+
+def shown(scoring: str, value: Any) -> Any:
+    """Give a score as people know it: a loss without the minus that makes it a score."""
+    return -value if scoring.startswith("neg_") else value
+
+
+def _headings(comparison: Comparison) -> list[str]:
+    r"""Headings of a table in 80 columns, with ``\n``: the first score has its interval, two others none."""
     first, *others = comparison.scoring
-    return ["model", title_of(first), "95 %", *map(title_of, others[:2]), "against best", "seconds"]
+    heads = [title_of_shown(name).replace(" ", "\n", 1) for name in others[:2]]
+    return ["model", f"{title_of_shown(first)}\n(95 % interval)", *heads, "to the\nbest", "p", "sec-\nonds"]
 
 
-def table_rows(comparison: Comparison) -> list[list[str]]:
+def _cells(comparison: Comparison) -> list[list[str]]:
     """Cells of that table, a row for every model, best first."""
     first, *others = comparison.scoring
-    best = comparison.best
     behind = {one.name: one for one in comparison.differences()}
     rows = []
     for one in comparison.rows:
         difference = behind.get(one.name)
-        against = "best" if one is best else ""
-        if difference is not None:
-            against = f"{_signed(difference.mean)} {_p_value(difference.p)}"
+        low, high = sorted(shown(first, end) for end in one.interval[first])
+        value = _number(shown(first, one.mean[first]))
+        away = "" if difference is None else _signed(shown(first, difference.mean))
         rows.append(
             [
-                _cut(one.name),
-                _number(one.mean[first]),
-                "-".join(_number(end) for end in one.interval[first]) if one.error is None else "",
-                *(_number(one.mean[name]) for name in others[:2]),
-                against if one.error is None else "failed",
+                one.name if len(one.name) <= _LONGEST_NAME else one.name[: _LONGEST_NAME - 1] + "…",
+                value if np.isnan(low) else f"{value} ({_number(low)}-{_number(high)})",
+                *(_number(shown(name, one.mean[name])) for name in others[:2]),
+                "failed" if one.error else away,
+                "" if difference is None else _p_value(difference.p),
                 _seconds(one),
             ]
         )
     return rows
 
 
+def as_table(comparison: Comparison) -> Table:
+    """Give the table in 80 columns."""
+    return Table.of(_headings(comparison), _cells(comparison))
+
+
 def as_text(comparison: Comparison) -> str:
     """Lay a comparison out in 80 columns."""
-    table = Table.of(headings(comparison), table_rows(comparison))
-    return "\n".join([*table_lines(table), "", *remarks(comparison)])
+    lines = list(table_lines(as_table(comparison)))
+    for text in remarks(comparison):
+        lines += ["", *textwrap.wrap(text, WIDTH)]
+    return "\n".join(lines)
 
 
-def remarks(comparison: Comparison, width: int = WIDTH) -> list[str]:
+def remarks(comparison: Comparison) -> list[str]:
     """What stands below the table: how it came about, what failed, and what the data say."""
-    n_bags, n_folds = len(comparison.y_), len(comparison.folds_) // comparison.n_repeats
-    how = f"{n_bags} bags, {n_folds} folds"
+    n_folds = len(comparison.folds_) // comparison.n_repeats
+    how = f"{len(comparison.y_)} bags, {n_folds} folds"
     if comparison.n_repeats > 1:
         how += f", {comparison.n_repeats} times"
     if comparison.groups_ is not None:
-        how += f", {len(np.unique(comparison.groups_))} groups held together"
-    how += f"; seed {comparison.seed_}. Differences from the best with p values of the corrected t-test."
+        how += f", {len(np.unique(comparison.groups_))} groups kept together"
+    how += f", seed {comparison.seed_}."
+    if comparison.best is not None:
+        how += " To the best: the difference, with its p by the corrected resampled t-test."
     if not comparison.is_complete:
-        how = f"Not finished. {how}"
+        how = f"Interrupted: only models that had finished. {how}"
     told = [how]
     told += [f"{one.name} failed: {one.error}" for one in comparison.rows if one.error is not None]
     if comparison.assumption_ is not None:
         told.append(comparison.assumption_.sentence)
-    return [line for text in told for line in textwrap.wrap(text, width)]
+    return told
 
 
 def as_frame(comparison: Comparison) -> Any:
     """Give a pandas frame, a row for every model, best first."""
     import pandas as pd
 
-    p_values = {one.name: one for one in comparison.differences()}
+    behind = {one.name: one for one in comparison.differences()}
     rows = []
     for one in comparison.rows:
         row: dict[str, Any] = {"model": one.name, "family": one.family, "assumes": one.assumes}
         for name in comparison.scoring:
             low, high = one.interval[name]
             row |= {name: one.mean[name], f"{name}_low": low, f"{name}_high": high}
-        difference = p_values.get(one.name)
+        difference = behind.get(one.name)
         row["difference"] = np.nan if difference is None else difference.mean
         row["p"] = np.nan if difference is None else difference.p
         row["fit_seconds"] = float(np.mean(one.fit_seconds))
@@ -107,12 +121,10 @@ def as_frame(comparison: Comparison) -> Any:
     return pd.DataFrame(rows).set_index("model")
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
-
-
 def _number(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.3f}".replace("0.", ".", 1)
+    return (
+        "-" if np.isnan(value) else f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.2f}"
+    )
 
 
 def _signed(value: float) -> str:
@@ -120,7 +132,7 @@ def _signed(value: float) -> str:
 
 
 def _p_value(p: float) -> str:
-    return "" if np.isnan(p) else "p<.001" if p < 0.001 else f"p={p:.3f}".replace("0.", ".", 1)
+    return "" if np.isnan(p) else "<.001" if p < 0.001 else f"{p:.3f}".replace("0.", ".", 1)
 
 
 def _seconds(one: ModelResult) -> str:

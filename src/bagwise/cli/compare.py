@@ -1,0 +1,238 @@
+"""``bagwise compare``: models side by side on the same folds."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bagwise.cli.command import Command, CommandError
+from bagwise.cli.data import (
+    KINDS,
+    add_data_arguments,
+    add_json_argument,
+    data_path,
+    telling_warnings,
+)
+from bagwise.cli.fit import read_groups, read_training
+from bagwise.cli.models import MODELS, make_model
+from bagwise.cli.pages import add_html_argument, check_page
+from bagwise.cli.screen import Screen
+from bagwise.cli.words import choose_positive
+
+if TYPE_CHECKING:
+    from bagwise.comparison import Comparison
+
+_DESCRIPTION = f"""\
+Which model should I use? Hold models against each other on the same folds, each with its settings
+chosen inside the training bags, beside two baselines: the most frequent label, and the size of the
+bag alone. Then say what the data tell of how instances make a label.
+
+{KINDS}
+
+  bagwise compare shapes.csv --bag molecule --label activity \\
+      --positive active --groups batch --html shapes.html
+  bagwise compare slides.parquet --models milr-cv,misvm,miboost --jobs 2
+
+Without --models one or two of every family are taken that suit the data; their names are those of
+bagwise fit. Labels that are text need --positive; many classes do without.
+
+The exit status is 0, 1 if a model failed or a fit warned, 2 if nothing was compared, 130 after
+Ctrl-C."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subcommand."""
+    parser.add_argument("file", type=data_path, metavar="DATA", help="the labelled bags: a file or folder")
+    add_data_arguments(parser)
+    parser.add_argument("--positive", metavar="LABEL", help="the label of the positive class")
+    parser.add_argument("--groups", metavar="COLUMN", help="the column with groups of bags")
+    parser.add_argument("--features", metavar="NAME,...", help="the columns to learn from; all by default")
+    parser.add_argument("--models", metavar="NAME,...", help="models of bagwise fit; a choice by default")
+    parser.add_argument(
+        "--scoring",
+        metavar="NAME,...",
+        help="scores of scikit-learn, the first orders models (default: accuracy,roc_auc,neg_log_loss)",
+    )
+    parser.add_argument("--cv", type=int, default=5, metavar="N", help="folds (default: %(default)s)")
+    parser.add_argument(
+        "--repeats", type=int, default=1, metavar="N", help="how often bags are cut anew (default: 1)"
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+    parser.add_argument("--scan", action="store_true", help="leave instances in their files: large data")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random choices (default: 0)")
+    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="goes on from it after a crash")
+    add_html_argument(parser)
+    add_json_argument(parser)
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Read, compare, show."""
+    _check_arguments(arguments)
+    models, from_unlabeled = _read_models(arguments)
+    with telling_warnings(screen) as of_data:
+        bags, labels = read_training(arguments)
+    y, _ = choose_positive(labels, arguments.positive, takes_many=models is None)
+    groups = read_groups(bags, arguments.groups)
+    screen.title(f"compare: {arguments.file}")
+    from bagwise.exceptions import ComparisonInterrupted
+
+    try:
+        with ExitStack() as until_the_end:
+            listener = _OnScreen(screen, until_the_end)
+            comparison = _compare(bags, y, groups, models, from_unlabeled, arguments, listener)
+    except ComparisonInterrupted as stop:
+        if stop.comparison is not None:
+            show_comparison(stop.comparison, screen)
+        raise
+    except (ValueError, TypeError, MemoryError, OSError) as error:
+        raise CommandError(error) from error
+    show_comparison(comparison, screen)
+    if arguments.html is not None:
+        try:
+            comparison.report(arguments.html, bags)
+        except OSError as error:
+            raise CommandError(f"the page could not be written: {error}") from error
+        screen.line(f"written: {arguments.html}")
+    if arguments.json:
+        written = None if arguments.html is None else str(arguments.html)
+        found = comparison_data(comparison)
+        screen.data({"file": str(arguments.file), "html": written, "warnings": of_data, **found})
+    return 1 if any(one.error is not None or one.warnings for one in comparison.rows) else 0
+
+
+def _check_arguments(arguments: argparse.Namespace) -> None:
+    """Refuse what cannot work before any work is done."""
+    check_page(arguments.html)
+    for name, least in (("cv", 2), ("repeats", 1)):
+        if getattr(arguments, name) < least:
+            raise CommandError(f"--{name} is {getattr(arguments, name)}; expected {least} or more.")
+    if not 0 <= arguments.seed < 2**32:
+        raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
+    if arguments.jobs == 0:
+        raise CommandError("--jobs is 0; expected a number of processes, or -1 for one a processor.")
+
+
+def _read_models(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, bool]:
+    """Make the models that were named, and say whether they learn from unlabeled bags."""
+    if arguments.models is None:
+        return None, False
+    names = [name.strip() for name in arguments.models.split(",")]
+    models = {name: make_model(name, [], arguments.seed) for name in names}
+    from_unlabeled = {name for name in names if MODELS[name].from_unlabeled}
+    if from_unlabeled and from_unlabeled != set(names):
+        others = ", ".join(name for name in names if name not in from_unlabeled)
+        raise CommandError(
+            f"--models has {', '.join(sorted(from_unlabeled))} for positive and unlabeled bags, and {others} "
+            "for positive and negative ones; compare them apart."
+        )
+    return models, bool(from_unlabeled)
+
+
+class _OnScreen:
+    """Shows how a comparison goes on: what will run, and a progress bar that is gone at the end."""
+
+    def __init__(self, screen: Screen, until_the_end: ExitStack):
+        self.screen = screen
+        self.until_the_end = until_the_end
+        self.step: Callable[[str], None] = lambda what: None
+
+    def notes(self, sentences: list[str]) -> None:
+        for sentence in sentences:
+            self.screen.note(sentence)
+        self.screen.line()
+
+    def begin(self, n_cells: int) -> None:
+        self.step = self.until_the_end.enter_context(self.screen.progress(n_cells))
+        self.step("")
+
+    def done(self, what: str) -> None:
+        self.step(what)
+
+
+def _compare(
+    bags: Any,
+    y: Any,
+    groups: Any,
+    models: dict[str, Any] | None,
+    from_unlabeled: bool,
+    arguments: argparse.Namespace,
+    listener: _OnScreen,
+) -> Comparison:
+    import numpy as np
+
+    from bagwise.comparison.perform import Question, perform
+
+    if from_unlabeled:
+        y = np.where(y == np.unique(y)[-1], 1.0, np.nan)
+    asked = {} if arguments.scoring is None else {"scoring": arguments.scoring.split(",")}
+    question = Question(
+        bags,
+        y,
+        "default" if models is None else models,
+        groups=groups,
+        cv=arguments.cv,
+        repeats=arguments.repeats,
+        random_state=arguments.seed,
+        **asked,
+    )
+    return perform(question, n_jobs=arguments.jobs, checkpoint=arguments.checkpoint, listener=listener)
+
+
+def show_comparison(comparison: Comparison, screen: Screen) -> None:
+    """Show the table of a comparison, and what stands below it."""
+    from bagwise.comparison.table import as_table, remarks
+
+    screen.table(as_table(comparison))
+    for text in remarks(comparison):
+        screen.paragraph(text)
+    for one in comparison.rows:
+        for message in one.warnings:
+            screen.finding("warning", one.name, message)
+
+
+def comparison_data(comparison: Comparison) -> dict[str, Any]:
+    """Give a comparison to scripts."""
+    assumption = comparison.assumption_
+    return {
+        "models": [
+            {
+                "model": one.name,
+                "family": one.family,
+                "scores": {
+                    name: {
+                        "value": one.mean[name],
+                        "low": one.interval[name][0],
+                        "high": one.interval[name][1],
+                        "splits": one.scores[name],
+                    }
+                    for name in comparison.scoring
+                },
+                "fit_seconds": one.fit_seconds,
+                "predict_seconds": one.predict_seconds,
+                "choices": one.choices,
+                "error": one.error,
+                "warnings": one.warnings,
+            }
+            for one in comparison.rows
+        ],
+        "differences": [vars(one) for one in comparison.differences()],
+        "assumption": None
+        if assumption is None
+        else {"kind": assumption.kind, "sentence": assumption.sentence, "evidence": assumption.evidence},
+        "notes": comparison.notes_,
+        "seed": comparison.seed_,
+        "digest": comparison.digest_,
+        "versions": comparison.versions_,
+    }
+
+
+COMMAND = Command(
+    name="compare",
+    summary="hold models against each other on the same folds",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+)

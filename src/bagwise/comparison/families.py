@@ -1,0 +1,66 @@
+"""What is known of a model that somebody gives: its family, and what it takes a label to depend on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from bagwise.comparison.portfolio import COUNT, ONE, SHARE, WHOLE, Entry
+
+# Families by the room of bagwise that a class lives in.
+_FAMILIES = {
+    "linear_model": "linear model",
+    "mixture": "mixture",
+    "density": "diverse density",
+    "svm": "kernel machine",
+    "single_instance": "single instance",
+    "trees": "boosting",
+    "neighbors": "neighbors",
+    "prototypes": "prototypes",
+    "apr": "box",
+    "pu": "kernel machine",
+    "embedding": "embedding",
+}
+_OF_RULES = {"or": ONE, "max": ONE, "softmax": ONE, "mean": SHARE, "geometric_mean": SHARE}
+_OF_RULES |= {"threshold": COUNT, "count_logistic": COUNT, "count_table": COUNT}
+_OF_FAMILIES = {
+    "diverse density": ONE,
+    "prototypes": WHOLE,
+    "neighbors": WHOLE,
+    "box": ONE,
+    "embedding": WHOLE,
+}
+_OF_CLASSES = {"MISVC": ONE, "InstanceMISVC": ONE, "MissSVC": ONE, "SparseMISVC": ONE, "SetKernelSVC": WHOLE}
+
+
+def entry_of(name: str, estimator: Any, seed: int) -> Entry:
+    """Make a row of a model: its open seeds are set, so that a fit can be repeated."""
+    core = _core(estimator)
+    room = [*type(core).__module__.split("."), ""][1] if type(core).__module__.startswith("bagwise.") else ""
+    family = _FAMILIES.get(room, "given")
+    rule = getattr(core, "rule", None)
+    assumes = _OF_RULES.get(rule) if isinstance(rule, str) else None
+    assumes = assumes or _OF_CLASSES.get(type(core).__name__) or _OF_FAMILIES.get(family)
+    return Entry(name, family, assumes, _seeded(estimator, seed))
+
+
+def _core(estimator: Any) -> Any:
+    """Look through searches and pipelines: what turns bags into vectors, or else the last step."""
+    if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):
+        return _core(estimator.estimator)
+    for _, step in getattr(estimator, "steps", ()):
+        if ".embedding." in type(step).__module__ or ".prototypes." in type(step).__module__:
+            return step
+    steps = getattr(estimator, "steps", None)
+    return _core(steps[-1][1]) if steps else estimator
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    estimator = clone(estimator)
+    open_seeds = {
+        name: seed
+        for name, value in estimator.get_params().items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    }
+    return estimator.set_params(**open_seeds)

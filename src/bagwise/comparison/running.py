@@ -1,0 +1,131 @@
+"""All cells of a comparison: one after the other or in processes, remembered in a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from bagwise.checkpoints import Checkpoint
+from bagwise.comparison.cells import run_cell
+from bagwise.comparison.plan import Labelled, Split
+from bagwise.comparison.portfolio import Entry
+from bagwise.solvers.interrupt import raise_if_stopped
+
+_OF_A_CLASS = 12
+# A model, by its place, and a split.
+Key = tuple[int, int]
+
+
+class Cells:
+    """What models said in the splits that have finished.
+
+    Cells go model by model, so that what is finished when somebody stops it are whole models. Whatever the
+    number of jobs, a cell is computed by the same function of the same arguments with one thread of BLAS: the
+    bits are the same.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        The models.
+    data : Labelled
+        The bags.
+    folds : sequence of (train, test)
+        The splits.
+    """
+
+    def __init__(self, entries: Sequence[Entry], data: Labelled, folds: Sequence[Split]):
+        self.entries = entries
+        self.data = data
+        self.folds = folds
+        self.found: dict[Key, dict[str, Any]] = {}
+        # The first bags of every class: enough to load code, and to see what a fit costs.
+        self.few = np.sort(
+            np.concatenate(
+                [np.flatnonzero(data.codes == code)[:_OF_A_CLASS] for code in np.unique(data.codes)]
+            )
+        )
+
+    def of(self, model: int) -> list[dict[str, Any]] | None:
+        """Give all cells of a model; None if one is missing. A cell that failed stands for those after it."""
+        keys = [(model, split) for split in range(len(self.folds))]
+        known = [self.found.get(key) for key in keys]
+        cells = []
+        for cell in known:
+            if cell is None:
+                return None
+            cells.append(cell)
+            if cell["error"] is not None:
+                break
+        return cells
+
+    def recall(self, place: Checkpoint | None) -> None:
+        """Take over what a checkpoint knows."""
+        if place is None:
+            return
+        for key in self._keys():
+            cell = place.within(_name(key))
+            if cell.has_ended:
+                self.found[key] = cell.end()
+
+    def n_left(self, model: int) -> int:
+        """How many splits of a model are to be computed."""
+        return sum((model, split) not in self.found for split in range(len(self.folds)))
+
+    def run(self, n_jobs: int | None, place: Checkpoint | None, done: Callable[[str], None]) -> None:
+        """Compute all that is left.
+
+        Parameters
+        ----------
+        n_jobs : int or None
+            As joblib takes it.
+        place : Checkpoint or None
+            Where cells are kept as they finish.
+        done : callable
+            Told of every cell that has finished.
+        """
+        left = [key for key in self._keys() if key not in self.found]
+        for key, cell in self._computed(left, n_jobs):
+            raise_if_stopped()
+            self.found[key] = cell
+            if place is not None:
+                place.within(_name(key)).finish(cell)
+            model, split = key
+            done(f"{self.entries[model].name}, fold {split + 1} of {len(self.folds)}")
+
+    def _keys(self) -> list[Key]:
+        return [(model, split) for model in range(len(self.entries)) for split in range(len(self.folds))]
+
+    def _computed(self, left: list[Key], n_jobs: int | None) -> Iterator[tuple[Key, dict[str, Any]]]:
+        if effective_n_jobs(n_jobs) == 1:
+            for key in left:
+                if not self._has_failed(key):
+                    yield key, self._cell(key)
+            return
+        shared = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        yield from shared(delayed(_keyed)(key, *self._arguments(key)) for key in left)
+
+    def _has_failed(self, key: Key) -> bool:
+        """Whether a split before has failed: this model has no row of numbers, whatever the others say."""
+        model, split = key
+        before = [self.found.get((model, k)) for k in range(split)]
+        return any(cell is not None and cell["error"] is not None for cell in before)
+
+    def _cell(self, key: Key) -> dict[str, Any]:
+        return run_cell(*self._arguments(key))
+
+    def _arguments(self, key: Key) -> tuple[Any, ...]:
+        model, split = key
+        data = self.data
+        return self.entries[model].estimator, data.bags, data.y, data.groups, *self.folds[split], self.few
+
+
+def _keyed(key: Key, *arguments: Any) -> tuple[Key, dict[str, Any]]:
+    return key, run_cell(*arguments)
+
+
+def _name(key: Key) -> str:
+    model, split = key
+    return f"model {model + 1}, split {split + 1}"

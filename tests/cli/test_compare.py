@@ -1,0 +1,72 @@
+"""bagwise compare: tables in, a table out."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagwise import make_noisy_or_bags
+from bagwise.cli import main
+
+COLUMNS = ["--bag", "molecule", "--label", "activity"]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    data = make_noisy_or_bags(40, coef=[3.0, -3.0], intercept=-3.0, random_state=0)
+    frame = pd.DataFrame(data.bags.instances, columns=["angle", "charge"])
+    frame["molecule"] = data.bags.bag_index
+    frame["activity"] = np.where(data.y[data.bags.bag_index] == 1, "yes", "no")
+    frame["batch"] = data.bags.bag_index // 2
+    path = tmp_path_factory.mktemp("compare") / "shapes.csv"
+    frame.to_csv(path, index=False)
+    return str(path)
+
+
+def test_a_comparison_is_told_before_and_shown_after(table, capsys):
+    asked = ["compare", table, *COLUMNS, "--positive", "yes", "--groups", "batch", "--cv", "3"]
+    assert main([*asked, "--models", "single,statistics"]) == 0
+    out = capsys.readouterr().out
+    before, after = out.split("accuracy", 1)
+    assert "2 models and 2 baselines: single, statistics." in before
+    assert "40 bags in 3 folds, 20 groups kept together." in before and "Estimated time: " in before
+    for name in ("single", "statistics", "most frequent label", "size of the bag"):
+        assert f"\n{name} " in after
+
+
+def test_scripts_get_scores_choices_and_what_repeats_it(table, capsys):
+    asked = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--json"]
+    assert main([*asked, "--models", "single", "--scoring", "f1,accuracy"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {one["model"] for one in found["models"]} == {"single", "most frequent label", "size of the bag"}
+    assert len(found["models"][0]["scores"]["f1"]["splits"]) == 2
+    assert found["seed"] == 0 and len(found["digest"]) == 32 and "bagwise" in found["versions"]
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--cv", "1"], "--cv is 1; expected 2 or more."),
+        (["--repeats", "0"], "--repeats is 0; expected 1 or more."),
+        (["--jobs", "0"], "--jobs is 0"),
+        (["--models", "sinlge"], "did you mean 'single'?"),
+        (["--models", "single,pu"], "compare them apart"),
+        (["--scoring", "acuracy"], "did you mean 'accuracy'?"),
+        (["--groups", "bach"], "did you mean 'batch'?"),
+        (["--checkpoint", "/nowhere/run"], "/nowhere"),
+    ],
+)
+def test_what_cannot_work_is_a_sentence(more, sentence, table, capsys):
+    assert main(["compare", table, *COLUMNS, "--positive", "yes", "--models", "single", *more]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_model_that_fails_ends_with_status_1(table, capsys, monkeypatch):
+    def fails(self, X, y, sample_weight=None):
+        raise ValueError("it does not like these bags.")
+
+    monkeypatch.setattr("bagwise.single_instance.SingleInstanceClassifier.fit", fails)
+    asked = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--models", "single,statistics"]
+    assert main(asked) == 1
+    assert "single failed: fold 1 of 2: it does not like these bags." in capsys.readouterr().out

@@ -1,0 +1,102 @@
+"""What a label depends on, told from data where it is known; and not told where it cannot be."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from bagwise import (
+    Bags,
+    BagStatistics,
+    MILogisticRegression,
+    SoftORLogisticRegression,
+    compare,
+    make_count_bags,
+)
+
+
+def draw(kind, n_bags, seed):
+    """Bags whose label depends on one instance, a count, a share, the whole bag or nothing."""
+    rng = np.random.default_rng(seed)
+    if kind == "one instance":
+        data = make_count_bags(
+            n_bags, size=(3, 8), labeler=1, coef=[3.0, -3.0, 0.0], intercept=-6.0, random_state=seed
+        )
+        return data.bags, data.y
+    if kind == "a count":
+        data = make_count_bags(
+            n_bags, size=(3, 12), labeler=3, coef=[3.0, -3.0, 0.0], intercept=-1.0, random_state=seed
+        )
+        return data.bags, data.y
+    sizes = np.exp(rng.uniform(np.log(2), np.log(30), n_bags)).astype(int)
+    of_bag = np.repeat(np.arange(n_bags), sizes)
+    X = rng.normal(size=(len(of_bag), 3))
+    y = rng.random(n_bags) < 0.5
+    if kind == "a share":
+        X[:, 0] += rng.normal(size=n_bags)[of_bag]  # bags differ, and so do their shares
+        positive = rng.random(len(of_bag)) < 1 / (1 + np.exp(-3 * (X[:, 0] - X[:, 1])))
+        y = rng.random(n_bags) < np.bincount(of_bag, positive) / sizes
+    elif kind == "the whole bag":  # how far instances lie apart, wherever they lie
+        X[:, 0] = 2 * rng.normal(size=n_bags)[of_bag] + np.where(y, 1.5, 0.6)[of_bag] * X[:, 0]
+    return Bags(X, np.append(0, np.cumsum(sizes))), y.astype(int)
+
+
+def judged(kind, n_bags, seed, cv=5):
+    models = {
+        "or": MILogisticRegression("or", alpha=1.0, l1_ratio=0.0),
+        "mean": MILogisticRegression("mean", alpha=1.0, l1_ratio=0.0),
+        "count": SoftORLogisticRegression(alpha=1.0, n_init=1, tol=1e-4),
+        "statistics": make_pipeline(
+            BagStatistics(("mean", "std", "max")), StandardScaler(), LogisticRegression(C=0.1)
+        ),
+    }
+    return compare(
+        *draw(kind, n_bags, seed), models, cv=cv, scoring="neg_log_loss", random_state=seed, verbose=0
+    )
+
+
+@pytest.mark.parametrize("kind", ["one instance", "a count", "a share", "the whole bag"])
+def test_the_assumption_is_found_where_it_is_known(kind):
+    found = judged(kind, 150, 0, cv=3)
+    assert found.assumption_.kind == kind
+    assert found.assumption_.sentence.startswith("The data say that ")
+    assert found.assumption_.sentence in repr(found).replace("\n", " ")
+    assert len(found.assumption_.evidence) >= 4
+    assert (found.assumption_.diagnosis is not None) == (kind in ("one instance", "a count"))
+
+
+def test_labels_that_mean_nothing_are_not_explained():
+    found = judged("nothing", 100, 0, cv=3)
+    assert found.assumption_.kind is None
+    assert "no model is better than always saying the most frequent label" in found.assumption_.sentence
+
+
+def test_bags_of_one_size_do_not_tell_a_share_from_a_count():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100 * 4, 2)) + np.repeat(rng.normal(size=(100, 1)), 4, axis=0)
+    positive = rng.random(400) < 1 / (1 + np.exp(-2 * X[:, 0]))
+    y = rng.random(100) < positive.reshape(100, 4).mean(axis=1)
+    models = {
+        "mean": MILogisticRegression("mean", alpha=1.0, l1_ratio=0.0),
+        "count": SoftORLogisticRegression(alpha=1.0, n_init=1, tol=1e-4),
+    }
+    found = compare(X.reshape(100, 4, 2), y, models, cv=3, random_state=0, verbose=0)
+    assert found.assumption_.kind is None and "cannot be told" in found.assumption_.sentence
+
+
+def test_models_of_one_kind_say_nothing_of_it():
+    models = {"or": MILogisticRegression(alpha=1.0, l1_ratio=0.0)}
+    assert compare(*draw("one instance", 40, 0), models, cv=2, random_state=0, verbose=0).assumption_ is None
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("n_bags", [60, 200])
+def test_wrong_answers_are_rare_and_many_bags_give_right_ones(n_bags):
+    for kind in ("one instance", "a count", "a share", "the whole bag", "nothing"):
+        told = Counter(judged(kind, n_bags, seed).assumption_.kind for seed in range(20))
+        wrong = sum(count for answer, count in told.items() if answer not in (kind, None))
+        assert wrong <= 2, (kind, told)
+        assert kind == "nothing" or n_bags < 200 or told[kind] >= 12, (kind, told)

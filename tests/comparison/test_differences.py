@@ -1,0 +1,43 @@
+"""Paired differences: the corrected resampled t-test against a computation by hand."""
+
+import statistics
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import gamma
+
+from bagwise.comparison.differences import corrected_t
+
+
+def _tail_of_t(value, df):
+    """The upper tail by integration of the density: no table of scipy's distributions."""
+    scale = gamma((df + 1) / 2) / (np.sqrt(df * np.pi) * gamma(df / 2))
+    return quad(lambda x: scale * (1 + x * x / df) ** (-(df + 1) / 2), value, np.inf)[0]
+
+
+def test_the_corrected_t_test_is_what_one_computes_by_hand():
+    differences = [0.05, -0.02, 0.11, 0.04, 0.07, 0.02, 0.09, 0.01, 0.03, 0.06]
+    mean = sum(differences) / 10
+    # Two repeats of five folds of 100 bags: 20 held out for 80 that are learned from.
+    variance = statistics.variance(differences) * (1 / 10 + 20 / 80)
+    found = corrected_t(np.array(differences), 20 / 80)
+    assert found[0] == pytest.approx(mean, rel=1e-12)
+    assert found[3] == pytest.approx(2 * _tail_of_t(mean / variance**0.5, 9), rel=1e-8)
+    for end in found[1:3]:  # at the ends of the interval the test is at 5 %
+        assert 2 * _tail_of_t(abs(end - mean) / variance**0.5, 9) == pytest.approx(0.05, rel=1e-6)
+
+
+def test_splits_without_a_score_are_left_out():
+    some = np.array([0.1, np.nan, 0.2, 0.15])
+    assert corrected_t(some, 0.25) == corrected_t(some[[0, 2, 3]], 0.25)
+
+
+@pytest.mark.parametrize("values", [[0.1, 0.1, 0.1], [0.1], [0.0, 0.0]])
+def test_no_test_is_made_of_differences_without_spread(values):
+    mean, low, high, p = corrected_t(np.array(values), 0.25)
+    assert mean == pytest.approx(values[0]) and np.isnan([low, high, p]).all()
+
+
+def test_of_no_scores_nothing_is_said():
+    assert np.isnan(corrected_t(np.array([np.nan]), 0.25)).all()

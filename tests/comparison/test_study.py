@@ -1,0 +1,94 @@
+"""What intervals cover and how often tests err, by simulation; docs/compare.md has the numbers."""
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from bagwise import Bags, compare
+
+
+def halves(bags):
+    """Means of bags: a statistic of which a model may see one half of the columns."""
+    sums = np.add.reduceat(bags.instances, np.asarray(bags.offsets)[:-1])
+    return sums / np.asarray(bags.sizes)[:, None]
+
+
+def first_half(bags):
+    return halves(bags)[:, :3]
+
+
+def second_half(bags):
+    return halves(bags)[:, 3:]
+
+
+def half_seen(part):
+    return make_pipeline(FunctionTransformer(part), LogisticRegression())
+
+
+# Two models that see different columns, of which either half says as much of the label: equally good.
+FIRST, SECOND = half_seen(first_half), half_seen(second_half)
+
+
+def draw(n, rng):
+    sizes = rng.integers(2, 6, n)
+    of_bag = np.repeat(np.arange(n), sizes)
+    y = rng.integers(0, 2, n)
+    X = rng.normal(size=(len(of_bag), 6)) + 0.5 * (y[of_bag, None] - 0.5)
+    X += 0.5 * rng.normal(size=(n, 6))[of_bag]
+    return Bags(X, np.append(0, np.cumsum(sizes))), y
+
+
+def coverage(n, n_draws, seed=0):
+    """How often intervals hold the mean score, on many more bags, of the models that were fitted."""
+    rng = np.random.default_rng(seed)
+    more, its_y = draw(20_000, rng)
+    covered = {"accuracy": 0, "roc_auc": 0, "neg_log_loss": 0}
+    for number in range(n_draws):
+        bags, y = draw(n, rng)
+        found = compare(bags, y, {"first": FIRST}, random_state=number, verbose=0)
+        true = {name: [] for name in covered}
+        for train, _ in found.folds_:
+            probability = clone(FIRST).fit(bags[train], y[train]).predict_proba(more)[:, 1]
+            true["accuracy"].append(np.mean((probability >= 0.5) == its_y))
+            true["roc_auc"].append(roc_auc_score(its_y, probability))
+            true["neg_log_loss"].append(-log_loss(its_y, probability))
+        for name in covered:
+            low, high = found["first"].interval[name]
+            covered[name] += low <= np.mean(true[name]) <= high
+    return {name: count / n_draws for name, count in covered.items()}
+
+
+def error_rates(n, repeats, n_draws, seed=0):
+    """How often two equally good models differ at the level of 5 %: by the corrected and a plain test."""
+    rng = np.random.default_rng(seed)
+    corrected = plain = 0
+    for number in range(n_draws):
+        bags, y = draw(n, rng)
+        models = {"first": FIRST, "second": SECOND}
+        found = compare(
+            bags, y, models, scoring="neg_log_loss", repeats=repeats, random_state=number, verbose=0
+        )
+        by_name = {one.name: one for one in found.differences(against="first")}
+        corrected += by_name["second"].p < 0.05
+        first, second = (found[name].scores["neg_log_loss"] for name in models)
+        plain += ttest_rel(first, second).pvalue < 0.05
+    return corrected / n_draws, plain / n_draws
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("n", [60, 200])
+def test_intervals_cover_the_score_of_the_fitted_models(n):
+    shares = coverage(n, 300)
+    assert all(0.91 <= share <= 0.99 for share in shares.values()), shares
+
+
+@pytest.mark.study
+@pytest.mark.parametrize(("n", "repeats"), [(60, 1), (200, 1), (60, 3)])
+def test_the_corrected_test_errs_as_seldom_as_it_says(n, repeats):
+    corrected, plain = error_rates(n, repeats, 300)
+    assert corrected <= 0.085 and plain > corrected, (corrected, plain)
