@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import bagwise
 from bagwise import (
+    BagStatistics,
     InstanceMISVC,
     LSDDClassifier,
     MILogisticRegression,
@@ -194,6 +195,27 @@ def test_weights_are_shares_however_large():
     model = MILogisticRegressionCV(alphas=3, cv=3, random_state=0)
     model.fit(DATA.bags, DATA.y, sample_weight=weight)
     assert np.isfinite(model.base_deviance_)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "gaussian_tied", "gaussian_diag"])
+@pytest.mark.parametrize("weight", [1e-12, 1e-30])
+def test_weights_far_below_one_instance_leave_the_prior_its_spread(family, weight):
+    """Its variance was divided by one instance, not by their weight: components far narrower than data."""
+    model = MIMixture(family, n_components=3, rule="count_logistic", max_iter=3, tol=0.1, random_state=0)
+    model.fit(DATA.bags, DATA.y, sample_weight=np.full(20, weight))
+    assert 0.01 < model.positive_rate_ < 0.99
+    assert np.isfinite(model.decision_function_instances(DATA.bags)).all()
+
+
+@pytest.mark.parametrize("largest", [1e20, float(np.finfo(np.float32).max)])
+def test_statistics_of_large_single_numbers_are_numbers(largest):
+    signs = np.where(DATA.bags.instances > 0, 1.0, -1.0)
+    bags = DATA.bags.with_instances((largest * signs).astype(np.float32))
+    model = BagStatistics(("mean", "std", "median"), quantiles=(0.2,)).fit(bags)
+    vectors = model.transform(bags)
+    assert vectors.dtype == np.float32 and np.isfinite(vectors).all()
+    expected = model.transform(bags.with_instances(bags.instances.astype(np.float64) / largest)) * largest
+    np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-6 * largest)
 
 
 def test_a_covariance_of_one_bag_is_refused_by_a_sentence():

@@ -82,11 +82,12 @@ def _describe_dense(X: np.ndarray, offsets: np.ndarray, statistics, quantiles) -
         elif name == "size":
             columns.append(sizes.astype(X.dtype))
         else:
-            mean = np.add.reduceat(X, starts, axis=0) / sizes
+            # In double precision: sums and squares of large single numbers are none.
+            mean = np.add.reduceat(X, starts, axis=0, dtype=np.float64) / sizes
             if name == "std":
                 squares = np.square(X - np.repeat(mean, counts, axis=0))
                 mean = np.sqrt(np.add.reduceat(squares, starts, axis=0) / sizes)
-            columns.append(mean)
+            columns.append(mean.astype(X.dtype, copy=False) if X.dtype.kind == "f" else mean)
     if len(quantiles):
         columns.extend(_quantiles(X, offsets, quantiles))
     return np.hstack(columns)
@@ -99,5 +100,6 @@ def _quantiles(X: np.ndarray, offsets: np.ndarray, quantiles) -> list[np.ndarray
     for size in np.unique(sizes):
         members = np.flatnonzero(sizes == size)
         rows = offsets[members][:, None] + np.arange(size)
-        out[:, members] = np.quantile(X[rows], quantiles, axis=1)
+        # In double precision, where the difference of any two single numbers is one.
+        out[:, members] = np.quantile(X[rows].astype(np.float64, copy=False), quantiles, axis=1)
     return list(out)

@@ -54,7 +54,7 @@ class Moments:
 
     @property
     def variance(self) -> np.ndarray:
-        """The variance of every feature, with the divisor N - 1."""
+        """The variance of every feature, with the divisor N - 1 (see `_less_one`)."""
         about = self._about(self.mean)
         return _of_each(about.second) / _less_one(_of_each(self.seen))
 
@@ -113,4 +113,6 @@ def _ratio(sums: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def _less_one(total: np.ndarray | float) -> np.ndarray:
-    return np.where(np.asarray(total) > 1, np.asarray(total) - 1, 1.0)
+    """N - 1, or N / 2 of less than two instances: weights may be as small as they like."""
+    total = np.asarray(total)
+    return np.where(total > 0, np.maximum(total - 1, 0.5 * total), 1.0)
