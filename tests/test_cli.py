@@ -45,6 +45,18 @@ def test_check_ends_with_0_without_and_with_1_with_a_warning(file, tmp_path, cap
     assert "warning   labels" in out and out.endswith("1 warning, 0 notes.\n")
 
 
+def test_check_writes_a_page(file, tmp_path, capsys):
+    pytest.importorskip("jinja2", reason="pages need it")
+    page = tmp_path / "check.html"
+    assert main(["check", str(file), "--html", str(page)]) == 0
+    assert capsys.readouterr().out.endswith(f"written: {page}\n")
+    text = page.read_text()
+    assert "Nothing was found that would spoil a model" in text and "clean.npz" in text
+    assert f"bagwise check {file} --html {page}" in text
+    assert main(["check", str(file), "--html", str(tmp_path / "check.pdf")]) == 2
+    assert "--html must end in .html" in capsys.readouterr().err
+
+
 def test_piped_output_is_plain_with_a_line_for_each_finding(file, capsys):
     main(["check", str(file)])
     out = capsys.readouterr().out

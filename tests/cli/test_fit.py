@@ -1,6 +1,7 @@
 """``bagwise fit``: data in, judged model out."""
 
 import json
+from importlib.util import find_spec
 import sys
 from importlib.util import find_spec
 
@@ -113,11 +114,15 @@ QUICK = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MODELS if HAS_TORCH or name != "attention"])
-def test_every_model_is_fitted_and_loaded_again(name, table, tmp_path, capsys):
+def test_every_model_is_fitted_has_a_page_and_is_loaded_again(name, table, tmp_path, capsys):
     path = tmp_path / "m.bagwise"
     settings = [option for pair in QUICK.get(name, []) for option in ("--set", pair)]
+    pages = find_spec("jinja2") is not None and find_spec("matplotlib") is not None
+    page = tmp_path / "m.html"
+    settings += ["--html", str(page)] if pages else []
     assert fit(table, path, "-m", name, "--cv", "2", "--json", *settings) in (0, 1)
     assert json.loads(capsys.readouterr().out)["scores"]
+    assert not pages or "How to repeat it" in page.read_text()
     bags, _ = load_bags(table, bag="molecule", like=load(path))
     assert set(load(path).predict(bags).tolist()) <= {False, True}
 
@@ -126,6 +131,41 @@ def test_what_a_model_needs_and_is_not_installed_is_said(table, tmp_path, capsys
     monkeypatch.setitem(sys.modules, "torch", None)
     assert fit(table, tmp_path / "m.bagwise", "-m", "attention", "--cv", "0") == 2
     assert "pip install 'bagwise[torch]'" in capsys.readouterr().err
+
+
+def test_a_fit_writes_a_page_in_the_words_of_the_labels(table, tmp_path, capsys):
+    pytest.importorskip("jinja2", reason="pages need it")
+    path, page = tmp_path / "m.bagwise", tmp_path / "m.html"
+    assert fit(table, path, "-m", "milr", "--groups", "batch", "--cv", "3", "--html", str(page)) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-2:] == [f"written: {path}", f"written: {page}"]
+    text = page.read_text()
+    assert "MILogisticRegression of train.csv" in text and "called inactive" in text
+    assert "resamples of groups" in text and f"--html {page}" in text and "bagwise fit" in text
+    # The numbers of the page are those of the screen.
+    accuracy = next(line.split() for line in out.splitlines() if line.startswith("accuracy"))
+    assert all(f">{number}</td>" in text for number in accuracy[1:])
+
+
+def test_a_page_of_a_fit_without_folds_says_so(table, tmp_path, capsys):
+    pytest.importorskip("jinja2", reason="pages need it")
+    page = tmp_path / "m.html"
+    options = ["-m", "milr", "--cv", "0", "--json", "--html", str(page)]
+    assert fit(table, tmp_path / "m.bagwise", *options) == 0
+    assert json.loads(capsys.readouterr().out)["html"] == str(page)
+    text = page.read_text()
+    assert "there was no cross-validation" in text and "the largest ones" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("m.pdf", "--html must end in .html; got"), ("nowhere/m.html", "there is no folder 'nowhere'")],
+)
+def test_a_page_that_cannot_be_written_is_refused_before_any_fit(name, message, table, tmp_path, capsys):
+    path = tmp_path / "m.bagwise"
+    assert fit(table, path, "-m", "milr", "--html", name) == 2
+    out, err = capsys.readouterr()
+    assert message in err and out == "" and not path.exists()
 
 
 def test_groups_are_advised_until_they_are_named(tmp_path, capsys):

@@ -44,7 +44,7 @@ def comparison_subject(comparison: Comparison, X: Any = None, y: Any = None) -> 
         judgement = None if held is None else _judge(held, comparison, names)
     inspection = None if bags is None else inspect_any(bags, labels)
     facts = [
-        ("models", ", ".join(one.name for one in comparison.rows)),
+        ("models", ", ".join(short(one.name) for one in comparison.rows)),
         ("seed", str(comparison.seed_)),
         ("folds", _folds_in_words(comparison)),
         ("digest of the data", comparison.digest_),
@@ -58,7 +58,7 @@ def comparison_subject(comparison: Comparison, X: Any = None, y: Any = None) -> 
     }
     return Subject(
         kicker="Comparison of models",
-        title="Which model?" if best is None else f"Which model? {best.name}",
+        title="Which model?" if best is None else f"Which model? {short(best.name)}",
         verdict=_verdict(comparison),
         tiles=tiles,
         bags=bags,
@@ -69,7 +69,7 @@ def comparison_subject(comparison: Comparison, X: Any = None, y: Any = None) -> 
         compared=tuple(_compared(comparison)),
         judgement=judgement,
         model=model,
-        called=best.name if best is not None else "no model",
+        called=short(best.name) if best is not None else "no model",
         repeat=repeat_parts(comparison.code_, facts, comparison.versions_),
     )
 
@@ -85,8 +85,8 @@ def _verdict(comparison: Comparison) -> str:
     if best is None:
         return "No model could be judged: every one of them failed."
     low, high = best.interval[first]
-    interval = "" if np.isnan(low) else f" ({low:.3f} to {high:.3f})"
-    text = f"{best.name} does best: {title_of(first)} {best.mean[first]:.3f}{interval} on bags held out"
+    score = _with_interval(best.mean[first], low, high)
+    text = f"{short(best.name)!r} does best of the models: {title_of(first)} {score} on bags held out"
     others = comparison.differences()
     baselines = {one.name for one in comparison.baselines}
     equals = [one.name for one in others if one.name not in baselines and not one.p < 0.05]
@@ -95,8 +95,8 @@ def _verdict(comparison: Comparison) -> str:
         text += f"; {count(len(equals), 'other model')} cannot be told from it by these folds"
     text += "."
     if behind:
-        named = " or ".join(short(one.name) for one in behind)
-        text += f" Nor can the baseline {named}: nothing is shown to be learned."
+        named = " and ".join(repr(short(one.name)) for one in behind)
+        text += f" Nor can {named}, which nobody would use: it is not shown that anything is learned."
     if comparison.assumption_ is not None:
         text += f" {comparison.assumption_.sentence}"
     if not comparison.is_complete:
@@ -112,27 +112,41 @@ def _compared(comparison: Comparison) -> list[Any]:
     for one in comparison.rows:
         row: dict[str, Any] = {"model": short(one.name, 60), "family": one.family}
         for name in comparison.scoring:
-            value, (low, high) = one.mean[name], one.interval[name]
-            title = title_of(name)
-            row[title] = "-" if np.isnan(value) else f"{value:.3f}"
-            row[f"{title}, 95 %"] = "" if np.isnan(low) else f"{low:.3f} to {high:.3f}"
+            row[f"{title_of(name)} (95 %)"] = _with_interval(one.mean[name], *one.interval[name])
         difference = behind.get(one.name)
-        row["against the best"] = "" if difference is None else f"{difference.mean:+.3f}"
+        row["behind"] = "" if difference is None else f"{difference.mean:+.3f}"
         row["p"] = "" if difference is None or np.isnan(difference.p) else _p_value(difference.p)
         seconds = float(np.mean(one.fit_seconds))
-        row["seconds a fit"] = "-" if np.isnan(seconds) else f"{seconds:.3g}"
+        row["seconds"] = "-" if np.isnan(seconds) else f"{seconds:.3g}"
         rows.append(row)
     note = (
-        f"By {title_of(first)}, best first. Against the best: mean difference on the same splits; p of the "
-        "corrected resampled t-test (Nadeau and Bengio), for each pair alone."
+        f"By {title_of(first)}, best first. Behind: mean difference from the best on the same splits; p of "
+        "the corrected resampled t-test (Nadeau and Bengio), for each pair alone. Seconds: of a fit."
     )
     parts: list[Any] = [Table("", rows, note, n_text=2)]
-    parts.append(Figure("models", comparison.plot, f"{title_of(first)} of held-out bags", is_wide=True))
-    parts += [f"{one.name} failed: {short(one.error, _MOST_TOLD)}" for one in comparison.rows if one.error]
+    title = f"{title_of(first)} of held-out bags"
+    parts.append(Figure("models", lambda: _drawn(comparison), title, is_wide=True))
+    parts += [
+        f"{short(one.name)} failed: {short(one.error, _MOST_TOLD)}" for one in comparison.rows if one.error
+    ]
     if comparison.assumption_ is not None:
         parts += [comparison.assumption_.sentence, *comparison.assumption_.evidence]
     parts += list(comparison.notes_)
     return parts
+
+
+def _drawn(comparison: Comparison) -> Any:
+    """Draw the models, long names cut."""
+    display = comparison.plot()
+    ax = display.ax_
+    ax.set_yticks(ax.get_yticks(), [short(label.get_text(), 28) for label in ax.get_yticklabels()])
+    return display
+
+
+def _with_interval(value: float, low: float, high: float) -> str:
+    if np.isnan(value):
+        return "-"
+    return f"{value:.3f}" if np.isnan(low) else f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
 def _p_value(p: float) -> str:

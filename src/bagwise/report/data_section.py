@@ -112,9 +112,11 @@ def _bags_with_missing(bags: Any) -> np.ndarray | None:
 
 def _groups(groups: np.ndarray) -> str:
     _, sizes = np.unique(groups, return_counts=True)
+    low, high = int(sizes.min()), int(sizes.max())
+    each = f"{low:,} to {high:,} (median {np.median(sizes):g})" if low < high else f"{low:,}"
     return (
-        f"The bags are of {count(len(sizes), 'group')}, with {sizes.min():,} to {sizes.max():,} bags each "
-        f"(median {np.median(sizes):g}). Bags of one group were held out together."
+        f"The bags are of {count(len(sizes), 'group')}, with {each} bags each. Bags of one group were held "
+        "out together."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,9 @@ def curve_parts(subject: Subject) -> list[Any]:
     judgement = subject.judgement
     if judgement is None:
         return []
-    parts: list[Any] = [judgement.table()]
+    table = judgement.table()
+    rows = [{name: short(cell, 60) for name, cell in row.items()} for row in table.rows]
+    parts: list[Any] = [replace(table, rows=rows)]
     held = judgement.held
     if judgement.from_unlabeled:
         parts.append(
