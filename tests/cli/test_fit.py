@@ -1,7 +1,6 @@
 """``bagwise fit``: data in, judged model out."""
 
 import json
-from importlib.util import find_spec
 import sys
 from importlib.util import find_spec
 
