@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-studies fuzz check format bench clean help
+.PHONY: demo test test-studies fuzz check format bench docs clean help
 
 help:
 	@echo "make demo    set up, and see multiple-instance learning at work on images"
@@ -13,6 +13,7 @@ help:
 	@echo "make check   lint, formatting and types"
 	@echo "make format  apply the formatting, and write the stub of public names"
 	@echo "make bench   run the benchmarks and write benchmarks/RESULTS.md"
+	@echo "make docs    build the site: docs/_build/html/index.html (GALLERY=0: without the tutorials)"
 
 demo: $(VENV)/.demo
 	$(BIN)/bagwise demo
@@ -43,12 +44,21 @@ format: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
+GALLERY ?= 1
+docs: $(VENV)/.docs
+	OPENBLAS_NUM_THREADS=1 BAGWISE_GALLERY=$(GALLERY) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "written: docs/_build/html/index.html"
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/reference docs/tutorials docs/_static/drawn .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # A stamp per set of extras: installing again happens only when pyproject.toml changes.
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,cli]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

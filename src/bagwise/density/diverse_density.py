@@ -69,7 +69,7 @@ class DiverseDensity(Scaled, WaistClassifier):
     target_ : array of shape (n_features,)
         The target, on the scale of ``scaler_``.
     feature_scales_ : array of shape (n_features,)
-        |s|, on that scale.
+        ``|s|``, on that scale.
     local_optima_ : array of shape (n_optima, 2, n_features)
         Targets and scales of the better ends of all starts, each once, best first: those whose objective is
         below the middle of the best and the worst. Two are one if each calls the other's target positive

@@ -63,7 +63,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
         The fitted `scale`.
     n_clusters_ : int
         Number of clusters, the length of a bag's vector.
-    idf_ : array of shape (n_clusters_,) or None
+    idf_ : array with a number for every cluster, or None
         1 + log((1 + n) / (1 + d_k)) for ``norm="tfidf"``.
     n_features_in_ : int
         Number of features of an instance.
@@ -175,7 +175,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
         return True
 
     def transform(self, X: BagsLike) -> np.ndarray:
-        """Describe every bag: shape (n_bags, n_clusters_)."""
+        """Describe every bag: an array of shape ``(n_bags, n_clusters_)``."""
         return self._by_blocks(X, self._describe)
 
     def _describe(self, bags: Bags) -> np.ndarray:

@@ -122,7 +122,7 @@ class MIMixture(FittedMixture):
         Number of features.
     objective_, objective_history_, objectives_ : float, array, array
         The least objective, its course, and the ends of all starts.
-    information_cost_history_ : array of shape (n_iter_ + 1,)
+    information_cost_history_ : array of shape (1 + iterations,)
         Bits that the label of a positive training bag is worth on average (see `information_cost`),
         at the start and after every iteration. With ``supervision="negatives"`` it is what each E step loses
         by ignoring these labels (section 7). Not with "none", where components have no class while fitting.

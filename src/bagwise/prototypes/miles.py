@@ -84,8 +84,8 @@ class MILESClassifier(Scaled, ScoreClassifier):
     -----
     With "all", O(n_instances^2 * n_features) for distances, memory for n_bags * n_instances similarities, and
     a linear program of n_bags rows and twice as many columns as instances (HiGHS); take a sample or k-means
-    where that is too much. The paper writes lambda |w| and weighs errors of positive bags by mu and those of
-    negative ones by 1 - mu: that is C = 1 / (2 lambda) for mu = 1/2, and `class_weight` for others.
+    where that is too much. The paper writes ``lambda |w|`` and weighs errors of positive bags by mu and those
+    of negative ones by 1 - mu: that is C = 1 / (2 lambda) for mu = 1/2, and `class_weight` for others.
 
     References
     ----------

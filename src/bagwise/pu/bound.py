@@ -10,8 +10,9 @@ def pu_risk_bound(
 ) -> float:
     """Bound how far the risk of a fixed score may lie above its value on a sample (Theorem 1 of the paper).
 
-    For a score g with |g| <= `largest_score` everywhere, and the double hinge loss, with probability at least
-    1 - delta over the draw of positive and unlabeled bags, the risk exceeds its empirical value by at most ::
+    For a score g with ``|g|`` <= `largest_score` everywhere, and the double hinge loss, with probability at
+    least 1 - delta over the draw of positive and unlabeled bags, the risk exceeds its empirical value by
+    at most ::
 
         largest_score sqrt(log(2 / delta) / 2) (2 pi / sqrt(n_positive) + 1 / sqrt(n_unlabeled))
 

@@ -31,8 +31,8 @@ class SparseMISVC(BagMachine):
         |f|^2 / 2 + C P/N sum_t H(-f(x_t)) + C sum_i max(0, 2 / n_i - 1 - mean_j f(x_ij))
 
     for P positive bags and N negative instances: the mean of f over a positive bag has to be what it is if
-    one instance is at 1 and all others at -1. stMIL adds C P/M sum_ij H(|f(x_ij)|) over the M instances of
-    positive bags, which have one label or the other. sbMIL ("balanced") ranks the instances of positive bags
+    one instance is at 1 and all others at -1. stMIL adds ``C P/M sum_ij H(|f(x_ij)|)`` over the M instances
+    of positive bags, which have one label or the other. sbMIL ("balanced") ranks the instances of positive bags
     by f of sMIL, calls the highest of them positive, the share `balance` but no fewer than there are positive
     bags, and all others negative, and trains a machine on instances with these labels and the weight C.
 

@@ -100,8 +100,8 @@ class MIGradientBoostingClassifier(WaistClassifier):
     Notes
     -----
     A tree costs O(n_features * n_instances * log n_instances) at every level, a prediction
-    O(n_estimators_ * max_depth) an instance. Instances are in memory during the fit, with a copy in single
-    precision. A step that would raise the loss is halved until it does not.
+    ``O(n_estimators_ * max_depth)`` an instance. Instances are in memory during the fit, with a copy in
+    single precision. A step that would raise the loss is halved until it does not.
 
     The boosting of Viola, Platt and Zhang takes any weak classifier and a line search, that of Xu and Frank
     weighted classifiers; here regression trees and Newton's steps stand in for both, so their published

@@ -1,0 +1,79 @@
+"""Pages of the reference: a page for every public name, listed by what it is for.
+
+They are written when a build begins, from the names that `bagwise` exports, so that none is forgotten: one
+that is in no chapter ends the build.
+"""
+
+from pathlib import Path
+
+import bagwise
+
+# What the rooms are for, in the order in which somebody new would look for them.
+CHAPTERS = {
+    "Data": ["bags", "scanned", "sequences", "io", "datasets"],
+    "Linear models": ["linear_model"],
+    "Rules: from instances to bags": ["rules"],
+    "Mixtures and densities": ["mixture", "families", "density"],
+    "Kernel machines": ["svm", "kernels", "kernel_bags"],
+    "Neighbours, boxes, prototypes, trees, networks": [
+        "neighbors",
+        "distances",
+        "apr",
+        "prototypes",
+        "trees",
+        "attention",
+    ],
+    "Ensembles": ["ensemble"],
+    "Positive and unlabeled bags": ["pu", "pu_reports", "metrics"],
+    "Bags as vectors, and other people's models": ["embedding", "rank_scaler", "single_instance", "pipeline"],
+    "Many classes and labels": ["multiclass", "multilabel"],
+    "Choosing, explaining, reporting": [
+        "comparison",
+        "report",
+        "explanations",
+        "importance",
+        "calibration_plots",
+        "plotting",
+    ],
+    "Models in files, and warnings": ["persist", "exceptions"],
+}
+
+
+def write_pages(folder: Path) -> None:
+    """Write the index of the reference and a page for every public name."""
+    rooms = [room for listed in CHAPTERS.values() for room in listed]
+    missing = sorted(set(bagwise._ROOMS) ^ set(rooms))
+    if missing:
+        raise ValueError(f"docs/_ext/reference_pages.py and bagwise._ROOMS differ by {', '.join(missing)}.")
+    folder.mkdir(exist_ok=True)
+    lines = [
+        "Reference",
+        "=========",
+        "",
+        "Every public name, by what it is for; all import from ``bagwise``.",
+        "",
+    ]
+    for chapter, listed in CHAPTERS.items():
+        names = [name for room in listed for name in bagwise._ROOMS[room]]
+        lines += [chapter, "-" * len(chapter), "", ".. currentmodule:: bagwise", ""]
+        lines += [".. autosummary::", "   :toctree: .", "", *(f"   {name}" for name in names), ""]
+    _write(folder / "index.rst", "\n".join(lines))
+
+
+def _write(path: Path, text: str) -> None:
+    # A page that is as it was keeps its time, and is not read again.
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def skip_inherited(app, what, name, member, skip, options):
+    """Leave out what scikit-learn gives every estimator: its own pages tell of it."""
+    from_elsewhere = getattr(member, "__module__", None) or ""
+    return True if from_elsewhere.startswith("sklearn.") else None
+
+
+def setup(app):
+    """Write the pages before autosummary looks for them."""
+    app.connect("autodoc-skip-member", skip_inherited)
+    app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir) / "reference"), priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
