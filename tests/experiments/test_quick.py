@@ -22,6 +22,8 @@ def run_quickly(experiment, out):
     """Give the page, the report on it, and the results of the cells that it was made of."""
     if experiment.needs_data and not os.environ.get("BAGWISE_DATA"):
         pytest.skip("BAGWISE_DATA is not set: the public data are not at hand")
+    if experiment.missing_files():
+        pytest.skip(f"{experiment.missing_files()[0]} is not there, and cannot be fetched")
     cells, reports = {}, []
 
     def report(results, settings):

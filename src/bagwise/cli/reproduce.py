@@ -58,13 +58,21 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
     known = all_experiments()
     if not arguments.names:
-        rows = [[e.name, e.title, f"{e.minutes:g}", "yes" if e.needs_data else ""] for e in known.values()]
+        rows = [
+            [e.name, e.title, f"{e.minutes:g}", "yes" if e.needs_data or e.needs_files else ""]
+            for e in known.values()
+        ]
         heads = ["name", "what it shows", "minutes\non 2 cores", "public\ndata"]
         screen.table(Table.of(heads, rows, n_text=2))
         screen.line("bagwise reproduce NAME [NAME ...] runs some of them; --quick tries them out.")
         if arguments.json:
             about = [
-                {"name": e.name, "title": e.title, "minutes": e.minutes, "data": e.needs_data}
+                {
+                    "name": e.name,
+                    "title": e.title,
+                    "minutes": e.minutes,
+                    "data": [*e.needs_data, *e.needs_files],
+                }
                 for e in known.values()
             ]
             screen.data({"experiments": about})
@@ -141,6 +149,12 @@ def _fetch(experiment: Experiment) -> None:
     """Have the data at hand before processes are started, with one progress bar and one sentence."""
     from bagwise.datasets._download import original_files
 
+    missing = experiment.missing_files()
+    if missing:
+        raise CommandError(
+            f"{missing[0]!r} is not there; {experiment.name} needs it in the folder that the environment "
+            "variable BAGWISE_DATA names, because no public address serves it."
+        )
     for dataset in experiment.needs_data:
         try:
             original_files(dataset)

@@ -10,8 +10,10 @@ runs is the same (`bagwise.experiments.code`).
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,6 +108,8 @@ class Experiment:
         Names of the data sets it fetches; empty if it needs none.
     is_partial : bool
         Whether `report` makes sense of some of the cells as well, and says of how many.
+    needs_files : tuple of str
+        Names of files that no address serves, and that must lie in the folder ``$BAGWISE_DATA``.
     """
 
     name: str
@@ -116,6 +120,12 @@ class Experiment:
     minutes: float = 1.0
     needs_data: tuple[str, ...] = ()
     is_partial: bool = False
+    needs_files: tuple[str, ...] = ()
+
+    def missing_files(self) -> list[str]:
+        """List the files of `needs_files` that are not there."""
+        folder = Path(os.environ.get("BAGWISE_DATA", "."))
+        return [str(folder / name) for name in self.needs_files if not (folder / name).exists()]
 
 
 def mean_and_error(values) -> tuple[float, float]:
