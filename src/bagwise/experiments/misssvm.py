@@ -229,7 +229,7 @@ than a third, 34: with as many, the machines here do better, too. If so, that co
 compared.
 
 The web pages of Table 5 are not publicly complete (the labels of only one of the nine users, and of 75 of
-the 113 pages, can be found), so that table and Figure 2 are not rerun.
+the 113 pages, can be found), so that table and Figure 2 are not rerun; misssvm-table5 looks at what there is.
 """
     return Report(
         text,
