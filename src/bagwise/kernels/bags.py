@@ -53,8 +53,8 @@ def set_kernel(
     whose kernels are all zero), or 1.
 
     With ``level2="rbf"`` the kernel is ``exp(-|X - Z|^2 / width^2)``, where ``|X - Z|^2``, which is
-    k(X, X) + k(Z, Z) - 2 k(X, Z), is the squared distance of the bags in the space of k: of "average", their maximum mean
-    discrepancy.
+    k(X, X) + k(Z, Z) - 2 k(X, Z), is the squared distance of the bags in the space of k: of "average", their
+    maximum mean discrepancy.
 
     Parameters
     ----------

@@ -32,9 +32,10 @@ class SparseMISVC(BagMachine):
 
     for P positive bags and N negative instances: the mean of f over a positive bag has to be what it is if
     one instance is at 1 and all others at -1. stMIL adds ``C P/M sum_ij H(|f(x_ij)|)`` over the M instances
-    of positive bags, which have one label or the other. sbMIL ("balanced") ranks the instances of positive bags
-    by f of sMIL, calls the highest of them positive, the share `balance` but no fewer than there are positive
-    bags, and all others negative, and trains a machine on instances with these labels and the weight C.
+    of positive bags, which have one label or the other. sbMIL ("balanced") ranks the instances of positive
+    bags by f of sMIL, calls the highest of them positive, the share `balance` but no fewer than there are
+    positive bags, and all others negative, and trains a machine on instances with these labels and the weight
+    C.
 
     Use it where positive bags are large and mostly negative.
 
