@@ -9,9 +9,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bagwise import (
+    MISVC,
     Bags,
     BagStatistics,
     MILogisticRegression,
+    SingleInstanceClassifier,
     SoftORLogisticRegression,
     compare,
     make_count_bags,
@@ -82,14 +84,22 @@ def test_bags_of_one_size_do_not_tell_a_share_from_a_count():
     models = {
         "mean": MILogisticRegression("mean", alpha=1.0, l1_ratio=0.0),
         "count": SoftORLogisticRegression(alpha=1.0, n_init=1, tol=1e-4),
+        "statistics": make_pipeline(BagStatistics(("mean",)), LogisticRegression()),
     }
     found = compare(X.reshape(100, 4, 2), y, models, cv=3, random_state=0, verbose=0)
     assert found.assumption_.kind is None and "cannot be told" in found.assumption_.sentence
 
 
-def test_models_of_one_kind_say_nothing_of_it():
-    models = {"or": MILogisticRegression(alpha=1.0, l1_ratio=0.0)}
-    assert compare(*draw("one instance", 40, 0), models, cv=2, random_state=0, verbose=0).assumption_ is None
+def test_where_a_kind_of_model_is_not_heard_the_others_prove_nothing():
+    # Bags follow one instance; whoever looks at it has no probability to compare.
+    models = {
+        "copied": SingleInstanceClassifier(),
+        "statistics": make_pipeline(BagStatistics(("max",)), LogisticRegression()),
+        "misvm": MISVC(),
+    }
+    found = compare(*draw("one instance", 60, 0), models, cv=2, random_state=0, verbose=0)
+    assert found["statistics"].mean["neg_log_loss"] > found["copied"].mean["neg_log_loss"]
+    assert found.assumption_ is None
 
 
 @pytest.mark.study

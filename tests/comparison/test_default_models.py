@@ -84,8 +84,13 @@ def test_settings_are_chosen_by_groups_and_not_at_all_in_too_few_bags(data):
     assert "Training bags are too few to choose settings in" in notes
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sparse", "missing", "classes", "groups", "scan"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("classes", marks=pytest.mark.slow),
+        *(pytest.param(kind, marks=pytest.mark.study) for kind in ("sparse", "missing", "groups", "scan")),
+    ],
+)
 def test_every_model_that_is_taken_runs(kind, data, tmp_path):
     bags, y, groups = data.bags, data.y, None
     if kind == "sparse":

@@ -90,8 +90,9 @@ def judge_assumption(
     believed in only if its model is better than those of all other kinds, because it can imitate them. One
     instance and a count of them are rules of counts both, which `diagnose_rule` tells apart.
 
-    None where there is nothing to compare: models of fewer than two kinds, more than two classes, or
-    positive and unlabeled bags.
+    None where there is nothing to compare: more than two classes, positive and unlabeled bags, or no model
+    with probabilities that looks at instances one by one (or counts them), at their share, or at the whole
+    bag. Where one of these is not heard, the others prove nothing.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def judge_assumption(
     if len(data.classes) != 2 or data.from_unlabeled:
         return None
     best = _champions(results, data)
-    if len(best) < 2:
+    if not {SHARE, WHOLE} <= {one.kind for one in best} or len({one.kind for one in best}) < 3:
         return None
     first, second = best[:2]
     evidence = [_told(one, first) for one in best]
@@ -119,21 +120,19 @@ def judge_assumption(
             f"frequent label ({first.name}: {gain:+.3f} in log-likelihood a held-out bag, p = {p:.2g})."
         )
         return Assumption(None, sentence, tuple(evidence))
-    whole = next((one for one in best if one.kind == WHOLE), None)
+    whole = next(one for one in best if one.kind == WHOLE)
     chosen = next(one for one in best if one is not whole)
     if first is whole:
         if all(whole.is_surely_better(one) for one in best[1:]):
             return _answer(WHOLE, whole, second, evidence)
         if chosen.against(whole)[1] < _DOUBT:
             return _cannot(whole, chosen, evidence)
-    rivals = [one for one in best if one not in (whole, chosen) and not _both_count(one, chosen)]
-    if not rivals and whole is not None:
-        rivals = [whole]
-    if rivals and not chosen.is_surely_better(rivals[0]):
-        return _cannot(chosen, rivals[0], evidence)
+    rival = next(one for one in best if one not in (whole, chosen) and not _both_count(one, chosen))
+    if not chosen.is_surely_better(rival):
+        return _cannot(chosen, rival, evidence)
     if chosen.kind == SHARE:
-        return _answer(SHARE, chosen, rivals[0], evidence)
-    return _one_or_count(chosen, rivals[0] if rivals else chance, evidence, _diagnose(data, seed))
+        return _answer(SHARE, chosen, rival, evidence)
+    return _one_or_count(chosen, rival, evidence, _diagnose(data, seed))
 
 
 def _champions(results: Sequence[ModelResult], data: Labelled) -> list[_Champion]:
@@ -207,16 +206,11 @@ def _answer(
 ) -> Assumption:
     gain, p = first.against(second)
     sentence = (
-        f"The data say that {_WORDS[kind]}: {first.name} is better than {_who(second)} by {gain:.3f} in "
-        f"log-likelihood a held-out bag (p = {p:.2g})."
+        f"The data say that {_WORDS[kind]}: {first.name} is better than the best model that looks at "
+        f"{_LOOKING_AT[second.kind]} ({second.name}) by {gain:.3f} in log-likelihood a held-out bag "
+        f"(p = {p:.2g})."
     )
     return Assumption(kind, sentence, tuple(evidence), diagnosis)
-
-
-def _who(one: _Champion) -> str:
-    if one.kind not in _LOOKING_AT:
-        return "always saying the most frequent label"
-    return f"the best model that looks at {_LOOKING_AT[one.kind]} ({one.name})"
 
 
 def _cannot(first: _Champion, second: _Champion, evidence: list[str]) -> Assumption:

@@ -1,0 +1,43 @@
+"""A comparison that was killed goes on from its checkpoint."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import sys
+import bagwise.checkpoints.store as store
+store._EVERY = store._SHARE = 0.0  # written after every cell
+from bagwise import compare
+from tests.comparison.recorders import FITTED, Dies, Recorder
+from tests.comparison.test_compare import numbered
+bags, y, _ = numbered(30)
+found = compare(bags, y, {"first": Recorder(), "dies": Dies()}, checkpoint=sys.argv[1], verbose=0)
+print(len(FITTED), found.seed_, *found["dies"].scores["accuracy"])
+"""
+
+
+@pytest.mark.slow
+def test_after_kill_9_the_same_call_goes_on(tmp_path):
+    path = tmp_path / "run"
+
+    def run(**environment):
+        root = Path(__file__).parents[2]
+        known = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")]), **environment}
+        command = [sys.executable, "-c", SCRIPT, str(path)]
+        return subprocess.run(command, capture_output=True, text=True, env=known)
+
+    killed = run(DIES_AT="5")  # two fits estimate the time, and two splits have finished
+    assert killed.returncode == -signal.SIGKILL and path.exists()
+    ended = run()
+    assert ended.returncode == 0, ended.stderr
+    n_fits, seed, *scores = ended.stdout.split()
+    # Two that estimate the time, three splits; and the seed that was drawn before is kept.
+    assert int(n_fits) == 5 and not path.exists()
+    whole = run()
+    assert whole.stdout.split()[0] == "14" and whole.stdout.split()[1] != seed
+    assert len(scores) == 5
