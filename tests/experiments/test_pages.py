@@ -8,7 +8,9 @@ import pytest
 PAGES = Path(__file__).parents[2] / "docs" / "reproduction"
 
 
-@pytest.mark.parametrize("page", sorted(PAGES.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", sorted(set(PAGES.glob("*.md")) - {PAGES / "index.md"}), ids=lambda page: page.stem
+)
 def test_a_page_says_which_code_its_numbers_are_from(page):
     version = r"bagwise \d+\.\d+\.\d+, "
     written = rf"{version}code [0-9a-f]{{12}}, "

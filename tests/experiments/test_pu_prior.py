@@ -10,7 +10,6 @@ from bagwise.experiments.pu_prior import SETTINGS, cut_where_counted, draw_bags
 
 PAGES = Path(__file__).parents[2] / "docs/reproduction"
 ROWS = list(csv.DictReader((PAGES / "pu-prior-1.csv").read_text(encoding="utf-8").splitlines()))
-BY_TAIL = [row for row in ROWS if row["method"] == "tail"]
 
 
 def test_where_classes_are_separable_intervals_cover_and_nothing_collapses():
@@ -19,13 +18,12 @@ def test_where_classes_are_separable_intervals_cover_and_nothing_collapses():
     for row in separable:
         assert row["below half"] == "0"
         assert abs(float(row["bias"])) < 0.02
-        if row["method"] == "tail":
-            assert 85 <= float(row["covered, bootstrap"]) <= 95
+        assert 85 <= float(row["covered, bootstrap"]) <= 95
 
 
 def test_where_classes_overlap_estimates_are_upper_ones_and_intervals_begin_at_zero():
-    overlapping = [row for row in BY_TAIL if not row["bags"].startswith(("separable", "hardly"))]
-    assert len(overlapping) == 6
+    overlapping = [row for row in ROWS if not row["bags"].startswith(("separable", "hardly"))]
+    assert len(overlapping) == 12
     for row in overlapping:
         assert float(row["bias"]) > 0 and float(row["from 0"]) >= 90
         assert float(row["covered, bootstrap"]) >= 90
