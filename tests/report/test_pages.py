@@ -3,11 +3,12 @@
 import base64
 import hashlib
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from tests.report.hostile import hostile_bags
 
@@ -19,6 +20,7 @@ from bagwise import (
     MIGradientBoostingClassifier,
     MILogisticRegression,
     SoftORLogisticRegression,
+    compare,
     make_count_bags,
     make_noisy_or_bags,
     write_report,
@@ -321,6 +323,60 @@ def test_pictures_that_take_too_much_room_become_coarser(tmp_path, monkeypatch):
     assert sizes[0] > 300_000 and sizes[1] > 100_000
 
 
+@pytest.fixture(scope="module")
+def comparison(data):
+    models = {
+        "or": MILogisticRegression(n_init=1),
+        "mean": MILogisticRegression("mean", n_init=1),
+        "broken": MILogisticRegression(alpha=-1.0),
+    }
+    return compare(data.bags, data.y, models, cv=3, random_state=0)
+
+
+def test_a_comparison_shows_all_its_models_and_opens_bags_of_the_best(comparison, data, tmp_path):
+    text = comparison.report(tmp_path / "a.html", data.bags, data.y).read_text()
+    assert headings(text) == ORDER
+    best, first = comparison.best, comparison.scoring[0]
+    low, high = comparison.best.interval[first]
+    assert f"{best.mean[first]:.3f} ({low:.3f} to {high:.3f}) on bags held out" in text
+    compared = section(text, "Models compared")
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", compared, re.S)]
+    assert [row[0] for row in rows if row] == [one.name for one in comparison.rows]
+    for one, row in zip(comparison.rows, (row for row in rows if row), strict=True):
+        if one.error is None:
+            assert row[2].startswith(f"{one.mean[first]:.3f} (")
+    assert "broken failed" in compared and "<svg" in compared
+    assert comparison.digest_ in text and "<details" in section(text, "Bags and their instances")
+    # The best model's predictions are those of the comparison.
+    right = int((best.predictions[0] == data.y).sum())
+    assert f"{right} of 60 held-out bags were called by their label" in text
+
+
+def test_a_comparison_without_bags_shows_what_it_knows(comparison, data, tmp_path):
+    text = write_report(comparison, tmp_path / "a.html").read_text()
+    assert headings(text) == [
+        "Models compared",
+        "Bags it had not seen",
+        "Right and wrong",
+        "Stability",
+        "How to repeat it",
+    ]
+    with pytest.raises(ValueError, match="X has 30 bags, but the comparison is of 60"):
+        write_report(comparison, tmp_path / "a.html", data.bags[:30])
+    with pytest.raises(ValueError, match="y differs from the labels"):
+        write_report(comparison, tmp_path / "a.html", data.bags, 1 - data.y)
+
+
+def test_the_documentation_of_pages_runs(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs/report.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(block, {})
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "check.html"}
+    for title in ORDER:
+        assert f"| {title} |" in text
+
+
 @pytest.mark.parametrize(
     ("what", "path", "options", "message"),
     [
@@ -329,6 +385,8 @@ def test_pictures_that_take_too_much_room_become_coarser(tmp_path, monkeypatch):
         ("model", "a.html", {}, "needs the bags and their labels"),
         ("model", "a.html", {"X": "bags", "y": np.zeros(3)}, "3"),
         ("model", "a.html", {"X": "bags", "y": "y", "groups": [1, 2]}, "groups has the shape"),
+        ("model", "a.html", {"X": "bags", "y": "y", "cv": 1}, "cv must be a number of folds"),
+        (LinearRegression(), "a.html", {"X": "bags", "y": "y"}, "LinearRegression is none"),
         (3, "a.html", {}, "what must be a comparison, a fitted classifier or bags"),
         ("labels", "a.html", {}, "what must be"),
     ],

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._held_out import HeldOut, Judgement, judge, judge_unlabeled, predict_held_out
@@ -25,7 +27,11 @@ def model_subject(
     model: Any, X: Any, y: Any, *, groups: Any = None, cv: int = 5, random_state: int = 0
 ) -> Subject:
     """Judge a fitted model by folds of its bags, and gather what its page needs."""
+    if not is_classifier(model):
+        raise TypeError(f"what must be a classifier; {type(model).__name__} is none.")
     check_is_fitted(model)
+    if not isinstance(cv, Integral) or cv < 2:
+        raise ValueError(f"cv must be a number of folds, 2 or more; got {cv!r}.")
     if X is None or y is None:
         raise ValueError(
             f"write_report of a fitted {type(model).__name__} needs the bags and their labels; pass X and y."
