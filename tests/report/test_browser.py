@@ -140,26 +140,28 @@ def test_every_figure_is_there_and_legible(opened):
 
 def test_tables_sort_by_a_click(opened):
     browser = opened()
+    browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    table = browser.find_element("css selector", "#bags-and-their-instances table.sortable")
+    heads = table.find_elements("css selector", "th button")
+    names = [head.text for head in heads]
 
-    def column(place):
-        return browser.execute_script(
-            """
-            const table = Array.from(document.querySelectorAll("#coefficients table"))[0];
-            return Array.from(table.tBodies[0].rows, row => row.cells[arguments[0]].textContent);
-            """,
-            place,
-        )
+    def column(name):
+        script = "return Array.from(arguments[0].tBodies[0].rows, row => row.cells[arguments[1]].textContent)"
+        return browser.execute_script(script, table, names.index(name))
 
-    heads = browser.find_elements("css selector", "#coefficients th button")
-    before = column(1)
-    heads[1].click()
-    falling = [float(cell) for cell in column(1)]
-    assert falling == sorted(falling, reverse=True) and sorted(column(1)) == sorted(before)
-    heads[1].click()
-    assert [float(cell) for cell in column(1)] == falling[::-1]
-    heads[0].click()
-    assert column(0) == sorted(column(0), key=str.lower)
-    assert browser.find_elements("css selector", "#coefficients th[aria-sort=ascending]")
+    def click(name):
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", heads[names.index(name)])
+        heads[names.index(name)].click()
+        return column(name)
+
+    before = column("instance")
+    assert len(before) >= 4 and before != sorted(before, key=int)
+    assert click("instance") == sorted(before, key=int)
+    assert click("instance") == sorted(before, key=int, reverse=True)
+    falling = [float(cell) for cell in click("probability")]
+    assert falling == sorted(falling, reverse=True) and len(set(falling)) > 1
+    assert [float(cell) for cell in click("probability")] == falling[::-1]
+    assert len(table.find_elements("css selector", "th[aria-sort]")) == 1
 
 
 def test_a_bag_opens_and_shows_its_instances(opened):
