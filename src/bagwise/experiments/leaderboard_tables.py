@@ -42,10 +42,10 @@ class Board:
         counts = [len(self.found.get((dataset, model), ())) for dataset in datasets]
         return str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
-    def complete(self, score: str) -> tuple[list[str], np.ndarray]:
-        """Give the titles of models with results on all data sets, and scores by data set and model."""
-        names = [m for m in self.titles if all((dataset, m) in self.found for dataset in self.datasets)]
-        scores = [[np.mean(self.values(dataset, m, score)) for m in names] for dataset in self.datasets]
+    def complete(self, datasets: Sequence[str], score: str) -> tuple[list[str], np.ndarray]:
+        """Give the titles of models with results on all these data sets, and scores by data set and model."""
+        names = [m for m in self.titles if all((dataset, m) in self.found for dataset in datasets)]
+        scores = [[np.mean(self.values(dataset, m, score)) for m in names] for dataset in datasets]
         return [self.titles[m] for m in names], np.array(scores)
 
     def right(self, dataset: str, model: str) -> np.ndarray:
@@ -160,7 +160,9 @@ def scaling_study(board: Board, before: str, after: Sequence[str]) -> Table | No
         )
     note = (
         "Accuracy in percent, ± over repetitions; gains ± the standard error over bags, paired: what a gain "
-        "on other bags of these kinds may be."
+        'on other bags of these kinds may be. The first ranks instances (``scale="rank"``), the second the '
+        "minima and maxima themselves (`RankScaler` after them). An earlier nested study, whose settings "
+        "are not recorded here, had the mean rise from 78.8 to 84.1."
     )
     return Table("Ranks in place of standardised features", rows, note)
 

@@ -123,6 +123,7 @@ def draw_ranks(ranking: Ranking, title: str) -> Any:
     axes.set_yticks(places, ranking.names, fontsize=8)
     axes.set_ylim(n - 0.4, -0.6)
     axes.set_xlim(left=1)
+    axes.set_xticks([1, *(tick for tick in axes.get_xticks() if 1 < tick <= n)])
     axes.set_xlabel(f"mean rank over {ranking.n_datasets} data sets (1 is the best)")
-    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_title(f"{title}; no difference was found between models along one bar", fontsize=9, loc="left")
     return figure
