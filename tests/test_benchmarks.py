@@ -63,8 +63,7 @@ def tiny_repository(tmp_path):
         subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
 
     package = tmp_path / "src" / "bagwise"
-    (package / "experiments").mkdir(parents=True)
-    shutil.copy(ROOT / "src/bagwise/experiments/framework.py", package / "experiments")  # lays out tables
+    shutil.copytree(ROOT / "src/bagwise/report", package / "report")  # lays out tables
     shutil.copytree(ROOT / "benchmarks" / "libraries", tmp_path / "benchmarks" / "libraries")
     for name in ("__init__", "__main__", "compare", "harness"):
         shutil.copy(ROOT / "benchmarks" / f"{name}.py", tmp_path / "benchmarks")
