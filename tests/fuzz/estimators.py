@@ -21,6 +21,7 @@ import bagwise
 from bagwise import Bags, Sequences
 from bagwise.base import BagEstimator
 from bagwise.testing import example_of
+from bagwise.testing.discovery import can_be_fitted
 
 # Not drawn by themselves, each for a reason.
 EXEMPT = {
@@ -37,6 +38,7 @@ def subjects() -> dict[str, type[BaseEstimator]]:
         if inspect.isclass(cls)
         and issubclass(cls, BagEstimator)
         and hasattr(cls, "fit")
+        and can_be_fitted(cls)
         and name not in EXEMPT
     }
 

@@ -23,9 +23,14 @@ def all_estimators() -> list[type[BaseEstimator]]:
         lambda cls: (
             issubclass(cls, BagEstimator)
             and (hasattr(cls, "predict") or hasattr(cls, "transform"))
-            and all(find_spec(package) for package in getattr(cls, "_requires", ()))
+            and can_be_fitted(cls)
         )
     )
+
+
+def can_be_fitted(cls: type[BaseEstimator]) -> bool:
+    """Whether the packages that a class needs to be fitted are installed."""
+    return all(find_spec(package) for package in getattr(cls, "_requires", ()))
 
 
 def all_rules() -> list[type[Rule]]:
