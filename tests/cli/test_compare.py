@@ -69,4 +69,4 @@ def test_a_model_that_fails_ends_with_status_1(table, capsys, monkeypatch):
     monkeypatch.setattr("bagwise.single_instance.SingleInstanceClassifier.fit", fails)
     asked = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--models", "single,statistics"]
     assert main(asked) == 1
-    assert "single failed: fold 1 of 2: it does not like these bags." in capsys.readouterr().out
+    assert "single failed: split 1 of 2: it does not like these bags." in capsys.readouterr().out

@@ -167,7 +167,7 @@ def test_a_model_that_fails_has_a_row_that_says_why_and_the_rest_goes_on():
     assert "bag 0 is not to be learned from." in found["refuses"].error
     assert np.isnan(found["refuses"].mean["accuracy"]) and found["refuses"].oof is None
     assert found["records"].error is None and found.best.name == "records"
-    assert "refuses failed: fold " in repr(found) and found.rows[-1].name == "refuses"
+    assert "refuses failed: split " in repr(found) and found.rows[-1].name == "refuses"
     assert found.to_frame().loc["refuses", "error"] == found["refuses"].error
 
 

@@ -54,7 +54,7 @@ def assemble(
             oof=None,
             oof_kind=None,
             choices=[{} for _ in folds],
-            error=f"fold {number + 1} of {len(folds)}: {sentence}",
+            error=f"split {number + 1} of {len(folds)}: {sentence}",
             warnings=told,
         )
     n_classes, n_folds = len(data.classes), len(folds) // n_repeats

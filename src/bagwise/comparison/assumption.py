@@ -178,16 +178,23 @@ def _one_or_count(first: _Champion, second: _Champion, evidence: list[str], diag
     """Tell one instance from a count of them, by the rules that `diagnose_rule` has fitted."""
     unknown = "Positive instances make a bag positive; whether one is enough cannot be told"
     if diagnosis is None:
-        return Assumption(None, f"{unknown} from so many instances.", tuple(evidence))
+        why = "the rules of counts were not fitted (files, missing values or too many instances)"
+        return Assumption(None, f"{unknown}: {why}.", tuple(evidence))
     evidence = [*evidence, diagnosis.sentence]
-    rule = diagnosis.models[diagnosis.best].rule_
-    is_sharp = diagnosis.best == "logistic" and -rule.intercept / rule.slope < 1.0
-    if diagnosis.best == "or" or is_sharp:
-        return _answer(ONE, first, second, evidence, diagnosis)
     bic = dict(zip(diagnosis.names, diagnosis.bic, strict=True))
-    if bic["or"] - bic[diagnosis.best] > _CLEAR_BIC:
-        return _answer(COUNT, first, second, evidence, diagnosis)
-    return Assumption(None, f"{unknown}. {diagnosis.sentence}", tuple(evidence), diagnosis)
+    best = diagnosis.best
+    other = min((name for name in bic if name != best), key=lambda name: bic[name])
+    of_rules = (
+        f" Of the rules of counts {best!r} fits best (BIC lower than that of {other!r} by "
+        f"{bic[other] - bic[best]:.1f})."
+    )
+    rule = diagnosis.models[best].rule_
+    is_sharp = best == "logistic" and -rule.intercept / rule.slope < 1.0
+    if best == "or" or is_sharp:
+        return _answer(ONE, first, second, evidence, diagnosis, of_rules)
+    if bic["or"] - bic[best] > _CLEAR_BIC:
+        return _answer(COUNT, first, second, evidence, diagnosis, of_rules)
+    return Assumption(None, f"{unknown}.{of_rules}", tuple(evidence), diagnosis)
 
 
 def _told(one: _Champion, best: _Champion) -> str:
@@ -202,7 +209,12 @@ def _told(one: _Champion, best: _Champion) -> str:
 
 
 def _answer(
-    kind: str, first: _Champion, second: _Champion, evidence: list[str], diagnosis: Any = None
+    kind: str,
+    first: _Champion,
+    second: _Champion,
+    evidence: list[str],
+    diagnosis: Any = None,
+    more: str = "",
 ) -> Assumption:
     gain, p = first.against(second)
     sentence = (
@@ -210,7 +222,7 @@ def _answer(
         f"{_LOOKING_AT[second.kind]} ({second.name}) by {gain:.3f} in log-likelihood a held-out bag "
         f"(p = {p:.2g})."
     )
-    return Assumption(kind, sentence, tuple(evidence), diagnosis)
+    return Assumption(kind, sentence + more, tuple(evidence), diagnosis)
 
 
 def _cannot(first: _Champion, second: _Champion, evidence: list[str]) -> Assumption:

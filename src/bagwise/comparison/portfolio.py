@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
 
 from bagwise.density import EMDD
@@ -87,7 +87,10 @@ def _logistic(name: str, rule: str, assumes: str) -> Model:
 
 def _copied(name: str, rule: str, assumes: str, *, forest: bool = False) -> Model:
     def make(seed: int):
-        inside = RandomForestClassifier(random_state=seed) if forest else LogisticRegression(max_iter=1000)
+        if forest:
+            return SingleInstanceClassifier(RandomForestClassifier(random_state=seed), rule=rule)
+        # Scaled without a shift, sparse instances stay sparse.
+        inside = make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000))
         return SingleInstanceClassifier(inside, rule=rule)
 
     return Model(
@@ -95,7 +98,7 @@ def _copied(name: str, rule: str, assumes: str, *, forest: bool = False) -> Mode
         "single instance",
         make,
         assumes,
-        {} if forest else {"estimator__C": [0.01, 0.1, 1.0, 10.0]},
+        {} if forest else {"estimator__logisticregression__C": _COST},
         most_instances=_OF_TREES,
     )
 

@@ -93,7 +93,7 @@ class Cells:
             if place is not None:
                 place.within(_name(key)).finish(cell)
             model, split = key
-            done(f"{self.entries[model].name}, fold {split + 1} of {len(self.folds)}")
+            done(f"{self.entries[model].name}, split {split + 1} of {len(self.folds)}")
 
     def _keys(self) -> list[Key]:
         return [(model, split) for model in range(len(self.entries)) for split in range(len(self.folds))]
