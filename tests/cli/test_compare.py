@@ -29,7 +29,7 @@ def test_a_comparison_is_told_before_and_shown_after(table, capsys):
     assert main([*asked, "--models", "single,statistics"]) == 0
     out = capsys.readouterr().out
     before, after = out.split("accuracy", 1)
-    assert "2 models and 2 baselines: single, statistics." in before
+    assert "2 models and 2 baselines: single; statistics." in before
     assert "40 bags in 3 folds, 20 groups kept together." in before and "Estimated time: " in before
     for name in ("single", "statistics", "most frequent label", "size of the bag"):
         assert f"\n{name} " in after

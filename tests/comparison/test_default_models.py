@@ -38,7 +38,7 @@ def test_sparse_instances_leave_out_what_does_not_take_them(data):
     bags = data.bags.with_instances(sp.csr_array(data.bags.instances))
     entries, notes = chosen(bags, data.y)
     assert "EM-DD" not in entries and "logistic, or rule" in entries and "bag statistics, SVM" in entries
-    assert "Left out, as they do not take sparse instances: mixture, Gaussian, EM-DD." in notes
+    assert "Left out, as they do not take sparse instances: mixture, Gaussian; EM-DD." in notes
 
 
 def test_missing_values_are_replaced_inside_the_training_bags(data):
@@ -66,7 +66,7 @@ def test_a_scan_has_only_what_streams(data, tmp_path):
     bags = scan_bags(tmp_path / "bags.parquet")
     entries, notes = chosen(bags, bags.y)
     assert {"logistic, or rule", "mixture, Gaussian", "bag statistics, SVM"} <= set(entries)
-    assert "Left out, as they do not learn from files: EM-DD, MI-SVM" in notes
+    assert "Left out, as they do not learn from files: EM-DD; MI-SVM" in notes
 
 
 def test_many_classes_have_models_that_take_them(data):

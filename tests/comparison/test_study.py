@@ -84,7 +84,7 @@ def error_rates(n, repeats, n_draws, seed=0):
 @pytest.mark.parametrize("n", [60, 200])
 def test_intervals_cover_the_score_of_the_fitted_models(n):
     shares = coverage(n, 300)
-    assert all(0.91 <= share <= 0.99 for share in shares.values()), shares
+    assert all(0.88 <= share <= 0.99 for share in shares.values()), shares
 
 
 @pytest.mark.study

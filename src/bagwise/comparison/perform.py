@@ -98,7 +98,7 @@ class _Run:
         self.cells = Cells([*BASELINES, *entries], data, self.folds)
         self.cells.recall(place)
         n_models = f"{len(entries)} models" if len(entries) != 1 else "1 model"
-        opening = f"{n_models} and {len(BASELINES)} baselines: {', '.join(entry.name for entry in entries)}."
+        opening = f"{n_models} and {len(BASELINES)} baselines: {'; '.join(entry.name for entry in entries)}."
         of_folds = notes_of_folds(data, self.folds, question.cv, question.repeats, list(question.scorers))
         self.notes = [opening, *of_folds, *question.notes, *notes]
 

@@ -117,7 +117,7 @@ def suited_models(facts: Facts, scoring: str | Callable, seed: int) -> tuple[lis
         Entry(model.name, model.family, model.assumes, _choosing(model, facts, scoring, seed))
         for model in kept
     ]
-    notes = [f"Left out, {reason}: {', '.join(names)}." for reason, names in left_out.items()]
+    notes = [f"Left out, {reason}: {'; '.join(names)}." for reason, names in left_out.items()]
     if facts.n_inner < 2 and not facts.from_unlabeled:
         notes.append("Training bags are too few to choose settings in: all models have their defaults.")
     if facts.has_missing:
