@@ -178,7 +178,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         Parameters
         ----------
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
-            The training bags; values may be missing.
+            The training bags; values may be missing, but for bags in files that are not held in memory.
         y : array of shape (n_bags,)
             Two or more classes.
         sample_weight : array of shape (n_bags,), optional

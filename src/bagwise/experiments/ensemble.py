@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from bagwise import datasets
-from bagwise.experiments import classic
+from bagwise.experiments.classic import DATASETS
+from bagwise.experiments.classic import make_model as make_baseline
 from bagwise.experiments.ensemble_report import report
 from bagwise.experiments.framework import Cell, Experiment, Settings
 
@@ -29,34 +30,29 @@ NEWSGROUPS = (
 # The species that at least a hundred recordings have, by their place.
 SPECIES = (0, 1, 2, 7, 11)
 PROBLEMS = (
-    *classic.DATASETS,
-    *(f"news_{group.replace('.', '_')}" for group in NEWSGROUPS),
-    *(f"bird_{species}" for species in SPECIES),
+    *DATASETS,
+    *(f"news_{name.replace('.', '_')}" for name in NEWSGROUPS),
+    *(f"bird_{place}" for place in SPECIES),
 )
 RIVALS = ("svm", "svm_rank", "svm_mean", "set_kernel", "graph", "milr_or", "milr_mean", "single_logistic")
 
 
+@cache
 def load(problem: str) -> tuple[Any, np.ndarray]:
     """Give the bags of a problem, and labels 0 and 1."""
-    bags, y = _loaded(problem)
-    return bags, y
-
-
-@cache
-def _loaded(problem: str) -> tuple[Any, np.ndarray]:
-    if problem in classic.DATASETS:
+    if problem in DATASETS:
         data = getattr(datasets, f"fetch_{problem}")()
         return data.bags, np.asarray(data.y).astype(int)
     kind, _, which = problem.partition("_")
     if kind == "news":
-        group = next(name for name in NEWSGROUPS if name.replace(".", "_") == which)
+        group = next(each for each in NEWSGROUPS if each.replace(".", "_") == which)
         data = datasets.fetch_newsgroups(group)
         return data.bags, np.asarray(data.y).astype(int)
     data = datasets.fetch_hja_birdsong()
     return data.bags, np.asarray(data.y)[:, int(which)].astype(int)
 
 
-def make_model(name: str, seed: int) -> Any:
+def make_model(kind: str, seed: int) -> Any:
     """Make the ensemble, or one of the single models that it is held against."""
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC
@@ -66,15 +62,15 @@ def make_model(name: str, seed: int) -> Any:
     from bagwise.pipeline import make_bag_pipeline
     from bagwise.svm import SetKernelSVC
 
-    if name == "ensemble":
+    if kind == "ensemble":
         return BagEnsembleClassifier(random_state=seed)
-    if name == "svm_mean":
+    if kind == "svm_mean":
         return make_bag_pipeline(BagStatistics(("mean", "std")), StandardScaler(), SVC(C=10.0))
-    if name == "set_kernel":
+    if kind == "set_kernel":
         return SetKernelSVC(scale="standard")
-    if name == "graph":
+    if kind == "graph":
         return SetKernelSVC(scale="standard", normalize="feature", weights="graph")
-    return classic.make_model(name, seed)
+    return make_baseline(kind, seed)
 
 
 def run_cell(problem: str, model: str, n_folds: int, repeat: int, seed: int) -> dict[str, Any]:
@@ -132,7 +128,7 @@ def cells(settings: Settings) -> list[Cell]:
         )
         for repeat in range(n_shuffles)
         for problem in problems
-        for model in ("ensemble", *(() if problem in classic.DATASETS else rivals))
+        for model in ("ensemble", *(() if problem in DATASETS else rivals))
     ]
 
 
@@ -149,8 +145,8 @@ EXPERIMENTS = [
         report=report,
         minutes=240.0,
         needs_data=(
-            *classic.DATASETS,
-            *(problem for problem in PROBLEMS if problem.startswith("news_")),
+            *DATASETS,
+            *(name for name in PROBLEMS if name.startswith("news_")),
             "hja_birdsong",
         ),
         is_partial=True,
