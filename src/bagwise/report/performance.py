@@ -179,7 +179,7 @@ def _threshold(subject: Subject, held: HeldOut) -> str:
     chosen = subject.inner("best_threshold_")
     if len(held.classes) > 2:
         return text + "A bag is called by the class that the model predicts."
-    positive = short(subject.names[1])
+    positive = repr(short(subject.names[1]))
     if chosen is not None:
         return (
             text
