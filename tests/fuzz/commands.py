@@ -23,6 +23,8 @@ from bagwise.io.files import FORMATS
 EXEMPT = {"demo": "takes seconds, no arguments, and its own data"}
 # Arguments that are not drawn from all there is.
 _NEVER = {"reproduce": {"names": "an experiment takes minutes; names that do not exist are drawn"}}
+# Options that are always given: without, a comparison takes all families of models, and minutes.
+_ALWAYS = {"compare": {"models"}}
 _NUMBERS = ("0", "1", "3", "-1", "0.5", "1e300", "nan", "x", "")
 _WORDS = (
     "bag=1",
@@ -87,7 +89,11 @@ def _arguments(name: str, folder: Path, rng) -> list[str]:
             if rng.random() < 0.02:
                 count = 0
             given += [_value(action, name, folder, rng) for _ in range(count)]
-        elif action.required or rng.random() < (0.3 if action.nargs == 0 else 0.1):
+        elif (
+            action.required
+            or action.dest in _ALWAYS.get(name, ())
+            or rng.random() < (0.3 if action.nargs == 0 else 0.1)
+        ):
             given.append(action.option_strings[-1])
             if action.nargs != 0:
                 given.append(_value(action, name, folder, rng))
@@ -99,6 +105,8 @@ def _value(action, command: str, folder: Path, rng) -> str:
         return str(sorted(action.choices, key=str)[rng.integers(len(action.choices))])
     if action.dest in _NEVER.get(command, {}):
         return "no-such-name"
+    if action.dest == "jobs":  # processes take seconds to start
+        return str(rng.choice(["0", "1", "x", "1.5"]))
     if action.type in (int, float):
         return str(rng.choice(_NUMBERS))
     if action.type is Path:
@@ -110,7 +118,7 @@ def _value(action, command: str, folder: Path, rng) -> str:
         return str(_file(action, folder, rng))
     if "format" in action.dest:
         return str(rng.choice([*FORMATS, "no-such-format"]))
-    if action.dest == "model" and rng.random() < 0.9:
+    if action.dest in ("model", "models") and rng.random() < 0.9:
         return str(rng.choice(list(MODELS)))
     return str(rng.choice(_WORDS))
 

@@ -74,7 +74,10 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     models, from_unlabeled = _read_models(arguments)
     with telling_warnings(screen) as of_data:
         bags, labels = read_training(arguments)
-    y, _ = choose_positive(labels, arguments.positive, takes_many=models is None)
+    takes_many = models is None or all(
+        model.__sklearn_tags__().classifier_tags.multi_class for model in models.values()
+    )
+    y, _ = choose_positive(labels, arguments.positive, takes_many=takes_many)
     groups = read_groups(bags, arguments.groups)
     screen.title(f"compare: {arguments.file}")
     from bagwise.exceptions import ComparisonInterrupted

@@ -106,7 +106,7 @@ def cut_folds(data: Labelled, cv: Any, repeats: int, seed: int) -> list[Split]:
     kinds = tuple(repr(as_python(label)) for label in data.classes)
     folds: list[Split] = []
     for number in range(int(repeats)):
-        remedy = "Give more bags, or larger groups of classes."
+        remedy = "Give more bags of that class."
         some = bag_folds(
             cv, training, None, seed=seed + number, kinds=kinds, remedy=remedy, groups=data.groups
         )
