@@ -15,7 +15,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first case")
     parser.add_argument("--cases", type=int, default=1, help="how many cases of the kind")
     parser.add_argument("--seconds", type=float, help="all kinds, for so long")
-    parser.add_argument("--jobs", type=int, default=2, help="children at a time, with --seconds")
+    parser.add_argument("--jobs", type=int, default=2, help="children at a time")
     parser.add_argument("--only", help="the estimator, rule, kernel, format or command to try")
     parser.add_argument("--verbose", action="store_true", help="tell what became of every case")
     arguments = parser.parse_args()
@@ -23,13 +23,17 @@ def main() -> int:
         tallies = long_run(arguments.seed, arguments.seconds, arguments.jobs, _show_part)
     else:
         kinds = [arguments.kind] if arguments.kind else list(SHARES)
-        tallies = []
-        for kind in kinds:
-            show = _show_all if arguments.verbose or arguments.cases == 1 else _show_failures
-            tallies.append(campaign(kind, arguments.seed, arguments.cases, only=arguments.only, show=show))
+        show = _show_all if arguments.verbose or arguments.cases == 1 else _show_failures
+        how = {"only": arguments.only, "show": show, "jobs": arguments.jobs}
+        tallies = [campaign(kind, arguments.seed, arguments.cases, **how) for kind in kinds]
     for tally in tallies:
         _line(str(tally))
-    return int(any(tally.failures for tally in tallies))
+    failures = [(tally.kind, seed) for tally in tallies for seed, _ in tally.failures]
+    for kind, seed in failures:
+        _line(f"FAILED {kind} {seed}")
+    n_cases = sum(tally.outcomes.total() for tally in tallies)
+    _line(f"{n_cases:,} cases, {len(failures):,} failures")
+    return int(bool(failures))
 
 
 def _line(text: str) -> None:

@@ -49,6 +49,13 @@ class Tally:
         if outcome == "failed":
             self.failures.append((seed, told))
 
+    def include(self, part: Tally) -> None:
+        """Count the cases of a part."""
+        self.outcomes += part.outcomes
+        self.failures += part.failures
+        self.spent += part.spent
+        self.slowest = max(self.slowest, part.slowest)
+
     def told(self) -> str:
         """Failures, each with the command that runs it alone."""
         return "\n\n".join(
@@ -65,11 +72,23 @@ class Tally:
         )
 
 
-def campaign(kind: str, first: int, count: int, *, only: str | None = None, show=None) -> Tally:
-    """Play `count` cases of a kind from the seed `first` on, in children that may crash."""
-    tally, seed, stop = Tally(kind), first, first + count
+def campaign(
+    kind: str, first: int, count: int, *, only: str | None = None, show=None, jobs: int = 1
+) -> Tally:
+    """Play `count` cases of a kind from the seed `first` on, in `jobs` children at a time that may crash."""
+    tally, stop = Tally(kind), first + count
+    starts = range(first, stop, _SLICE)
+    with ThreadPoolExecutor(jobs) as pool:
+        for part in pool.map(lambda at: _slice(kind, at, min(at + _SLICE, stop), only, show), starts):
+            tally.include(part)
+    return tally
+
+
+def _slice(kind: str, first: int, stop: int, only: str | None, show) -> Tally:
+    """Play cases one after another; where a child crashes, the next begins at the case after."""
+    tally, seed = Tally(kind), first
     while seed < stop:
-        for event in _child(kind, seed, min(_SLICE, stop - seed), only):
+        for event in _child(kind, seed, stop - seed, only):
             tally.add(event["seed"], event["outcome"], event["told"], event["spent"])
             seed = event["seed"] + 1
             if show is not None:
@@ -141,11 +160,7 @@ def long_run(first: int, seconds: float, jobs: int, show) -> list[Tally]:
                     return
                 part = campaign(kind, first + number * share, share)
                 with lock:
-                    whole = tallies[kind]
-                    whole.outcomes += part.outcomes
-                    whole.failures += part.failures
-                    whole.spent += part.spent
-                    whole.slowest = max(whole.slowest, part.slowest)
+                    tallies[kind].include(part)
                     show(part)
 
     with ThreadPoolExecutor(jobs) as pool:

@@ -11,7 +11,7 @@ from bagwise.cli.parser import COMMANDS
 # Cases of each kind, for about a minute of processor time in all; estimators in parts, for two workers.
 PARTS = [("estimators", 0, 250), ("estimators", 250, 250), ("damage", 0, 500), ("rules", 0, 300)]
 PARTS += [("kernels", 0, 200), ("formats", 0, 200), ("commands", 0, 25), ("machinecode", 0, 10)]
-# Cases that failed once: names of Parquet columns that are no text, other values in a column of a scan, an
+# Files that failed once: names of Parquet columns that are no text, other values in a column of a scan, an
 # array of a model that claims 16 GB, and a part of a Parquet file that Arrow cannot convert.
 PARTS += [("damage", 1372, 1), ("damage", 1995, 1), ("damage", 6424, 1), ("damage", 6521, 1)]
 
@@ -42,7 +42,7 @@ def test_a_new_subject_leaves_other_cases_as_they_were():
 
 
 @pytest.mark.parametrize("end", ["raise ValueError('what numpy says')", "__import__('os').abort()"])
-def test_what_fails_is_told_with_the_command_that_repeats_it(end):
+def test_what_fails_is_told_with_the_command_that_repeats_it(end, monkeypatch):
     """A kind whose second case fails: the others are played, and its seed is named."""
     source = f"def run(seed, only=None):\n    if seed == 8:\n        {end}\n    return ''\n"
     kind = f"broken{os.getpid()}"  # another in every worker
@@ -50,7 +50,10 @@ def test_what_fails_is_told_with_the_command_that_repeats_it(end):
     path.write_text(source)
     try:
         tally = driver.campaign(kind, 7, 3)
+        monkeypatch.setattr(driver, "_SLICE", 2)
+        both = driver.campaign(kind, 5, 5, jobs=2)  # 5 and 6, 7 and 8, 9
     finally:
         path.unlink()
     assert tally.outcomes == {"good": 2, "failed": 1}
+    assert both.outcomes == {"good": 4, "failed": 1} and [seed for seed, _ in both.failures] == [8]
     assert f"python -m tests.fuzz --kind {kind} --seed 8" in tally.told()

@@ -15,6 +15,8 @@ _LEAST = float(np.finfo(float).eps)
 _LEAST_STEP = 1e-6
 # Of soft thresholds, where fits may start: what an instance adds to the log-odds, and how far a table goes.
 _SOFT_SLOPE, _SOFT_LIMIT = 3.0, 4.0
+# Of slopes that are learned; their squares are numbers.
+_LARGEST_LOG_SLOPE = 340.0
 # Values of a table that agree to so many digits count as one parameter.
 _DIGITS = 3
 
@@ -292,7 +294,8 @@ class CountLogistic(CountRule, LearnedRule):
         intercept, slope = self._read()
         rest = list(vector)
         intercept = rest.pop(0) if "intercept" in self.learned else intercept
-        slope = np.exp(rest.pop(0)) if "slope" in self.learned else slope
+        # A step of a solver may go far too far: it is not taken, because the penalty is large, not NaN.
+        slope = np.exp(min(rest.pop(0), _LARGEST_LOG_SLOPE)) if "slope" in self.learned else slope
         return self._with(intercept, slope)
 
     def parameter_gradient(self, statistics: np.ndarray) -> np.ndarray:
