@@ -12,7 +12,13 @@ from bagwise.cli import main
 from bagwise.experiments import leaderboard
 from bagwise.experiments.code import Sources
 from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
-from bagwise.experiments.leaderboard_tables import Board, scaling_study, tables_of, what_can_be_seen
+from bagwise.experiments.leaderboard_tables import (
+    Board,
+    scaling_study,
+    tables_of,
+    unsettled,
+    what_can_be_seen,
+)
 from bagwise.experiments.nested import cross_validated
 from bagwise.experiments.runner import run_experiment
 
@@ -50,7 +56,15 @@ def test_a_cell_depends_on_its_own_model_alone():
 
 def cell(right, **others):
     hits = [int(hit) for hit in right]
-    return {"accuracy": np.mean(hits), "auc": 0.9, "log_loss": None, "seconds": 2.0, "right": right, **others}
+    return {
+        "accuracy": np.mean(hits),
+        "auc": 0.9,
+        "log_loss": None,
+        "seconds": 2.0,
+        "right": right,
+        "unsettled": 0,
+        **others,
+    }
 
 
 @pytest.fixture
@@ -63,7 +77,7 @@ def board(monkeypatch):
         "musk1-a-0": cell("1111", log_loss=0.5),
         "musk1-a-1": cell("1110", log_loss=0.7),
         "musk1-b-0": cell("1100"),
-        "fox-a-0": cell("1000", log_loss=0.1),
+        "fox-a-0": cell("1000", log_loss=0.1, unsettled=4),
         "fox-b-0": cell("1110"),
     }
     return Board(results, {"a": "model A", "b": "model B", "c": "not there"})
@@ -78,6 +92,10 @@ def test_tables_hold_means_errors_and_repetitions(board):
     assert [row["model"] for row in accuracy.rows][:2] == ["model B", "model A"]  # 62.5 comes first
     assert [row["model"] for row in loss.rows] == ["model A"] and loss.rows[0]["musk1"] == "0.600 ± 0.100"
     assert auc.rows[0]["fox"] == "90.0" and seconds.rows[0]["musk1"] == "2.00 ± 0.00"
+
+
+def test_fits_that_did_not_converge_are_counted(board):
+    assert unsettled(board, 10).endswith("not converged: model A (4 of 30 fits).\n")
 
 
 def test_gains_are_paired_by_bags(board):

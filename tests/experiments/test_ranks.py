@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import PermutationMethod, rankdata, wilcoxon
 
-from bagwise.experiments.ranks import holm, rank_models, signed_rank_p
+from bagwise.experiments.ranks import find_cliques, holm, rank_models, signed_rank_p
 
 
 @pytest.mark.parametrize("n", [5, 9, 15])
@@ -52,8 +52,10 @@ def test_ranks_are_means_over_data_sets_and_bars_span_what_is_alike():
     assert (found.p[3, :3] < 0.05).all() and (found.p[:3, :3] > 0.05).all()
 
 
-def test_bars_may_overlap():
-    steps = np.arange(12)[:, None] % 3
-    # Neighbours beat each other on half of the data sets; who stands two places away never wins.
-    scores = np.array([[0.0, 0.0, -5.0]]) + np.where(steps == 0, [[0, 1, 0]], [[1, 0, 0]])
-    assert rank_models(["a", "b", "c"], scores).cliques == [(0, 1)]
+def test_along_a_bar_all_pairs_are_alike_and_bars_may_overlap():
+    alike = np.ones((4, 4), dtype=bool)
+    alike[1, 2] = alike[2, 1] = False  # though both are like the first
+    assert find_cliques(alike) == [(0, 1), (2, 3)]
+    alike = np.ones((4, 4), dtype=bool)
+    alike[0, 3] = alike[3, 0] = False
+    assert find_cliques(alike) == [(0, 2), (1, 3)]

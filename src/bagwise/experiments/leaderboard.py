@@ -8,7 +8,13 @@ from typing import Any
 from bagwise.datasets.fetch import NEWSGROUPS
 from bagwise.experiments import leaderboard_models as models
 from bagwise.experiments.framework import Cell, Experiment, Figure, Report, Settings
-from bagwise.experiments.leaderboard_tables import Board, scaling_study, tables_of, what_can_be_seen
+from bagwise.experiments.leaderboard_tables import (
+    Board,
+    scaling_study,
+    tables_of,
+    unsettled,
+    what_can_be_seen,
+)
 from bagwise.experiments.nested import CLASSIC
 from bagwise.experiments.published import published
 from bagwise.experiments.ranks import Ranking, draw_ranks, rank_models
@@ -89,7 +95,8 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
         published(board),
         what_can_be_seen(board),
     ]
-    text = _TEXT.format(n_folds=2 if settings.quick else N_FOLDS) + "".join(map(_of_ranks, ranked))
+    n_folds = 2 if settings.quick else N_FOLDS
+    text = _TEXT.format(n_folds=n_folds) + unsettled(board, n_folds) + "".join(map(_of_ranks, ranked))
     figures = [Figure(title.lower().replace(", ", "-"), draw_ranks(found, title)) for title, found in ranked]
     return Report(text, tables, figures)
 
@@ -154,7 +161,7 @@ EXPERIMENTS = [
         ),
         cells=cells,
         report=report,
-        minutes=45.0,
+        minutes=300.0,
         needs_data=(*CLASSIC, *(f"news_{group.replace('.', '_')}" for group in NEWSGROUPS)),
         is_partial=True,
     )

@@ -105,6 +105,16 @@ def _rows(
     return [rows[i] for i in np.argsort(order, kind="stable")]
 
 
+def unsettled(board: Board, n_folds: int) -> str:
+    """Say of which models some fits ended with a warning that they had not converged."""
+    counts = {model: [0, 0] for model in board.titles}
+    for (_, model), cells in board.found.items():
+        counts[model][0] += sum(cell["unsettled"] for cell in cells)
+        counts[model][1] += n_folds * len(cells)
+    some = [f"{board.titles[m]} ({bad} of {fits} fits)" for m, (bad, fits) in counts.items() if bad]
+    return f"\nWith a warning that a fit had not converged: {'; '.join(some) or 'none'}.\n"
+
+
 def _newsgroups(board: Board, groups: Sequence[str]) -> Table:
     rows, order = [], []
     for model, title in board.titles.items():

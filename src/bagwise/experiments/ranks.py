@@ -61,7 +61,7 @@ def rank_models(names: Sequence[str], scores: np.ndarray, level: float = 0.05) -
         mean[order],
         float(friedmanchisquare(*scores.T).pvalue),
         p,
-        _cliques(p > level),
+        find_cliques(p > level),
         len(scores),
     )
 
@@ -96,7 +96,7 @@ def holm(p: Sequence[float]) -> np.ndarray:
     return corrected
 
 
-def _cliques(alike: np.ndarray) -> list[tuple[int, int]]:
+def find_cliques(alike: np.ndarray) -> list[tuple[int, int]]:
     """Find the longest runs of at least two places in which all pairs are alike."""
     runs: list[tuple[int, int]] = []
     for first in range(len(alike)):
