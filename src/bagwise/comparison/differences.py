@@ -67,7 +67,7 @@ def corrected_t(differences: np.ndarray, test_to_train: float) -> tuple[float, f
     >>> from bagwise.comparison.differences import corrected_t
     >>> mean, low, high, p = corrected_t(np.array([0.1, 0.0, 0.2, 0.1, 0.1]), 0.25)
     >>> round(mean, 3), round(p, 3)
-    (0.1, 0.07)
+    (0.1, 0.103)
     """
     known = differences[np.isfinite(differences)]
     n = len(known)
@@ -79,7 +79,7 @@ def corrected_t(differences: np.ndarray, test_to_train: float) -> tuple[float, f
     # Rounding apart, equal differences have no spread, and no test speaks of them.
     if not error > 1e-12 * max(1.0, abs(mean)):
         return mean, np.nan, np.nan, np.nan
-    width = float(t.ppf(0.5 + LEVEL / 2, n - 1)) * error
+    width = float(t.ppf(0.5 + LEVEL / 2, n - 1) * error)
     p = 2 * float(t.sf(abs(mean) / error, n - 1))
     return mean, mean - width, mean + width, p
 
