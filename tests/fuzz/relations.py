@@ -118,7 +118,7 @@ def repetition(case, model, said) -> None:
     repeated = np.repeat(np.arange(len(times)), times)
     weighted = _with_folds(case.model, np.arange(len(times)))
     asked(case.fit, weighted, case.bags(), case.y, times)
-    said = everything(weighted, case.bags(), case.y)
+    said = asked(everything, weighted, case.bags(), case.y)  # a huge bag of weight zero does not scale
     twice = case.bags()[repeated], None if case.y is None else case.y[repeated], None
     _refit(case, weighted, said, _with_folds(case.model, repeated), twice, "weights and repetition")
 
@@ -169,6 +169,7 @@ def comparable(case, model) -> bool:
     parameters = case.model.get_params()
     given = (parameters.get(name) for name in BY_NUMBER if parameters.get(name) is not None)
     sampled = any(type(value) is not int or value < len(case.drawn.X) for value in given)
+    sampled = sampled or bool(parameters.get("early_stopping"))  # bags are held out by number
     random = any(
         value == "random" or (key.endswith("n_init") and value != 1)
         for key, value in parameters.items()

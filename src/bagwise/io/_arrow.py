@@ -137,7 +137,14 @@ class BagTables:
         if array.null_count and (complete or is_list(array.type)):
             row = first + int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
             raise ValueError(f"{self.where}, row {row}: there is no value in the column {name!r}.")
-        return from_arrow(array)
+        return self._values(name, array)
+
+    def _values(self, name: str, array: Any) -> np.ndarray:
+        """Make a numpy array of what a column holds; bytes that are no text are told with their place."""
+        try:
+            return from_arrow(array)
+        except pa.ArrowException as error:
+            raise ValueError(f"{self.where}: the column {name!r} cannot be read: {error}") from error
 
     def rows(self, table: Any, first: int = 0) -> BagRows:
         """Read the columns of a table, whose row 0 is row `first` in errors."""
@@ -158,7 +165,7 @@ class BagTables:
             elif is_list(table[other].type) and not pa.types.is_fixed_size_list(table[other].type):
                 lengths, values = self._lists(other, table[other], first)
                 self._check_lengths(other, lengths, sizes, first)
-                part.instance_columns[other] = from_arrow(values)
+                part.instance_columns[other] = self._values(other, values)
             else:
                 part.bag_columns[other] = self.column(other, table[other], first)
         return part
@@ -192,7 +199,7 @@ class BagTables:
         for name, kind in about["instance_columns"].items():
             lengths, values = self._lists(kind["column"], table[kind["column"]], first)
             self._check_lengths(kind["column"], lengths, sizes, first)
-            rows.instance_columns[name] = restore(from_arrow(values), kind)
+            rows.instance_columns[name] = restore(self._values(name, values), kind)
         rows.instances = instances.astype(rows.instances.dtype, copy=False)
         return rows
 
