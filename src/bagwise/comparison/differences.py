@@ -40,7 +40,7 @@ class Difference:
     p: float
 
 
-def corrected_t(differences: np.ndarray, test_to_train: float) -> tuple[float, float, float, float]:
+def corrected_t(differences: np.ndarray, held_per_one: float) -> tuple[float, float, float, float]:
     """Test whether scores on the same splits differ: mean, low, high, p.
 
     Training sets of splits overlap, so that the spread of their differences says too little about the mean.
@@ -54,7 +54,7 @@ def corrected_t(differences: np.ndarray, test_to_train: float) -> tuple[float, f
     ----------
     differences : array of shape (n_splits,)
         Of the two scores; NaN are left out.
-    test_to_train : float
+    held_per_one : float
         The number of bags held out for one that is learned from, n_test / n_train.
 
     References
@@ -75,7 +75,7 @@ def corrected_t(differences: np.ndarray, test_to_train: float) -> tuple[float, f
         return np.nan, np.nan, np.nan, np.nan
     mean = float(known.mean())
     spread = float(known.std(ddof=1)) if n > 1 else np.nan
-    error = np.sqrt(1 / n + test_to_train) * spread
+    error = np.sqrt(1 / n + held_per_one) * spread
     # Rounding apart, equal differences have no spread, and no test speaks of them.
     if not error > 1e-12 * max(1.0, abs(mean)):
         return mean, np.nan, np.nan, np.nan
@@ -84,7 +84,7 @@ def corrected_t(differences: np.ndarray, test_to_train: float) -> tuple[float, f
     return mean, mean - width, mean + width, p
 
 
-def test_to_train_share(folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+def held_per_learned(folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     """Give n_test / n_train, the mean over folds."""
     return float(np.mean([len(test) / len(train) for train, test in folds]))
 
@@ -96,7 +96,7 @@ def paired_differences(
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
 ) -> list[Difference]:
     """Compare every other model that has scores with a reference."""
-    share = test_to_train_share(folds)
+    share = held_per_learned(folds)
     return [
         Difference(
             one.name,

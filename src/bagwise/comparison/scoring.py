@@ -13,7 +13,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.metaestimators import available_if
 
 from bagwise._held_out.intervals import auc_interval, mean_interval, share_interval
-from bagwise.comparison.differences import corrected_t, test_to_train_share
+from bagwise.comparison.differences import corrected_t, held_per_learned
 from bagwise.comparison.plan import Labelled
 from bagwise.comparison.results import Interval
 from bagwise.metrics import make_pu_scorer
@@ -158,7 +158,7 @@ def score_together(
         return float(value), (float(low), float(high))
     if np.isnan(scores).all():
         return np.nan, (np.nan, np.nan)
-    mean, low, high, _ = corrected_t(scores, test_to_train_share(folds))
+    mean, low, high, _ = corrected_t(scores, held_per_learned(folds))
     return mean, (low, high)
 
 
