@@ -119,10 +119,11 @@ def _means_table(name: str, found: Found) -> Table:
 def _best_table(name: str, found: Found) -> Table:
     """Hold the ensemble against the single model that did best on each problem, on the same folds."""
     rows = []
+    every = {model for models in found.values() for model in models}
     for problem, models in found.items():
         rivals = [model for model in models if model != "ensemble"]
-        if "ensemble" not in models or not rivals:
-            continue
+        if set(models) < every or not rivals:
+            continue  # not all of them are finished
         best = max(rivals, key=lambda model: np.mean(_accuracy(models[model])))
         difference, error = _difference(models["ensemble"], models[best])
         rows.append(
@@ -159,17 +160,20 @@ def _text(found: Found, settings: Settings) -> str:
         "the same folds. Inside every fit of the ensemble there are ten folds more, from which it learns how "
         "to calibrate, weigh and choose; it is `BagEnsembleClassifier()` as it comes, on all problems. The "
         "single models are those of the page classic, and three more, with settings fixed beforehand: "
-        "`C=10`, `alpha=10`.",
+        "`C=10`, `alpha=10`. Birdsong: whether a species is heard, for the five that at least a hundred of "
+        "the 548 recordings have.",
         "",
         "**What was looked at.** That blends of settings beat choices among them, the temperature .02, and "
         "the equal vote of statistics and sets were found on the five classic sets, in a nested study with "
         "other shuffles: so the numbers of these five are those of data that the recipe knows. Grids, "
         "penalties, the family of prototypes and the rule that admits it were written down before any "
-        "number was computed here. One shuffle of the five sets and of one newsgroup (alt.atheism) was then "
-        "looked at: its slopes (.67 on Fox, .61 on alt.atheism) showed that the factor of the log-odds was "
+        "number was computed here. A quick run (Musk1 and sci.med in two folds) and one shuffle of the five "
+        "sets and of alt.atheism were then looked at: slopes (.67 on Fox, .61 on alt.atheism) showed that "
+        "the factor of the log-odds was "
         "learned from held-out bags that the weights of the settings had seen. Since then it is learned from "
-        "such that they have not; nothing else was changed. The other newsgroups and birdsong were not "
-        "looked at: they are the honest test.",
+        "such that they have not; nothing else was changed, also not by scores of folds inside fits to the "
+        "five sets, which were looked at later. The other eight newsgroups and birdsong were not looked at: "
+        "they are the honest test.",
     ]
     lines += ["", _how_far(found, settings)]
     five = {problem: models for problem, models in found.items() if _group(problem) == "classic"}
