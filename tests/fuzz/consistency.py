@@ -128,9 +128,10 @@ def _two_classes(model, label, score, proba, level: str) -> None:
     )  # the two then need not agree, and the score decides
     if proba is not None and not (calibrated and score is not None):
         expected = (proba[:, 1] >= proba[:, 0]) | (proba[:, 1] >= 0.5)
-        require((positive == expected).all(), f"predict{level} disagrees with predict_proba{level}")
-    if score is not None and score.ndim == 1:
         # Next to zero a probability may round to a half where the score does not.
+        near = np.abs(score) <= 1e-12 if score is not None and score.ndim == 1 else False
+        require(((positive == expected) | near).all(), f"predict{level} disagrees with predict_proba{level}")
+    if score is not None and score.ndim == 1:
         clear = np.abs(score) > (1e-12 if proba is not None else -1.0)
         agrees = (positive == (score >= 0))[clear].all()
         require(agrees, f"predict{level} disagrees with decision_function{level}")
