@@ -143,4 +143,5 @@ def test_figures_are_made_in_one_place():
     package = Path(bagwise.__file__).parent
     for path in package.rglob("*.py"):
         if path.name != "_pictures.py":
-            assert "import Figure" not in path.read_text() and "pyplot as" not in path.read_text(), path
+            text = path.read_text()
+            assert "matplotlib.figure import" not in text and "pyplot as" not in text, path

@@ -87,3 +87,14 @@ def test_the_check_fails_where_a_tie_is_negative_and_where_there_is_none():
         check_a_tie_is_positive(_CallsTiesNegative(), DATA.bags, DATA.y)
     with pytest.raises(AssertionError, match="no tie by decision_function was found near the boundary"):
         check_a_tie_is_positive(_Jumps(), DATA.bags, DATA.y)
+
+
+def test_duels_both_ways_that_are_equal_but_for_rounding_tie():
+    from bagwise.multiclass import count_votes
+
+    score = np.array([0.7, -3.0, 1e8])
+    forth, back = np.tile(score, (3, 1)), np.tile(score, (3, 1))
+    forth[1] *= 1 + 1e-13
+    back[2] *= 1 + 1e-13
+    votes = count_votes(np.hstack([forth, back]), 3)
+    assert np.array_equal(votes[0], votes[1]) and np.array_equal(votes[0], votes[2])

@@ -31,6 +31,9 @@ from bagwise.instance_level import speaker
 from bagwise.scanned import ScannedBags
 from bagwise.solvers.interrupt import interruptible
 
+# Scores that differ by less than this share of their size are equal: it is what solvers leave of a difference.
+_EQUAL = 1e-9
+
 
 def _pairs_speak_of_instances(model) -> bool:
     return speaker(getattr(model, "estimators_", [model.estimator])[0]) is not None
@@ -187,7 +190,10 @@ def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = N
     """
     n_pairs = n_classes * (n_classes - 1) // 2
     if scores.shape[1] > n_pairs:
-        scores = 0.5 * (scores[:, :n_pairs] - scores[:, n_pairs:])
+        forth, back = scores[:, :n_pairs], scores[:, n_pairs:]
+        scores = 0.5 * (forth - back)
+        # What is left of two scores that are equal but for rounding must not decide a duel.
+        scores[np.abs(scores) <= _EQUAL * np.maximum(np.abs(forth), np.abs(back))] = 0.0
     if n_classes == 2:
         return scores[:, 0]
     return votes_and_scores(is_positive(scores) if votes is None else votes, scores, n_classes)

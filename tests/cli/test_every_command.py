@@ -123,6 +123,7 @@ def test_on_a_real_terminal_progress_comes_and_goes(plain, folder):
     os.close(master)
     assert program.wait() == 0, text.decode()
     shown = text.decode()
-    assert "fold 2 of 2" in shown and "accuracy" in shown
+    # A bar is drawn ten times a second: a quick fold may come and go between two of them.
+    assert re.search(r"fold \d of 2|all bags", shown) and "accuracy" in shown
     assert ("\x1b[" in shown) is not plain
     assert "written: " in shown.splitlines()[-1]

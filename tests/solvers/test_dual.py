@@ -241,3 +241,23 @@ def test_a_tolerance_beyond_rounding_ends_in_a_stall_and_not_in_a_loop(seed):
     assert found.status in (Status.CONVERGED, Status.STALLED)
     assert found.value <= reached.value + 1e-12 * abs(reached.value)
     assert len(found.history) < 200
+
+
+def test_working_sets_of_a_step_each_do_not_outlast_the_limit(monkeypatch):
+    import bagwise._numba.dual as kernels
+
+    problem = random_problem(0)
+    monkeypatch.setattr(kernels, "pair_steps", one_step_at_a_time(kernels.pair_steps))
+    result = solve_dual(control=Control(1e-12, 75), **problem)
+    assert result.status is Status.MAX_ITER and result.n_iter == 75
+    assert len(result.history) <= 1 + 75 // 25
+
+
+def one_step_at_a_time(pair_steps):
+    """Let every working set end after a step, as where rounding is in the way."""
+
+    def steps(*arguments):
+        *rest, budget = arguments
+        return pair_steps(*rest, min(1, budget))
+
+    return steps

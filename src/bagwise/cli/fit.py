@@ -41,7 +41,8 @@ Models, and the settings that matter most:
 {list_models()}
 
   bagwise fit shapes.csv --bag molecule --label activity --positive active \\
-      --model milr --set alpha=3 --groups batch -o shapes.bagwise --html shapes.html
+      --model milr --set alpha=3 --groups batch -o shapes.bagwise \\
+      --html shapes.html
 
 Labels that are text need --positive; of numbers and truth values the greater is positive. With
 --groups, a column that describes bags, those of one group (a patient) are held out together.

@@ -66,7 +66,7 @@ def cosine_distance(bag: sp.csr_array, other: sp.csr_array) -> float:
     """
     one, two = bag.sum(axis=0), other.sum(axis=0)
     lengths = np.sqrt(float(one @ one) * float(two @ two))
-    return 1.0 - min(1.0, round(float(one @ two) / lengths, 15))
+    return float(1.0 - min(1.0, round(float(one @ two) / lengths, 15)))
 
 
 def _has_terms(pages: sp.csr_array) -> sp.csr_array:

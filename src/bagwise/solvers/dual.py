@@ -20,6 +20,10 @@ _SHARE = 3
 # Working sets without a decrease after which rounding is all that is left.
 _PATIENCE = 8
 
+# A working set counts as no fewer steps than this, which its bookkeeping costs: sets of a step each, one after the
+# other where rounding is in the way, would otherwise take hours to reach a limit on steps.
+_LEAST_STEPS = 25
+
 # A Newton step in m free variables costs about as much as this times m^2 pair steps, and is tried that often.
 _POLISH = 0.01
 
@@ -160,12 +164,14 @@ def solve_dual(
         bounds = readonly(lower[members], upper[members])
         # A tenth of the violation: enough to be worth the next set, too little to polish a wrong one.
         end = min(control.max_iter, steps + max(1000, int(_POLISH * len(members) ** 2)))
+        least = min(control.max_iter, steps + _LEAST_STEPS)
         for rows, local, diagonal, budget in matrix.parts(points[members]):
             budget = min(budget, end - steps)
             taken = pair_steps(rows, local, diagonal, *bounds, moved, slopes, 0.1 * violation, budget)
             steps += taken
             if taken < budget or control.is_stopped:
                 break
+        steps = max(steps, least)
         change = moved - u[members]
         changed = np.flatnonzero(change)
         if not len(changed):  # the violation is below what rounding lets a step see
