@@ -31,7 +31,7 @@ from bagwise.instance_level import speaker
 from bagwise.scanned import ScannedBags
 from bagwise.solvers.interrupt import interruptible
 
-# Scores that differ by less than this share of their size are equal: it is what solvers leave of a difference.
+# Scores that differ by less than this share of their size are equal: solvers are no more exact.
 _EQUAL = 1e-9
 
 

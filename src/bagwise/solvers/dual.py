@@ -20,8 +20,8 @@ _SHARE = 3
 # Working sets without a decrease after which rounding is all that is left.
 _PATIENCE = 8
 
-# A working set counts as no fewer steps than this, which its bookkeeping costs: sets of a step each, one after the
-# other where rounding is in the way, would otherwise take hours to reach a limit on steps.
+# A working set counts as no fewer steps than this, which its bookkeeping costs: sets of a step each, one
+# after the other where rounding is in the way, would otherwise take long to reach a limit on steps.
 _LEAST_STEPS = 25
 
 # A Newton step in m free variables costs about as much as this times m^2 pair steps, and is tried that often.
