@@ -9,24 +9,13 @@ from typing import Any
 import numpy as np
 
 from bagwise import datasets
+from bagwise.datasets.fetch import NEWSGROUPS
 from bagwise.experiments.classic import DATASETS
 from bagwise.experiments.classic import make_model as make_baseline
 from bagwise.experiments.ensemble_report import report
 from bagwise.experiments.framework import Cell, Experiment, Settings
 
 N_FOLDS, N_SHUFFLES = 10, 10
-NEWSGROUPS = (
-    "alt.atheism",
-    "comp.graphics",
-    "comp.sys.ibm.pc.hardware",
-    "comp.windows.x",
-    "rec.autos",
-    "rec.sport.baseball",
-    "sci.crypt",
-    "sci.med",
-    "talk.politics.mideast",
-    "talk.religion.misc",
-)
 # The species that at least a hundred recordings have, by their place.
 SPECIES = (0, 1, 2, 7, 11)
 PROBLEMS = (
