@@ -321,6 +321,9 @@ def test_pictures_that_take_too_much_room_become_coarser(tmp_path, monkeypatch):
         assert path.read_text().count("<svg") == path.read_text().count("data:image/png") == 2
         assert sizes[-1] < largest
     assert sizes[0] > 300_000 and sizes[1] > 100_000
+    monkeypatch.setattr(writing, "_LARGEST", 25_000)  # less than the coarsest of them
+    path = write_page(page, tmp_path / "a.html")
+    assert path.stat().st_size < 25_000 and path.read_text().count("Left out: with its pictures") == 2
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from bagwise.report.svg import Fineness, clean, color_variables, inline_svg
 _LONGEST = 4000  # letters of a text: more are no text
 
 
-def page_as_html(page: Page, fineness: Fineness) -> str:
+def page_as_html(page: Page, fineness: Fineness | None) -> str:
     """Write a page as HTML.
 
     The file may be opened anywhere and at any time: pictures, styles and the few lines of script stand in it,
@@ -24,8 +24,8 @@ def page_as_html(page: Page, fineness: Fineness) -> str:
     ----------
     page : Page
         What to write.
-    fineness : Fineness
-        How much room pictures may take.
+    fineness : Fineness or None
+        How much room pictures may take; None leaves them out, and says so in the place of each.
     """
     try:
         from jinja2 import Environment
@@ -39,6 +39,8 @@ def page_as_html(page: Page, fineness: Fineness) -> str:
     numbers = iter(range(10**6))
 
     def draw(figure: Figure) -> Any:
+        if fineness is None:
+            return "Left out: with its pictures this page would be too large."
         return Markup(inline_svg(figure, f"f{next(numbers)}", fineness))
 
     def is_bar(cell: Any) -> bool:

@@ -111,6 +111,8 @@ def write_page(page: Page, path: Path) -> Path:
         text = page_as_html(page, Fineness(*fineness)).encode()
         if len(text) < _LARGEST:
             break
+    else:
+        text = page_as_html(page, None).encode()
     with replacing(path) as part:
         part.write_bytes(text)
     return path
