@@ -218,6 +218,20 @@ def test_statistics_of_large_single_numbers_are_numbers(largest):
     np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-6 * largest)
 
 
+@pytest.mark.parametrize("scale", ["standard", "own"])
+def test_large_single_numbers_are_scaled_to_ordinary_ones(scale):
+    """A scaler that keeps single precision took the difference of two, which was infinite."""
+    largest = float(np.finfo(np.float32).max)
+    X = np.clip(DATA.bags.instances, -1.0, 1.0)
+    X[0] = -1.0  # most are near one end, so that the other is farther from the mean than any number
+    X[1:] = np.abs(X[1:])
+    bags = DATA.bags.with_instances((largest * X).astype(np.float32))
+    model = BagStatistics(scale=StandardScaler() if scale == "own" else scale)
+    vectors = model.fit_transform(bags)
+    expected = clone(model).fit_transform(bags.with_instances(bags.instances.astype(np.float64) / largest))
+    np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-6)
+
+
 def test_a_covariance_of_one_bag_is_refused_by_a_sentence():
     weight = np.ones(20)
     weight[np.argmax(DATA.y)] = 1e49

@@ -167,7 +167,13 @@ class Scaled:
                 f"scale={self.scale!r} moves these, zeros too; predict for dense ones (X.toarray()), or fit "
                 "to sparse ones."
             )
-        return self.scaler_.transform(bags.instances)
+        with np.errstate(over="ignore"):
+            scaled = self.scaler_.transform(bags.instances)
+        is_single = bags.instances.dtype.itemsize < 8
+        if is_single and np.isinf(scaled.data if sp.issparse(scaled) else scaled).any():
+            # The difference of two single numbers need not be one; scalers keep the precision they are given.
+            return self.scaler_.transform(bags.instances.astype(np.float64))
+        return scaled
 
     def _scaled(self, bags: Bags) -> Bags:
         """Scale the instances; they are float64 afterwards."""
