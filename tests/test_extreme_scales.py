@@ -247,6 +247,13 @@ def test_a_scaler_of_others_that_overflows_is_named(name):
         getattr(bagwise, name)(scale=StandardScaler()).fit(bags, DATA.y)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_huge_values_that_come_as_objects_are_named():
+    bags = DATA.bags.with_instances((DATA.bags.instances * 1e200).astype(object))
+    with pytest.raises(ValueError, match=r"X has values up to .*e\+200, and DiscriminativeMixture computes"):
+        bagwise.DiscriminativeMixture(random_state=0).fit(bags, DATA.y)
+
+
 def test_a_category_that_is_no_category_is_named():
     bags = DATA.bags.with_instances(np.full(DATA.bags.instances.shape, 1e150))
     with pytest.raises(ValueError, match=r"family='categorical' needs values 0, 1, \.\.\..* has 1e\+150 as"):

@@ -56,8 +56,19 @@ def refuse_overflow(model: Any, found: Any, instances_of: Callable[[], Any]) -> 
 
 
 def _are_finite(instances: Any) -> bool:
+    values = _numbers(instances)
+    return values is not None and bool(np.isfinite(values).all())
+
+
+def _numbers(instances: Any) -> np.ndarray | None:
+    """Give the values as numbers, also those that came as objects; None of what is no matrix of numbers."""
     values = instances.data if sp.issparse(instances) else instances
-    return getattr(values, "dtype", np.dtype(object)).kind in "fiub" and bool(np.isfinite(values).all())
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiubO":
+        return None
+    try:
+        return values.astype(np.float64) if values.dtype.kind == "O" else values
+    except (TypeError, ValueError, OverflowError):  # somebody else's sentence is about these
+        return None
 
 
 def _too_far(model: Any) -> ValueError:
@@ -68,8 +79,8 @@ def _too_far(model: Any) -> ValueError:
 
 
 def _refuse_huge(model: Any, instances: Any, cause: Exception | None) -> None:
-    values = instances.data if sp.issparse(instances) else instances
-    if getattr(values, "dtype", np.dtype(object)).kind != "f":
+    values = _numbers(instances)
+    if values is None or values.dtype.kind != "f":
         return
     largest = float(max(np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0)))
     if LARGEST < largest < np.inf:
