@@ -1,11 +1,14 @@
 """A minute of the campaign, always the same cases; ``make fuzz`` goes on."""
 
 import os
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from tests.fuzz import commands, driver, estimators
+from tests.fuzz import commands, driver, estimators, relations
 from tests.fuzz.choosing import chosen
 
+from bagwise import Bags
 from bagwise.cli.parser import COMMANDS
 
 # Cases of each kind, for about a minute of processor time in all; estimators in parts, for two workers.
@@ -40,6 +43,31 @@ def test_a_new_subject_leaves_other_cases_as_they_were():
     after = [chosen(seed, [*names, "new"]) for seed in range(500)]
     assert set(before) == set(names)
     assert {b for a, b in zip(before, after, strict=True) if a != b} == {"new"}
+
+
+class _Tied:
+    """Scores of zero but for rounding, which depends on company; the label of a bag alone may be wrong."""
+
+    classes_ = np.array([0.0, 1.0])
+
+    def __init__(self, label_alone: float):
+        self.label_alone = label_alone
+
+    def decision_function(self, bags):
+        return np.full(len(bags), 1e-15 if len(bags) == 1 else -1e-15)
+
+    def predict(self, bags):
+        return np.full(len(bags), self.label_alone if len(bags) == 1 else 0.0)
+
+
+def test_labels_that_are_numbers_may_differ_where_scores_tie_but_follow_from_them():
+    bags = Bags(np.zeros((3, 1)), [0, 1, 3])
+    case = SimpleNamespace(bags=lambda: bags, rng=np.random.default_rng(0), y=None, kind="classes")
+    case.weights, case.drawn = "none", SimpleNamespace(tame=True)
+    said = {"predict": np.zeros(2), "decision_function": np.full(2, -1e-15)}
+    relations.company(case, _Tied(1.0), said)
+    with pytest.raises(AssertionError, match="predict disagrees with decision_function"):
+        relations.company(case, _Tied(0.0), said)
 
 
 @pytest.mark.parametrize("end", ["raise ValueError('what numpy says')", "__import__('os').abort()"])
