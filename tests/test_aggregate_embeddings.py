@@ -128,6 +128,15 @@ def test_large_sparse_bags_are_learned_from_in_part(data, monkeypatch):
     assert np.isfinite(model.transform(sparse)).all()
 
 
+def test_the_axes_of_two_features_point_the_same_way_for_any_order_of_bags():
+    """Standardised, both have the same share in every axis: rounding said which decides on its sign."""
+    bags = make_mixture_bags(9, size=1, n_features=2, random_state=0).bags
+    orders = [np.random.default_rng(seed).permutation(9) for seed in range(12)]
+    axes = [FisherEmbedding(2, pca=2, random_state=0).fit(bags[order]).pca_.components_ for order in orders]
+    for others in axes[1:]:
+        np.testing.assert_allclose(others, axes[0], atol=1e-12)
+
+
 @pytest.mark.parametrize("embedding", [VLADEmbedding(), FisherEmbedding()])
 def test_equal_instances_are_a_vector_of_zeros_or_of_length_one(embedding):
     vectors = embedding.fit_transform(Bags(np.ones((6, 2)), [0, 2, 6]))

@@ -243,6 +243,7 @@ class FisherEmbedding(_Aggregate):
             if isinstance(n_axes, Integral):
                 n_axes = min(int(n_axes), *X.shape)
             self.pca_ = PCA(n_axes, svd_solver="full").fit(X)
+            _settle_signs(self.pca_.components_)
         self.mixture_ = GaussianMixture(
             min(self.n_components, n_different(X)),
             covariance_type="diag",
@@ -276,3 +277,14 @@ class FisherEmbedding(_Aggregate):
         for k in range(n_components):
             names += [f"share{k}", *(f"{what}{k}_{j}" for what in ("mean", "spread") for j in range(n_axes))]
         return np.array(names, dtype=object)
+
+
+def _settle_signs(axes: np.ndarray) -> None:
+    """Let the first of the largest entries of every axis be positive, which may be several but for rounding.
+
+    Of two standardised features it is always both; scikit-learn takes the largest, and so rounding, and with
+    it the order of the instances, says which way an axis points.
+    """
+    size = np.abs(axes)
+    first = np.argmax(size >= (1.0 - 1e-6) * size.max(axis=1, keepdims=True), axis=1)
+    axes *= np.sign(np.take_along_axis(axes, first[:, None], axis=1))
