@@ -17,7 +17,9 @@ PACKAGE = {
     "room/thing.py": "def lazy():\n    from pack.helper import help\n\n    return help()\n",
     "room/other.py": "def other():\n    return 1\n",
     "unused.py": "def nobody():\n    return 0\n",
-    "helper.py": '"""Helps."""\n\n\ndef help():\n    """Help."""\n    return 2  # always\n',
+    "_version.py": '__version__ = "1.0"\n',
+    "helper.py": '"""Helps."""\n\nfrom pack._version import __version__\n\n\n'
+    'def help():\n    """Help."""\n    return 2  # always\n',
     "drawn.py": "def draw():\n    return 3\n",
     "experiments/__init__.py": "",
     "experiments/shared.py": "def seed():\n    return 4\n\n\ndef layout():\n    return 5\n",
@@ -91,6 +93,7 @@ def test_a_change_of_code_that_a_cell_uses_makes_it_stale(package, name, old, ne
         ("helper.py", "Helps.", "Is of help."),
         ("helper.py", '"""Help."""', '"""Be of help."""'),
         ("helper.py", "return 2  # always", "return (\n        2  # often\n    )"),
+        ("_version.py", "1.0", "2.0"),
         ("__init__.py", "nobody", "somebody"),
     ],
 )

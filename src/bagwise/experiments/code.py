@@ -8,8 +8,8 @@ What counts for the function of a cell:
   function, and those that these modules import in turn. A name that a room passes on leads to the module that
   defines it; the room's other modules do not count.
 
-Comments, docstrings and layout do not count. Neither do other libraries, whose versions are on the page, nor
-what is imported by a computed name. Sources are read, never run.
+Comments, docstrings and layout do not count, nor does the number of the version. Neither do other libraries,
+whose versions are on the page, nor what is imported by a computed name. Sources are read, never run.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from typing import Any, NamedTuple
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
+# A release changes no number: whatever the version, it counts as the one under which cells were first stored.
+_VERSION = ast.dump(ast.parse('__version__ = "0.1.0"').body[0])
 
 
 class Part(NamedTuple):
@@ -74,6 +76,8 @@ class Sources:
         return parts
 
     def _normalised(self, part: Part) -> str:
+        if part.module == f"{self.package}._version":
+            return _VERSION
         statements = self._source(part.module).statements(part.name)
         return "".join(ast.dump(statement) for statement in statements)
 
