@@ -261,3 +261,19 @@ def one_step_at_a_time(pair_steps):
         return pair_steps(*rest, min(1, budget))
 
     return steps
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rounding_does_not_say_what_the_multiplier_is_where_all_variables_are_at_bounds(seed):
+    """The sums of bounds differ in the last digit, so that one variable stays inside, at either end."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat([1.0, -1.0], [3, 7])
+    K = rbf_kernel(rng.normal(size=(10, 2)))
+    bound = 0.01 * np.where(y > 0, 1 / 3, 1 / 7)
+    found = solve_dual(
+        K, -y, Control(1e-9, STEPS), lower=np.minimum(y * bound, 0), upper=np.maximum(y * bound, 0)
+    )
+    np.testing.assert_allclose(found.x, y * bound, rtol=1e-12)
+    gradient = found.product - y
+    assert found.multiplier == pytest.approx((gradient[y > 0].max() + gradient[y < 0].min()) / 2, abs=1e-12)
+    assert found.gap < 1e-9 * 0.02

@@ -27,6 +27,9 @@ _LEAST_STEPS = 25
 # A Newton step in m free variables costs about as much as this times m^2 pair steps, and is tried that often.
 _POLISH = 0.01
 
+# Nearer to a bound than this share of its room, and of the largest variable, one is there but for rounding.
+_AT_BOUND = 1e-12
+
 
 @dataclass(frozen=True)
 class DualResult(SolverResult):
@@ -183,6 +186,8 @@ def solve_dual(
         if 1 < len(free) <= largest_set and steps - polished > _POLISH * len(free) ** 2:
             _newton_step(matrix, points, free, lower, upper, q, u, product)
             polished = steps
+    if status is Status.CONVERGED:
+        multiplier, gap = _settled(u, gradient, lower, upper, multiplier, gap, control.tol * size)
     violation = max(0.0, violation)
     return DualResult(u, value, status, steps, tuple(history), product, multiplier, gap, violation)
 
@@ -256,7 +261,12 @@ def _optimality(
     With r = gradient - multiplier, the gap is that of the Lagrangian:
     ``sum_k max(r_k (u_k - lower_k), r_k (u_k - upper_k))``.
     """
-    up, down = u < upper, u > lower
+    multiplier, least, most = _multiplier(gradient, u < upper, u > lower)
+    return multiplier, _gap(gradient - multiplier, u, lower, upper), float(most - least)
+
+
+def _multiplier(gradient: np.ndarray, up: np.ndarray, down: np.ndarray) -> tuple[float, float, float]:
+    """Multiplier of the equality, the least gradient of what may rise, and the largest of what may fall."""
     least = gradient[up].min(initial=np.inf)
     most = gradient[down].max(initial=-np.inf)
     inside = gradient[up & down]
@@ -266,9 +276,35 @@ def _optimality(
         multiplier = 0.5 * float(least + most)
     else:
         multiplier = float(next((bound for bound in (least, most) if np.isfinite(bound)), 0.0))
-    reduced = gradient - multiplier
-    gap = float(np.maximum(reduced * (u - lower), reduced * (u - upper)).sum())
-    return multiplier, gap, float(most - least)
+    return multiplier, float(least), float(most)
+
+
+def _gap(reduced: np.ndarray, u: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+    return float(np.maximum(reduced * (u - lower), reduced * (u - upper)).sum())
+
+
+def _settled(
+    u: np.ndarray,
+    gradient: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    multiplier: float,
+    gap: float,
+    largest_gap: float,
+) -> tuple[float, float]:
+    """Multiplier and gap at the end: the middle of what is possible where all variables are at bounds.
+
+    A single one that rounding left inside would otherwise say what the multiplier is: either end of a wide
+    interval, as rounding goes.
+    """
+    slack = _AT_BOUND * np.minimum(upper - lower, np.abs(u).max(initial=0.0))
+    inside = (u > lower) & (u < upper)
+    up, down = upper - u > slack, u - lower > slack
+    if not inside.any() or (up & down).any():
+        return multiplier, gap
+    middle, _, _ = _multiplier(gradient, up, down)
+    gap_there = _gap(gradient - middle, u, lower, upper)
+    return (middle, gap_there) if gap_there <= largest_gap else (multiplier, gap)
 
 
 def _newton_step(
