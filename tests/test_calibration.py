@@ -21,7 +21,7 @@ from bagwise import (
     make_noisy_or_bags,
     plot_calibration,
 )
-from bagwise.calibration import fit_exponent, fit_threshold
+from bagwise.calibration import fit_exponent, fit_lines, fit_threshold
 from bagwise.calibration_plots import calibration_points
 
 MACHINES = [MissSVC, MISVC, InstanceMISVC]
@@ -106,6 +106,14 @@ def test_a_threshold_is_that_of_a_logistic_regression():
 def test_no_threshold_is_said():
     with pytest.warns(UserWarning, match="found no threshold: scores of held-out bags are no higher"):
         assert fit_threshold(np.array([2.0, 1.0, -1.0, -2.0]), np.array([0, 0, 1, 1]), np.ones(4))[0] == 0.0
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9])
+def test_equal_scores_say_nothing_whatever_rounding_makes_of_them(size):
+    y = np.array([0, 1, 0, 1, 1])
+    slope, shift = fit_lines(size * (1.0 + 2.2e-16 * np.array([[0, 1, 0, 2, 1]])), y, np.ones(5))
+    frequency = (3 * 4 / 5 + 2 * 1 / 4) / 5  # three positive labels and two negative, as Platt counts them
+    assert slope[0] == 0.0 and shift[0] == pytest.approx(np.log(frequency / (1 - frequency)))
 
 
 @pytest.mark.parametrize("machine", MACHINES)

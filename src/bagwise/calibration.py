@@ -22,6 +22,8 @@ _LEAST, _LARGEST = 1e-9, 1e3
 _STEPS, _GRADIENT, _RIDGE = 100, 1e-10, 1e-12
 # A rise of a mean log loss that rounding makes.
 _ROUNDING = 1e-14
+# Scores whose deviation is a smaller share of the largest of them are equal but for rounding.
+_EQUAL = 1e-10
 # A score beyond this is taken as this: certainty that may be wrong has no likelihood.
 _MOST_CERTAIN = 1e12
 
@@ -99,8 +101,8 @@ def platt_targets(y: np.ndarray, weight: np.ndarray) -> np.ndarray:
 def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find slope and shift of P = sigma(slope * score + shift) that make labels most probable, for every row.
 
-    Labels count as Platt has them (`platt_targets`). Where high scores do not speak for the positive class
-    the slope is zero, and the shift says how frequent that class is.
+    Labels count as Platt has them (`platt_targets`). Where high scores do not speak for the positive class,
+    or all are equal but for rounding, the slope is zero, and the shift says how frequent that class is.
 
     Parameters
     ----------
@@ -124,9 +126,12 @@ def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np
     target = platt_targets(y, weight)
     share = weight / weight.sum()
     middle = scores @ share
-    spread = np.sqrt((scores - middle[:, None]) ** 2 @ share)
-    spread[spread == 0.0] = 1.0
-    slope, shift = _newton((scores - middle[:, None]) / spread[:, None], target, share)
+    centred = scores - middle[:, None]
+    spread = np.sqrt(centred**2 @ share)
+    # What rounding makes of equal scores would otherwise be taken for an order of the bags.
+    is_flat = spread <= _EQUAL * np.abs(scores).max(axis=1)
+    centred[is_flat], spread[is_flat] = 0.0, 1.0
+    slope, shift = _newton(centred / spread[:, None], target, share)
     speaks = slope > _LEAST
     slope, constant = np.where(speaks, slope / spread, 0.0), logit(share @ target)
     return slope, np.where(speaks, shift - slope * middle, constant)
