@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-studies fuzz check format bench docs clean help
+.PHONY: demo test test-studies fuzz check format bench docs dist clean help
 
 help:
 	@echo "make demo    set up, and see multiple-instance learning at work on images"
@@ -13,6 +13,7 @@ help:
 	@echo "make check   lint, formatting and types"
 	@echo "make format  apply the formatting, and write the stub of public names"
 	@echo "make bench   run the benchmarks and write benchmarks/RESULTS.md"
+	@echo "make dist    build sdist and wheel, and see that the wheel is whole and below a megabyte"
 	@echo "make docs    build the site: docs/_build/html/index.html (GALLERY=0: without the tutorials)"
 
 demo: $(VENV)/.demo
@@ -44,13 +45,18 @@ format: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
+dist: $(VENV)/.dev
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/python -m pytest -q tests/test_release.py
+	@ls -l dist
+
 GALLERY ?= 1
 docs: $(VENV)/.docs
 	OPENBLAS_NUM_THREADS=1 BAGWISE_GALLERY=$(GALLERY) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "written: docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) docs/_build docs/reference docs/tutorials docs/_static/drawn .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist docs/_build docs/reference docs/tutorials docs/_static/drawn .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # A stamp per set of extras: installing again happens only when pyproject.toml changes.
 $(VENV)/.demo: pyproject.toml | $(BIN)/python

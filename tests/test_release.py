@@ -1,7 +1,10 @@
 """What a release consists of agrees with itself."""
 
 import re
+import zipfile
 from pathlib import Path
+
+import pytest
 
 import bagwise
 
@@ -13,3 +16,18 @@ def test_the_version_is_the_same_wherever_it_is_named():
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert cited[1] == bagwise.__version__
     assert newest[1] in (bagwise.__version__, "Unreleased")
+
+
+def test_the_wheel_is_whole_and_below_a_megabyte(tmp_path, monkeypatch):
+    build = pytest.importorskip("hatchling.build", reason="it builds the wheel")
+    monkeypatch.chdir(ROOT)
+    wheel = tmp_path / build.build_wheel(str(tmp_path))
+    assert wheel.stat().st_size < 1_000_000
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if name.startswith("bagwise/")}
+    ours = {
+        path.relative_to(ROOT / "src").as_posix()
+        for path in (ROOT / "src/bagwise").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert packed == {name for name in ours if not name.startswith("bagwise/experiments/")}

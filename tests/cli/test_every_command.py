@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -51,15 +52,21 @@ def commands(folder):
         "plot": ["plot", model, data, "--what", "path", "-o", str(folder / "a.png")],
         "show": ["show", model],
         "demo": ["demo", "--bags", "20", "--out", str(folder / "demo.html")],
-        "reproduce": ["reproduce"],
+        **({"reproduce": ["reproduce"]} if find_spec("bagwise.experiments") else {}),  # a wheel has none
     }
+
+
+def test_without_the_experiments_it_says_where_they_are(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "bagwise.experiments", None)  # as if they were not there
+    assert main(["reproduce"]) == 2
+    assert "run `pip install -e .` in a checkout" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_every_command_writes_one_json_object_and_nothing_else(folder, capsys):
     pytest.importorskip("matplotlib", reason="for pictures")
     found = commands(folder)
-    assert set(found) == set(NAMES)
+    assert set(found) | {"reproduce"} == set(NAMES)
     for name, arguments in found.items():
         assert main([*arguments, "--json"]) in (0, 1), name
         out, err = capsys.readouterr()

@@ -22,7 +22,8 @@ list them.
 Every experiment consists of cells; each that is finished is stored, so that a run that was
 interrupted goes on where it stopped when the same command is given again. A stored cell counts as
 long as the code that it runs is the same. Pages (Markdown), tables (CSV) and figures (PNG) are
-written to --out. Data that are not at hand are downloaded.
+written to --out. Data that are not at hand are downloaded. The experiments come with the sources
+of bagwise (pip install -e .), not with the installed package.
 
   bagwise reproduce mimm-fig2 --quick
 
@@ -53,7 +54,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """List the experiments, or run those named."""
-    from bagwise.experiments import all_experiments
+    try:
+        from bagwise.experiments import all_experiments
+    except ModuleNotFoundError as error:
+        if error.name != "bagwise.experiments":
+            raise
+        raise CommandError(
+            "the experiments are not part of the installed package, only of the sources: "
+            "run `pip install -e .` in a checkout, and give the command again."
+        ) from error
     from bagwise.experiments.framework import Settings
 
     known = all_experiments()
