@@ -33,12 +33,19 @@ def test_far_clusters_are_counted_exactly(corners, counts, sparse):
     embedding = ClusterEmbedding(4, counts=counts, random_state=0)
     vectors = embedding.fit_transform(bags)
     # The clusters come in an order of their own: which is which corner?
-    place = embedding.clusterer_.predict(CORNERS)
+    place = embedding.clusterer_.predict(embedding.scaler_.transform(CORNERS))
     for i in range(len(bags)):
         members = corner[bags.offsets[i] : bags.offsets[i + 1]]
         by_hand = np.bincount(members, minlength=4)
         expected = by_hand if counts else (by_hand > 0)
         np.testing.assert_array_equal(vectors[i, place], expected)
+
+
+def test_units_of_features_do_not_matter(corners):
+    bags, _ = corners
+    other_units = bags.with_instances(bags.instances * [1e-3, 1e4][: bags.n_features])
+    ours, theirs = (ClusterEmbedding(6, random_state=0).fit_transform(b) for b in (bags, other_units))
+    np.testing.assert_array_equal(ours, theirs)
 
 
 def test_presence_is_count_above_zero_and_counts_sum_to_the_size(corners):
@@ -52,7 +59,7 @@ def test_presence_is_count_above_zero_and_counts_sum_to_the_size(corners):
 def test_order_of_bags_and_instances_changes_nothing_not_even_the_centres(corners):
     bags, _ = corners
     shuffled = bags[np.random.default_rng(1).permutation(len(bags))]
-    first, second = (ClusterEmbedding(9, random_state=0).fit(b) for b in (bags, shuffled))
+    first, second = (ClusterEmbedding(9, scale=None, random_state=0).fit(b) for b in (bags, shuffled))
     np.testing.assert_array_equal(first.clusterer_.cluster_centers_, second.clusterer_.cluster_centers_)
 
 
@@ -81,7 +88,8 @@ def test_clusters_that_training_never_saw_are_not_counted():
         def predict(self, X):
             return X[:, 0].astype(int)
 
-    embedding = ClusterEmbedding(clusterer=Rounding(), counts=True).fit([np.array([[0.0], [1.0]])])
+    embedding = ClusterEmbedding(clusterer=Rounding(), counts=True, scale=None)
+    embedding.fit([np.array([[0.0], [1.0]])])
     new = [np.array([[1.0], [2.0], [-1.0]]), np.array([[0.0], [0.0]])]
     np.testing.assert_array_equal(embedding.transform(new), [[0, 1], [2, 0]])
 

@@ -50,8 +50,9 @@ class ClusterEmbedding(Scaled, BagTransformer):
     clusterer : clusterer or None, default=None
         A scikit-learn clusterer with `predict`, which then says itself how many clusters there are; by
         default `KMeans`.
-    scale : {"standard", "minmax", "rank"}, transformer or None, default=None
-        How the instances are scaled before they are clustered.
+    scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
+        How the instances are scaled before they are clustered. Distances decide: without it the feature with
+        the largest numbers does.
     random_state : int, RandomState or None, default=None
         Seed of the default clusterer, and of a sample.
 
@@ -72,8 +73,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
     -----
     Clustering costs a few dozen passes over the instances, each O(n_instances * n_features * n_clusters);
     the vectors cost one. Of instances with more than 2**23 numbers in all, in memory or in files, a random
-    sample with so many numbers is clustered. Distances decide, so features should be on one scale:
-    ``scale="standard"``, for instance. Dense instances are sorted before they are clustered, so
+    sample with so many numbers is clustered. Dense instances are sorted before they are clustered, so
     that the result does not depend on the order of bags or instances. A clusterer may put new instances
     into a cluster that no training instance is in, or call them noise (-1): these are not counted.
 
@@ -117,7 +117,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
     }
 
     def __init__(
-        self, n_clusters=20, *, counts=False, norm=None, clusterer=None, scale=None, random_state=None
+        self, n_clusters=20, *, counts=False, norm=None, clusterer=None, scale="standard", random_state=None
     ):
         self.n_clusters = n_clusters
         self.counts = counts

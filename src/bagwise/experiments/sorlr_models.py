@@ -97,7 +97,7 @@ def _predicted(model, split: Split) -> Predicted:
 
 def clusters(split: Split, counts: bool) -> Predicted:
     """CCE: clusters, then a support vector machine; instances are judged as bags of one."""
-    embedding = ClusterEmbedding(N_CLUSTERS, counts=counts, random_state=split.seed)
+    embedding = ClusterEmbedding(N_CLUSTERS, counts=counts, scale=None, random_state=split.seed)
     vectors = embedding.fit_transform(split.train)
     machine = SVC()
     if np.bincount(split.y).min() >= 3:
