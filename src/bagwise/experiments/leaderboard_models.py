@@ -19,6 +19,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
 from bagwise.apr import APRClassifier
+from bagwise.attention import AttentionMILClassifier
 from bagwise.density import EMDD, DiverseDensity
 from bagwise.embedding import (
     BagStatistics,
@@ -246,6 +247,12 @@ def dd_svm(seed: int) -> Any:
         DiverseDensity(n_init=10, random_state=seed), output="distance", random_state=seed
     )
     return make_pipeline(targets, StandardScaler(), machine(seed))
+
+
+@nested
+def attention(seed: int) -> Any:
+    """Gated attention network."""
+    return AttentionMILClassifier(random_state=seed)
 
 
 # ---------------------------------------------------------------------- embeddings and single instances

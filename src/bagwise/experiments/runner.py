@@ -89,7 +89,7 @@ def run_experiment(
     report = experiment.report({cell.key: results[cell.key]["value"] for cell in cells}, settings)
     if on_report is not None:
         on_report(report)
-    took = f"{sum(results[cell.key]['seconds'] for cell in cells) / 60:.1f} minutes of computation"
+    took = f"{sum(results[cell.key]['seconds'] for cell in cells) / 60:.1f} minutes of processor time"
     if waiting and len(waiting) == len(cells):
         took += f" in {(time.monotonic() - start) / 60:.1f} minutes"
     if stored:
@@ -126,13 +126,13 @@ def _check_keys(cells: list[Cell]) -> None:
 
 
 def _compute(cell: Cell) -> tuple[str, dict[str, Any]]:
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         value = cell.run(**cell.arguments)
     except Exception as error:
         error.add_note(f"in the cell {cell.key!r}")
         raise
-    return cell.key, {"seconds": time.perf_counter() - start, "value": _plain(value)}
+    return cell.key, {"seconds": time.process_time() - start, "value": _plain(value)}
 
 
 def _code(cells: list[Cell]) -> dict[Callable[..., Any], str]:
