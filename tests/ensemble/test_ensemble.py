@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.model_selection import GroupKFold
 
 import bagwise
@@ -127,8 +128,8 @@ def test_a_fit_that_crashed_goes_on_and_ends_the_same(data, tmp_path, monkeypatc
     assert not path.exists()
     np.testing.assert_array_equal(again.decision_function(data.bags), whole.decision_function(data.bags))
     assert again.report_ == whole.report_
-    # Of 32 matrices 19 were done, of which those of finished views were not done again.
-    assert len(calls) == 20 + 32 - 19
+    # Of 51 matrices 19 were done, of which those of finished views were not done again.
+    assert len(calls) == 20 + 51 - 19
     small().fit(data.bags, data.y, checkpoint=path)
     with pytest.raises(RuntimeError):
         calls.clear()
@@ -172,9 +173,10 @@ def test_bags_in_files_are_learned_from_where_they_lie(data, tmp_path, monkeypat
 
 def test_families_are_chosen_by_size(monkeypatch):
     monkeypatch.setattr(families, "available_memory", lambda: 16e9)
-    assert choose("default", 1000, 10_000, is_held=True).fitted == ("statistics", "sets", "prototypes")
+    assert choose("default", 1000, 10_000, is_held=True).fitted == tuple(FAMILIES)[:5]
     many = choose("default", 1000, 200_000, is_held=True)
-    assert many.fitted == ("statistics", "prototypes", "instances") and "200,000 instances" in many.reason
+    assert many.fitted == ("extremes", "moments", "prototypes", "instances")
+    assert "200,000 instances" in many.reason
     assert choose("default", 6000, 10_000, is_held=True).fitted == ("linear", "instances")
     dear, cheap = (
         estimate(choose("default", n, 10 * n, is_held=True), n, 10 * n, 100, 10) for n in (1000, 100)
@@ -190,7 +192,7 @@ def test_the_fit_says_what_it_costs_and_how_far_it_is(data, caplog):
         small(verbose=1).fit(data.bags, data.y)
     lines = [record.getMessage() for record in caplog.records]
     assert "on one core, and" in lines[0] and small().expected_cost(data.bags)[:5] == "about"
-    assert "part 1 of 8" in lines[1] and "part 8 of 8" in lines[-1]
+    assert "part 1 of 13" in lines[1] and "part 13 of 13" in lines[-1]
 
 
 def test_the_report_tells_families_scores_and_weights(data):
@@ -198,23 +200,20 @@ def test_the_report_tells_families_scores_and_weights(data):
     for score in model.inner_scores_:
         line = next(line for line in model.report_.splitlines() if line.startswith(score["name"]))
         assert f"log loss {score['log_loss']:.3f} and accuracy {score['accuracy']:.3f}" in line
-        assert ("does not vote" in line) is not score["votes"] and score["best"] in line
+        assert f"counts {score['weight']:.0%}" in line and score["best"] in line
     assert f"times {model.votes_[0].exponent:.2f}" in model.report_
 
 
-def test_a_family_that_is_better_than_a_voter_votes(data):
-    found = {score["name"]: score for score in small().fit(data.bags, data.y).inner_scores_}
-    worst = max(found[name]["log_loss"] for name in ("statistics", "sets"))
-    assert found["prototypes"]["votes"] == (found["prototypes"]["log_loss"] < worst)
-    assert found["statistics"]["votes"] and found["sets"]["votes"]
-    named = small(families=["prototypes", "linear"]).fit(data.bags, data.y)
-    assert all(score["votes"] for score in named.inner_scores_)
+def test_families_count_by_how_they_did_on_bags_held_out(data):
+    found = small().fit(data.bags, data.y).inner_scores_
+    losses, weights = (np.array([score[key] for score in found]) for key in ("log_loss", "weight"))
+    np.testing.assert_allclose(weights, softmax(-losses / 0.05), rtol=1e-9)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["trees"], "families has 'trees'; expected some of 'statistics'"),
+        (["trees"], "families has 'trees'; expected some of 'extremes'"),
         ([], "at least one"),
         (["sets", "sets"], "expected different ones"),
     ],
@@ -238,13 +237,13 @@ def test_instances_are_bags_of_their_own_to_the_parts_that_speak_of_them(data):
         for K, coef in zip(part.view.across(alone, part.widths), part.instance_coef, strict=True):
             total += K @ coef
     np.testing.assert_allclose(of_instances, vote.exponent * total, rtol=1e-9, atol=1e-9)
-    assert not hasattr(small(families=["statistics"]).fit(data.bags, data.y), "predict_instances")
+    assert not hasattr(small(families=["extremes"]).fit(data.bags, data.y), "predict_instances")
 
 
 def test_many_classes_are_fitted_one_against_one():
     digits = load_digit_bags(45, random_state=0)
     y = np.array(["a", "b", "c"])[(np.asarray(digits.y) + np.arange(45)) % 3]
-    model = small(families=["statistics", "sets"]).fit(digits.bags, y)
+    model = small(families=["extremes", "sets"]).fit(digits.bags, y)
     proba = model.predict_proba(digits.bags)
     assert len(model.votes_) == 3 and proba.shape == (45, 3)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
@@ -261,8 +260,8 @@ def test_missing_values_are_means(data):
     X[::7, 1] = np.nan
     with_gaps, filled = data.bags.with_instances(X), X.copy()
     filled[::7, 1] = np.nanmean(X[:, 1])
-    one = small(families=["statistics"]).fit(with_gaps, data.y)
-    other = small(families=["statistics"]).fit(data.bags.with_instances(filled), data.y)
+    one = small(families=["extremes"]).fit(with_gaps, data.y)
+    other = small(families=["extremes"]).fit(data.bags.with_instances(filled), data.y)
     np.testing.assert_allclose(one.predict_proba(with_gaps), other.predict_proba(with_gaps), rtol=1e-9)
 
 

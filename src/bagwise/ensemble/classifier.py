@@ -52,14 +52,17 @@ class BagEnsembleClassifier(ScoreClassifier):
 
         sum_s w_s (a_s f_s(X) + b_s),    w = softmax(L / 0.02)
 
-    so that settings nearly as good as the best share in the answer. Families then vote: the mean of their
-    log-odds, times one factor that held-out bags ask for. A bag is positive if its probability is 1/2 or
-    more.
+    so that settings nearly as good as the best share in the answer. Families then vote in the same way, with
+    softmax(L / 0.05): there are few, and none should decide alone for being a little better. The mean of
+    their log-odds is multiplied by one factor that held-out bags ask for. A bag is positive if its
+    probability is 1/2 or more.
 
     ==============  =================================================================================
-    "statistics"    Gaussian machines on minima and maxima, or means and spreads, of every feature
+    "extremes"      Gaussian machines on minima and maxima of every feature
+    "moments"       Gaussian machines on means and spreads of every feature
     "sets"          machines on kernels of sets: means over pairs of instances, Gaussian kernels of
                     their distances, miGraph
+    "distances"     Gaussian machines on distances to the training bags (as in MInD)
     "prototypes"    machines on how near a bag comes to instances of training bags (as in MILES)
     "linear"        ridge logistic regression of statistics; streams
     "instances"     ridge logistic regression of instances, under the mean and the or rule; streams
@@ -68,11 +71,9 @@ class BagEnsembleClassifier(ScoreClassifier):
     Parameters
     ----------
     families : "default" or sequence of str, default="default"
-        By default "statistics" and "sets" vote, and "prototypes" too where it is better than one of them, by
-        the log loss of bags held out inside the fit. Where matrices of all bags do not fit in half of the
-        memory, of more than 5,000 bags, or of bags in files, "linear" and "instances" vote in their place; of
-        more than 100,000 instances "statistics", "prototypes" and "instances" vote. A warning says so. Names
-        are all fitted, and all vote.
+        By default the first five. Where matrices of all bags do not fit in half of the memory, of more than
+        5,000 bags, or of bags in files, "linear" and "instances" vote in their place; of more than 100,000
+        instances "extremes", "moments", "prototypes" and "instances" do. A warning says so.
     cv : int, splitter or iterable of (train, test), default=10
         The folds inside the fit: a number (fewer if a class has fewer bags), or as in
         `MILogisticRegressionCV`.
@@ -99,7 +100,7 @@ class BagEnsembleClassifier(ScoreClassifier):
 
     Notes
     -----
-    With n bags and N instances, matrices take O(N^2) evaluations, and some 90 settings in 10 folds as many
+    With n bags and N instances, matrices take O(N^2) evaluations, and some 150 settings in 10 folds as many
     small machines, each O(n^2) to O(n^3); memory is some 18 matrices of n^2 numbers, and three copies of the
     instances, of which predictions need two. A fit to 1,000 bags of ten instances with 50 features took 20 s
     on one core and 160 MB, one to 180 bags of Fox 1.6 s. `expected_cost` tells beforehand. Machines are
@@ -107,8 +108,8 @@ class BagEnsembleClassifier(ScoreClassifier):
 
     Scaling, widths and prototypes are learned from all training bags, without their labels, also for the
     folds inside. The label of a bag that is held out plays no part in the machines, lines and weights by
-    which `report_` judges it; but families are admitted to the vote by these scores: judge the ensemble by
-    folds around it.
+    which `report_` judges it; but the last factor is chosen by these scores: judge the ensemble by folds
+    around it.
 
     More than two classes are fitted one against one. With l_ij the log-odds of class i against class j, the
     probability of class i is proportional to ``1 / (1 + sum_j exp(-l_ij))`` (Price and others, 1995).
@@ -143,7 +144,7 @@ class BagEnsembleClassifier(ScoreClassifier):
     # As scikit-learn's splitters of groups do: whoever routes groups need not ask for them to come here.
     __metadata_request__fit = {"groups": True}
 
-    _example_parameters = {"families": ["statistics", "instances"], "cv": 2}
+    _example_parameters = {"families": ["extremes", "instances"], "cv": 2}
 
     def __init__(self, families="default", cv=10, n_jobs=None, random_state=None, *, verbose=0):
         self.families = families
@@ -316,7 +317,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         The mean of what the parts say that score instances: of "sets" the machines on means over pairs,
         whose score of a bag is the mean of the scores of its instances; of "instances" the logistic
         regressions. Each score is turned into log-odds by the line that its setting has for bags, settings
-        count by their weights, and families equally. So it ranks instances by how much they speak for a bag;
+        and families count by their weights. So it ranks instances by how much they speak for a bag;
         it is no probability that an instance has a label of its own, which nobody knows.
 
         Of several classes, log probabilities: shape (n_instances, n_classes).

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from bagwise.ensemble.distances import DistanceView
 from bagwise.ensemble.kernel_part import Kernels
 from bagwise.ensemble.linear_part import LinearStatistics
 from bagwise.ensemble.model_part import InstanceModels
@@ -14,7 +15,7 @@ from bagwise.ensemble.sets import SetView
 from bagwise.ensemble.statistics import StatisticsView
 from bagwise.kernels import available_memory
 
-_SCALES = ("standard", "rank")
+_SCALES, _SCALES_OF_INSTANCES = ("standard", "rank"), ("standard", "rank", "minmax")
 # Matrices of all bags that are in memory at the same time, and the share of it that they may have.
 MATRICES, _SHARE = 18, 0.5
 # More bags than these, and machines on their matrices take hours; more instances, and all pairs of them do.
@@ -42,24 +43,31 @@ class Family:
 
 
 FAMILIES = {
-    "statistics": Family(
-        "Gaussian machines on statistics of every feature",
-        tuple(
-            Kernels(StatisticsView(names, scale))
-            for names in (("min", "max"), ("mean", "std"))
-            for scale in _SCALES
-        ),
+    "extremes": Family(
+        "Gaussian machines on minima and maxima of every feature",
+        tuple(Kernels(StatisticsView(("min", "max"), scale)) for scale in _SCALES),
+        has_matrices=True,
+    ),
+    "moments": Family(
+        "Gaussian machines on means and spreads of every feature",
+        tuple(Kernels(StatisticsView(("mean", "std"), scale)) for scale in _SCALES),
         has_matrices=True,
     ),
     "sets": Family(
         "machines on kernels of sets",
-        tuple(Kernels(SetView(scale)) for scale in _SCALES),
+        tuple(Kernels(SetView(scale)) for scale in _SCALES_OF_INSTANCES),
+        has_matrices=True,
+        visits_pairs=True,
+    ),
+    "distances": Family(
+        "Gaussian machines on distances to training bags",
+        tuple(Kernels(DistanceView(scale)) for scale in _SCALES_OF_INSTANCES),
         has_matrices=True,
         visits_pairs=True,
     ),
     "prototypes": Family(
         "machines on nearness to instances of training bags",
-        tuple(Kernels(PrototypeView(scale)) for scale in _SCALES),
+        tuple(Kernels(PrototypeView(scale)) for scale in _SCALES_OF_INSTANCES),
         has_matrices=True,
     ),
     "linear": Family(
@@ -71,16 +79,15 @@ FAMILIES = {
         tuple(InstanceModels(rule) for rule in ("mean", "or")),
     ),
 }
-# These vote; another family of `_CANDIDATES` does if it is better than one of them.
-VOTERS, CANDIDATES = ("statistics", "sets"), ("prototypes",)
-STREAMING = ("linear", "instances")
+_DEFAULT = ("extremes", "moments", "sets", "distances", "prototypes")
+_WITHOUT_PAIRS = ("extremes", "moments", "prototypes", "instances")
+_STREAMING = ("linear", "instances")
 
 
 class Choice(NamedTuple):
-    """Which families are fitted, which vote in any case, and why others are left out, in a sentence or ""."""
+    """Which families are fitted, and why others are left out, in a sentence or ""."""
 
     fitted: tuple[str, ...]
-    voters: tuple[str, ...]
     reason: str = ""
 
 
@@ -90,14 +97,14 @@ def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_h
     Parameters
     ----------
     families : "default" or sequence of str
-        As it was given; names are all fitted and all vote.
+        As it was given; names are all fitted.
     n_bags, n_instances : int
         How many there are.
     is_held : bool
         Whether the instances are in memory.
     """
     if not isinstance(families, str):
-        return Choice(tuple(families), tuple(families))
+        return Choice(tuple(families))
     needed, limit = 8.0 * MATRICES * n_bags**2, _SHARE * available_memory()
     reason = ""
     if not is_held:
@@ -110,15 +117,14 @@ def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_h
     elif n_bags > MOST_BAGS:
         reason = f"machines on matrices of {n_bags:,} bags, more than {MOST_BAGS:,}, take hours"
     if reason:
-        return Choice(STREAMING, STREAMING, f"{reason}: families that stream take the place of kernels")
+        return Choice(_STREAMING, f"{reason}: families that stream take the place of kernels")
     if n_instances > MOST_INSTANCES:
-        kept = ("statistics", *CANDIDATES, "instances")
         reason = (
             f"there are {n_instances:,} instances, and all pairs of more than {MOST_INSTANCES:,} take long: "
-            "kernels of sets are left out"
+            "kernels of sets and distances of bags are left out"
         )
-        return Choice(kept, kept, reason)
-    return Choice((*VOTERS, *CANDIDATES), VOTERS)
+        return Choice(_WITHOUT_PAIRS, reason)
+    return Choice(_DEFAULT)
 
 
 def refuse_unknown(families: str | Sequence[str]) -> None:

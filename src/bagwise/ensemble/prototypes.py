@@ -11,11 +11,10 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.base import fit_scaler
 from bagwise.blocks import in_doubles
-from bagwise.ensemble.views import Gram, View
+from bagwise.ensemble.views import FACTORS, HOW, Gram, View, plain
 from bagwise.prototypes.points import Prototypes, different_rows
 
 _MOST = 2000  # prototypes
-_FACTORS = (0.25, 1.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class PrototypeView(View):
 
     Attributes
     ----------
-    scale : {"standard", "rank"}
+    scale : {"standard", "rank", "minmax"}
         What is done to the instances.
     scaler, prototypes, least
         After a fit: that, the prototypes with s the median distance of a bag, and the squared distances of
@@ -42,8 +41,7 @@ class PrototypeView(View):
     @property
     def words(self) -> list[str]:
         """Name the matrices."""
-        how = "standardised" if self.scale == "standard" else "ranked"
-        return [f"nearness to instances, {how}, gamma {factor:g} x median" for factor in _FACTORS]
+        return self.of_widths(f"nearness to instances, {HOW[self.scale]}")
 
     def fitted(self, bags: Bags, weight: np.ndarray, seed: int) -> PrototypeView:
         """Choose prototypes, and fix scaling and width."""
@@ -58,12 +56,12 @@ class PrototypeView(View):
 
     @staticmethod
     def _nearness(scaler: Any, prototypes: Prototypes, bags: Bags) -> np.ndarray:
-        return prototypes.least(Bags(in_doubles(scaler.transform(bags.instances)), bags.offsets))
+        return prototypes.least(plain(scaler, bags))
 
     def own(self, weight: np.ndarray) -> Iterator[Gram]:
         """Give the matrices of the training bags, which count by their weight."""
         assert self.least is not None
-        for factor in _FACTORS:
+        for factor in FACTORS:
             V = np.exp(-factor * self.least)
             K = V @ V.T / V.shape[1]
             yield Gram(0.5 * (K + K.T))
@@ -72,5 +70,5 @@ class PrototypeView(View):
         """Give the matrices of new bags with the training bags."""
         assert self.prototypes is not None and self.least is not None
         new = self._nearness(self.scaler, self.prototypes, bags)
-        for factor in _FACTORS:
+        for factor in FACTORS:
             yield np.exp(-factor * new) @ np.exp(-factor * self.least).T / new.shape[1]

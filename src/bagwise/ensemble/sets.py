@@ -10,8 +10,7 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.base import fit_scaler
-from bagwise.blocks import in_doubles
-from bagwise.ensemble.views import Gram, View
+from bagwise.ensemble.views import HOW, Gram, View, plain
 from bagwise.kernels import InstanceKernel, resolve_gamma, set_kernel
 from bagwise.kernels.bags import blocks_of
 from bagwise.kernels.second_level import median_width, squared_distances
@@ -32,7 +31,7 @@ class SetView(View):
 
     Attributes
     ----------
-    scale : {"standard", "rank"}
+    scale : {"standard", "rank", "minmax"}
         What is done to the instances.
     scaler, bags, gamma, lengths
         After a fit: that, the training bags, scaled, gamma of the widest kernel, and the kernels of the
@@ -52,8 +51,7 @@ class SetView(View):
     @property
     def words(self) -> list[str]:
         """Name the matrices."""
-        how = "standardised" if self.scale == "standard" else "ranked"
-        widths = [f"{how}, gamma {_WIDEST * factor:g} x median" for factor in self._factors]
+        widths = [f"{HOW[self.scale]}, gamma {_WIDEST * factor:g} x median" for factor in self._factors]
         return [
             *(f"mean over pairs, {width}" for width in widths),
             *(f"Gaussian of its distance, {width}" for width in widths),
@@ -68,7 +66,7 @@ class SetView(View):
     def fitted(self, bags: Bags, weight: np.ndarray, seed: int) -> SetView:
         """Fix scaling and width."""
         scaler = fit_scaler(self.scale, bags.blocks(weight=weight))
-        scaled = _plain(scaler, bags)
+        scaled = plain(scaler, bags)
         gamma = _WIDEST * resolve_gamma("median", blocks_of(scaled, weight))
         lengths = own_kernels_of_widths(scaled, gamma, _N_WIDTHS)
         return replace(self, scaler=scaler, bags=scaled, gamma=gamma, lengths=lengths)
@@ -85,7 +83,7 @@ class SetView(View):
 
     def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Give the matrices of new bags with the training bags, by the widths that `own` gave."""
-        new = _plain(self.scaler, bags)
+        new = plain(self.scaler, bags)
         means = set_kernels_of_widths(new, self._known, self.gamma, _N_WIDTHS)
         yield from means
         assert self.lengths is not None
@@ -98,7 +96,7 @@ class SetView(View):
     def across_instances(self, bags: Bags) -> list[np.ndarray]:
         """Give the matrices `of_instances` of every instance, as a bag of its own, with the training bags."""
         alone = Bags(bags.instances, np.arange(bags.n_instances + 1))
-        return set_kernels_of_widths(_plain(self.scaler, alone), self._known, self.gamma, _N_WIDTHS)
+        return set_kernels_of_widths(plain(self.scaler, alone), self._known, self.gamma, _N_WIDTHS)
 
     def _graph(self, bags: Bags, other: Bags | None) -> np.ndarray:
         kernel = InstanceKernel("rbf", self.gamma * self._factors[_MIDDLE])
@@ -108,8 +106,3 @@ class SetView(View):
     def _known(self) -> Bags:
         assert self.bags is not None
         return self.bags
-
-
-def _plain(scaler: Any, bags: Bags) -> Bags:
-    """Scale instances, in doubles; names and side columns are left behind."""
-    return Bags(in_doubles(scaler.transform(bags.instances)), bags.offsets)

@@ -12,10 +12,9 @@ from bagwise._statistics import describe
 from bagwise.bags import Bags
 from bagwise.base import fit_scaler
 from bagwise.blocks import MemoryBlocks, in_doubles
-from bagwise.ensemble.views import Gram, View
-from bagwise.kernels import InstanceKernel, resolve_gamma
+from bagwise.ensemble.views import HOW, Gram, View, gaussian_kernels
+from bagwise.kernels import resolve_gamma
 
-_FACTORS = (0.25, 1.0, 4.0)
 # A rank sees the last digit: of means and spreads so many are kept, and a spread below this part of the mean
 # is what rounding leaves of none.
 _BITS, _NONE = 36, 1e-14
@@ -56,9 +55,7 @@ class StatisticsView(View):
     @property
     def words(self) -> list[str]:
         """Name the matrices."""
-        named = " and ".join(self.statistics)
-        how = "standardised" if self.scale == "standard" else "ranked"
-        return [f"{named}, {how}, gamma {factor:g} x median" for factor in _FACTORS]
+        return self.of_widths(f"{' and '.join(self.statistics)}, {HOW[self.scale]}")
 
     def fitted(self, bags: Bags, weight: np.ndarray, seed: int) -> StatisticsView:
         """Describe the training bags, and fix scaling and width."""
@@ -75,16 +72,9 @@ class StatisticsView(View):
 
     def own(self, weight: np.ndarray) -> Iterator[Gram]:
         """Give the matrices of the training bags, which count by their weight."""
-        assert self.vectors is not None
-        for factor in _FACTORS:
-            K = np.empty((len(self.vectors), len(self.vectors)))
-            self._kernel(factor).fill(self.vectors, K)
-            yield Gram(K)
+        return map(Gram, gaussian_kernels(self.gamma, self.vectors))
 
     def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Give the matrices of new bags with the training bags."""
         vectors = self.scaler.transform(self._raw(bags))
-        return (self._kernel(factor)(vectors, self.vectors) for factor in _FACTORS)
-
-    def _kernel(self, factor: float) -> InstanceKernel:
-        return InstanceKernel("rbf", factor * self.gamma)
+        return gaussian_kernels(self.gamma, vectors, self.vectors)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bagwise.bags import Bags
+from bagwise.blocks import in_doubles
+from bagwise.kernels import InstanceKernel
+
+# Gamma of Gaussian kernels, beside one by the median squared distance of what they compare.
+FACTORS = (0.25, 1.0, 4.0)
+# What a scale does to values, in words.
+HOW = {"standard": "standardised", "rank": "ranked", "minmax": "from 0 to 1"}
 
 
 class Gram(NamedTuple):
@@ -34,6 +41,11 @@ class View:
         """Which matrices make scores of bags that are means of scores of instances."""
         return [False] * len(self.words)
 
+    @staticmethod
+    def of_widths(what: str) -> list[str]:
+        """Name the matrices of one kernel at all widths."""
+        return [f"{what}, gamma {factor:g} x median" for factor in FACTORS]
+
     def fitted(self, bags: Bags, weight: np.ndarray, seed: int) -> View:
         """Learn scaling and widths from training bags, which count by their weight, without their labels."""
         raise NotImplementedError
@@ -45,3 +57,20 @@ class View:
     def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Give the matrices of new bags with the training bags, by the widths that `own` gave."""
         raise NotImplementedError
+
+
+def gaussian_kernels(gamma: float, V: Any, other: Any = None) -> Iterator[np.ndarray]:
+    """Give the Gaussian kernels of rows with others, or among themselves, at all widths."""
+    for factor in FACTORS:
+        kernel = InstanceKernel("rbf", factor * gamma)
+        if other is None:
+            K = np.empty((len(V), len(V)))
+            kernel.fill(V, K)
+            yield K
+        else:
+            yield kernel(V, other)
+
+
+def plain(scaler: Any, bags: Bags) -> Bags:
+    """Scale instances, in doubles; names and side columns are left behind."""
+    return Bags(in_doubles(scaler.transform(bags.instances)), bags.offsets)

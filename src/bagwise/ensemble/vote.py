@@ -10,7 +10,15 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.base import Training
 from bagwise.checkpoints import Checkpoint
-from bagwise.ensemble.blend import Blend, blend, held_out_log_odds, log_likelihood, sharpness
+from bagwise.ensemble.blend import (
+    Blend,
+    blend,
+    held_out_log_odds,
+    held_out_vote,
+    log_likelihood,
+    sharpness,
+    vote_weights,
+)
 from bagwise.ensemble.families import FAMILIES, Choice
 from bagwise.folds import Split
 from bagwise.reporting import Reporter
@@ -54,7 +62,7 @@ class FamilyScore(NamedTuple):
     """How a family did on the bags that were held out inside the fit."""
 
     name: str
-    votes: bool
+    weight: float
     n_settings: int
     log_loss: float
     accuracy: float
@@ -81,11 +89,7 @@ def fit_vote(
     place: Checkpoint | None,
     reporter: Reporter,
 ) -> Found:
-    """Fit all families, blend the settings of each, and let those vote that may.
-
-    Families that are named as voters vote; of the others, those whose held-out bags cost less, by log loss,
-    than those of the worst voter. All votes are equal.
-    """
+    """Fit all families, blend the settings of each, and let them vote, by how each did (`vote_weights`)."""
     y, weight = training.y, training.weight
     members: dict[str, list[Any]] = {}
     n_members = sum(len(FAMILIES[name].members) for name in choice.fitted)
@@ -103,15 +107,14 @@ def fit_vote(
     for name, fitted in members.items():
         scores = np.concatenate([member.held for member in fitted])
         blends[name] = blend(scores[:, is_held], known, counts)
-        held[name] = held_out_log_odds(scores, y, weight, splits)[is_held]
-    losses = {name: -float(log_likelihood(found, known, counts)) for name, found in held.items()}
-    worst = max(losses[name] for name in choice.voters)
-    voters = [name for name in choice.fitted if name in choice.voters or losses[name] < worst]
-    together = np.mean([held[name] for name in voters], axis=0)
+        held[name] = held_out_log_odds(scores, y, weight, splits)
+    every = np.stack([held[name] for name in choice.fitted])
+    share = dict(zip(choice.fitted, vote_weights(every[:, is_held], known, counts), strict=True))
+    together = held_out_vote(every, y, weight, splits)[is_held]
     exponent = sharpness(together, known, counts)
-    vote = _put_together(members, blends, voters, exponent)
+    vote = _put_together(members, blends, share, exponent)
     of_families = [
-        _score(name, name in voters, members[name], blends[name], held[name], known, counts)
+        _score(name, share[name], members[name], blends[name], held[name][is_held], known, counts)
         for name in choice.fitted
     ]
     loss = -float(log_likelihood(exponent * together, known, counts))
@@ -119,33 +122,34 @@ def fit_vote(
 
 
 def _put_together(
-    members: dict[str, list[Any]], blends: dict[str, Blend], voters: list[str], exponent: float
+    members: dict[str, list[Any]], blends: dict[str, Blend], share: dict[str, float], exponent: float
 ) -> Vote:
     """Make of all settings of all families one sum."""
-    speaks = {name: np.concatenate([m.of_instances for m in members[name]]) for name in voters}
-    speakers = [name for name in voters if (speaks[name] * blends[name].weight).sum() > 0]
+    speaks = {name: np.concatenate([m.of_instances for m in members[name]]) for name in share}
+    speakers = [name for name in share if (speaks[name] * blends[name].weight).sum() > 0]
+    of_speakers = sum(share[name] for name in speakers)
     parts, constant, instance_constant = [], 0.0, 0.0
-    for name in voters:
+    for name in share:
         slope, shift, weight, _ = blends[name]
         intercept = np.concatenate([member.intercept for member in members[name]])
-        share = weight / len(voters)
-        constant += float(share @ (slope * intercept + shift))
+        counts = share[name] * weight
+        constant += float(counts @ (slope * intercept + shift))
         of_instances = np.zeros_like(weight)
         if name in speakers:
             of_instances = weight * speaks[name]
-            of_instances /= of_instances.sum() * len(speakers)
+            of_instances *= share[name] / (of_speakers * of_instances.sum())
             instance_constant += float(of_instances @ (slope * intercept + shift))
         begin = 0
         for member in members[name]:
             some = slice(begin, begin + len(member.intercept))
-            parts.append(member.part((share * slope)[some], (of_instances * slope)[some]))
+            parts.append(member.part((counts * slope)[some], (of_instances * slope)[some]))
             begin = some.stop
     return Vote(parts, constant, instance_constant, exponent, bool(speakers))
 
 
 def _score(
     name: str,
-    votes: bool,
+    share: float,
     members: list[Any],
     found: Blend,
     held: np.ndarray,
@@ -156,7 +160,7 @@ def _score(
     best = int(np.argmax(found.weight))
     loss = -float(log_likelihood(held, y, weight))
     accuracy = _accuracy(held, y, weight)
-    return FamilyScore(name, votes, len(words), loss, accuracy, words[best], float(found.weight[best]))
+    return FamilyScore(name, share, len(words), loss, accuracy, words[best], float(found.weight[best]))
 
 
 def _accuracy(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:

@@ -22,19 +22,17 @@ def describe_fit(found: Sequence[Found], pairs: Sequence[tuple[Any, Any]], n_fol
 
 
 def _of_pair(found: Found, n_folds: int) -> list[str]:
-    voters = [family for family in found.families if family.votes]
     lines = []
     for family in found.families:
-        role = f"votes, 1 of {len(voters)}" if family.votes else "does not vote: no better than those that do"
         lines.append(
             f"{family.name} ({FAMILIES[family.name].title}, {family.n_settings} settings): log loss "
-            f"{family.log_loss:.3f} and accuracy {family.accuracy:.3f} of bags held out; {role}. "
-            f"Most weight, {family.share_of_best:.0%}, has: {family.best}."
+            f"{family.log_loss:.3f} and accuracy {family.accuracy:.3f} of bags held out; counts "
+            f"{family.weight:.0%}. Most weight in it, {family.share_of_best:.0%}, has: {family.best}."
         )
     lines.append(
         f"Together: log loss {found.log_loss:.3f} and accuracy {found.accuracy:.3f} of bags held out, in "
-        f"{n_folds} folds inside the fit; log-odds are the mean of those of the families times "
-        f"{found.vote.exponent:.2f}. The label of a bag that is held out plays no part in the machines, "
-        "lines and weights that it is judged by; but families were admitted to the vote by these scores."
+        f"{n_folds} folds inside the fit; log-odds are the mean of those of the families, weighed so, "
+        f"times {found.vote.exponent:.2f}. The label of a bag that is held out plays no part in the "
+        "machines, lines and weights that it is judged by; but that factor was chosen by these scores."
     )
     return lines

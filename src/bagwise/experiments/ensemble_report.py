@@ -164,17 +164,18 @@ def _text(found: Found, settings: Settings) -> str:
         "the 548 recordings have.",
         "",
         "**What was looked at.** That blends of settings beat choices among them, the temperature .02, and "
-        "the equal vote of statistics and sets were found on the five classic sets, in a nested study with "
-        "other shuffles: so the numbers of these five are those of data that the recipe knows. Grids, "
-        "penalties, the family of prototypes and the rule that admits it were written down before any "
-        "number was computed here. A quick run (Musk1 and sci.med in two folds) and one shuffle of the five "
-        "sets and of alt.atheism were then looked at: slopes (.67 on Fox, .61 on alt.atheism) showed that "
-        "the factor of the log-odds was "
-        "learned from held-out bags that the weights of the settings had seen. Since then it is learned from "
-        "such that they have not; nothing else was changed in the classifier, also not by scores of folds "
-        "inside fits to the five sets, which were looked at later. The species of birdsong were cut from ten "
-        "to the five that at least a hundred recordings have, to save time. The other eight newsgroups and "
-        "birdsong were not looked at: they are the honest test.",
+        "votes of families were found on the five classic sets, in a nested study with other shuffles. A "
+        "first ensemble (statistics and sets with equal votes, prototypes where they were better, penalties "
+        "1, 5 and 25) was written down before any number was computed here; a quick run and one shuffle of "
+        "all problems were looked at: .837 on the five sets, .761 on the newsgroups, and slopes of .57 to "
+        ".71 on four of these. Then the five sets alone were looked at again, by scores of held-out bags "
+        "inside fits (four shuffles that are not used here): larger penalties, minima and maxima apart from "
+        "means and spreads, instances brought to 0 to 1 as a third scaling, the family of distances, and "
+        "votes by softmax(mean log-likelihood / .05) came from that, where they raised the mean accuracy "
+        "from .848 to .861 and lowered the log loss from .328 to .303. So the numbers of the five sets are "
+        "those of data that the recipe knows; no setting was chosen by scores of newsgroups or birdsong, "
+        "which are the honest test. The species of birdsong were cut from ten to the five that at least a "
+        "hundred recordings have, to save time.",
     ]
     lines += ["", _how_far(found, settings)]
     five = {problem: models for problem, models in found.items() if _group(problem) == "classic"}

@@ -22,6 +22,7 @@ _OURS = {
     "embedding.statistics": "BagStatistics",
     "embedding.trees": "TreeEmbedding",
     "ensemble.classifier": "BagEnsembleClassifier",
+    "ensemble.distances": "DistanceView",
     "ensemble.kernel_part": "KernelPart",
     "ensemble.linear_part": "LinearPart",
     "ensemble.model_part": "ModelPart",
