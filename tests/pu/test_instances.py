@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC, LinearSVC
 
 import bagwise
+import bagwise._numba.dual as dual_kernels
 from bagwise import (
     Bags,
     DSDDClassifier,
@@ -350,6 +351,21 @@ def test_without_an_intercept_the_machine_is_that_of_a_plane_through_the_origin(
 
     assert intercept == 0.0
     assert objective(coef) <= objective(theirs.coef_[0]) * (1 + 1e-3)
+
+
+def test_huge_weights_leave_pairs_no_digits_and_they_are_soon_given_up(monkeypatch):
+    """Whole numbers that no plane tells apart, and bounds of 1e40: ten million steps for every machine."""
+    rng, steps = np.random.default_rng(2), []
+    pair_steps = dual_kernels.pair_steps
+
+    def counted(*arguments):
+        steps.append(pair_steps(*arguments))
+        return steps[-1]
+
+    monkeypatch.setattr(dual_kernels, "pair_steps", counted)
+    model = PUMILClassifier(C=100.0, fit_intercept=False, n_candidates=2, max_iter=1, random_state=0)
+    model.fit(np.round(2 * rng.normal(size=(13, 3))), np.arange(13) % 2, rng.uniform(1e38, 2e38, size=13))
+    assert sum(steps) < 2_000_000 and np.isfinite(model.coef_).all()
 
 
 def test_the_f_measure_never_falls_and_the_search_ends():

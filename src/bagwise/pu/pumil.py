@@ -26,7 +26,8 @@ from bagwise.pu.base import PUClassifier
 from bagwise.pu.losses import check_pu_labels
 from bagwise.reporting import Reporter
 from bagwise.solvers.control import Control
-from bagwise.solvers.dual import enough_steps, solve_dual
+from bagwise.solvers.dual import enough_steps
+from bagwise.solvers.interior import solve_dual_either_way
 from bagwise.solvers.result import SolverResult, Status
 
 
@@ -277,7 +278,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
             points, sign = np.vstack([points, np.zeros(points.shape[1])]), np.append(sign, 0.0)
             lower, upper = np.append(lower, -bound.sum()), np.append(upper, bound.sum())
         control = Control(1e-4, enough_steps(len(sign)))
-        dual = solve_dual(points @ points.T, -sign, control, lower=lower, upper=upper)
+        dual = solve_dual_either_way(points @ points.T, -sign, control, lower=lower, upper=upper)
         return dual.x @ points, -dual.multiplier if self.fit_intercept else 0.0
 
     def _keys(self, bags: Bags, negatives: np.ndarray, weight: np.ndarray) -> np.ndarray:
