@@ -14,7 +14,7 @@ help:
 	@echo "make format  apply the formatting, and write the stub of public names"
 	@echo "make bench   run the benchmarks and write benchmarks/RESULTS.md"
 	@echo "make dist    build sdist and wheel, and see that the wheel is whole and below a megabyte"
-	@echo "make docs    build the site: docs/_build/html/index.html (GALLERY=0: without the tutorials)"
+	@echo "make docs    build the site: docs/_build/html/index.html (GALLERY=0: tutorials are not executed)"
 
 demo: $(VENV)/.demo
 	$(BIN)/bagwise demo

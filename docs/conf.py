@@ -14,8 +14,8 @@ author = "the bagwise developers"
 copyright = author
 version = release = bagwise.__version__
 
-# The examples run for some minutes: BAGWISE_GALLERY=0 leaves them out.
-with_gallery = os.environ.get("BAGWISE_GALLERY", "1") != "0"
+# The examples run for some minutes. With BAGWISE_GALLERY=0 their pages have the code and no results.
+with_results = os.environ.get("BAGWISE_GALLERY", "1") != "0"
 
 extensions = [
     "sphinx.ext.autodoc",
@@ -24,11 +24,12 @@ extensions = [
     "myst_parser",
     "reference_pages",
     "start_pictures",
-    *(["sphinx_gallery.gen_gallery"] if with_gallery else []),
+    "decision_picture",
+    "page_gallery",
+    "tutorials",
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "_ext", "**/README.md"]
-if not with_gallery:
-    exclude_patterns.append("tutorials")
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["deflist"]
@@ -41,29 +42,35 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 default_role = "py:obj"  # a name in backticks is a link where it is a public one
 
-if with_gallery:
-    sphinx_gallery_conf = {
-        "examples_dirs": str(HERE.parent / "examples"),
-        "gallery_dirs": "tutorials",
-        "filename_pattern": "/plot_",
-        "ignore_pattern": "example_data",
-        "doc_module": ("bagwise",),
-        "backreferences_dir": "reference/used_in",
-        "reference_url": {"bagwise": None},
-        "min_reported_time": 1,
-        "abort_on_example_error": True,
-        "remove_config_comments": True,
-    }
+sphinx_gallery_conf = {
+    "plot_gallery": str(with_results),
+    "examples_dirs": "_build/examples",  # a copy: docs/_ext/tutorials.py
+    "gallery_dirs": "tutorials",
+    "filename_pattern": "/plot_",
+    "ignore_pattern": "example_data",
+    "within_subsection_order": "tutorials.place_of",
+    "image_scrapers": ("matplotlib", "tutorials.scrape_displays"),
+    "image_srcset": ["2x"],
+    "ignore_repr_types": "Display",  # it was drawn
+    "doc_module": ("bagwise",),
+    "backreferences_dir": "reference/used_in",
+    "show_signature": False,
+    "write_computation_times": False,
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bagwise"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+toc_object_entries_show_parents = "hide"
 html_sidebars = {"index": [], "start": [], "which_model": []}
 html_theme_options = {
     "logo": {"text": "bagwise"},
     "navbar_align": "left",
+    "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,
     "footer_start": ["copyright"],

@@ -1,6 +1,9 @@
 """Data for the examples, simulated: what a pathologist, a chemist or a linguist would have on disk."""
 
 import csv
+import threading
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -51,10 +54,11 @@ def write_slides(folder, n_slides=60, n_features=32, seed=0):
     return written, table
 
 
-def write_molecules(path, n_molecules=150, seed=0, first=0):
+def write_molecules(path, n_molecules=150, seed=0, first=0, missing=0.02):
     """Write a CSV file with a row per conformer of every molecule, some cells empty, ids with zeros in front.
 
-    A molecule is active if a conformer has a wide angle and little charge.
+    A molecule is active if a conformer has a wide angle and little charge. A share `missing` of the
+    conformers lacks a value.
     """
     rng = np.random.default_rng(seed)
     names = ["angle", "charge", "polarity", "area", "weight"]
@@ -67,11 +71,56 @@ def write_molecules(path, n_molecules=150, seed=0, first=0):
             is_active = rng.random() < 1 - np.prod(expit(-log_odds))
             for place, values in enumerate(X):
                 cells = [f"{value:.4f}" for value in values]
-                if rng.random() < 0.02:
+                if rng.random() < missing:
                     cells[rng.integers(2, len(names))] = ""
                 word = "active" if is_active else "inactive"
                 rows.writerow([f"{number:04d}", word, f"b{number % 40}", f"c{place}", *cells])
     return Path(path)
+
+
+SPECIES = {  # pitch in kHz, length in s, sweep in kHz, buzz: what a syllable of each sounds like
+    "wren": (5.5, 0.25, 2.0, 0.6),
+    "robin": (4.0, 0.45, 1.2, 0.2),
+    "owl": (0.9, 0.80, 0.1, 0.1),
+}
+NOISE = (2.5, 0.40, 0.6, 0.4)  # rain, steps, a gate
+
+
+def write_recordings(path, n_recordings=160, seed=0):
+    """Write ten-minute recordings as a Parquet file: a row per syllable, its time and what it sounds like.
+
+    A sheet (CSV) says which species were heard in each, and whether a wren holds a territory there, which is
+    so if it sings three times or more. What every syllable really is goes along as a column "truth". Gives
+    the file and the sheet.
+    """
+    rng = np.random.default_rng(seed)
+    centers = np.array([NOISE, *SPECIES.values()])
+    spread = np.array([0.7, 0.12, 0.4, 0.12])
+    instances, offsets, truth, times, rows = [], [0], [], [], []
+    for number in range(n_recordings):
+        # Some species are there, and sing some times; the rest is noise.
+        sung = [0, *(rng.integers(1, 7) if rng.random() < 0.45 else 0 for _ in SPECIES)]
+        kinds = rng.permutation(np.repeat(np.arange(4), [rng.integers(4, 10), *sung[1:]]))
+        instances.append(centers[kinds] + spread * rng.normal(size=(len(kinds), 4)))
+        times.append(np.sort(rng.uniform(0, 600, len(kinds))).round(1))
+        truth.append(kinds)
+        offsets.append(offsets[-1] + len(kinds))
+        heard = [int(n > 0) for n in sung[1:]]
+        rows.append([f"rec{number:03d}", *heard, "yes" if sung[1] >= 3 else "no"])
+    bags = Bags(
+        np.concatenate(instances),
+        np.array(offsets),
+        ids=[row[0] for row in rows],
+        feature_names=["pitch", "length", "sweep", "buzz"],
+        instance_columns={
+            "time": np.concatenate(times),
+            "truth": np.array(["noise", *SPECIES])[np.concatenate(truth)],
+        },
+    )
+    sheet = Path(path).with_suffix(".csv")
+    with open(sheet, "w", newline="") as file:
+        csv.writer(file).writerows([["recording", *SPECIES, "territory"], *rows])
+    return save_parquet(path, bags, layout="long"), sheet
 
 
 TOPICS = {
@@ -116,3 +165,26 @@ def write_large(path, n_bags=10_000, size=10, n_features=100, seed=0):
     bags = data.bags.with_instances(data.bags.instances.astype(np.float32))
     parts = ((bags[start : start + 1000], data.y[start : start + 1000]) for start in range(0, n_bags, 1000))
     return save_parquet(path, parts, layout="long")
+
+
+@contextmanager
+def watched_memory():
+    """Note the memory of this process, fifty times a second: lists of seconds and of MB since it began."""
+    import psutil
+
+    process, began, is_over = psutil.Process(), time.monotonic(), threading.Event()
+    at_first = process.memory_info().rss
+    seconds, megabytes = [0.0], [0.0]
+
+    def watch():
+        while not is_over.wait(0.02):
+            seconds.append(time.monotonic() - began)
+            megabytes.append((process.memory_info().rss - at_first) / 2**20)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield seconds, megabytes
+    finally:
+        is_over.set()
+        watcher.join()

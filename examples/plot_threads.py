@@ -1,6 +1,6 @@
 """
-Threads of posts: which words give the topic away?
-==================================================
+Documents: which words give the topic away?
+===========================================
 
 Threads of a forum are bags of posts; a thread is about medicine if at least one of its posts is. Posts become
 sparse rows of word weights, and the path of a LASSO shows which words come in first, and by name.
@@ -11,16 +11,32 @@ from example_data import make_threads
 posts, threads, y = make_threads()
 
 # %%
-# From posts to bags, a penalty by cross-validation, the words in the model, and a thread explained.
+# From posts to words
+# -------------------
+# Rows stay sparse all the way. The LASSO leaves most words at zero; how strong it should be is chosen by
+# cross-validation over threads.
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import bagwise as bw
 
 words = TfidfVectorizer(min_df=3)
 X = words.fit_transform(posts)
-bags = bw.Bags.from_groups(X, threads, feature_names=words.get_feature_names_out())
+bags = bw.Bags.from_groups(
+    X, threads, feature_names=words.get_feature_names_out(), instance_columns={"post": posts}
+)
 model = bw.MILogisticRegressionCV(cv=3, n_init=1, random_state=0).fit(bags, y)
 chosen = sorted(zip(model.coef_[0], bags.feature_names, strict=True), reverse=True)[:5]
 print([f"{name} {weight:.2f}" for weight, name in chosen])
+
+# %%
+# From the right of the path, where the penalty is weak, to the left, where one word after the other goes:
+# the words of medicine stay longest. The dashed line is what was chosen.
+path = bw.plot_path(model.path_, alpha=model.alpha_)
+path.figure_.savefig("path.png")
+
+# %%
+# A thread, post by post
+# ----------------------
+# Which post made it a thread about medicine, and because of which words.
 print(bw.explain_bag(model, bags, "thread 004", n_instances=3, n_leading=1))
-bw.plot_path(model.path_, alpha=model.alpha_).figure_.savefig("path.png")
+bw.plot_sequence(model, bags, "thread 004", text="post")

@@ -1,0 +1,221 @@
+"""The picture of the page *Which model?*: questions from above to below, and models as links.
+
+It is an SVG inside of the page, so that its text takes the colours of a light or a dark page, can be
+searched, and leads to the reference. There are two, one of which the page shows: four columns for a wide
+screen, and one for a narrow one. A name that is not public ends the build.
+"""
+
+from html import escape
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+import bagwise
+
+MARGIN, GAP, LINE = 6, 14, 20
+
+# Questions that are answered before the data are: what follows from a yes, and for what.
+FIRST = [
+    (
+        "Is no bag known to be negative?",
+        [("PUSetKernelClassifierCV", "bags"), ("LSDDClassifierCV", "instances")],
+    ),
+    (
+        "Has a bag several labels, or one of many?",
+        [
+            ("MIMLLogisticRegression", "instances have one each"),
+            ("MultiLabelBagClassifier", "a model a label"),
+            ("OneVsOneBagClassifier", "many classes"),
+        ],
+    ),
+    ("Only bags matter, and no wish to choose?", [("BagEnsembleClassifier", "several families vote")]),
+]
+# What `compare` may say of the data, and the models that assume it, with when to take which.
+KINDS = [
+    (
+        "one instance",
+        [
+            ("MILogisticRegressionCV", "about linear; which features"),
+            ("MISVC", "curved; one witness a bag"),
+            ("InstanceMISVC", "curved; several positive"),
+            ("MIGradientBoostingClassifier", "curved; hundreds of bags"),
+            ("MIMixture", "few bags, missing values"),
+            ("EMDD", "they resemble a prototype"),
+            ("APRClassifier", "ranges of few features"),
+        ],
+    ),
+    (
+        "a count",
+        [
+            ("SoftORLogisticRegression", "learns how many it takes"),
+            ("Threshold", "a rule, if the number is known"),
+            ("CountTable", "any rule of the number"),
+        ],
+    ),
+    (
+        "a share",
+        [
+            ("Mean", 'MILogisticRegression("mean")'),
+            ("SoftMax", "high ones count for more"),
+            ("GeometricMean", "all must agree"),
+        ],
+    ),
+    (
+        "the whole bag",
+        [
+            ("SetKernelSVC", "some thousand bags"),
+            ("BagStatistics", "before any classifier"),
+            ("ClusterEmbedding", "kinds of instances, counted"),
+            ("FisherEmbedding", "large bags, also in files"),
+            ("MILESClassifier", "several kinds matter"),
+            ("CitationKNNClassifier", "few bags, many classes"),
+        ],
+    ),
+]
+
+
+class DecisionPicture(Directive):
+    """Puts the picture where it stands."""
+
+    def run(self):
+        """Give both as they are."""
+        return [nodes.raw("", draw("wide") + draw("narrow"), format="html")]
+
+
+def draw(shape: str) -> str:
+    """Draw questions, then the kinds of bags; give SVG. `shape` is "wide" or "narrow"."""
+    is_wide = shape == "wide"
+    picture = Picture(shape, 960 if is_wide else 380)
+    for question, models in FIRST:
+        picture.ask(question, models, beside=is_wide)
+    picture.ask_what_makes_positive()
+    if is_wide:
+        picture.show_kinds_beside_each_other()
+    else:
+        picture.show_kinds_below_each_other()
+    picture.end()
+    return picture.svg()
+
+
+class Picture:
+    """A drawing that grows downwards: `y` is where it goes on."""
+
+    def __init__(self, shape: str, width: float):
+        self.shape, self.width, self.y, self.parts = shape, width, 4.0, []
+
+    def svg(self) -> str:
+        """Give it as an element of a page."""
+        tip = f'<marker id="tip-{self.shape}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" '
+        tip += 'markerHeight="8" orient="auto"><path class="tip" d="M0 0 L8 4 L0 8 z"/></marker>'
+        return (
+            f'<svg class="decision {self.shape}" role="img" aria-label="Questions, and what follows" '
+            f'viewBox="0 0 {self.width:g} {self.y + 4:g}" xmlns="http://www.w3.org/2000/svg">'
+            f"<defs>{tip}</defs>{''.join(self.parts)}</svg>"
+        )
+
+    def ask(self, question: str, models: list[tuple[str, str]], *, beside: bool) -> None:
+        """Draw a question, the models of a yes beside or below it, and the way on."""
+        height = 26 + LINE * len(models) if beside else 44
+        width = 360 if beside else self.width - 2 * MARGIN
+        middle = MARGIN + width / 2
+        self._box(MARGIN, self.y, width, height, "question")
+        self._text(middle, self.y + height / 2 + 5, question, "strong middle")
+        if beside:
+            at = MARGIN + width + 70
+            self._arrow(MARGIN + width, self.y + height / 2, at, self.y + height / 2)
+            self._text(at - 38, self.y + height / 2 - 6, "yes", "quiet middle")
+            self._box(at, self.y, self.width - at - MARGIN, height, "answer")
+            for row, (name, when) in enumerate(models):
+                self._model(at + 14, self.y + 28 + LINE * row, name, when)
+        else:
+            self.y += height
+            self._arrow(middle + 110, self.y, middle + 110, self.y + 26)
+            self._text(middle + 96, self.y + 17, "yes", "quiet end")
+            self.y += 26
+            height = 14 + LINE * len(models)
+            self._box(MARGIN + 60, self.y, self.width - 2 * MARGIN - 60, height, "answer")
+            for row, (name, when) in enumerate(models):
+                self._model(MARGIN + 70, self.y + 21 + LINE * row, name, when)
+        if not beside:
+            self._arrow(MARGIN + 30, self.y - 26, MARGIN + 30, self.y + height + 26)
+            self._text(MARGIN + 40, self.y + height + 16, "no", "quiet")
+        else:
+            self._arrow(middle, self.y + height, middle, self.y + height + 28)
+            self._text(middle + 12, self.y + height + 18, "no", "quiet")
+        self.y += height + (28 if beside else 26)
+
+    def ask_what_makes_positive(self) -> None:
+        """Draw the question that the data answer."""
+        self._box(MARGIN, self.y, self.width - 2 * MARGIN, 60, "question")
+        self._text(self.width / 2, self.y + 25, "What makes a bag positive?", "strong middle")
+        says = f"{_link('compare')} and {_link('diagnose_rule')} say what the data support"
+        self.parts.append(f'<text class="middle" x="{self.width / 2:g}" y="{self.y + 46:g}">{says}</text>')
+        self.y += 60
+
+    def show_kinds_beside_each_other(self) -> None:
+        """Draw a column for every kind, all as long as the longest."""
+        width = (self.width - 2 * MARGIN - (len(KINDS) - 1) * GAP) / len(KINDS)
+        most = max(len(models) for _, models in KINDS)
+        for number, (kind, models) in enumerate(KINDS):
+            x = MARGIN + number * (width + GAP)
+            self._arrow(x + width / 2, self.y, x + width / 2, self.y + 28)
+            self._box(x, self.y + 28, width, 34, "kind")
+            self._text(x + width / 2, self.y + 50, kind, "strong middle")
+            self._box(x, self.y + 62, width, 12 + most * 2 * LINE, "answer")
+            for row, (name, when) in enumerate(models):
+                at = self.y + 85 + 2 * LINE * row
+                self._model(x + 12, at, name, "")
+                self._text(x + 12, at + LINE - 4, when, "quiet")
+        self.y += 74 + most * 2 * LINE
+        self._arrow(self.width / 2, self.y + 4, self.width / 2, self.y + 28)
+        self.y += 28
+
+    def show_kinds_below_each_other(self) -> None:
+        """Draw a part for every kind."""
+        for kind, models in KINDS:
+            self.y += 10
+            self._box(MARGIN, self.y, self.width - 2 * MARGIN, 32, "kind")
+            self._text(self.width / 2, self.y + 21, kind, "strong middle")
+            self.y += 32
+            self._box(MARGIN, self.y, self.width - 2 * MARGIN, 12 + 2 * LINE * len(models), "answer")
+            for name, when in models:
+                self._model(MARGIN + 12, self.y + 22, name, "")
+                self._text(MARGIN + 12, self.y + 38, when, "quiet")
+                self.y += 2 * LINE
+            self.y += 12
+        self.y += 10
+
+    def end(self) -> None:
+        """Draw what to do where the data do not answer."""
+        self._box(MARGIN, self.y, self.width - 2 * MARGIN, 60, "answer")
+        self._text(self.width / 2, self.y + 25, "It cannot be told?", "strong middle")
+        says = f"{_link('BagEnsembleClassifier')}, or what you can explain"
+        self.parts.append(f'<text class="middle" x="{self.width / 2:g}" y="{self.y + 46:g}">{says}</text>')
+        self.y += 60
+
+    def _model(self, x: float, y: float, name: str, when: str) -> None:
+        said = f' <tspan class="quiet">{escape(when)}</tspan>' if when else ""
+        self.parts.append(f'<text x="{x:g}" y="{y:g}">{_link(name)}{said}</text>')
+
+    def _box(self, x: float, y: float, width: float, height: float, kind: str) -> None:
+        size = f'width="{width:g}" height="{height:g}"'
+        self.parts.append(f'<rect class="{kind}" x="{x:g}" y="{y:g}" {size} rx="6"/>')
+
+    def _text(self, x: float, y: float, text: str, kind: str) -> None:
+        self.parts.append(f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(text)}</text>')
+
+    def _arrow(self, x1: float, y1: float, x2: float, y2: float) -> None:
+        ends = f'x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"'
+        self.parts.append(f'<line {ends} marker-end="url(#tip-{self.shape})"/>')
+
+
+def _link(name: str) -> str:
+    if name not in bagwise.__all__:
+        raise ValueError(f"docs/_ext/decision_picture.py names {name}, which bagwise does not have.")
+    return f'<a href="reference/bagwise.{name}.html">{name}</a>'
+
+
+def setup(app):
+    """Make the directive known."""
+    app.add_directive("decision-picture", DecisionPicture)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,55 @@
+"""Pages of results as a gallery: those with a figure first, each with its picture, title and source."""
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+
+class PageGallery(Directive):
+    """Shows all other pages of the folder in which it stands."""
+
+    def run(self):
+        """Give a container of cards with pictures, and one without."""
+        env = self.state.document.settings.env
+        here = Path(env.doc2path(env.docname))
+        cards = {True: [], False: []}
+        for page in sorted(here.parent.glob("*.md")):
+            if page != here:
+                env.note_dependency(str(page))
+                found = read_page(page.read_text())
+                there = str(Path(env.docname).with_name(page.stem))
+                address = env.app.builder.get_relative_uri(env.docname, there)
+                cards[found["picture"] is not None].append(card(address, page.stem, found))
+        return [nodes.container("", *some, classes=["page-gallery"]) for some in cards.values() if some]
+
+
+def read_page(text: str) -> dict[str, str | None]:
+    """Give the title of a page without its name, its source (the first paragraph), and its first picture."""
+    heading, source = (part.strip() for part in text.split("\n\n", 2)[:2])
+    picture = re.search(r"^!\[.*?\]\((.+?)\)", text, re.MULTILINE)
+    title = heading.lstrip("# ").partition(": ")[2]
+    return {"title": title[:1].upper() + title[1:], "source": source, "picture": picture and picture.group(1)}
+
+
+def card(address: str, name: str, page: dict[str, str | None]) -> nodes.container:
+    """Make a card that leads to the page from its picture and from its title."""
+    parts = []
+    if page["picture"]:
+        picture = nodes.image(uri=page["picture"], alt=page["title"])
+        parts.append(nodes.paragraph("", "", _link(address, picture), classes=["page-picture"]))
+    title = nodes.Text(page["title"])
+    parts.append(nodes.paragraph("", "", _link(address, title), classes=["page-title"]))
+    parts.append(nodes.paragraph("", "", nodes.literal(text=name), nodes.Text(f" {page['source']}")))
+    return nodes.container("", *parts, classes=["page-card"])
+
+
+def _link(address: str, content: nodes.Node) -> nodes.reference:
+    return nodes.reference("", "", content, internal=True, refuri=address)
+
+
+def setup(app):
+    """Make the directive known."""
+    app.add_directive("page-gallery", PageGallery)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

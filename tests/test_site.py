@@ -1,0 +1,55 @@
+"""What the site is made of; `.ci/run` builds it."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+import bagwise
+
+ROOT = Path(__file__).parent.parent
+
+
+def extension(name):
+    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "docs" / "_ext" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_example_has_a_place_among_the_tutorials():
+    tutorials = extension("tutorials")
+    assert sorted(tutorials.ORDER) == sorted(path.stem for path in (ROOT / "examples").glob("plot_*.py"))
+    with pytest.raises(ValueError, match=r"examples/plot_new\.py has no place in ORDER"):
+        tutorials.place_of("plot_new.py")
+
+
+def test_every_public_room_has_a_chapter_of_the_reference():
+    listed = [room for rooms in extension("reference_pages").CHAPTERS.values() for room in rooms]
+    assert sorted(listed) == sorted(bagwise._ROOMS)
+
+
+def test_the_decision_picture_leads_to_public_names_only():
+    pytest.importorskip("docutils", reason="the extra docs is not installed")
+    decision = extension("decision_picture")
+    names = re.findall(r'href="reference/bagwise\.(\w+)\.html"', decision.draw("narrow"))
+    assert (
+        {"compare", "MILogisticRegressionCV", "BagEnsembleClassifier"} <= set(names) <= set(bagwise.__all__)
+    )
+    with pytest.raises(ValueError, match="names NoSuchModel, which bagwise does not have"):
+        decision._link("NoSuchModel")
+
+
+def test_a_page_of_results_gives_its_title_source_and_first_picture():
+    pytest.importorskip("docutils", reason="the extra docs is not installed")
+    read_page = extension("page_gallery").read_page
+    text = (
+        "# some-fig1: what it costs\n\nA. Nyone (2001), figure 1.\n\nWords.\n\n![cost](some-fig1-cost.png)\n"
+    )
+    assert read_page(text) == {
+        "title": "What it costs",
+        "source": "A. Nyone (2001), figure 1.",
+        "picture": "some-fig1-cost.png",
+    }
+    assert read_page("# some-table1: rows\n\nNobody.\n\nWords.\n")["picture"] is None
