@@ -60,14 +60,17 @@ clean:
 
 # A stamp per set of extras: installing again happens only when pyproject.toml changes.
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
+	@echo "installing bagwise and what it needs into $(VENV), once: a minute or two"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,cli]'
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml | $(BIN)/python
+	@echo "installing what the site needs into $(VENV), once: some minutes"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@echo "installing what tests and checks need into $(VENV), once: some minutes"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 

@@ -6,10 +6,13 @@ import sys
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bagwise import Bags, save_bags, save_npz
 from bagwise.cli import main
 from bagwise.cli.screen import RichScreen, Screen, make_screen
+from bagwise.comparison.portfolio import REPRESENTATIVES
+from bagwise.comparison.with_truth import Score
 from bagwise.report import Table
 
 CONTROL = {chr(i) for i in range(32)} - {"\n"}
@@ -188,7 +191,35 @@ def test_a_mistake_in_the_demo_is_told_before_any_work(options, message, tmp_pat
     (tmp_path / "taken.html").mkdir()
     assert main(["demo", *options]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and message in err and err.count("\n") == 1
+    assert "A bag is" not in out and message in err and err.count("\n") == 1
+
+
+def test_the_demo_says_what_it_is_doing_where_no_bar_can(monkeypatch, capsys, tmp_path):
+    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
+    pytest.importorskip("jinja2", reason="the page needs jinja2")
+    monkeypatch.chdir(tmp_path)
+    seen = {}  # what stood on the screen when the work began
+    threads = []
+
+    def scored(model, *args):
+        threads.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        seen[model.name] = capsys.readouterr().out
+        return Score(model, 0.9, 0.9, None, 1.0, ())
+
+    monkeypatch.setattr("bagwise.comparison.with_truth.cross_validate", scored)
+    for name in ("_draw", "_write_page"):
+        monkeypatch.setattr(
+            f"bagwise.cli.demo.{name}", lambda *args, name=name: seen.update({name: capsys.readouterr().out})
+        )
+    with threadpool_limits(2, user_api="blas"):
+        assert main(["demo", "--bags", "20"]) == 0
+    models = [model.name for model in REPRESENTATIVES]
+    assert "loading the digits" in seen[models[0]]
+    for number, name in enumerate(models, start=1):
+        assert seen[name].endswith(f"model {number} of {len(models)}: {name} ...\n")
+    assert seen["_draw"].endswith("drawing the picture ...\n")
+    assert seen["_write_page"].endswith("writing the page ...\n")
+    assert set(threads) == {1}, "threads on small matrices only wait for each other"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemError])

@@ -41,7 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.command_line = shlex.join(["bagwise", *(sys.argv[1:] if argv is None else argv)])
     screen = make_screen(for_scripts=getattr(arguments, "json", False))
     try:
-        from bagwise.solvers.interrupt import interruptible
+        with screen.progress(1) as begin:  # a second or two, more from a cold disk
+            begin("loading")
+            from bagwise.solvers.interrupt import interruptible
 
         # A fit ends after its present step, anything else at once, and a fit too at the second Ctrl-C.
         with interruptible(at_once=True):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 See multiple-instance learning at work on bags of handwritten digits, in about a quarter of a
-minute (the first time, while code is compiled, a whole one) and without a download: one model of
+minute (the first time, while code is compiled, in half a one) and without a download: one model of
 every family is cross-validated, a picture shows which images a model holds responsible for the
 label of their bag, and a page tells all there is to know of that model. The last line is its path.
 
@@ -61,14 +63,16 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if not 0 <= arguments.seed < 2**32:
         raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
 
-    from bagwise.comparison.portfolio import REPRESENTATIVES, VARIANTS
-    from bagwise.comparison.with_truth import make_folds
-    from bagwise.datasets import load_digit_bags
+    with _doing("loading the digits, scikit-learn and numba", screen):
+        from bagwise.comparison.portfolio import REPRESENTATIVES, VARIANTS
+        from bagwise.comparison.with_truth import make_folds
+        from bagwise.datasets import load_digit_bags
+        from bagwise.threads import one_blas_thread
 
-    try:
-        data = load_digit_bags(arguments.bags, random_state=arguments.seed)
-    except ValueError as error:
-        raise CommandError(error) from None
+        try:
+            data = load_digit_bags(arguments.bags, random_state=arguments.seed)
+        except ValueError as error:
+            raise CommandError(error) from None
     screen.title("Which image made the bag positive?")
     sizes = data.bags.sizes
     screen.paragraph(
@@ -79,13 +83,17 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     )
     folds = make_folds(data.bags, data.y, arguments.seed)
     models = REPRESENTATIVES + (VARIANTS if arguments.all else ())
-    scores = _compare(models, data, folds, arguments.seed, screen)
-    if can_draw:
-        _draw(data, folds[0], arguments.seed, picture)
-        screen.line(f"picture: {picture}")
-        _write_page(data, scores, arguments)
-        screen.line(f"page: {arguments.out}")
-    else:
+    # Of matrices as small as these, several threads only wait for each other.
+    with one_blas_thread():
+        scores = _compare(models, data, folds, arguments.seed, screen)
+        if can_draw:
+            with _doing("drawing the picture", screen):
+                _draw(data, folds[0], arguments.seed, picture)
+            screen.line(f"picture: {picture}")
+            with _doing("writing the page", screen):
+                _write_page(data, scores, arguments)
+            screen.line(f"page: {arguments.out}")
+    if not can_draw:
         screen.note("Pictures and pages need matplotlib and jinja2: pip install 'bagwise[report]'")
         screen.line("No page was written.")
     if arguments.json:
@@ -99,11 +107,25 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
+@contextmanager
+def _doing(what: str, screen: Screen) -> Iterator[None]:
+    """Say what takes a while: on a terminal for as long as it does, elsewhere by a line that stays."""
+    if not screen.is_terminal:
+        screen.line(f"{what} ...")
+    with screen.progress(1) as begin:
+        begin(what)
+        yield
+
+
 def _compare(models, data, folds, seed: int, screen: Screen) -> list[Score]:
     from bagwise.comparison.with_truth import cross_validate
 
+    scores = []
     with screen.progress(len(models) * (len(folds) + 1)) as begin:
-        scores = [cross_validate(model, data, folds, seed, begin) for model in models]
+        for number, model in enumerate(models, start=1):
+            if not screen.is_terminal:
+                screen.line(f"model {number} of {len(models)}: {model.name} ...")
+            scores.append(cross_validate(model, data, folds, seed, begin))
     screen.table(_table(scores))
     screen.paragraph(
         f"{len(data.bags)} bags, {len(folds)}-fold stratified cross-validation; means over the folds, on "
