@@ -1,10 +1,14 @@
 """Pages of the reference: a page for every public name, listed by what it is for.
 
 They are written when a build begins, from the names that `bagwise` exports, so that none is forgotten: one
-that is in no chapter ends the build.
+that is in no chapter ends the build. Where pages in Markdown have such a name in code, it leads there.
 """
 
+import re
 from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
 
 import bagwise
 
@@ -72,8 +76,24 @@ def skip_inherited(app, what, name, member, skip, options):
     return True if from_elsewhere.startswith("sklearn.") else None
 
 
+def link_names(app, doctree) -> None:
+    """Make links of public names in code between words: `Bags`, `compare(bags, y)`, `Bags.from_list`.
+
+    In docstrings the default role does it; Markdown has no roles in backticks.
+    """
+    for code in list(doctree.findall(nodes.literal)):
+        name = re.match(r"(\w+)(?=[(.]|$)", code.astext())
+        is_link = isinstance(code.parent, nodes.reference | addnodes.pending_xref)
+        if name and name.group(1) in bagwise.__all__ and not is_link:
+            target = {"refdomain": "py", "reftype": "obj", "reftarget": f"bagwise.{name.group(1)}"}
+            link = addnodes.pending_xref("", code.deepcopy(), refexplicit=True, **target)
+            link["refdoc"] = app.env.docname
+            code.replace_self(link)
+
+
 def setup(app):
-    """Write the pages before autosummary looks for them."""
+    """Write the pages before autosummary looks for them, and link names when a page was read."""
+    app.connect("doctree-read", link_names)
     app.connect("autodoc-skip-member", skip_inherited)
     app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir) / "reference"), priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

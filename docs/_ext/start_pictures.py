@@ -1,4 +1,7 @@
-"""The two pictures of the page Start, drawn when a build begins: what is known, and what is learned."""
+"""The two pictures of the page Start, drawn when a build begins: what is known, and what is learned.
+
+Each is there twice, for light and for dark pages.
+"""
 
 from pathlib import Path
 
@@ -7,6 +10,8 @@ import numpy as np
 
 def draw(folder: Path) -> None:
     """Draw a few bags of digits, without and with what a model says of their instances."""
+    import matplotlib.style
+
     from bagwise import MILogisticRegression, load_digit_bags, plot_bags
 
     data = load_digit_bags(random_state=0)
@@ -14,10 +19,14 @@ def draw(folder: Path) -> None:
     new, y = data.bags[150:], data.y[150:]
     some = np.concatenate([np.flatnonzero(y == 1)[:3], np.flatnonzero(y == 0)[:3]])
     bags, y = new[some], y[some]
+    probability = model.predict_proba_instances(bags)[:, 1]
     folder.mkdir(parents=True, exist_ok=True)
-    draw_known(bags, y).savefig(folder / "start-known.png", dpi=130)
-    learned = plot_bags(bags, model.predict_proba_instances(bags)[:, 1], y=y, image_shape=(8, 8))
-    learned.figure_.savefig(folder / "start-learned.png", dpi=130, bbox_inches="tight")
+    for ground, style in (("light", "default"), ("dark", "dark_background")):
+        with matplotlib.style.context(style):
+            known = draw_known(bags, y)
+            learned = plot_bags(bags, probability, y=y, image_shape=(8, 8)).figure_
+            for name, figure in (("known", known), ("learned", learned)):
+                figure.savefig(folder / f"start-{name}-{ground}.png", dpi=130, bbox_inches="tight")
 
 
 def draw_known(bags, y):
@@ -25,7 +34,7 @@ def draw_known(bags, y):
     from matplotlib.figure import Figure
 
     widest = int(bags.sizes.max())
-    figure = Figure(figsize=(0.6 * widest + 1.2, 0.66 * len(bags)), facecolor="white")
+    figure = Figure(figsize=(0.6 * widest + 1.2, 0.66 * len(bags)))
     axes = figure.subplots(len(bags), widest + 1, squeeze=False)
     for row, bag, label in zip(axes, bags, y, strict=True):
         for ax in row:
