@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from bagwise._numba.arrays import readonly
 from bagwise.sequences import Sequences
 
 
-def as_python(value):
+def as_python(value: Any) -> Any:
     """Give numpy's scalars as Python's, which print without their type; other objects as they are."""
     return value.item() if isinstance(value, np.generic) else value
 
 
-def read_only(array):
+def read_only(array: Any) -> Any:
     """Give a read-only view of an array (for CSR: a matrix over such views); `Sequences` are that already."""
     if isinstance(array, Sequences):
         return array
@@ -29,7 +31,7 @@ def read_only(array):
     return readonly(array)[0]
 
 
-def as_matrix(X):
+def as_matrix(X: Any) -> Any:
     """Check that `X` is 2-D; give a C-ordered array, or CSR in canonical form; `Sequences` pass."""
     if isinstance(X, Sequences):
         return X
@@ -45,7 +47,7 @@ def as_matrix(X):
     return X
 
 
-def as_text(values) -> np.ndarray:
+def as_text(values: Sequence[str]) -> np.ndarray:
     """Make a numpy array of strings; refuse what numpy would cut off them."""
     for value in values:
         if value.endswith("\0"):
@@ -56,7 +58,7 @@ def as_text(values) -> np.ndarray:
     return np.array(values, dtype=np.str_)
 
 
-def without_mask(array):
+def without_mask(array: Any) -> Any:
     """Give a masked array as one with NaN where it is masked; anything else as it is."""
     if not isinstance(array, np.ma.MaskedArray):
         return array
@@ -72,7 +74,7 @@ def without_mask(array):
     return values
 
 
-def checked_sparse(X):
+def checked_sparse(X: Any) -> Any:
     """Refuse a sparse matrix whose parts do not fit: scipy looks at lengths, and compiled code at nothing."""
     if X.format not in ("csr", "csc", "bsr"):
         return X  # scipy checks the others, or keeps no indices
@@ -100,14 +102,14 @@ def checked_sparse(X):
     return X
 
 
-def join(parts: list):
+def join(parts: list[Any]) -> Any:
     """Stack instances of several parts."""
     if all(isinstance(part, Sequences) for part in parts):
         return Sequences.concat(parts)
     return sp.vstack(parts) if any(map(sp.issparse, parts)) else np.concatenate(parts)
 
 
-def as_offsets(offsets, n_instances: int) -> np.ndarray:
+def as_offsets(offsets: ArrayLike, n_instances: int) -> np.ndarray:
     given = np.asarray(offsets)
     if given.ndim != 1 or len(given) == 0 or not np.issubdtype(given.dtype, np.integer):
         raise ValueError(
@@ -130,7 +132,7 @@ def as_offsets(offsets, n_instances: int) -> np.ndarray:
     return offsets
 
 
-def as_feature_names(names, n_features: int) -> np.ndarray | None:
+def as_feature_names(names: Sequence[str] | np.ndarray | None, n_features: int) -> np.ndarray | None:
     if names is None:
         return None
     names = np.asarray([str(name) for name in names])
@@ -139,7 +141,7 @@ def as_feature_names(names, n_features: int) -> np.ndarray | None:
     return names
 
 
-def as_column(what: str, values, n: int, of: str) -> np.ndarray:
+def as_column(what: str, values: Any, n: int, of: str) -> np.ndarray:
     is_text = isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values)
     values = as_text(values) if is_text and values else np.asarray(without_mask(values))
     if values.shape[:1] != (n,):
@@ -147,13 +149,13 @@ def as_column(what: str, values, n: int, of: str) -> np.ndarray:
     return values
 
 
-def as_columns(what: str, columns, n: int, of: str) -> dict[str, np.ndarray]:
+def as_columns(what: str, columns: Mapping[str, Any] | None, n: int, of: str) -> dict[str, np.ndarray]:
     return {
         str(name): as_column(f"{what}[{name!r}]", values, n, of) for name, values in (columns or {}).items()
     }
 
 
-def as_bag_index(key, n_bags: int) -> np.ndarray:
+def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
     index = np.asarray(key)
     if index.ndim != 1:
         raise IndexError(f"Bags are indexed by a number, a slice or a 1-D array; got {key!r}.")
@@ -182,7 +184,12 @@ def refuse_empty_bags(sizes: np.ndarray, ids: np.ndarray | None) -> None:
 
 
 def refuse_missing_values(
-    instances, offsets: np.ndarray, ids: np.ndarray, feature_names: np.ndarray | None, *, accept_nan: bool
+    instances: Any,
+    offsets: np.ndarray,
+    ids: np.ndarray,
+    feature_names: np.ndarray | None,
+    *,
+    accept_nan: bool,
 ) -> None:
     """Refuse what is not finite, naming the bag, the instance and the feature."""
     values = instances.data if sp.issparse(instances) else instances
@@ -204,7 +211,7 @@ def refuse_missing_values(
     )
 
 
-def selection(key, n_bags: int) -> int | slice | np.ndarray:
+def selection(key: Any, n_bags: int) -> int | slice | np.ndarray:
     """Read an index into bags: the number of one, a run of neighbours (of step 1), or numbers of several."""
     if isinstance(key, tuple):
         # scikit-learn indexes whatever has a shape by X[key, ...].
@@ -235,7 +242,7 @@ def show_counts(**counts: int) -> str:
     return ", ".join(f"{n:,} {what}" if n != 1 else f"1 {what[:-1]}" for what, n in counts.items())
 
 
-def same_names(a, b) -> bool:
+def same_names(a: Any, b: Any) -> bool:
     return (a is None) == (b is None) and (a is None or np.array_equal(a, b))
 
 
@@ -251,7 +258,7 @@ def group(bag_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return sorted_ids[by_appearance], rows, offsets
 
 
-def check_alike(parts: list) -> None:
+def check_alike(parts: list[Any]) -> None:
     """See that several `Bags` can be joined: the same features and side columns."""
     first = parts[0]
     for i, part in enumerate(parts):
@@ -268,7 +275,7 @@ def check_alike(parts: list) -> None:
                 )
 
 
-def depth(item) -> int:
+def depth(item: Any) -> int:
     """Count the dimensions of an array or of nested lists, which may be ragged."""
     if hasattr(item, "ndim"):
         return item.ndim

@@ -7,6 +7,7 @@ free intercept does not need what they share.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +19,7 @@ from bagwise.kernels import InstanceKernel
 _FAR = 10.0
 
 
-def far_origin(X) -> np.ndarray | None:
+def far_origin(X: Any) -> np.ndarray | None:
     """Give a place amid rows that lie far from the origin, None if they do not (or are sparse)."""
     if sp.issparse(X):
         return None
@@ -36,7 +37,7 @@ class RisingPolynomial(InstanceKernel):
 
     origin: np.ndarray
 
-    def __call__(self, X, Y) -> np.ndarray:
+    def __call__(self, X: Any, Y: Any) -> np.ndarray:
         """Values of the rows of `X` and of `Y`: float64, shape (len(X), len(Y))."""
         start = self.gamma * (Y @ self.origin) + self.coef0
         step = self.gamma * ((X - self.origin) @ Y.T)

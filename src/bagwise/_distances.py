@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
@@ -13,7 +15,7 @@ _PAIRS_AT_ONCE = 2**22  # numbers in the differences that are in memory at any o
 _MIDDLE_OF = 101  # rows whose median is the centre
 
 
-def scaled_distances(X, Y, gamma: float) -> np.ndarray:
+def scaled_distances(X: Any, Y: Any, gamma: float) -> np.ndarray:
     """Compute ``gamma |x - y|^2`` of all pairs: float64, shape (len(X), len(Y)); infinite where too large.
 
     From a matrix product, |x|^2 + |y|^2 - 2 x'y, which far from the origin cancels: there rows are moved to a
@@ -46,7 +48,7 @@ def middle(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.median(few, axis=0), few
 
 
-def _by_product(X, Y, gamma: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _by_product(X: Any, Y: Any, gamma: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Give the scaled distances by a product, and what rows and columns add to their rounding errors."""
     left, right = (row_norms(Z, squared=True).astype(np.float64)[:, None] for Z in (X, Y))
     D = np.asarray(safe_sparse_dot(X, Y.T, dense_output=True), dtype=np.float64)
@@ -59,5 +61,5 @@ def _by_product(X, Y, gamma: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return D, precision * left, precision * right.T
 
 
-def _dense(rows) -> np.ndarray:
+def _dense(rows: Any) -> np.ndarray:
     return rows.toarray() if sp.issparse(rows) else rows.astype(np.float64, copy=False)

@@ -1,13 +1,14 @@
 """The one file that knows what scikit-learn keeps private; no other imports or calls it (a test sees to it).
 
 Each name says what we need it for, and what public name would replace it. What has a public replacement is
-not here: `OneToOneFeatureMixin.get_feature_names_out` checks feature names, `make_pipeline` names steps.
+not here: `OneToOneFeatureMixin.get_feature_names_out` checks feature names, `make_pipeline` names steps. One
+that is public, but has no types, gets them here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sklearn.base import BaseEstimator, _fit_context
 
@@ -24,12 +25,21 @@ __all__ = [
     "HasMethods",
     "Interval",
     "StrOptions",
+    "available_if",
     "check_parameters",
     "validated",
     "votes_and_scores",
 ]
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
+
+# For methods that an estimator has or lacks. It is public, but has no types, and would take a method's own.
+if TYPE_CHECKING:
+
+    def available_if(check: Callable[[Any], bool]) -> Callable[[_Fit], _Fit]: ...
+
+else:
+    from sklearn.utils.metaestimators import available_if
 
 
 def validated(fit: _Fit) -> _Fit:

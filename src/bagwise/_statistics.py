@@ -69,7 +69,9 @@ def bag_sums(X: Any, offsets: np.ndarray) -> np.ndarray:
     return np.asarray(safe_sparse_dot(membership, X, dense_output=True))
 
 
-def _describe_dense(X: np.ndarray, offsets: np.ndarray, statistics, quantiles) -> np.ndarray:
+def _describe_dense(
+    X: np.ndarray, offsets: np.ndarray, statistics: Sequence[str], quantiles: Sequence[float]
+) -> np.ndarray:
     starts, counts = offsets[:-1], np.diff(offsets)
     sizes = counts[:, None]
     columns = []
@@ -93,7 +95,7 @@ def _describe_dense(X: np.ndarray, offsets: np.ndarray, statistics, quantiles) -
     return np.hstack(columns)
 
 
-def _quantiles(X: np.ndarray, offsets: np.ndarray, quantiles) -> list[np.ndarray]:
+def _quantiles(X: np.ndarray, offsets: np.ndarray, quantiles: Sequence[float]) -> list[np.ndarray]:
     """Quantiles of every feature, a (n_bags, n_features) array each; bags of one size go together."""
     sizes = np.diff(offsets)
     out = np.empty((len(quantiles), len(sizes), X.shape[1]), dtype=X.dtype)

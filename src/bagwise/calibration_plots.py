@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import column_or_1d
 
 from bagwise._pictures import Display, axes_for, legend_above
+from bagwise._types import Folds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 _MOST_MODELS = 5
 _CONFIDENCE = 0.9
 
 
-def plot_calibration(model, X, y, *, cv=None, n_bins=8, ax=None) -> Display:
+def plot_calibration(
+    model: Any, X: Any, y: ArrayLike, *, cv: Folds | None = None, n_bins: int = 8, ax: Axes | None = None
+) -> Display:
     """Draw how often bags are positive against how probable a model says they are.
 
     Bags are sorted by the probability that the model gives them and cut into runs of equal number, a point
@@ -98,7 +107,7 @@ def plot_calibration(model, X, y, *, cv=None, n_bins=8, ax=None) -> Display:
     return Display(above.figure, above)
 
 
-def _panel_below(above):
+def _panel_below(above: Axes) -> Axes | None:
     """Cut a fifth off subplots for a panel below; None where axes stand by themselves."""
     place = above.get_subplotspec()
     if place is None:
@@ -110,7 +119,7 @@ def _panel_below(above):
     return below
 
 
-def _probabilities(name: str, model, X, y, classes, cv) -> np.ndarray:
+def _probabilities(name: str, model: Any, X: Any, y: Any, classes: Any, cv: Any) -> np.ndarray:
     if not hasattr(model, "predict_proba"):
         raise ValueError(
             f"{name} has no predict_proba, and scores have no calibration; machines have probabilities with "

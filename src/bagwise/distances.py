@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._numba.arrays import readonly
+from bagwise._types import Kernel
+from bagwise.base import BagsLike
 from bagwise.blocks import block_rows, cut_rows, fill_pairs
 from bagwise.kernels.bags import blocks_of, kernel_of, own_kernels, rows_and_columns, set_kernel
 from bagwise.kernels.memory import require_memory
@@ -26,12 +28,12 @@ _ROUNDING = 1e-14
 
 
 def bag_distances(
-    X,
-    Y=None,
+    X: BagsLike,
+    Y: BagsLike | None = None,
     *,
-    metric: str | Callable = "minimal",
+    metric: str | Callable[..., Any] = "minimal",
     rank: int = 1,
-    kernel="rbf",
+    kernel: Kernel = "rbf",
     gamma: float | str = "scale",
 ) -> np.ndarray:
     """Distances of all bags to each other, or to other bags.
@@ -120,7 +122,7 @@ def bag_distances(
     return D
 
 
-def metric_arguments(metric_params: dict | None) -> dict:
+def metric_arguments(metric_params: dict[str, Any] | None) -> dict[str, Any]:
     """Give an estimator's `metric_params` as arguments of `bag_distances`, if all of them are known."""
     given = metric_params or {}
     for name in given:
@@ -156,7 +158,9 @@ def nearest_instances(
     return near, back
 
 
-def _by_nearest(metric: str, rank: int, X, offsets: np.ndarray, Z, others: np.ndarray) -> np.ndarray:
+def _by_nearest(
+    metric: str, rank: int, X: Any, offsets: np.ndarray, Z: Any, others: np.ndarray
+) -> np.ndarray:
     parts = cut_rows(X.shape[0], block_rows(len(others) - 1)) if len(offsets) == 2 else []
     if len(parts) > 1:
         there, back = _of_large_bag(metric, rank, X, parts, Z, others)
@@ -187,7 +191,7 @@ def _least(squares: np.ndarray, rank: int) -> np.ndarray:
 
 
 def _of_large_bag(
-    metric: str, rank: int, X, parts: list[slice], Z, others: np.ndarray
+    metric: str, rank: int, X: Any, parts: list[slice], Z: Any, others: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same for one bag, part by part: squared distances to it need not be in memory all at once."""
     kept = back = None
@@ -204,7 +208,9 @@ def _of_large_bag(
     return (kept / X.shape[0] if metric == "mean_min" else np.sqrt(kept[-1:])), back
 
 
-def _by_callable(metric: Callable, X, offsets: np.ndarray, Z, others: np.ndarray) -> np.ndarray:
+def _by_callable(
+    metric: Callable[..., Any], X: Any, offsets: np.ndarray, Z: Any, others: np.ndarray
+) -> np.ndarray:
     mine, theirs = ([rows[a:b] for a, b in pairwise(ends)] for rows, ends in ((X, offsets), (Z, others)))
     return np.array([[float(metric(bag, other)) for other in theirs] for bag in mine])
 

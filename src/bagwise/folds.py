@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from bagwise._bag_parts import as_python
+from bagwise._types import Seed
 from bagwise.base import Training
 
 Split = tuple[np.ndarray, np.ndarray]
 
 
 def bag_folds(
-    cv,
+    cv: Any,
     training: Training,
-    sample_weight,
+    sample_weight: ArrayLike | None,
     *,
     seed: int,
     kinds: tuple[str, ...] = ("negative", "positive"),
@@ -87,7 +88,7 @@ def bag_folds(
 
 
 def cut_in_two(
-    y: np.ndarray, split: float, *, groups: ArrayLike | None, counted: np.ndarray, random_state
+    y: np.ndarray, split: float, *, groups: ArrayLike | None, counted: np.ndarray, random_state: Seed
 ) -> Split:
     """Cut bags into two parts, each with its share of either class: numbers of the bags, which rise.
 
@@ -180,19 +181,19 @@ def _rarest(codes: np.ndarray, groups: np.ndarray | None) -> int:
     return min(len(np.unique(groups[codes == code])) for code in range(max(2, codes.max() + 1)))
 
 
-def _stratified(n_folds: int, groups: np.ndarray | None, random_state) -> Any:
+def _stratified(n_folds: int, groups: np.ndarray | None, random_state: Seed) -> Any:
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     return kind(n_folds, shuffle=True, random_state=random_state)
 
 
-def _kept(sample_weight, n_kept: int) -> np.ndarray:
+def _kept(sample_weight: Any, n_kept: int) -> np.ndarray:
     """Which of the bags given to `fit` have a weight."""
     if sample_weight is None:
         return np.ones(n_kept, dtype=bool)
     return np.asarray(sample_weight) > 0
 
 
-def _among_kept(splits: Iterable, kept: np.ndarray) -> list[Split]:
+def _among_kept(splits: Iterable[Any], kept: np.ndarray) -> list[Split]:
     """Splits of all bags as splits of those that are kept."""
     numbers, place = np.arange(len(kept)), np.cumsum(kept) - 1
     found = []

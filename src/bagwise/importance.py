@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import Bunch, check_random_state
 
 from bagwise._bag_parts import feature_number
+from bagwise._types import Seed
 from bagwise.bags import as_bags, is_scan
 from bagwise.base import BagsLike
 
@@ -25,8 +26,8 @@ def bag_permutation_importance(
     *,
     groups: Mapping[str, Features] | Sequence[Features] | None = None,
     n_repeats: int = 5,
-    scoring=None,
-    random_state=None,
+    scoring: str | Callable[..., Any] | None = None,
+    random_state: Seed = None,
 ) -> Bunch:
     """Say what every feature is worth to a fitted model of bags.
 
@@ -107,7 +108,7 @@ def bag_permutation_importance(
     )
 
 
-def _read_groups(groups, bags, model) -> tuple[list[str], list[np.ndarray]]:
+def _read_groups(groups: Any, bags: Any, model: Any) -> tuple[list[str], list[np.ndarray]]:
     """Names of what is shuffled, and the columns of each."""
     given = (
         bags.feature_names if bags.feature_names is not None else getattr(model, "feature_names_in_", None)

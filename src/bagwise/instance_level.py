@@ -5,18 +5,20 @@ Searches, pipelines and calibration of scikit-learn hand on what is said of bags
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._sklearn import available_if
 from bagwise.base import refuse_unknown_labels
 from bagwise.pipeline import BagPipeline
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 # What may be said, the better first, and the method of bags that says it; that of instances is longer.
 _METHODS = {"probability": "predict_proba", "score": "decision_function"}
@@ -136,51 +138,51 @@ def _of_positive(values: Any, model: Any) -> np.ndarray:
     return values if has_columns else values[:, -1]
 
 
-def _together(kind: type, models: list, *more: Any) -> Any:
+def _together(kind: type, models: list[Any], *more: Any) -> Any:
     speakers = [speaker(model) for model in models]
     return None if any(inside is None for inside in speakers) else kind(speakers, *more)
 
 
-def _all_have(method: str):
+def _all_have(method: str) -> Callable[[_Method], _Method]:
     return available_if(lambda group: all(hasattr(model, method) for model in group.models))
 
 
 class _Mean:
     """The mean of what several models of the same classes say of instances."""
 
-    def __init__(self, models: list):
+    def __init__(self, models: list[Any]):
         self.models = models
 
     @_all_have("predict_proba_instances")
-    def predict_proba_instances(self, X):
+    def predict_proba_instances(self, X: Any) -> Any:
         return np.mean([model.predict_proba_instances(X) for model in self.models], axis=0)
 
     @_all_have("decision_function_instances")
-    def decision_function_instances(self, X):
+    def decision_function_instances(self, X: Any) -> Any:
         return np.mean([model.decision_function_instances(X) for model in self.models], axis=0)
 
     @_all_have("posterior_instances")
-    def posterior_instances(self, X, y):
+    def posterior_instances(self, X: Any, y: Any) -> Any:
         return np.mean([model.posterior_instances(X, y) for model in self.models], axis=0)
 
 
 class _SideBySide:
     """What the model of each class, or of each label, says of instances: a column each."""
 
-    def __init__(self, models: list, classes: Any):
+    def __init__(self, models: list[Any], classes: Any):
         self.models = models
         self.classes = classes
 
     @_all_have("predict_proba_instances")
-    def predict_proba_instances(self, X):
+    def predict_proba_instances(self, X: Any) -> Any:
         return np.column_stack([model.predict_proba_instances(X)[:, 1] for model in self.models])
 
     @_all_have("decision_function_instances")
-    def decision_function_instances(self, X):
+    def decision_function_instances(self, X: Any) -> Any:
         return np.column_stack([model.decision_function_instances(X) for model in self.models])
 
     @_all_have("posterior_instances")
-    def posterior_instances(self, X, y):
+    def posterior_instances(self, X: Any, y: Any) -> Any:
         y = np.asarray(y)
         if y.ndim == 1:
             refuse_unknown_labels(y, self.classes)

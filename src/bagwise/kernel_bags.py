@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise._bag_parts import as_bag_index, as_offsets
+from bagwise._types import Kernel
 from bagwise.bags import Bags, as_bags
+from bagwise.base import BagsLike
 from bagwise.blocks import fill_pairs
 from bagwise.kernels import require_memory
 from bagwise.kernels.bags import blocks_of, kernel_of, rows_and_columns
@@ -47,7 +53,14 @@ class KernelBags(Bags):
 
     __slots__ = ("_column_offsets",)
 
-    def __init__(self, kernels, offsets, *, column_offsets=None, ids=None):
+    def __init__(
+        self,
+        kernels: np.ndarray,
+        offsets: ArrayLike,
+        *,
+        column_offsets: ArrayLike | None = None,
+        ids: Sequence[Any] | np.ndarray | None = None,
+    ):
         super().__init__(kernels, offsets, ids=ids)
         n = self.instances.shape[1]
         if column_offsets is None and self.n_instances != n:
@@ -62,7 +75,7 @@ class KernelBags(Bags):
         """Number of bags of the rows and of the columns."""
         return len(self), len(self._column_offsets) - 1
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         """Select bags of the rows as in `Bags`, or by ``np.ix_(rows, columns)`` bags of either side."""
         if not isinstance(key, tuple) or key[1] is Ellipsis:
             return super().__getitem__(key)
@@ -77,10 +90,10 @@ class KernelBags(Bags):
             ids=chosen.ids,
         )
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _make, (self.instances, self.offsets, self._column_offsets, self._ids)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {
             "kernels": self.instances,
             "offsets": self.offsets,
@@ -89,12 +102,18 @@ class KernelBags(Bags):
         }
 
 
-def _make(kernels, offsets, column_offsets, ids) -> KernelBags:
+def _make(kernels: Any, offsets: Any, column_offsets: Any, ids: Any) -> KernelBags:
     return KernelBags(kernels, offsets, column_offsets=column_offsets, ids=ids)
 
 
 def instance_kernel(
-    bags, other=None, *, kernel="rbf", gamma: float | str = "scale", degree: float = 3, coef0: float = 0.0
+    bags: BagsLike,
+    other: BagsLike | None = None,
+    *,
+    kernel: Kernel = "rbf",
+    gamma: float | str = "scale",
+    degree: float = 3,
+    coef0: float = 0.0,
 ) -> KernelBags:
     """Kernels of all instances with each other, or with those of other bags, for ``kernel="precomputed"``.
 

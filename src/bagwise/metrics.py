@@ -7,15 +7,25 @@ positive bags are a sample of all positive ones: were they the obvious ones, rec
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from bagwise.base import is_positive
+from bagwise.base import BagsLike, is_positive
 from bagwise.pu.losses import ALL_LOSSES, check_pu_labels, risk_of_scores, split_scores
 
 
-def pu_risk(y, score, *, class_prior: float, loss: str = "zero_one", sample_weight=None) -> float:
+def pu_risk(
+    y: ArrayLike,
+    score: ArrayLike,
+    *,
+    class_prior: float,
+    loss: str = "zero_one",
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Risk of telling positive from negative bags, estimated from positive and unlabeled ones.
 
     With g the score and pi the class prior it is (eq. 10 of the paper) ::
@@ -57,11 +67,11 @@ def pu_risk(y, score, *, class_prior: float, loss: str = "zero_one", sample_weig
     0.25
     """
     _check_loss(loss)
-    y, score, weight = _read(y, score, class_prior, sample_weight)
-    return risk_of_scores(y, score, weight, class_prior, loss)
+    labels, scores, weight = _read(y, score, class_prior, sample_weight)
+    return risk_of_scores(labels, scores, weight, class_prior, loss)
 
 
-def bag_scores(estimator, X) -> np.ndarray:
+def bag_scores(estimator: Any, X: BagsLike) -> np.ndarray:
     """Scores of bags by a fitted classifier, positive for the positive class."""
     if hasattr(estimator, "decision_function"):
         return estimator.decision_function(X)
@@ -75,7 +85,9 @@ class PUScorer:
         self.class_prior = class_prior
         self.loss = loss
 
-    def __call__(self, estimator, X, y, sample_weight=None) -> float:
+    def __call__(
+        self, estimator: Any, X: BagsLike, y: np.ndarray, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Score a fitted estimator on held-out positive and unlabeled bags: higher is better."""
         score = bag_scores(estimator, X)
         positive = np.asarray(y) == estimator.classes_[1]
@@ -126,7 +138,7 @@ def make_pu_scorer(class_prior: float, *, loss: str = "zero_one") -> PUScorer:
     return PUScorer(class_prior, loss)
 
 
-def pu_recall(y, score, *, sample_weight=None) -> float:
+def pu_recall(y: ArrayLike, score: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Share of the positive bags that are found: of the labelled ones, those with a score of zero or more.
 
     Parameters
@@ -145,7 +157,9 @@ def pu_recall(y, score, *, sample_weight=None) -> float:
     return float(share @ is_positive(positive))
 
 
-def pu_precision(y, score, *, class_prior: float, sample_weight=None) -> float:
+def pu_precision(
+    y: ArrayLike, score: ArrayLike, *, class_prior: float, sample_weight: ArrayLike | None = None
+) -> float:
     """Share of true positives among bags called positive: ``pi recall / mean_U[g >= 0]``, at most 1.
 
     A ratio above 1 means that `class_prior` is too large, or that there are too few bags. NaN if no unlabeled
@@ -166,7 +180,9 @@ def pu_precision(y, score, *, class_prior: float, sample_weight=None) -> float:
     return min(1.0, found / called) if called > 0 else float("nan")
 
 
-def pu_f1(y, score, *, class_prior: float, sample_weight=None) -> float:
+def pu_f1(
+    y: ArrayLike, score: ArrayLike, *, class_prior: float, sample_weight: ArrayLike | None = None
+) -> float:
     """Harmonic mean of precision and recall: ``2 pi recall / (pi + mean_U[g >= 0])``, at most 1.
 
     Parameters
@@ -184,7 +200,9 @@ def pu_f1(y, score, *, class_prior: float, sample_weight=None) -> float:
     return min(1.0, 2.0 * found / (class_prior + called))
 
 
-def pu_auc(y, score, *, class_prior: float, sample_weight=None) -> float:
+def pu_auc(
+    y: ArrayLike, score: ArrayLike, *, class_prior: float, sample_weight: ArrayLike | None = None
+) -> float:
     """Area under the ROC curve of positive against negative bags, from positive and unlabeled ones.
 
     The area A of positive against *unlabeled* bags falls short of it, because a positive bag among the
@@ -207,18 +225,18 @@ def pu_auc(y, score, *, class_prior: float, sample_weight=None) -> float:
     return float((area - 0.5 * class_prior) / (1.0 - class_prior))
 
 
-def _found_and_called(y, score, class_prior, sample_weight) -> tuple[float, float]:
+def _found_and_called(y: Any, score: Any, class_prior: Any, sample_weight: Any) -> tuple[float, float]:
     """Shares of all bags that are positive and called so, and that are called positive."""
     positive, unlabeled, share_p, share_u = _parts(y, score, class_prior, sample_weight)
     return class_prior * float(share_p @ is_positive(positive)), float(share_u @ is_positive(unlabeled))
 
 
-def _parts(y, score, class_prior, sample_weight):
+def _parts(y: Any, score: Any, class_prior: Any, sample_weight: Any) -> Any:
     """Scores of the positive and of the unlabeled bags, and weights that add up to one in each."""
     return split_scores(*_read(y, score, class_prior, sample_weight))
 
 
-def _read(y, score, class_prior, sample_weight):
+def _read(y: Any, score: Any, class_prior: Any, sample_weight: Any) -> Any:
     y, score = column_or_1d(y), column_or_1d(score).astype(np.float64)
     check_consistent_length(y, score, sample_weight)
     check_pu_labels(y, "a score of positive and unlabeled bags")
@@ -231,7 +249,7 @@ def _read(y, score, class_prior, sample_weight):
     return codes, score, weight
 
 
-def _check_prior(class_prior) -> None:
+def _check_prior(class_prior: Any) -> None:
     if not 0.0 < class_prior < 1.0:
         raise ValueError(
             f"class_prior must be a number between 0 and 1, the share of positive bags among unlabeled ones; "
@@ -239,6 +257,6 @@ def _check_prior(class_prior) -> None:
         )
 
 
-def _check_loss(loss) -> None:
+def _check_loss(loss: Any) -> None:
     if loss not in ALL_LOSSES:
         raise ValueError(f"loss must be one of {', '.join(map(repr, ALL_LOSSES))}; got {loss!r}.")

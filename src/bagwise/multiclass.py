@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import column_or_1d
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bagwise._sklearn import HasMethods, votes_and_scores
+from bagwise._sklearn import HasMethods, available_if, votes_and_scores
 from bagwise.bags import Bags
 from bagwise.base import (
     BagsLike,
@@ -35,7 +35,7 @@ from bagwise.solvers.interrupt import interruptible
 _EQUAL = 1e-9
 
 
-def _pairs_speak_of_instances(model) -> bool:
+def _pairs_speak_of_instances(model: Any) -> bool:
     return speaker(getattr(model, "estimators_", [model.estimator])[0]) is not None
 
 
@@ -83,19 +83,22 @@ class OneVsOneBagClassifier(ScoreClassifier):
     (60, 3)
     """
 
-    _parameter_constraints: dict = {
+    training_digest_: str
+    estimators_: list[Any]
+
+    _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "both_ways": ["boolean"],
         "n_jobs": [None, int],
     }
 
-    def __init__(self, estimator, *, both_ways=False, n_jobs=None):
+    def __init__(self, estimator: Any, *, both_ways: bool = False, n_jobs: int | None = None):
         self.estimator = estimator
         self.both_ways = both_ways
         self.n_jobs = n_jobs
 
     @property
-    def _streams(self):
+    def _streams(self) -> bool:
         return learns_from_scans(self.estimator)
 
     @validated_fit
@@ -122,7 +125,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
         kept = weight > 0
         refuse_lost_classes(self, codes[kept])
 
-        def fit_pair(low, high):
+        def fit_pair(low: Any, high: Any) -> Any:
             members = np.flatnonzero(kept & ((codes == low) | (codes == high)))
             weights = {} if sample_weight is None else {"sample_weight": weight[members]}
             estimator = clone(self.estimator)
@@ -166,7 +169,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
         """Predict the class with the most votes, for every instance: shape (n_instances,)."""
         return self._labels_of(self._by_blocks(X, self._instance_scores))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         return tags
@@ -199,15 +202,15 @@ def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = N
     return votes_and_scores(is_positive(scores) if votes is None else votes, scores, n_classes)
 
 
-def _confidence(classifier, bags: Bags, of: str = "") -> np.ndarray:
+def _confidence(classifier: Any, bags: Bags, of: str = "") -> np.ndarray:
     """Score in favour of the second class, zero where undecided: of bags, or of "_instances"."""
     if hasattr(classifier, f"decision_function{of}"):
         return getattr(classifier, f"decision_function{of}")(bags)
     return getattr(classifier, f"predict_proba{of}")(bags)[:, 1] - 0.5
 
 
-def _estimator_has(method: str):
-    def check(adapter):
+def _estimator_has(method: str) -> Callable[[Any], bool]:
+    def check(adapter: Any) -> bool:
         getattr(getattr(adapter, "estimator_", adapter.estimator), method)
         return True
 
@@ -244,12 +247,15 @@ class ByIndex(ClassifierMixin, BaseEstimator):
     (5, 2)
     """
 
-    _parameter_constraints: dict = {
+    estimator_: Any
+    classes_: np.ndarray
+
+    _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "bags": [Bags, ScannedBags],
     }
 
-    def __init__(self, estimator, bags):
+    def __init__(self, estimator: Any, bags: Bags | ScannedBags):
         self.estimator = estimator
         self.bags = bags
 
@@ -258,7 +264,7 @@ class ByIndex(ClassifierMixin, BaseEstimator):
         """The column of bag numbers that stands for the bags: shape (n_bags, 1)."""
         return np.arange(len(self.bags))[:, None]
 
-    def _look_up(self, X, *, reset: bool = False) -> Bags:
+    def _look_up(self, X: Any, *, reset: bool = False) -> Bags:
         if not reset:
             check_is_fitted(self)
         numbers = validate_data(self, X, reset=reset, dtype=np.int64)

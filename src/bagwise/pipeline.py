@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +12,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 
-from bagwise._sklearn import Interval
+from bagwise._sklearn import Interval, available_if
+from bagwise._types import Seed, Transformer
 from bagwise.bags import Bags, describes_bags
 from bagwise.base import BagsLike, BagTransformer, validated_fit
 from bagwise.base.labels import require_label_per_bag
@@ -59,31 +60,33 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
     5
     """
 
-    _parameter_constraints: dict = {
+    transformer_: Any
+
+    _parameter_constraints: dict[str, Any] = {
         "transformer": "no_validation",
         "max_passes": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, transformer, *, max_passes=1, random_state=None):
+    def __init__(self, transformer: Transformer, *, max_passes: int = 1, random_state: Seed = None):
         self.transformer = transformer
         self.max_passes = max_passes
         self.random_state = random_state
 
     @property
-    def _accepts_sparse(self):
+    def _accepts_sparse(self) -> bool:
         return get_tags(self.transformer).input_tags.sparse
 
     @property
-    def _accepts_missing(self):
+    def _accepts_missing(self) -> bool:
         return get_tags(self.transformer).input_tags.allow_nan
 
     @property
-    def _takes_rows(self):
+    def _takes_rows(self) -> bool:
         return True
 
     @property
-    def _streams(self):
+    def _streams(self) -> bool:
         return hasattr(self.transformer, "partial_fit")
 
     @validated_fit
@@ -141,21 +144,21 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
         transformed = self.transformer_.transform(instances)
         return transformed if sp.issparse(transformed) else np.asarray(transformed)
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names of the features after the transformation, as the transformer gives them."""
         if input_features is None:
             input_features = getattr(self, "feature_names_in_", None)
         return self.transformer_.get_feature_names_out(input_features)
 
-    def set_output(self, *, transform=None):
+    def set_output(self, *, transform: Literal["default", "pandas", "polars"] | None = None) -> Self:
         """Accept scikit-learn's choice of an output container; bags stay `Bags` all the same."""
         return self
 
 
-def _last_step_has(method: str):
+def _last_step_has(method: str) -> Callable[[Any], bool]:
     """Make the test whether the last step of a pipeline has a method; the pipeline has it just then."""
 
-    def check(pipeline):
+    def check(pipeline: Any) -> bool:
         try:
             last = pipeline.steps[-1][1]
         except (IndexError, TypeError):
@@ -208,7 +211,7 @@ class BagPipeline(Pipeline):
         return self.steps[-1][1].posterior_instances(self._before_last(X), y)
 
 
-def make_bag_pipeline(*steps, memory=None, verbose=False) -> BagPipeline:
+def make_bag_pipeline(*steps: Any, memory: Any = None, verbose: int = False) -> BagPipeline:
     """Make a `BagPipeline` of steps, named after their classes as `make_pipeline` does.
 
     Examples

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bagwise.base import BagsLike
 from bagwise.exceptions import ClassPriorWarning, warn_user
 from bagwise.metrics import bag_scores, pu_auc, pu_f1, pu_precision, pu_recall, pu_risk
 from bagwise.pu import ClassPriorEstimator
@@ -63,7 +65,15 @@ class PUReport:
         return "\n".join(lines)
 
 
-def pu_report(model, X, y, *, class_prior=None, interval=None, sample_weight=None) -> PUReport:
+def pu_report(
+    model: Any,
+    X: BagsLike,
+    y: ArrayLike,
+    *,
+    class_prior: float | None = None,
+    interval: tuple[float, float] | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> PUReport:
     """Judge a model by positive and unlabeled bags, at both ends of the class prior's interval.
 
     All scores but recall depend on the class prior, which is seldom known: precision in proportion to it. So
@@ -124,7 +134,7 @@ def pu_report(model, X, y, *, class_prior=None, interval=None, sample_weight=Non
     return report
 
 
-def _judge(y, score, priors: np.ndarray, sample_weight, overlap: bool) -> PUReport:
+def _judge(y: Any, score: Any, priors: np.ndarray, sample_weight: Any, overlap: bool) -> PUReport:
     inner = np.clip(priors, _NEAR, 1.0 - _NEAR)
     scores = {
         metric: np.array([metric(y, score, class_prior=p, sample_weight=sample_weight) for p in inner])

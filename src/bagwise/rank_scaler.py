@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -65,7 +66,14 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     array([0.   , 0.125, 0.5  , 0.75 , 1.   ])
     """
 
-    def fit(self, X, y=None, sample_weight=None) -> Self:
+    n_features_in_: int
+    n_samples_seen_: int
+    weight_: float
+    values_: list[np.ndarray]
+    cumulative_: list[Any] | list[np.ndarray]
+    shift_: np.ndarray
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the values of every feature.
 
         Parameters
@@ -83,7 +91,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = self._check(X, reset=True)
         return self._keep(_sketch(_blocks(X, sample_weight)), is_sparse=sp.issparse(X))
 
-    def partial_fit(self, X, y=None, sample_weight=None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from some rows more: see `fit`."""
         is_first = not hasattr(self, "values_")
         X = self._check(X, reset=is_first)
@@ -94,7 +102,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             seen = Sketch(self.n_samples_seen_, self.weight_, self.values_, weights, limit) + seen
         return self._keep(seen, is_sparse=sp.issparse(X))
 
-    def transform(self, X) -> Any:
+    def transform(self, X: Any) -> Any:
         """Give the rank of every value, in the precision of `X`: float32 or float64.
 
         Parameters
@@ -123,7 +131,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             columns.data[begin:end] = self._ranks(columns.data[begin:end], j)
         return columns.tocsr()
 
-    def _check(self, X, *, reset: bool) -> Any:
+    def _check(self, X: Any, *, reset: bool) -> Any:
         return validate_data(self, X, reset=reset, dtype=(np.float64, np.float32), accept_sparse="csr")
 
     def _ranks(self, x: np.ndarray, j: int) -> np.ndarray:
@@ -151,7 +159,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.shift_ = self._ranks_of_zero()
         return self
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -182,7 +190,7 @@ class Sketch:
         return Sketch(self.n + other.n, self.weight + other.weight, values_of, weights_of, limit)
 
 
-def _blocks(X, sample_weight) -> Blocks:
+def _blocks(X: Any, sample_weight: Any) -> Blocks:
     n = X.shape[0]
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n,) or not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from bagwise.blocks import Blocks
 from bagwise.live_line import PlainLine, Progress, RichLine, make_line
@@ -27,6 +28,8 @@ class Reporter:
     Lines go to the logger "bagwise". If the program has set up no logging they appear on standard error,
     so that ``verbose=1`` alone shows something.
     """
+
+    verbose: int
 
     def __init__(self, name: str, verbose: int = 0):
         self.name = name
@@ -80,7 +83,7 @@ class Reporter:
         elif self.verbose >= 1:
             _logger.info("%s: %s", self.name, what)
 
-    def start(self, number: int, of: int, result) -> None:
+    def start(self, number: int, of: int, result: Any) -> None:
         """Report the end of one start."""
         if self._live is not None:
             self._live.progress.objective = result.value
@@ -99,7 +102,7 @@ class Reporter:
         elif self.verbose >= 2:
             _logger.info("%s: iteration %d: objective %.10g", self.name, number, value)
 
-    def fold(self, number: int, of: int, setting: str, values) -> None:
+    def fold(self, number: int, of: int, setting: str, values: Any) -> None:
         """Report what the held-out bags of one fold say of a setting, for every penalty compared."""
         if self._live is not None:
             self.doing(f"{setting}, fold {number + 1} of {of}")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise._numba.arrays import readonly
 
@@ -36,11 +37,15 @@ class Sequences:
     array([2])
     """
 
+    n_symbols: int
+    offsets: np.ndarray
+    symbols: np.ndarray
+
     __slots__ = ("n_symbols", "offsets", "symbols")
 
     ndim = 2
 
-    def __init__(self, symbols, offsets, *, n_symbols: int | None = None):
+    def __init__(self, symbols: ArrayLike, offsets: ArrayLike, *, n_symbols: int | None = None):
         symbols, offsets = np.asarray(symbols), np.asarray(offsets)
         if symbols.ndim != 1 or (len(symbols) and not np.issubdtype(symbols.dtype, np.integer)):
             raise ValueError(
@@ -66,7 +71,7 @@ class Sequences:
         self.n_symbols = int(n_symbols)
 
     @classmethod
-    def from_list(cls, sequences: Iterable, *, n_symbols: int | None = None) -> Sequences:
+    def from_list(cls, sequences: Iterable[Any], *, n_symbols: int | None = None) -> Sequences:
         """Join sequences of integers."""
         parts = [np.asarray(part, dtype=np.int64) for part in sequences]
         symbols = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
@@ -102,7 +107,7 @@ class Sequences:
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         """Select one sequence (an array) by its number, or several by slice or index."""
         if isinstance(key, (int, np.integer)):
             i = range(len(self))[key]
@@ -120,7 +125,7 @@ class Sequences:
         part.n_symbols = self.n_symbols
         return part
 
-    def take(self, rows, axis: int = 0) -> Sequences:
+    def take(self, rows: ArrayLike, axis: int = 0) -> Sequences:
         """Select sequences by their numbers, as numpy's `take` does rows."""
         rows = np.asarray(rows, dtype=np.int64)
         lengths = self.lengths[rows]
@@ -142,7 +147,7 @@ class Sequences:
             f"alphabet of {self.n_symbols})"
         )
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.symbols, self.offsets, self.n_symbols)
 
     # For files of models (`bagwise.save`), which anyone may have written: everything is checked anew.
@@ -153,5 +158,5 @@ class Sequences:
         type(self).__init__(self, **state)
 
 
-def _rebuild(symbols, offsets, n_symbols) -> Sequences:
+def _rebuild(symbols: Any, offsets: Any, n_symbols: Any) -> Sequences:
     return Sequences(symbols, offsets, n_symbols=n_symbols)

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from inspect import signature
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 
-from bagwise._sklearn import HasMethods, Interval
+from bagwise._sklearn import HasMethods, Interval, available_if
+from bagwise._types import Seed
+from bagwise.bags import Bags
 from bagwise.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, has_posterior, validated_fit
 from bagwise.base.streaming import in_files, in_memory, passes
-from bagwise.rules import make_rule
+from bagwise.rules import Rule, make_rule
 from bagwise.solvers.interrupt import interruptible
 
 
-def _gives_probabilities(model) -> bool:
+def _gives_probabilities(model: Any) -> bool:
     return hasattr(getattr(model, "estimator_", model._inside()), "predict_proba")
 
 
-def _gives_scores_only(model) -> bool:
+def _gives_scores_only(model: Any) -> bool:
     return not _gives_probabilities(model)
 
 
@@ -70,32 +71,42 @@ class SingleInstanceClassifier(WaistClassifier):
     (60, 2)
     """
 
-    _parameter_constraints: dict = {
+    rule_: Rule
+    estimator_: Any
+
+    _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "rule": RULE_CONSTRAINT,
         "max_passes": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, estimator=None, *, rule="mean", max_passes=10, random_state=None):
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        rule: str | Rule = "mean",
+        max_passes: int = 10,
+        random_state: Seed = None,
+    ):
         self.estimator = estimator
         self.rule = rule
         self.max_passes = max_passes
         self.random_state = random_state
 
-    def _inside(self):
+    def _inside(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
 
     @property
-    def _accepts_sparse(self):
+    def _accepts_sparse(self) -> bool:
         return get_tags(self._inside()).input_tags.sparse
 
     @property
-    def _accepts_missing(self):
+    def _accepts_missing(self) -> bool:
         return get_tags(self._inside()).input_tags.allow_nan
 
     @property
-    def _streams(self):
+    def _streams(self) -> bool:
         return hasattr(self._inside(), "partial_fit")
 
     @validated_fit
@@ -142,7 +153,7 @@ class SingleInstanceClassifier(WaistClassifier):
                 self.estimator_ = inside.fit(bags.instances, np.repeat(y, bags.sizes), **of_each)
         return self
 
-    def _log_odds(self, bags) -> np.ndarray:
+    def _log_odds(self, bags: Bags) -> np.ndarray:
         # In double precision, so that the last digits do not depend on which instances come together.
         inside, X = self.estimator_, bags.instances.astype(np.float64, copy=False)
         if not hasattr(inside, "predict_proba"):

@@ -46,7 +46,7 @@ class DataSet:
         Classes, several labels per bag, measurements, or nothing.
     """
 
-    def __init__(self, bags: Bags | ScannedBags, y=None):
+    def __init__(self, bags: Bags | ScannedBags, y: Any = None):
         self.bags: Any = bags
         y = None if y is None else np.asarray(y)
         if y is not None and y.shape[:1] != (len(bags),):
@@ -122,14 +122,14 @@ class DataSet:
         return row_codes(self.bags.instances)
 
 
-def row_blocks(X) -> Iterator[tuple[int, Any]]:
+def row_blocks(X: Any) -> Iterator[tuple[int, Any]]:
     """Cut a matrix into blocks of rows that fit a cache or two: the first row's number, and the block."""
     step = max(1, _BLOCK_ELEMENTS // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):
         yield start, X[start : start + step]
 
 
-def _summarise(X) -> Columns:
+def _summarise(X: Any) -> Columns:
     if sp.issparse(X):
         return _summarise_sparse(X)
     n_features = X.shape[1]
@@ -164,7 +164,7 @@ def _summarise(X) -> Columns:
     return Columns(low, high, np.sqrt(squares / np.maximum(n, 1)), n_nan, n_infinite, first_bad)
 
 
-def _summarise_sparse(X) -> Columns:
+def _summarise_sparse(X: Any) -> Columns:
     values = X.data.astype(np.float64)
     bad = ~np.isfinite(values)
     first_bad = None

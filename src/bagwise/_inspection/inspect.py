@@ -34,7 +34,7 @@ _MOST_CLASSES_LISTED = 5
 _READ_NUMBERS = 10**6  # of the instances of a scan
 
 
-def inspect_bags(bags: Bags, y=None) -> Report:
+def inspect_bags(bags: Bags, y: Any = None) -> Report:
     """Look at bags and labels for what spoils models or their evaluation.
 
     Parameters
@@ -67,7 +67,7 @@ def inspect_bags(bags: Bags, y=None) -> Report:
     return Report(tuple(_facts(data)), tuple(check(data) for check in checks))
 
 
-def inspect_scan(scan: ScannedBags, y=None) -> Report:
+def inspect_scan(scan: ScannedBags, y: Any = None) -> Report:
     """Look at bags that stay in their files: all sizes and labels, and the values of the first bags.
 
     Parameters
@@ -87,7 +87,7 @@ def inspect_scan(scan: ScannedBags, y=None) -> Report:
     return Report(tuple(_facts(data)), (*of_values, *(check(data) for check in _OF_BAGS)))
 
 
-def inspect_any(bags: Any, y=None) -> Report:
+def inspect_any(bags: Any, y: Any = None) -> Report:
     """Look at bags wherever they lie: `inspect_scan` where they are in files, else `inspect_bags`."""
     return inspect_scan(bags, y) if is_scan(bags) else inspect_bags(bags, y)
 
@@ -122,7 +122,7 @@ def _facts(data: DataSet) -> list[tuple[str, str]]:
     return facts
 
 
-def _values_in_words(X) -> str:
+def _values_in_words(X: Any) -> str:
     if sp.issparse(X):
         n_bytes = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
         share = X.nnz / max(1, X.shape[0] * X.shape[1])

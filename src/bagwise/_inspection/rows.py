@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 from bagwise._inspection.data import row_blocks
 
 
-def row_codes(X) -> np.ndarray:
+def row_codes(X: Any) -> np.ndarray:
     """Number the different rows: equal numbers mean equal rows (NaN equals NaN if dense).
 
     Rows are brought together by a 64-bit hash, and rows of equal hash are then compared.
@@ -36,7 +38,7 @@ def mix(bits: np.ndarray) -> np.ndarray:
     return bits
 
 
-def _hash_rows(X) -> np.ndarray:
+def _hash_rows(X: Any) -> np.ndarray:
     """Hash every row: the sum over columns of an odd factor times the scrambled value, mod 2**64.
 
     Values are scrambled first because floats that are whole numbers differ in a few high bits only. A
@@ -60,7 +62,7 @@ def _bits(values: np.ndarray) -> np.ndarray:
     return (values.astype(np.float64) + 0.0).view(np.uint64)
 
 
-def _rows_equal(A, B) -> np.ndarray:
+def _rows_equal(A: Any, B: Any) -> np.ndarray:
     if sp.issparse(A):
         return np.diff((A != B).tocsr().indptr) == 0
     return ((A == B) | ((A != A) & (B != B))).all(axis=1)

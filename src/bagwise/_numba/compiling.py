@@ -7,6 +7,7 @@ import hashlib
 import io
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numba
 
@@ -27,7 +28,7 @@ def kernel(function=None, *, reorder=False):
     """
     if function is None:
         return functools.partial(kernel, reorder=reorder)
-    options: dict = {"nogil": True, "error_model": "numpy"}
+    options: dict[Any, Any] = {"nogil": True, "error_model": "numpy"}
     if reorder:
         options["fastmath"] = {"reassoc", "contract", "nsz"}
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -90,13 +90,20 @@ class APRClassifier(InstanceScoreClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    bound_bags_: np.ndarray
+    chosen_: np.ndarray
+    n_rounds_: int
+    features_: np.ndarray
+    lower_: np.ndarray
+    upper_: np.ndarray
+
+    _parameter_constraints: dict[str, Any] = {
         "margin": [Interval(Real, 0, None, closed="neither")],
         "tau": [Interval(Real, 0, 1, closed="neither")],
         "epsilon": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    def __init__(self, margin=1.0, *, tau=0.999, epsilon=0.01):
+    def __init__(self, margin: float = 1.0, *, tau: float = 0.999, epsilon: float = 0.01):
         self.margin = margin
         self.tau = tau
         self.epsilon = epsilon

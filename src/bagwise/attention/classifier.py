@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,8 +11,9 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
+from bagwise._types import ClassWeight, Scale, Seed
 from bagwise.attention.gradient import loss_and_gradient, one_torch_thread, require_torch
-from bagwise.attention.network import draw, layout, read
+from bagwise.attention.network import Network, draw, layout, read
 from bagwise.bags import Bags
 from bagwise.base import (
     CLASS_WEIGHT_CONSTRAINT,
@@ -30,10 +31,10 @@ from bagwise.folds import held_out_for_stopping
 from bagwise.reporting import Reporter
 from bagwise.solvers.adam import adam
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import record_result
+from bagwise.solvers.result import Recorded, record_result
 
 
-class AttentionMILClassifier(Scaled, InstanceScoreClassifier):
+class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     """A network that describes instances, weighs them by gated attention, and judges their weighted mean.
 
     With layers that turn an instance x_ij of bag i into a description h_ij, the score of the bag is ::
@@ -147,7 +148,15 @@ class AttentionMILClassifier(Scaled, InstanceScoreClassifier):
     >>> attention = model.fit(data.bags, data.y).attention_instances(data.bags)  # doctest: +SKIP
     """
 
-    _parameter_constraints: dict = {
+    validation_history_: np.ndarray
+    loss_history_: np.ndarray
+    network_: Network
+    coef_: np.ndarray
+    intercept_: float
+    best_epoch_: int
+    scaler_: Any
+
+    _parameter_constraints: dict[str, Any] = {
         "hidden_sizes": [tuple, list],
         "attention_size": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -178,19 +187,19 @@ class AttentionMILClassifier(Scaled, InstanceScoreClassifier):
 
     def __init__(
         self,
-        hidden_sizes=(64,),
-        attention_size=32,
+        hidden_sizes: tuple[int, ...] = (64,),
+        attention_size: int = 32,
         *,
-        alpha=1e-2,
-        learning_rate=0.003,
-        max_epochs=500,
-        early_stopping=True,
-        validation_fraction=0.2,
-        n_iter_no_change=50,
-        scale="standard",
-        class_weight=None,
-        random_state=None,
-        verbose=0,
+        alpha: float = 1e-2,
+        learning_rate: float = 0.003,
+        max_epochs: int = 500,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.2,
+        n_iter_no_change: int = 50,
+        scale: Scale = "standard",
+        class_weight: ClassWeight = None,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.hidden_sizes = hidden_sizes
         self.attention_size = attention_size
@@ -256,7 +265,7 @@ class AttentionMILClassifier(Scaled, InstanceScoreClassifier):
             objective = _Objective(blocks, training, is_held_out, parts, self.alpha)
             start = draw(parts, rng, objective.log_odds_of_labels)
             control = Control(0.0, self.max_epochs, reporter.iteration, checkpoint=place)
-            how = {"learning_rate": self.learning_rate, "patience": self.n_iter_no_change}
+            how: dict[str, Any] = {"learning_rate": self.learning_rate, "patience": self.n_iter_no_change}
             result = adam(objective, start, control, **how)
             reporter.start(0, 1, result)
         record_result(self, [result])
@@ -284,7 +293,7 @@ class AttentionMILClassifier(Scaled, InstanceScoreClassifier):
             return TransformedBlocks(blocks, self._scaled_part, blocks.n_features)
         return self._scaled(Bags(blocks.whole, blocks.offsets)).blocks(y, weight)
 
-    def _scaled_part(self, X):
+    def _scaled_part(self, X: Any) -> Any:
         return self._scaled(Bags(X, np.arange(X.shape[0] + 1))).instances
 
     def _described(self, bags: Bags) -> np.ndarray:
@@ -334,7 +343,7 @@ class AttentionMILClassifier(Scaled, InstanceScoreClassifier):
 class _Objective:
     """What Adam asks for: the objective, what is watched, and the gradient, by one pass over all bags."""
 
-    def __init__(self, blocks: Blocks, training: Training, is_held_out: np.ndarray, parts, alpha: float):
+    def __init__(self, blocks: Blocks, training: Training, is_held_out: np.ndarray, parts: Any, alpha: float):
         _, y, weight = training
         self._blocks, self._parts, self._alpha = blocks, parts, alpha
         self._held_out = np.where(is_held_out, weight, 0.0)

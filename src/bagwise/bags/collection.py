@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
 
 from bagwise._bag_parts import (
     as_column,
@@ -72,10 +73,10 @@ class Bags(TellingBags):
 
     def __init__(
         self,
-        instances,
-        offsets,
+        instances: Any,
+        offsets: ArrayLike,
         *,
-        ids: Sequence | np.ndarray | None = None,
+        ids: Sequence[Any] | np.ndarray | None = None,
         feature_names: Sequence[str] | np.ndarray | None = None,
         instance_columns: Mapping[str, Any] | None = None,
         bag_columns: Mapping[str, Any] | None = None,
@@ -97,7 +98,7 @@ class Bags(TellingBags):
     # ------------------------------------------------------------------ ways in
 
     @classmethod
-    def from_list(cls, arrays: Iterable, **names) -> Bags:
+    def from_list(cls, arrays: Iterable[Any], **names: Any) -> Bags:
         """Join 2-D arrays, one per bag; a 3-D array is a list of bags of one size.
 
         Parameters
@@ -142,7 +143,14 @@ class Bags(TellingBags):
         return cls(join(parts), offsets, **names)
 
     @classmethod
-    def from_groups(cls, X, bag_ids, *, feature_names=None, instance_columns=None) -> Bags:
+    def from_groups(
+        cls,
+        X: Any,
+        bag_ids: ArrayLike,
+        *,
+        feature_names: Sequence[str] | np.ndarray | None = None,
+        instance_columns: Mapping[str, Any] | None = None,
+    ) -> Bags:
         """Group the rows of a matrix into bags by an id for every row.
 
         Rows may come in any order. Bags stand in order of first appearance and keep the order of their
@@ -187,7 +195,7 @@ class Bags(TellingBags):
         return bags._replace(source_rows=source_rows, n_source_rows=len(source_rows))
 
     @classmethod
-    def from_frame(cls, frame, *, bag: str, features: Sequence[str] | None = None) -> Bags:
+    def from_frame(cls, frame: Any, *, bag: str, features: Sequence[str] | None = None) -> Bags:
         """Group the rows of a pandas or polars data frame into bags.
 
         Parameters
@@ -260,7 +268,7 @@ class Bags(TellingBags):
 
     # ------------------------------------------------------------------ manners
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
             "Bags cannot become one array, because bags differ in size; use bags.instances for the flat "
             "matrix, or list(bags) for one array per bag. A transformer of matrices, such as StandardScaler, "
@@ -272,7 +280,7 @@ class Bags(TellingBags):
     def _of_parts(self, **parts: Any) -> Bags:
         return _rebuild(parts)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._parts(),)
 
     # For files of models (`bagwise.save`), which anyone may have written: everything is checked anew.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from html import escape
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -121,5 +121,5 @@ class AnyBags(ABC):
     def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo) -> Self:
+    def __deepcopy__(self, memo: Any) -> Self:
         return self

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from bagwise._bag_parts import (
     as_feature_names,
@@ -51,15 +52,15 @@ class HeldBags(AnyBags):
 
     def _fill(
         self,
-        instances,
-        offsets,
+        instances: Any,
+        offsets: np.ndarray,
         *,
-        ids=None,
-        feature_names=None,
-        instance_columns=None,
-        bag_columns=None,
-        source_rows=None,
-        n_source_rows=0,
+        ids: np.ndarray | None = None,
+        feature_names: np.ndarray | None = None,
+        instance_columns: Mapping[str, np.ndarray] | None = None,
+        bag_columns: Mapping[str, np.ndarray] | None = None,
+        source_rows: np.ndarray | None = None,
+        n_source_rows: int = 0,
     ) -> None:
         """Set every slot from checked parts; the arrays become read-only views."""
         self._instances = read_only(instances)
@@ -86,7 +87,7 @@ class HeldBags(AnyBags):
     # ------------------------------------------------------------------ what they hold
 
     @property
-    def instances(self):
+    def instances(self) -> Any:
         """All instances, bag after bag: a read-only array (n_instances, n_features) or CSR matrix."""
         return self._instances
 
@@ -125,10 +126,10 @@ class HeldBags(AnyBags):
         """The number of features of an instance."""
         return self._instances.shape[1]
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
-    def per_bag(self, column) -> np.ndarray:
+    def per_bag(self, column: str | ArrayLike) -> np.ndarray:
         """Turn a column with a value per row into one value per bag.
 
         Parameters
@@ -193,7 +194,7 @@ class HeldBags(AnyBags):
 
     # ------------------------------------------------------------------ selection
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         """Select one bag (a 2-D view) by number or text id; several (`Bags`) by a list, slice or mask."""
         chosen = selection(numbers_of(self, key), len(self))
         if isinstance(chosen, int):
@@ -218,7 +219,7 @@ class HeldBags(AnyBags):
         taken = instances[rows] if sp.issparse(instances) else instances.take(rows, axis=0)
         return self._selected(taken, offsets, index, rows)
 
-    def _selected(self, instances, offsets, which_bags, which_rows) -> Bags:
+    def _selected(self, instances: Any, offsets: np.ndarray, which_bags: Any, which_rows: Any) -> Bags:
         source_rows = self._source_rows
         return self._of_parts(
             instances=instances,
@@ -232,7 +233,9 @@ class HeldBags(AnyBags):
             n_source_rows=self._n_source_rows,
         )
 
-    def with_instances(self, instances, *, feature_names=None) -> Bags:
+    def with_instances(
+        self, instances: Any, *, feature_names: Sequence[str] | np.ndarray | None = None
+    ) -> Bags:
         """Replace the instances, keeping the bags: what a transformer of instances returns.
 
         Parameters

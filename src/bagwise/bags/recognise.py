@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bagwise._bag_parts import as_matrix, depth
 from bagwise.bags.collection import Bags
 
 
-def as_bags(X) -> Bags:
+def as_bags(X: Any) -> Bags:
     """Make `Bags` of anything that describes bags.
 
     `Bags` pass; `ScannedBags` are read if they are small; a list of 2-D arrays, an object array of them and a
@@ -25,18 +27,18 @@ def as_bags(X) -> Bags:
     return Bags(X, np.arange(X.shape[0] + 1))
 
 
-def refuse_empty_list(X) -> None:
+def refuse_empty_list(X: Any) -> None:
     """Refuse a list of no bags, of which nobody can tell how many features it has."""
     if isinstance(X, (list, tuple)) and len(X) == 0:
         raise ValueError("X is an empty list; expected at least one bag, such as [X] for one 2-D array X.")
 
 
-def is_scan(X) -> bool:
+def is_scan(X: Any) -> bool:
     """Whether `X` is `ScannedBags`, which stand on this module."""
     return bool(getattr(type(X), "_lies_in_files", False))
 
 
-def describes_bags(X) -> bool:
+def describes_bags(X: Any) -> bool:
     """Whether `X` is `Bags`, a scan of them, a 3-D array, or a list or object array of 2-D items."""
     if isinstance(X, Bags) or is_scan(X):
         return True

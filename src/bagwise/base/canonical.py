@@ -104,11 +104,11 @@ def _entries(X: Any) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
             at = np.where(is_there, first[rows] + step, 0)
             return np.where(is_there, X.indices[at], 0), np.where(is_there, X.data[at], 0)
 
-        def place(rows: np.ndarray, entry: Callable = entry) -> np.ndarray:
+        def place(rows: np.ndarray, entry: Callable[..., Any] = entry) -> np.ndarray:
             column, number = entry(rows)
             return np.sign(number).astype(np.int64) * (X.shape[1] - column.astype(np.int64))
 
-        def value(rows: np.ndarray, entry: Callable = entry) -> np.ndarray:
+        def value(rows: np.ndarray, entry: Callable[..., Any] = entry) -> np.ndarray:
             return entry(rows)[1]
 
         yield place

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
@@ -26,6 +28,9 @@ from bagwise.base.reading import BagsLike
 
 class BagClassifier(ClassifierMixin, BagEstimator):
     """A binary classifier of bags; ``classes_[1]`` is the positive class."""
+
+    classes_: np.ndarray
+    training_digest_: str
 
     # Whether `fit` learns from positive bags alone; ``classes_`` then has their label only.
     _learns_from_positive_alone = False
@@ -80,7 +85,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         """The labels of what is negative and of what is positive."""
         return self.classes_
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags

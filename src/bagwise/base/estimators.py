@@ -100,17 +100,17 @@ class BagEstimator(BaseEstimator):
         refuse_overflow(self, said, lambda: bags.instances)
         return said
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
         tags.input_tags.allow_nan = self._accepts_missing
         tags.input_tags.three_d_array = True
         return tags
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_bagwise_version": __version__}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         written_by = state.pop("_bagwise_version", None)
         if written_by != __version__:

@@ -30,8 +30,8 @@ def _explain_huge_values(fit: _Fit) -> _Fit:
     """Say that finite values are too large for what a model computes, where nothing finite comes out."""
 
     @functools.wraps(fit)
-    def explained(self, X, *args, **how):
-        def instances():
+    def explained(self: Any, X: Any, *args: Any, **how: Any) -> Any:
+        def instances() -> Any:
             # Those of a large scan are not read for an explanation; what went wrong stands as it is.
             return None if is_scan(X) and not X.fits else as_bags(X).instances
 

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from bagwise._bag_parts import as_python, without_mask
 from bagwise._sklearn import StrOptions
+from bagwise._types import ClassWeight
 from bagwise.bags import AnyBags, Bags, describes_bags
 from bagwise.base.reading import BagsLike
 from bagwise.exceptions import PositiveClassWarning, warn_user
@@ -22,7 +23,7 @@ from bagwise.exceptions import PositiveClassWarning, warn_user
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
 
 # What `class_weight` may be, for `_parameter_constraints`.
-CLASS_WEIGHT_CONSTRAINT = [dict, StrOptions({"balanced"}), None]
+CLASS_WEIGHT_CONSTRAINT: list[Any] = [dict, StrOptions({"balanced"}), None]
 
 
 class Training(NamedTuple):
@@ -201,7 +202,9 @@ def bag_weights(bags: Bags, sample_weight: ArrayLike | None = None) -> np.ndarra
     return weight
 
 
-def class_factors(class_weight, classes, y, weight) -> np.ndarray:
+def class_factors(
+    class_weight: ClassWeight, classes: np.ndarray, y: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
     """Factor of each of two classes, for labels `y` in 0, 1 and bag weights.
 
     "balanced" counts weighted bags, so that a weight of two still equals a bag that is there twice.

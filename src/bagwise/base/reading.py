@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,7 @@ _FLOATS = (np.float64, np.float32)
 
 
 def read_bags(
-    estimator,
+    estimator: Any,
     X: BagsLike,
     *,
     reset: bool = False,
@@ -127,7 +127,7 @@ def _read_instances(bags: Bags, *, accept_missing: bool) -> Bags:
     return bags if instances is bags.instances else bags.with_instances(instances)
 
 
-def _read_sequences(estimator, X, *, reset: bool, accept: bool) -> Bags:
+def _read_sequences(estimator: Any, X: Any, *, reset: bool, accept: bool) -> Bags:
     name = type(estimator).__name__
     if not accept:
         raise TypeError(f"{name} works on vectors, not on Sequences; give it a matrix of features.")
@@ -139,7 +139,7 @@ def _read_sequences(estimator, X, *, reset: bool, accept: bool) -> Bags:
     return bags
 
 
-def _read_scan(estimator, scan: ScannedBags, *, reset: bool, accept_missing: bool, stays: bool):
+def _read_scan(estimator: Any, scan: ScannedBags, *, reset: bool, accept_missing: bool, stays: bool) -> Any:
     name = type(estimator).__name__
     if reset and not stays:
         raise ValueError(
@@ -155,7 +155,7 @@ def _read_scan(estimator, scan: ScannedBags, *, reset: bool, accept_missing: boo
     return scan if stays else _read_instances(scan.in_memory(), accept_missing=accept_missing)
 
 
-def _compare_features(estimator, bags: Bags | ScannedBags, *, reset: bool) -> None:
+def _compare_features(estimator: Any, bags: Bags | ScannedBags, *, reset: bool) -> None:
     names = bags.feature_names
     if reset:
         estimator.n_features_in_ = bags.n_features

@@ -19,6 +19,8 @@ class BagRegressor(RegressorMixin, BagEstimator):
     A subclass fits what `_read_training` gives it, and gives `_bag_values`.
     """
 
+    training_digest_: str
+
     def _read_training(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Training:
         """Read the arguments of `fit`: numbers are float64, bags of weight zero are left out."""
         bags = self._read(X, reset=True)

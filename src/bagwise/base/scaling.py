@@ -20,10 +20,14 @@ from bagwise.blocks import Block, Blocks
 from bagwise.rank_scaler import RankScaler
 
 # What `scale` may be, for `_parameter_constraints`.
-SCALE_CONSTRAINT = [StrOptions({"standard", "minmax", "rank"}), HasMethods(["fit", "transform"]), None]
+SCALE_CONSTRAINT: list[Any] = [
+    StrOptions({"standard", "minmax", "rank"}),
+    HasMethods(["fit", "transform"]),
+    None,
+]
 
 
-def fit_scaler(scale, blocks: Blocks):
+def fit_scaler(scale: Any, blocks: Blocks) -> Any:
     """Fit the transformer that ``scale=`` asks for on the instances; None for None.
 
     Every instance counts with the weight of its bag. CSR instances stay sparse: "standard" then divides
@@ -126,7 +130,7 @@ def moments_of_columns(block: Block) -> ColumnMoments:
     return ColumnMoments(len(X), float(weight.sum()), *column_moments(X, weight))
 
 
-def affine_map(scaler) -> tuple[np.ndarray | float, np.ndarray | float] | None:
+def affine_map(scaler: Any) -> tuple[np.ndarray | float, np.ndarray | float] | None:
     """Write ``scaler.transform(x)`` as ``x * factor + shift``; None if it is not one of ours."""
     match scaler:
         case None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.utils.metaestimators import available_if
 
-from bagwise._sklearn import StrOptions
+from bagwise._sklearn import StrOptions, available_if
 from bagwise.bags import Bags
 from bagwise.base.classifiers import ScoreClassifier
 from bagwise.base.reading import BagsLike
@@ -17,10 +17,10 @@ from bagwise.rules import RULES, Rule, make_rule
 from bagwise.solvers.interrupt import interruptible
 
 # What `rule` may be, for `_parameter_constraints`.
-RULE_CONSTRAINT = [StrOptions(set(RULES)), Rule]
+RULE_CONSTRAINT: list[Any] = [StrOptions(set(RULES)), Rule]
 
 
-def has_posterior(estimator) -> bool:
+def has_posterior(estimator: Any) -> bool:
     """Whether the rule has latent instance labels; else the method is absent."""
     rule = getattr(estimator, "rule_", None) or make_rule(estimator.rule)
     return rule.has_latent_labels

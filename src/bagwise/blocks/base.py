@@ -109,7 +109,7 @@ class Request(NamedTuple):
     """A function of a block that is wanted, with its other arguments, when several are in one pass."""
 
     f: Callable[..., Any]
-    args: tuple
+    args: tuple[Any, ...]
 
 
 def with_parts(args: Any, part_of: Callable[[PerBlock], Any]) -> Any:
@@ -123,15 +123,15 @@ def with_parts(args: Any, part_of: Callable[[PerBlock], Any]) -> Any:
     return args
 
 
-def call(f: Callable[..., Any], block: Block, args: tuple) -> Any:
+def call(f: Callable[..., Any], block: Block, args: tuple[Any, ...]) -> Any:
     """Give ``f(block, *args)``, with the block's own part of every `PerBlock` among the arguments."""
     return f(block, *with_parts(args, lambda argument: argument.part(block)))
 
 
-class Sums(tuple):
+class Sums(tuple[Any, ...]):
     """Several sums in one: adds entry by entry."""
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Any:
         return Sums(mine + its for mine, its in zip(self, other, strict=True))
 
 
@@ -160,6 +160,7 @@ class Blocks(ABC):
     offsets: np.ndarray
     y: np.ndarray
     weight: np.ndarray
+
     n_passes: int = 0
     on_block: Callable[[int], None] | None = None
     is_here: bool = True

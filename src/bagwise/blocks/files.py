@@ -46,6 +46,15 @@ class FileBlocks(Blocks):
         The most instances of a block, unless a bag has more.
     """
 
+    layout: Layout
+    dtype: np.dtype[Any]
+    n_features: int
+    y: np.ndarray
+    weight: np.ndarray
+    offsets: np.ndarray
+    n_blocks: int
+    n_passes: int
+
     def __init__(
         self,
         source: Source,
@@ -115,7 +124,7 @@ def _ahead(items: Iterator[Any]) -> Generator[Any, None, None]:
 
 
 def _worked_on(
-    blocks: Generator[Block, None, None], f: Callable[..., Any], args: tuple, workers: int
+    blocks: Generator[Block, None, None], f: Callable[..., Any], args: tuple[Any, ...], workers: int
 ) -> Iterator[tuple[int, Any]]:
     """Give the number of bags and ``f(block, *args)`` of every block, in order."""
     if workers < 2:
@@ -124,7 +133,7 @@ def _worked_on(
                 yield block.n_bags, call(f, block, args)
         return
     with closing(blocks), ThreadPoolExecutor(workers) as pool:
-        waiting: deque[tuple[int, Future]] = deque()
+        waiting: deque[tuple[int, Future[Any]]] = deque()
         for block in blocks:
             waiting.append((block.n_bags, pool.submit(call, f, block, args)))
             del block  # the pool holds on to it until it is done, and nobody longer

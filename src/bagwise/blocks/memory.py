@@ -36,6 +36,14 @@ class MemoryBlocks(Blocks):
         Whether blocks are shared out to threads.
     """
 
+    X: Any
+    offsets: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    n_features: int
+    n_blocks: int
+    n_passes: int
+
     def __init__(
         self,
         X: Any,

@@ -60,6 +60,10 @@ class SelectedBlocks(BlocksView):
         Which of them are wanted; they are numbered anew, in the same order.
     """
 
+    offsets: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+
     def __init__(self, blocks: Blocks, wanted: np.ndarray):
         super().__init__(blocks)
         self._choice = _Choice(wanted)
@@ -79,7 +83,7 @@ class SelectedBlocks(BlocksView):
         """Sum ``f(block, *args)`` over all blocks: one pass."""
         return self._blocks.total(_selected, self._choice, f, *self._renumbered(args))
 
-    def _renumbered(self, args: tuple) -> tuple:
+    def _renumbered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments of which every block gets its part, by the numbers that bags have here."""
         return with_parts(args, lambda argument: _OfChosen(argument, self._choice))
 

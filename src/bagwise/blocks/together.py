@@ -68,7 +68,7 @@ class _Call(NamedTuple):
     """What is to be called while no other run is at work."""
 
     f: Callable[..., Any]
-    args: tuple
+    args: tuple[Any, ...]
 
 
 class _Failed(NamedTuple):

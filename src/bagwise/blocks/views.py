@@ -13,6 +13,12 @@ from bagwise.blocks.base import Block, Blocks, PerBag, PerBlock
 class BlocksView(Blocks):
     """The blocks of another `Blocks`, each changed as it is read."""
 
+    n_features: int
+    n_blocks: int
+    offsets: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+
     def __init__(self, blocks: Blocks):
         self._blocks = blocks
         self.n_features, self.n_blocks = blocks.n_features, blocks.n_blocks

@@ -13,7 +13,7 @@ from bagwise.checkpoints.place import Checkpoint
 from bagwise.checkpoints.store import Store
 
 # What `fit` takes: a path, or a place in the checkpoint of a fit around it.
-CheckpointLike = str | os.PathLike | Checkpoint
+CheckpointLike = str | os.PathLike[str] | Checkpoint
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class Packer:
             return {"dict": {str(name): self.pack(part) for name, part in value.items()}}
         raise NotPlainError(f"a checkpoint cannot hold a {type(value).__name__}.")
 
-    def _add(self, array: np.ndarray, *, is_scalar: bool) -> list:
+    def _add(self, array: np.ndarray, *, is_scalar: bool) -> list[Any]:
         if array.dtype.kind not in _KINDS:
             raise NotPlainError(f"a checkpoint cannot hold an array of {array.dtype}.")
         place, data = self._size, np.ascontiguousarray(array).tobytes()

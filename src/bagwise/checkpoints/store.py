@@ -32,6 +32,8 @@ class Store:
         What the fit is: see `identity_of`.
     """
 
+    lock: Any
+
     def __init__(self, path: Path, identity: dict[str, Any]):
         self.path = path
         self.identity = identity

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import add_json_argument, check_picture
@@ -117,7 +117,7 @@ def _doing(what: str, screen: Screen) -> Iterator[None]:
         yield
 
 
-def _compare(models, data, folds, seed: int, screen: Screen) -> list[Score]:
+def _compare(models: Any, data: Any, folds: Any, seed: int, screen: Screen) -> list[Score]:
     from bagwise.comparison.with_truth import cross_validate
 
     scores = []
@@ -155,7 +155,7 @@ def _table(scores: list[Score]) -> Table:
     return Table.of(heads, rows, n_text=2)
 
 
-def _write_page(data, scores: list[Score], arguments: argparse.Namespace) -> None:
+def _write_page(data: Any, scores: list[Score], arguments: argparse.Namespace) -> None:
     """Write all that is to be known of logistic regression, and the other models beside it."""
     from bagwise._held_out import predict_held_out
     from bagwise.linear_model import MILogisticRegression
@@ -176,7 +176,7 @@ def _write_page(data, scores: list[Score], arguments: argparse.Namespace) -> Non
     write_page_of(subject, arguments.out)
 
 
-def _draw(data, fold, seed: int, path: Path) -> None:
+def _draw(data: Any, fold: Any, seed: int, path: Path) -> None:
     """Draw the first test bags, by a model that was trained without them."""
     import numpy as np
 

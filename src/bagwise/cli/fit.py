@@ -227,7 +227,9 @@ def _look(bags: Any, named: np.ndarray, labels: np.ndarray, arguments: argparse.
     return replace(report, facts=facts)
 
 
-def _hold_out(model: Any, bags: Any, y: np.ndarray, groups: Any, arguments: argparse.Namespace, begin) -> Any:
+def _hold_out(
+    model: Any, bags: Any, y: np.ndarray, groups: Any, arguments: argparse.Namespace, begin: Any
+) -> Any:
     from bagwise._held_out import predict_held_out
 
     return predict_held_out(

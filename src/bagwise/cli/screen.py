@@ -45,6 +45,8 @@ class Screen:
         Where to write.
     """
 
+    is_terminal: bool
+
     def __init__(self, stream: TextIO):
         self.stream = stream
         self.is_terminal = stream.isatty()
@@ -162,6 +164,8 @@ class RichScreen(Screen):
     console : rich.console.Console
         Where to write.
     """
+
+    width: int | None
 
     _STYLES = {"ok": ("✓", "green"), "note": ("•", "cyan"), "warning": ("▲", "bold yellow")}
 

@@ -75,6 +75,8 @@ class WordedModel:
         What they are called.
     """
 
+    classes_: np.ndarray
+
     def __init__(self, model: Any, words: Words):
         import numpy as np
 

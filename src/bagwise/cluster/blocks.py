@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from bagwise.blocks import FileBlocks, add_up
 from bagwise.blocks.base import Blocks, PerBlock, Request, with_parts
 from bagwise.cluster.group import Group, Slot, add_sums, hold_labels, list_of_group, sum_of_group
@@ -34,6 +36,13 @@ class ClusterBlocks(Blocks):
     cluster : Cluster
         The workers.
     """
+
+    n_features: int
+    n_blocks: int
+    offsets: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    n_passes: int
 
     is_here = False
 
@@ -82,7 +91,7 @@ class ClusterBlocks(Blocks):
             return add_up(self._cluster.results(level, places))
 
     def _submit(
-        self, work: Callable[..., Any], f: Callable[..., Any], args: tuple
+        self, work: Callable[..., Any], f: Callable[..., Any], args: tuple[Any, ...]
     ) -> tuple[list[Any], dict[str, str]]:
         """Hand a function of blocks to the workers, a task for each group."""
         import cloudpickle
@@ -161,7 +170,7 @@ def _digest(*what: Any) -> str:
     return hashlib.sha256(pickle.dumps(what)).hexdigest()
 
 
-def _shown_name(f: Callable[..., Any], args: tuple) -> str:
+def _shown_name(f: Callable[..., Any], args: tuple[Any, ...]) -> str:
     """Name what a model asks for, behind the views of its blocks, for whoever looks at the cluster."""
     if getattr(f, "__module__", "").startswith("bagwise.blocks"):
         for number, one in enumerate(args):

@@ -92,7 +92,7 @@ class Slot(PerBlock):
         raise NotImplementedError
 
 
-def results_of(group: Group, labels: list, common: bytes, parts: list[list[Any]]) -> Iterator[Any]:
+def results_of(group: Group, labels: list[Any], common: bytes, parts: list[list[Any]]) -> Iterator[Any]:
     """Give what a function says of every block of a group.
 
     Parameters
@@ -117,19 +117,19 @@ def results_of(group: Group, labels: list, common: bytes, parts: list[list[Any]]
         raise _located(error, group.place(number)) from error
 
 
-def _filled(args: tuple, mine: list[Any]) -> tuple:
+def _filled(args: tuple[Any, ...], mine: list[Any]) -> tuple[Any, ...]:
     def part(slot: Any) -> Any:
         return mine[slot.number]
 
     return with_parts(args, part)
 
 
-def sum_of_group(group: Group, labels: list, common: bytes, parts: list[list[Any]]) -> Any:
+def sum_of_group(group: Group, labels: list[Any], common: bytes, parts: list[list[Any]]) -> Any:
     """Add up what a function says of every block of a group, by the one tree."""
     return add_up(results_of(group, labels, common, parts))
 
 
-def list_of_group(group: Group, labels: list, common: bytes, parts: list[list[Any]]) -> list[Any]:
+def list_of_group(group: Group, labels: list[Any], common: bytes, parts: list[list[Any]]) -> list[Any]:
     """List what a function says of every block of a group."""
     return list(results_of(group, labels, common, parts))
 

@@ -65,7 +65,7 @@ class Cluster:
         """
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
 
         try:
             return self.client.gather(list(futures))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bagwise._types import FilePath
 from bagwise.blocks import block_rows, cut
 from bagwise.cluster.blocks import cancelled_unless_done
 from bagwise.cluster.place import Cluster
@@ -22,7 +23,7 @@ _BLOCKS_OF_A_PART = 16
 
 
 def write_folder(
-    cluster: Cluster, scan: ScannedBags, y: np.ndarray | None, said: Said, path, *, sides: bool
+    cluster: Cluster, scan: ScannedBags, y: np.ndarray | None, said: Said, path: FilePath, *, sides: bool
 ) -> Path:
     """Let every worker write tables of its bags, Parquet files of a folder, which is complete or absent.
 

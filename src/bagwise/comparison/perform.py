@@ -74,7 +74,7 @@ class Question:
             self.given = read_models(self.models)
         self.data = read_labelled(self.X, self.y, self.groups, from_unlabeled=is_word and _WORDS[self.models])
         self.scorers, self.notes = read_scoring(self.scoring, self.data, self.random_state)
-        self.digest = training_digest(self.data.bags, self.data.y, np.ones(len(self.data.y)))
+        self.digest: str = training_digest(self.data.bags, self.data.y, np.ones(len(self.data.y)))
 
     def identity(self) -> dict[str, Any]:
         """What a checkpoint must be of."""

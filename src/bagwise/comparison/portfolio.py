@@ -86,7 +86,7 @@ def _logistic(name: str, rule: str, assumes: str) -> Model:
 
 
 def _copied(name: str, rule: str, assumes: str, *, forest: bool = False) -> Model:
-    def make(seed: int):
+    def make(seed: int) -> Any:
         if forest:
             return SingleInstanceClassifier(RandomForestClassifier(random_state=seed), rule=rule)
         # Scaled without a shift, sparse instances stay sparse.

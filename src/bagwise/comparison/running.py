@@ -36,6 +36,8 @@ class Cells:
         The splits.
     """
 
+    few: np.ndarray
+
     def __init__(self, entries: Sequence[Entry], data: Labelled, folds: Sequence[Split]):
         self.entries = entries
         self.data = data

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.utils.metaestimators import available_if
 
 from bagwise._held_out.intervals import auc_interval, mean_interval, share_interval
+from bagwise._sklearn import available_if
 from bagwise.comparison.differences import corrected_t, held_per_learned
 from bagwise.comparison.plan import Labelled
 from bagwise.comparison.results import Interval
@@ -30,7 +30,7 @@ class Said(ClassifierMixin, BaseEstimator):
     Labels are places in the list of classes, so that the positive class is 1 for every score.
     """
 
-    def __init__(self, n_classes, predicted, probability, decision):
+    def __init__(self, n_classes: Any, predicted: Any, probability: Any, decision: Any):
         self.n_classes = n_classes
         self.predicted = predicted
         self.probability = probability

@@ -88,7 +88,9 @@ def _rarest(data: Labelled, train: np.ndarray) -> int:
     return min(len(some) if data.groups is None else len(np.unique(data.groups[some])) for some in of_class)
 
 
-def suited_models(facts: Facts, scoring: str | Callable, seed: int) -> tuple[list[Entry], list[str]]:
+def suited_models(
+    facts: Facts, scoring: str | Callable[..., Any], seed: int
+) -> tuple[list[Entry], list[str]]:
     """Choose models for the data, and say why others are left out.
 
     Parameters
@@ -147,7 +149,7 @@ def _entrance(estimator: Any) -> Any:
     return _entrance(steps[0][1]) if steps else estimator
 
 
-def _choosing(model: Model, facts: Facts, scoring: str | Callable, seed: int) -> Any:
+def _choosing(model: Model, facts: Facts, scoring: str | Callable[..., Any], seed: int) -> Any:
     """Make a model that chooses its settings inside the bags that it is fitted to."""
     plain = model.make(seed)
     if facts.n_classes > 2 and not get_tags(plain).classifier_tags.multi_class:

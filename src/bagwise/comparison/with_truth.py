@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -37,7 +38,7 @@ def make_folds(bags: Bags, y: np.ndarray, seed: int) -> list[tuple[np.ndarray, n
 
 def cross_validate(
     model: Model,
-    data,
+    data: Any,
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
     seed: int,
     begin: Callable[[str], None],
@@ -84,7 +85,7 @@ def cross_validate(
     )
 
 
-def _score(fitted, bags: Bags, y, instance_y) -> tuple[float, float, float | None]:
+def _score(fitted: Any, bags: Bags, y: Any, instance_y: Any) -> tuple[float, float, float | None]:
     if hasattr(fitted, "predict_proba"):
         bag_score = fitted.predict_proba(bags)[:, 1]
     else:

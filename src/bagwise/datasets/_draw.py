@@ -1,12 +1,16 @@
 """What every maker of bags needs: checked parameters, bag sizes, rounded shares."""
 
+from __future__ import annotations
+
 from math import floor, isfinite
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def check_count(name, value, *, minimum, maximum=None):
+def check_count(name: str, value: Any, *, minimum: int, maximum: int | None = None) -> int:
     """Return `value` as an int, or refuse it by `name` when it is not a whole number in range."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or value < minimum or (maximum is not None and value > maximum):
@@ -15,7 +19,9 @@ def check_count(name, value, *, minimum, maximum=None):
     return int(value)
 
 
-def check_number(name, value, *, minimum=None, maximum=None):
+def check_number(
+    name: str, value: Any, *, minimum: float | None = None, maximum: float | None = None
+) -> float:
     """Return `value` as a float, or refuse it by `name` when it is not a finite number in range."""
     fits = isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
     fits = fits and (minimum is None or value >= minimum) and (maximum is None or value <= maximum)
@@ -26,7 +32,7 @@ def check_number(name, value, *, minimum=None, maximum=None):
     return float(value)
 
 
-def check_array(name, value, *shapes, expected):
+def check_array(name: str, value: Any, *shapes: tuple[int | None, ...], expected: str) -> np.ndarray:
     """Return `value` as a finite float64 array of one of `shapes`; None is any length above 0."""
     try:
         array = np.array(value, dtype=np.float64)
@@ -39,14 +45,14 @@ def check_array(name, value, *shapes, expected):
     return array
 
 
-def _has_shape(array, shape):
+def _has_shape(array: np.ndarray, shape: tuple[int | None, ...]) -> bool:
     return array.ndim == len(shape) and all(
         length > 0 if wanted is None else length == wanted
         for length, wanted in zip(array.shape, shape, strict=True)
     )
 
 
-def check_agreement(name, array, n_features):
+def check_agreement(name: str, array: np.ndarray, n_features: int | None) -> np.ndarray:
     """Return `array` unless `n_features` was given as well and contradicts it."""
     if n_features is not None and n_features != array.shape[-1]:
         raise ValueError(
@@ -56,7 +62,9 @@ def check_agreement(name, array, n_features):
     return array
 
 
-def draw_sizes(n_bags, size, rng):
+def draw_sizes(
+    n_bags: int, size: int | tuple[int, int] | ArrayLike, rng: np.random.RandomState
+) -> np.ndarray:
     """Turn `size` into one number of instances per bag.
 
     A tuple of two is a range and a list or array gives every size: the type decides, not the
@@ -80,12 +88,12 @@ def draw_sizes(n_bags, size, rng):
     return np.full(n_bags, check_count("size", size, minimum=1), dtype=np.int64)
 
 
-def offsets_of(sizes):
+def offsets_of(sizes: np.ndarray) -> np.ndarray:
     """Return the int64 offsets (n_bags + 1) of bags that lie one after the other."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def nearest_count(share, total):
+def nearest_count(share: float, total: int) -> int:
     """Return the whole number nearest to share * total, halves upward.
 
     Python's round sends halves to the even neighbour: half of 5 would be 2 and half of 7 be 4.

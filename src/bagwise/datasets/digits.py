@@ -1,8 +1,12 @@
 """Bags of handwritten digits: real images, true instance labels, and no download."""
 
+from __future__ import annotations
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
 
+from bagwise._types import Seed
 from bagwise.bags import Bags
 from bagwise.datasets._draw import (
     check_count,
@@ -13,7 +17,15 @@ from bagwise.datasets._draw import (
 )
 
 
-def load_digit_bags(n_bags=200, *, target=9, at_least=1, size=(5, 10), positive_share=0.5, random_state=0):
+def load_digit_bags(
+    n_bags: int = 200,
+    *,
+    target: int = 9,
+    at_least: int = 1,
+    size: int | tuple[int, int] | ArrayLike = (5, 10),
+    positive_share: float = 0.5,
+    random_state: Seed = 0,
+) -> Bunch:
     """Load bags of 8x8 handwritten digits, positive if they show `target` often enough.
 
     The images are scikit-learn's own (`sklearn.datasets.load_digits`, 1797 of them). With z_ij = 1
@@ -119,7 +131,7 @@ def load_digit_bags(n_bags=200, *, target=9, at_least=1, size=(5, 10), positive_
     )
 
 
-def _draw_target_counts(y, at_least, rng):
+def _draw_target_counts(y: np.ndarray, at_least: int, rng: np.random.RandomState) -> np.ndarray:
     """Return how many images of the target every bag holds, room permitting.
 
     Counts are dealt out in equal shares rather than drawn: chance decides which bag has which, but
@@ -132,7 +144,7 @@ def _draw_target_counts(y, at_least, rng):
     return n_targets
 
 
-def _shuffle_within_bags(sizes, n_targets, rng):
+def _shuffle_within_bags(sizes: np.ndarray, n_targets: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     """Return instance labels: `n_targets[i]` ones, or as many as fit, at random in bag i."""
     bag_index = np.repeat(np.arange(sizes.size), sizes)
     place = np.arange(bag_index.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -8,6 +8,8 @@ before any cross-validation. ``docs/data.md`` says how each was checked, and whi
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils import Bunch
 
@@ -301,7 +303,7 @@ def _animal(name: str) -> Bunch:
     )
 
 
-def _bunch(title: str, **parts) -> Bunch:
+def _bunch(title: str, **parts: Any) -> Bunch:
     bags = parts["bags"]
     text = (
         f"{title} {len(bags)} bags, {bags.n_instances} instances, {bags.n_features} features. Bags mostly "

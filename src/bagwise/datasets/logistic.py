@@ -1,9 +1,16 @@
 """Bags whose instances follow a logistic regression and whose label follows from theirs."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
+from bagwise._types import Seed
 from bagwise.bags import Bags
 from bagwise.datasets._draw import (
     check_agreement,
@@ -16,15 +23,15 @@ from bagwise.datasets._draw import (
 
 
 def make_noisy_or_bags(
-    n_bags=100,
+    n_bags: int = 100,
     *,
-    size=3,
-    coef=None,
-    intercept=-2.0,
-    n_features=None,
-    n_informative=2,
-    random_state=None,
-):
+    size: int | tuple[int, int] | ArrayLike = 3,
+    coef: ArrayLike | None = None,
+    intercept: float = -2.0,
+    n_features: int | None = None,
+    n_informative: int = 2,
+    random_state: Seed = None,
+) -> Bunch:
     """Draw bags from multiple-instance logistic regression: positive if any instance is.
 
     The labels of the instances follow a logistic regression and the bag takes their maximum::
@@ -82,16 +89,16 @@ def make_noisy_or_bags(
 
 
 def make_count_bags(
-    n_bags=100,
+    n_bags: int = 100,
     *,
-    size=(3, 8),
-    labeler=2,
-    coef=None,
-    intercept=-1.0,
-    n_features=None,
-    n_informative=2,
-    random_state=None,
-):
+    size: int | tuple[int, int] | ArrayLike = (3, 8),
+    labeler: int | ArrayLike | Callable[..., Any] = 2,
+    coef: ArrayLike | None = None,
+    intercept: float = -1.0,
+    n_features: int | None = None,
+    n_informative: int = 2,
+    random_state: Seed = None,
+) -> Bunch:
     """Draw bags whose label depends on how many of their instances are positive.
 
     The labels of the instances follow a logistic regression; the bag counts them and a labeler
@@ -156,7 +163,15 @@ def make_count_bags(
     return data
 
 
-def _draw_logistic(n_bags, size, coef, intercept, n_features, n_informative, rng):
+def _draw_logistic(
+    n_bags: int,
+    size: int | tuple[int, int] | ArrayLike,
+    coef: ArrayLike | None,
+    intercept: float,
+    n_features: int | None,
+    n_informative: int,
+    rng: np.random.RandomState,
+) -> Bunch:
     """Draw standard normal instances and their labels from a logistic regression."""
     n_bags = check_count("n_bags", n_bags, minimum=1)
     intercept = check_number("intercept", intercept)
@@ -168,7 +183,7 @@ def _draw_logistic(n_bags, size, coef, intercept, n_features, n_informative, rng
     return Bunch(bags=Bags(X, offsets), instance_y=z, coef=coef, intercept=intercept, log_odds=log_odds)
 
 
-def _read_coef(coef, n_features, n_informative):
+def _read_coef(coef: ArrayLike | None, n_features: int | None, n_informative: int) -> np.ndarray:
     if coef is not None:
         coef = check_array("coef", coef, (None,), expected="one weight per feature")
         return check_agreement("coef", coef, n_features)
@@ -180,7 +195,7 @@ def _read_coef(coef, n_features, n_informative):
     return coef
 
 
-def _label_proba(labeler, counts, sizes):
+def _label_proba(labeler: Any, counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return P(y=1 | n) of every bag under a threshold, a table or a function."""
     if callable(labeler):
         proba = np.asarray(labeler(counts, sizes), dtype=np.float64)
@@ -204,7 +219,7 @@ def _label_proba(labeler, counts, sizes):
     return table[counts]
 
 
-def _refuse_improbable(what, proba):
+def _refuse_improbable(what: str, proba: np.ndarray) -> None:
     # NaN fails both comparisons, so it is refused here too.
     if not ((proba >= 0) & (proba <= 1)).all():
         raise ValueError(f"{what} numbers outside [0, 1]; expected probabilities.")

@@ -1,10 +1,16 @@
 """Bags drawn from the multi-instance mixture model."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from scipy.special import logit
 from sklearn.utils import Bunch, check_random_state
 
+from bagwise._types import Seed
 from bagwise.bags import Bags
 from bagwise.datasets._draw import (
     check_agreement,
@@ -17,16 +23,16 @@ from bagwise.datasets._draw import (
 
 
 def make_mixture_bags(
-    n_bags=100,
+    n_bags: int = 100,
     *,
-    size=(3, 8),
-    n_features=None,
-    positive_rate=0.2,
-    separation=3.0,
-    means=None,
-    covariances=None,
-    random_state=None,
-):
+    size: int | tuple[int, int] | ArrayLike = (3, 8),
+    n_features: int | None = None,
+    positive_rate: float = 0.2,
+    separation: float = 3.0,
+    means: ArrayLike | None = None,
+    covariances: float | ArrayLike | None = None,
+    random_state: Seed = None,
+) -> Bunch:
     """Draw bags from the multi-instance mixture model, with Gaussian classes.
 
     Every instance is positive with probability pi, its features come from the Gaussian of its
@@ -111,7 +117,7 @@ def make_mixture_bags(
     )
 
 
-def _read_means(means, n_features, separation):
+def _read_means(means: ArrayLike | None, n_features: int | None, separation: float) -> np.ndarray:
     if means is not None:
         expected = "shape (2, n_features): the mean of the negative class, then of the positive"
         means = check_array("means", means, (2, None), expected=expected)
@@ -121,7 +127,7 @@ def _read_means(means, n_features, separation):
     return np.repeat([[-half], [half]], n_features, axis=1)
 
 
-def _read_covariances(covariances, n_features):
+def _read_covariances(covariances: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the covariances (2, n_features, n_features) and their lower Cholesky factors."""
     expected = f"a number, one {n_features} x {n_features} matrix or two of them"
     square = (n_features, n_features)
@@ -141,7 +147,7 @@ def _read_covariances(covariances, n_features):
     return covariances, np.linalg.cholesky(covariances)
 
 
-def _gaussian_log_density(X, mean, factor):
+def _gaussian_log_density(X: np.ndarray, mean: np.ndarray, factor: np.ndarray) -> np.ndarray:
     """Return log N(x; mean, factor factor'), without the constant that both classes share."""
     whitened = solve_triangular(factor, (X - mean).T, lower=True)
     return -0.5 * np.square(whitened).sum(axis=0) - np.log(np.diag(factor)).sum()

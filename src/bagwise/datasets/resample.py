@@ -1,16 +1,28 @@
 """New samples made of bags at hand: positive and unlabeled bags, and copies with noise."""
 
+from __future__ import annotations
+
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
 
-from bagwise.bags import as_bags
+from bagwise._types import Seed
+from bagwise.bags import Bags, as_bags
+from bagwise.base import BagsLike
 from bagwise.datasets._draw import check_count, check_number, nearest_count
 
 
 def make_positive_unlabeled(
-    bags, y, *, n_positive, n_unlabeled, class_prior, binomial=False, random_state=None
-):
+    bags: BagsLike,
+    y: ArrayLike,
+    *,
+    n_positive: int,
+    n_unlabeled: int,
+    class_prior: float,
+    binomial: bool = False,
+    random_state: Seed = None,
+) -> Bunch:
     """Hide the labels of labelled bags, as in learning from positive and unlabeled bags.
 
     `n_positive` bags are drawn from the positive ones and keep their label. `n_unlabeled` others
@@ -107,7 +119,15 @@ def make_positive_unlabeled(
     )
 
 
-def augment_bags(bags, y=None, *, n_copies=None, n_bags=None, noise=0.01, random_state=None):
+def augment_bags(
+    bags: BagsLike,
+    y: ArrayLike | None = None,
+    *,
+    n_copies: int | None = None,
+    n_bags: int | None = None,
+    noise: float = 0.01,
+    random_state: Seed = None,
+) -> Bunch:
     """Add copies of the bags, each feature shaken by noise in proportion to its size in the bag.
 
     With a_ik = max_j abs(x_ijk), the largest absolute value of feature k in bag i, a copy is::
@@ -191,7 +211,9 @@ def augment_bags(bags, y=None, *, n_copies=None, n_bags=None, noise=0.01, random
     return Bunch(bags=grown.with_instances(X), y=y, source=source)
 
 
-def _draw_copies(n_originals, n_copies, n_bags, rng):
+def _draw_copies(
+    n_originals: int, n_copies: int | None, n_bags: int | None, rng: np.random.RandomState
+) -> np.ndarray:
     """Return the number of the original of every copy."""
     if n_copies is not None and n_bags is not None:
         raise ValueError(
@@ -204,7 +226,7 @@ def _draw_copies(n_originals, n_copies, n_bags, rng):
     return rng.randint(n_originals, size=n_bags - n_originals)
 
 
-def _largest_absolute_values(bags):
+def _largest_absolute_values(bags: Bags) -> np.ndarray:
     """Return max_j abs(x_ijk), shape (n_bags, n_features); 0 for a bag without instances."""
     # In floating point before abs: the absolute value of the lowest int16 wraps to itself. fmax
     # passes over NaN, which would otherwise spread from one missing value to the whole bag.
@@ -215,14 +237,14 @@ def _largest_absolute_values(bags):
     return largest
 
 
-def _one_per_bag(y, n_bags):
+def _one_per_bag(y: ArrayLike, n_bags: int) -> np.ndarray:
     y = np.asarray(y)
     if y.shape != (n_bags,):
         raise ValueError(f"y has the shape {y.shape}; expected one label for each of {n_bags} bags.")
     return y
 
 
-def _read_labels(y, n_bags):
+def _read_labels(y: ArrayLike, n_bags: int) -> np.ndarray:
     """Return which bags are positive."""
     y = _one_per_bag(y, n_bags)
     labels = set(np.unique(y).tolist())

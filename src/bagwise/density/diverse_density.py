@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
+from bagwise._types import ClassWeight, Scale, Seed
+from bagwise.bags import Bags
 from bagwise.base import (
     CLASS_WEIGHT_CONSTRAINT,
     RULE_CONSTRAINT,
@@ -27,11 +29,11 @@ from bagwise.mixture.start import pick_instance
 from bagwise.reporting import Reporter
 from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import SolverResult, as_totals, record_result
+from bagwise.solvers.result import Recorded, SolverResult, as_totals, record_result
 from bagwise.solvers.smooth import minimize_smooth
 
 
-class DiverseDensity(Scaled, WaistClassifier):
+class DiverseDensity(Recorded, Scaled, WaistClassifier):
     """An instance is the more positive the closer it is to a target point, by a metric that is learned.
 
     With a target t and a scale s_k for every feature, the fit minimises ::
@@ -108,7 +110,14 @@ class DiverseDensity(Scaled, WaistClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    target_: np.ndarray
+    feature_scales_: np.ndarray
+    rule_: Rule
+    log_likelihood_: float
+    local_optima_: np.ndarray
+    local_objectives_: np.ndarray
+
+    _parameter_constraints: dict[str, Any] = {
         "rule": RULE_CONSTRAINT,
         "scale": SCALE_CONSTRAINT,
         "class_weight": CLASS_WEIGHT_CONSTRAINT,
@@ -121,15 +130,15 @@ class DiverseDensity(Scaled, WaistClassifier):
 
     def __init__(
         self,
-        rule="or",
+        rule: str | Rule = "or",
         *,
-        scale="standard",
-        class_weight=None,
-        n_init=10,
-        tol=1e-4,
-        max_iter=200,
-        random_state=None,
-        verbose=0,
+        scale: Scale = "standard",
+        class_weight: ClassWeight = None,
+        n_init: int | None = 10,
+        tol: float = 1e-4,
+        max_iter: int = 200,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.rule = rule
         self.scale = scale
@@ -203,7 +212,7 @@ class DiverseDensity(Scaled, WaistClassifier):
     def _make_rule(self) -> Rule:
         return make_rule(self.rule)
 
-    def _starts(self, problem: DensityProblem, bags, weight, random_state) -> list[np.ndarray]:
+    def _starts(self, problem: DensityProblem, bags: Any, weight: Any, random_state: Any) -> list[np.ndarray]:
         """Place targets on instances of positive bags."""
         rows = np.flatnonzero(np.repeat(problem.y == 1, bags.sizes))
         candidates, each = problem.X[rows], np.repeat(weight, bags.sizes)[rows]
@@ -219,5 +228,5 @@ class DiverseDensity(Scaled, WaistClassifier):
             problem.value_and_gradient, start, control, has_kinks=not problem.rule.is_smooth
         )
 
-    def _log_odds(self, bags) -> np.ndarray:
+    def _log_odds(self, bags: Bags) -> np.ndarray:
         return log_odds(distance(self._scaled(bags).instances, self.target_, self.feature_scales_))

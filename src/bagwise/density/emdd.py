@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from bagwise._types import ClassWeight, Scale, Seed
 from bagwise.density.diverse_density import DiverseDensity
 from bagwise.density.problem import DensityProblem, NearestProblem, distance, halves
 from bagwise.rules import Max, Rule
@@ -61,20 +63,20 @@ class EMDD(DiverseDensity):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         name: allowed for name, allowed in DiverseDensity._parameter_constraints.items() if name != "rule"
     }
 
     def __init__(
         self,
         *,
-        scale="standard",
-        class_weight=None,
-        n_init=10,
-        tol=1e-4,
-        max_iter=200,
-        random_state=None,
-        verbose=0,
+        scale: Scale = "standard",
+        class_weight: ClassWeight = None,
+        n_init: int | None = 10,
+        tol: float = 1e-4,
+        max_iter: int = 200,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         super().__init__(
             scale=scale,

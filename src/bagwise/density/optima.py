@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def distinct_optima(results: Sequence[SolverResult]) -> tuple[np.ndarray, np.nda
     return np.stack(kept), np.asarray(objectives)
 
 
-def _are_one(one, other) -> bool:
+def _are_one(one: Any, other: Any) -> bool:
     """Whether two targets, with the scales about them, are the same but for where a search ended."""
     farthest = -np.log(_ONE)
     return all(distance(a[0][None], *b)[0] <= farthest for a, b in ((one, other), (other, one)))

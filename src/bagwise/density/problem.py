@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bagwise._numba.arrays import ALL_ROWS, readonly, refuse_other_widths
+from bagwise.rules import Rule
 
 # An instance on the target itself is positive with probability 1 - exp(-FLOOR), not 1: else a negative
 # bag that holds one would be impossible, and the gradient of a positive one undefined.
@@ -32,7 +33,11 @@ class DensityProblem:
     A value and gradient cost two passes over the instances.
     """
 
-    def __init__(self, X, offsets, y, weight, rule):
+    weight: np.ndarray
+    total: float
+    each: np.ndarray
+
+    def __init__(self, X: np.ndarray, offsets: np.ndarray, y: np.ndarray, weight: np.ndarray, rule: Rule):
         (self.X,) = readonly(X, dtype=np.float64)
         self.offsets = offsets
         self.y = y
@@ -65,7 +70,9 @@ class NearestProblem:
         An instance a bag, labels 1 or 0, and weights, which add up to 1.
     """
 
-    def __init__(self, X, y, weight):
+    weight: np.ndarray
+
+    def __init__(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray):
         self.X, self.weight = readonly(X, weight, dtype=np.float64)
         self.y = y
 
@@ -82,7 +89,7 @@ def halves(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return theta[:middle], theta[middle:]
 
 
-def distance(X, target, scale) -> np.ndarray:
+def distance(X: np.ndarray, target: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Give q of every instance, never quite zero."""
     from bagwise._numba.mixture import diagonal_form
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import Interval
 from bagwise._statistics import dense_runs
+from bagwise._types import Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, validated_fit
 from bagwise.base.scaling import fit_scaler
@@ -25,6 +26,7 @@ from bagwise.solvers.interrupt import interruptible
 class _Aggregate(Scaled, BagTransformer):
     """A vector per bag that is a sum over its instances, then made comparable: signed roots of length one."""
 
+    scaler_: Any
     random_state: Any
 
     @property
@@ -126,13 +128,15 @@ class VLADEmbedding(_Aggregate):
     (60, 192)
     """
 
-    _parameter_constraints: dict = {
+    clusterer_: Any
+
+    _parameter_constraints: dict[str, Any] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "scale": SCALE_CONSTRAINT,
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_clusters=5, *, scale="standard", random_state=None):
+    def __init__(self, n_clusters: int = 5, *, scale: Scale = "standard", random_state: Seed = None):
         self.n_clusters = n_clusters
         self.scale = scale
         self.random_state = random_state
@@ -150,7 +154,7 @@ class VLADEmbedding(_Aggregate):
         ]
         return np.hstack(parts)
 
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names "cluster0_0", "cluster0_1", ...: a cluster, and the number of a feature."""
         check_is_fitted(self)
         n_clusters, n_features = self.clusterer_.cluster_centers_.shape
@@ -219,7 +223,10 @@ class FisherEmbedding(_Aggregate):
     (60, 21)
     """
 
-    _parameter_constraints: dict = {
+    pca_: Any
+    mixture_: Any
+
+    _parameter_constraints: dict[str, Any] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "pca": [
             Interval(Real, 0, 1, closed="neither"),
@@ -230,7 +237,14 @@ class FisherEmbedding(_Aggregate):
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_components=2, *, pca=None, scale="standard", random_state=None):
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        pca: float | int | None = None,
+        scale: Scale = "standard",
+        random_state: Seed = None,
+    ):
         self.n_components = n_components
         self.pca = pca
         self.scale = scale
@@ -269,7 +283,7 @@ class FisherEmbedding(_Aggregate):
                 parts.append(np.add.reduceat(of_instances, offsets[:-1], axis=0))
         return np.hstack(parts) / np.diff(offsets)[:, None]
 
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names such as "share0", "mean0_3", "spread0_3": of a component, and of one of its axes."""
         check_is_fitted(self)
         n_components, n_axes = self.mixture_.means_.shape

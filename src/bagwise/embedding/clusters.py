@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import HasMethods, Interval, StrOptions
+from bagwise._types import Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
 from bagwise.blocks import Block
@@ -107,7 +108,12 @@ class ClusterEmbedding(Scaled, BagTransformer):
     (60,)
     """
 
-    _parameter_constraints: dict = {
+    scaler_: Any
+    clusterer_: Any
+    n_clusters_: int
+    idf_: np.ndarray | None
+
+    _parameter_constraints: dict[str, Any] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "counts": ["boolean"],
         "norm": [StrOptions({"share", "tfidf"}), None],
@@ -117,7 +123,14 @@ class ClusterEmbedding(Scaled, BagTransformer):
     }
 
     def __init__(
-        self, n_clusters=20, *, counts=False, norm=None, clusterer=None, scale="standard", random_state=None
+        self,
+        n_clusters: int = 20,
+        *,
+        counts: bool = False,
+        norm: Literal["share", "tfidf"] | None = None,
+        clusterer: Any = None,
+        scale: Scale = "standard",
+        random_state: Seed = None,
     ):
         self.n_clusters = n_clusters
         self.counts = counts
@@ -127,7 +140,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
         self.random_state = random_state
 
     @property
-    def _accepts_sparse(self):
+    def _accepts_sparse(self) -> bool:
         return self.clusterer is None or get_tags(self.clusterer).input_tags.sparse
 
     @validated_fit
@@ -171,7 +184,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
         return (self._counted(Bags(block.X, block.offsets)) > 0).sum(axis=0)
 
     @property
-    def _streams(self):
+    def _streams(self) -> bool:
         return True
 
     def transform(self, X: BagsLike) -> np.ndarray:
@@ -202,12 +215,12 @@ class ClusterEmbedding(Scaled, BagTransformer):
         counted = np.bincount(cell, minlength=len(bags) * self.n_clusters_).reshape(len(bags), -1)
         return counted.astype(np.float64)
 
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names "cluster0", "cluster1", ..."""
         check_is_fitted(self)
         return np.array([f"cluster{k}" for k in range(self.n_clusters_)], dtype=object)
 
 
-def _writable(instances):
+def _writable(instances: Any) -> Any:
     """Copy CSR instances, which bags keep read-only: scikit-learn's k-means wants to be able to write."""
     return instances.copy() if sp.issparse(instances) else instances

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise._types import Kernel, Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
 from bagwise.distances import METRICS, bag_distances, metric_arguments
@@ -70,7 +71,11 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
     (20,)
     """
 
-    _parameter_constraints: dict = {
+    scaler_: Any
+    prototypes_: np.ndarray
+    bags_: Bags
+
+    _parameter_constraints: dict[str, Any] = {
         "metric": [StrOptions(set(METRICS)), callable],
         "prototypes": [Interval(Integral, 1, None, closed="left"), None],
         "metric_params": [dict, None],
@@ -82,7 +87,13 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
     }
 
     def __init__(
-        self, metric="mean_min", prototypes=None, *, metric_params=None, scale="standard", random_state=None
+        self,
+        metric: Kernel = "mean_min",
+        prototypes: int | None = None,
+        *,
+        metric_params: dict[str, Any] | None = None,
+        scale: Scale = "standard",
+        random_state: Seed = None,
     ):
         self.metric = metric
         self.prototypes = prototypes
@@ -122,7 +133,7 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
             self._scaled(bags), self.bags_, metric=self.metric, **metric_arguments(self.metric_params)
         )
 
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names "bag0", "bag1", ..., by the numbers of the training bags."""
         check_is_fitted(self)
         return np.array([f"bag{number}" for number in self.prototypes_], dtype=object)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin
 
 from bagwise._statistics import STATISTICS, describe
+from bagwise._types import Scale
 from bagwise.bags import Bags
 from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
 
@@ -56,19 +58,27 @@ class BagStatistics(Scaled, BagTransformer):
            [2. , 2. , 2. , 2. ]])
     """
 
-    _parameter_constraints: dict = {
+    scaler_: Any
+
+    _parameter_constraints: dict[str, Any] = {
         "statistics": [tuple, list],
         "quantiles": [tuple, list, np.ndarray],
         "scale": SCALE_CONSTRAINT,
     }
 
-    def __init__(self, statistics=("min", "max"), *, quantiles=(), scale=None):
+    def __init__(
+        self,
+        statistics: Sequence[str] = ("min", "max"),
+        *,
+        quantiles: Sequence[float] = (),
+        scale: Scale = None,
+    ):
         self.statistics = statistics
         self.quantiles = quantiles
         self.scale = scale
 
     @property
-    def _streams(self):
+    def _streams(self) -> bool:
         return True
 
     @validated_fit
@@ -103,7 +113,7 @@ class BagStatistics(Scaled, BagTransformer):
     def _describe(self, bags: Bags) -> np.ndarray:
         return describe(self._scaled_instances(bags), bags.offsets, self.statistics, self.quantiles)
 
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names such as "min_x0" or "q0.25_x0", in the order of the columns."""
         # Checked against the fit, or made up, as for any transformer that keeps its features.
         names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import Interval
+from bagwise._types import Seed
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, BagTransformer, encode_labels, validated_fit
 from bagwise.base.reading import lie_large
@@ -85,7 +86,9 @@ class TreeEmbedding(BagTransformer):
     (60,)
     """
 
-    _parameter_constraints: dict = {
+    trees_: Trees
+
+    _parameter_constraints: dict[str, Any] = {
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_weight_leaf": [Interval(Real, 0, None, closed="left")],
         "ccp_alpha": [Interval(Real, 0, None, closed="left")],
@@ -94,7 +97,13 @@ class TreeEmbedding(BagTransformer):
     }
 
     def __init__(
-        self, max_depth=None, *, min_weight_leaf=2.0, ccp_alpha=0.0, cross_fit=False, random_state=None
+        self,
+        max_depth: int | None = None,
+        *,
+        min_weight_leaf: float = 2.0,
+        ccp_alpha: float = 0.0,
+        cross_fit: bool | int = False,
+        random_state: Seed = None,
     ):
         self.max_depth = max_depth
         self.min_weight_leaf = min_weight_leaf
@@ -103,10 +112,10 @@ class TreeEmbedding(BagTransformer):
         self.random_state = random_state
 
     @property
-    def _streams(self):
+    def _streams(self) -> bool:
         return True
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
@@ -186,7 +195,7 @@ class TreeEmbedding(BagTransformer):
     def _describe(self, bags: Bags) -> np.ndarray:
         return self.trees_.visits(bags.instances, bags.offsets) / len(self.trees_.roots)
 
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names "node0", "node1", ..., or with `cross_fit` "tree0_node0", ..."""
         check_is_fitted(self)
         roots, names = self.trees_.roots, []

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from numbers import Integral
-from typing import Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
 from bagwise._bag_parts import as_python
-from bagwise._sklearn import StrOptions
+from bagwise._sklearn import StrOptions, available_if
+from bagwise._types import Folds, Seed
 from bagwise.bags import Bags
 from bagwise.base import (
     BagsLike,
@@ -30,14 +31,14 @@ from bagwise.blocks import in_doubles
 from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
 from bagwise.ensemble.cost import Cost, estimate
 from bagwise.ensemble.families import choose, refuse_unknown
-from bagwise.ensemble.vote import Found, fit_vote
+from bagwise.ensemble.vote import Found, Vote, fit_vote
 from bagwise.ensemble.words import describe_fit
 from bagwise.exceptions import warn_user
 from bagwise.folds import bag_folds
 from bagwise.reporting import Reporter
 
 
-def _speaks_of_instances(model) -> bool:
+def _speaks_of_instances(model: Any) -> bool:
     votes = getattr(model, "votes_", None)
     return votes is None or all(vote.speaks_of_instances for vote in votes)
 
@@ -133,7 +134,13 @@ class BagEnsembleClassifier(ScoreClassifier):
     (20, 2)
     """
 
-    _parameter_constraints: dict = {
+    training_digest_: str
+    fill_: np.ndarray
+    votes_: list[Vote]
+    inner_scores_: list[dict[str, Any]]
+    report_: str
+
+    _parameter_constraints: dict[str, Any] = {
         "families": [StrOptions({"default"}), list, tuple],
         "cv": ["cv_object"],
         "n_jobs": [None, Integral],
@@ -146,7 +153,15 @@ class BagEnsembleClassifier(ScoreClassifier):
 
     _example_parameters = {"families": ["extremes", "instances"], "cv": 2}
 
-    def __init__(self, families="default", cv=10, n_jobs=None, random_state=None, *, verbose=0):
+    def __init__(
+        self,
+        families: Literal["default"] | Sequence[str] = "default",
+        cv: Folds = 10,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        *,
+        verbose: int = 0,
+    ):
         self.families = families
         self.cv = cv
         self.n_jobs = n_jobs
@@ -208,7 +223,12 @@ class BagEnsembleClassifier(ScoreClassifier):
         return self
 
     def _fit(
-        self, bags: Bags, codes: np.ndarray, weight: np.ndarray, groups, place: Checkpoint | None
+        self,
+        bags: Bags,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        groups: ArrayLike | None,
+        place: Checkpoint | None,
     ) -> None:
         rng = check_random_state(seed_of(self.random_state, place))
         reporter = Reporter(type(self).__name__, self.verbose)
@@ -233,7 +253,7 @@ class BagEnsembleClassifier(ScoreClassifier):
             if inside is not None:
                 inside.agree_on_folds(splits)
             reporter.step(str(self._cost_of(training.bags, len(splits))))
-            how = {"seed": seed, "n_jobs": self.n_jobs, "place": inside, "reporter": reporter}
+            how: dict[str, Any] = {"seed": seed, "n_jobs": self.n_jobs, "place": inside, "reporter": reporter}
             found.append(fit_vote(training, splits, choice, **how))
         if choice.reason:
             warn_user(f"BagEnsembleClassifier: {choice.reason}.")
@@ -246,10 +266,10 @@ class BagEnsembleClassifier(ScoreClassifier):
         labels = [tuple(as_python(self.classes_[place]) for place in pair) for pair in pairs]
         self.report_ = describe_fit(found, labels, len(splits), choice.reason)
 
-    def _chosen(self, bags):
+    def _chosen(self, bags: Bags) -> Any:
         return choose(self.families, len(bags), bags.n_instances, is_held=not in_files(bags))
 
-    def _cost_of(self, bags, n_folds: int) -> Cost:
+    def _cost_of(self, bags: Bags, n_folds: int) -> Cost:
         return estimate(self._chosen(bags), len(bags), bags.n_instances, bags.n_features, n_folds)
 
     def expected_cost(self, X: BagsLike) -> str:
@@ -334,7 +354,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
         return self._more_probable(self.predict_proba_instances(X))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         return tags
@@ -345,7 +365,7 @@ def _probabilities(scores: np.ndarray) -> np.ndarray:
     return np.exp(scores) if scores.ndim > 1 else np.column_stack([expit(-scores), expit(scores)])
 
 
-def _means(bags, weight: np.ndarray) -> np.ndarray:
+def _means(bags: Any, weight: np.ndarray) -> np.ndarray:
     """Mean of every feature over the values that are there; zero if none is, and for bags in files."""
     if in_files(bags):
         return np.zeros(bags.n_features)

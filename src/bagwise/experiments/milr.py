@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -23,7 +23,7 @@ PAPER = (
 TINY_RIDGE = 0.01
 
 
-def make_model(method: str, seed: int, n_init: int = 5, alpha: float | None = None) -> Any:
+def make_model(method: str, seed: int, n_init: int = 5, alpha: Any = None) -> Any:
     """Make one of the models of the tables; `alpha` is the penalty of "lasso-fixed"."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -37,7 +37,7 @@ def make_model(method: str, seed: int, n_init: int = 5, alpha: float | None = No
     if method == "lasso-fixed":
         return MILogisticRegression(alpha=alpha, n_init=n_init, random_state=seed)
     if method.startswith("lasso"):
-        criterion = "bic" if method == "lasso-bic" else "deviance"
+        criterion: Literal["bic", "deviance"] = "bic" if method == "lasso-bic" else "deviance"
         return MILogisticRegressionCV(criterion=criterion, n_init=n_init, random_state=seed)
     link, _, variant = method.partition("-")
     # Variants ask where the paper's numbers of the links come from: a real ridge, or an early stop.

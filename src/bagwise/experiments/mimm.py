@@ -24,7 +24,7 @@ from bagwise.mixture.labelled import fit_labelled
 from bagwise.mixture.model import BagMixture
 
 PAPER = "J. Foulds and P. Smyth (2011), Multi-instance mixture models and semi-supervised learning, SDM"
-SUPERVISION = {"MIMM": "bags", "MM": "negatives", "MMU": "none"}
+SUPERVISION: dict[str, Any] = {"MIMM": "bags", "MM": "negatives", "MMU": "none"}
 
 # ---------------------------------------------------------------------- figure 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,7 @@ SETTINGS = {
     "tiger": Setting("Tiger", "tiger", 50, 100, 0.3),
     "musk1": Setting("Musk1", "musk1", 20, 50, 0.3),
 }
-METHODS = ("tail", "ratio")
+METHODS: tuple[Literal["tail", "ratio"], ...] = ("tail", "ratio")
 
 
 def draw_bags(setting: Setting, seed: int) -> tuple[Bags, np.ndarray, float]:

@@ -16,6 +16,20 @@ try:
 except ImportError as error:
     raise ImportError("Parquet files need pyarrow: pip install 'bagwise[arrow]'") from error
 
+__all__ = [
+    "BagRows",
+    "BagTables",
+    "bags_from_table",
+    "from_arrow",
+    "in_one",
+    "is_list",
+    "is_number",
+    "is_text",
+    "pa",
+    "table_from_bags",
+    "to_arrow",
+]
+
 
 def to_arrow(name: str, array: np.ndarray) -> Any:
     """Make an Arrow array; further dimensions become lists of fixed size."""
@@ -108,6 +122,10 @@ class BagTables:
     where : str, optional
         How errors call the place where the tables come from.
     """
+
+    bag: str | None
+    label: str | None
+    where: str
 
     def __init__(
         self,

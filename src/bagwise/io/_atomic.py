@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from bagwise._types import FilePath
+
 
 @contextmanager
-def replacing(path) -> Iterator[Path]:
+def replacing(path: FilePath) -> Iterator[Path]:
     """Give a temporary path for a file; it becomes `path` if the block ends well, and else is removed.
 
     A file that stands at `path` is replaced in that one moment, so a reader sees the old or the new one. Its
@@ -34,7 +36,7 @@ def replacing(path) -> Iterator[Path]:
 
 
 @contextmanager
-def holding(folder, *, alone: bool) -> Iterator[None]:
+def holding(folder: FilePath, *, alone: bool) -> Iterator[None]:
     """Hold a folder while two files in it that belong together are renamed (`alone`) or read.
 
     So a reader sees both of one writer. Nothing is left behind; where a system has no such locks (Windows,
@@ -51,7 +53,7 @@ def holding(folder, *, alone: bool) -> Iterator[None]:
 
 
 @contextmanager
-def replacing_folder(path) -> Iterator[Path]:
+def replacing_folder(path: FilePath) -> Iterator[Path]:
     """Give a temporary folder that becomes `path` if the block ends well; nothing is ever overwritten."""
     path = Path(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):

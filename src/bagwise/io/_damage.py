@@ -8,6 +8,7 @@ import struct
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ _TOO_MANY_TO_SAY = 2**16 - 1
 
 
 @contextmanager
-def reading(path, kind: str) -> Iterator[None]:
+def reading(path: Any, kind: str) -> Iterator[None]:
     """Turn what goes wrong with a file inside the block into a ValueError that names it.
 
     What parsers raise over damaged bytes is nowhere listed and differs between their versions (zlib.error,
@@ -38,7 +39,7 @@ def reading(path, kind: str) -> Iterator[None]:
         raise ValueError(f"{str(path)!r} is not a readable {kind}: {what}") from error
 
 
-def refuse_false_sizes(file) -> None:
+def refuse_false_sizes(file: Any) -> None:
     """Compare what the arrays of an npz file claim to be with what it holds, before memory is taken.
 
     The list of its arrays has no checksum: one that zipfile passes over, or whose name has changed, would be
@@ -74,7 +75,7 @@ def refuse_false_sizes(file) -> None:
     file.seek(0)
 
 
-def _number_of_members(file) -> int:
+def _number_of_members(file: Any) -> int:
     """Read from the end of a zip file how many members it says it has."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _LONGEST_END))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from bagwise._bag_parts import as_text
 from bagwise.bags import Bags
@@ -20,7 +21,7 @@ BAG_NAMES = ("bag_id", "bag", "slide_id")
 LABEL_NAMES = ("y", "label")
 
 
-def describe(bags: Bags, y, *, instances: str | None = None) -> dict[str, Any]:
+def describe(bags: Bags, y: np.ndarray | None, *, instances: str | None = None) -> dict[str, Any]:
     """Assign a unique column to everything that bags hold, and note dtype and shape.
 
     Parameters
@@ -136,7 +137,7 @@ def join(parts: list[np.ndarray]) -> np.ndarray:
     return joined.astype(dtypes.pop(), copy=False) if len(dtypes) == 1 else joined
 
 
-def text_array(name: str, array) -> np.ndarray:
+def text_array(name: str, array: np.ndarray) -> np.ndarray:
     """Turn object arrays of text into text; other Python objects have no place in a file."""
     array = np.asarray(array)
     if array.dtype.kind == "T" or (
@@ -148,7 +149,7 @@ def text_array(name: str, array) -> np.ndarray:
     return array
 
 
-def check_bags(bags: Bags, y, format_name: str) -> tuple[Bags, np.ndarray | None]:
+def check_bags(bags: Bags, y: ArrayLike | None, format_name: str) -> tuple[Bags, np.ndarray | None]:
     """Refuse what a table cannot keep; give bags and labels without Python objects in them."""
     if not isinstance(bags, Bags):
         raise TypeError(f"bags is a {type(bags).__name__}; expected Bags.")
@@ -182,7 +183,7 @@ def check_bags(bags: Bags, y, format_name: str) -> tuple[Bags, np.ndarray | None
     return checked, y
 
 
-def checked_labels(y, n_bags: int) -> np.ndarray:
+def checked_labels(y: Any, n_bags: int) -> np.ndarray:
     """Refuse labels that are not one (or one row) per bag."""
     y = text_array("y", y)
     if y.shape[:1] != (n_bags,):
@@ -212,7 +213,7 @@ def _check_kept(name: str, array: np.ndarray, format_name: str) -> None:
         raise ValueError(f"{name} has shape {array.shape}, and nothing in it to keep.")
 
 
-def refuse_duplicates(ids: Iterable, where: str, row_name: Callable[[int], str]) -> None:
+def refuse_duplicates(ids: Iterable[Any], where: str, row_name: Callable[[int], str]) -> None:
     """Refuse bags with the same id, naming where both stand."""
     seen: dict[Any, int] = {}
     for i, value in enumerate(ids):

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from bagwise._types import FilePath
 from bagwise.bags import Bags
 from bagwise.exceptions import warn_user
 from bagwise.io._damage import reading
@@ -64,7 +65,9 @@ class FolderIndex:
         )
 
 
-def write_labels(folder: Path, bags: Bags, y, format_name: str) -> tuple[Bags, dict[str, Any], list[str]]:
+def write_labels(
+    folder: Path, bags: Bags, y: Any, format_name: str
+) -> tuple[Bags, dict[str, Any], list[str]]:
     """Write the table of labels; give bags that a folder can keep, their description and file names."""
     bags, y = check_bags(bags, y, format_name)
     description = {**describe(bags, y, instances="features"), "rows": len(bags)}
@@ -95,11 +98,11 @@ def _bag_kinds(description: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def read_index(
-    folder,
+    folder: FilePath,
     suffix: str,
     *,
     inside: Path,
-    labels=None,
+    labels: FilePath | None = None,
     bag: str | None,
     label: str | None,
     missing: str = "raise",

@@ -168,7 +168,7 @@ def choose_features(
     return features
 
 
-def _grouped(X: np.ndarray, ids: np.ndarray, where: str, columns=None) -> Bags:
+def _grouped(X: np.ndarray, ids: np.ndarray, where: str, columns: Any = None) -> Bags:
     try:
         return Bags.from_groups(X, ids, instance_columns=columns)
     except ValueError as error:

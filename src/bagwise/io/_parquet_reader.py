@@ -36,7 +36,16 @@ class Reader:
         Whether row groups are read a little at a time, as `batches` does.
     """
 
-    def __init__(self, path, bag: str | None, label: str | None, *, streamed: bool = False):
+    where: str
+    file: Any
+    schema: Any
+    bag: str | None
+    label: str | None
+    description: dict[str, Any] | None
+    is_long: bool
+    tables: BagTables
+
+    def __init__(self, path: Any, bag: str | None, label: str | None, *, streamed: bool = False):
         self.where = repr(str(path))
         is_remote = isinstance(path, RemoteFile)
         if not (path if is_remote else Path(path)).is_file():
@@ -194,7 +203,7 @@ def joined_rows(parts: list[BagRows]) -> BagRows:
     """Join everything but the instances."""
     first = parts[0]
 
-    def all_of(get) -> Any:
+    def all_of(get: Any) -> Any:
         return join([get(part) for part in parts])
 
     return BagRows(

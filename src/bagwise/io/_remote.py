@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 _MARKS = ("ETag", "etag", "md5Hash", "LastModified", "last_modified", "mtime")
 
 
-def is_address(path) -> bool:
+def is_address(path: Any) -> bool:
     """Whether this is an address of a file that lies elsewhere, and no path."""
     return isinstance(path, RemoteFile) or "://" in str(path)
 

@@ -50,7 +50,7 @@ class TextTable:
 
     row_word = "line"
 
-    def __init__(self, path):
+    def __init__(self, path: Any):
         self.path = Path(path)
         with self._opened() as file:
             first = list(islice(_nonblank(file), 1))
@@ -89,13 +89,13 @@ class _Opened:
             raise FileNotFoundError(f"there is no file {str(self.path)!r}.") from None
         return self.file
 
-    def __exit__(self, kind, error, trace) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.file.close()
         if isinstance(error, (csv.Error, UnicodeError)):
             raise ValueError(f"{str(self.path)!r} is not a readable CSV file: {error}") from error
 
 
-def _nonblank(file) -> Iterator[str]:
+def _nonblank(file: Any) -> Iterator[str]:
     return (line for line in file if line.strip("\r\n"))
 
 
@@ -104,7 +104,7 @@ def _n_cells(lines: list[str], delimiter: str) -> int:
     return max(map(len, csv.reader(lines, delimiter=delimiter)), default=0)
 
 
-def as_table(path) -> Any:
+def as_table(path: Any) -> Any:
     """Give the table of a file, by the end of its name: a workbook, or text."""
     if hasattr(path, "rows"):
         return path

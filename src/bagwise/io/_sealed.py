@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bagwise._types import FilePath
 from bagwise.io._atomic import replacing
 
 
@@ -24,7 +25,7 @@ class Seal(NamedTuple):
         return f"bagwise {self.kind} {self.version}"
 
 
-def write_sealed(path, seal: Seal, head: Any, content: bytes) -> None:
+def write_sealed(path: FilePath, seal: Seal, head: Any, content: bytes) -> None:
     """Write a file; one that stands there is replaced in one moment, or not at all."""
     # One line of ASCII: whoever opens the file in an editor, or looks at its head, can read it.
     content = json.dumps(head, allow_nan=False).encode("ascii") + b"\n" + content
@@ -33,7 +34,7 @@ def write_sealed(path, seal: Seal, head: Any, content: bytes) -> None:
         file.write(content)
 
 
-def read_sealed(path, seal: Seal) -> tuple[Any, bytes]:
+def read_sealed(path: FilePath, seal: Seal) -> tuple[Any, bytes]:
     """Read what `write_sealed` wrote; a file that is not as it was written is refused."""
     data, name, kind = Path(path).read_bytes(), str(path), seal.kind
     first, _, rest = data.partition(b"\n")

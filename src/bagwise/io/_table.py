@@ -23,7 +23,7 @@ from bagwise.io._rows import Table, as_table
 _BLOCK = 10_000  # rows that are text at any one time
 
 
-def metadata_path(path) -> Path:
+def metadata_path(path: Any) -> Path:
     """Where the description of a CSV file lies: beside it, as "CSV on the Web" names such files.
 
     Beside the file itself where `path` is a link to it, so that it is found by either name.
@@ -32,7 +32,9 @@ def metadata_path(path) -> Path:
     return Path(f"{file}-metadata.json")
 
 
-def write_table(path, header: Sequence[str], blocks: Iterable[Sequence[np.ndarray]], description) -> None:
+def write_table(
+    path: Any, header: Sequence[str], blocks: Iterable[Sequence[np.ndarray]], description: Any
+) -> None:
     """Write columns, block after block of rows, and the description beside them."""
     with ExitStack() as renamed:
         about, part = (renamed.enter_context(replacing(name)) for name in (metadata_path(path), path))
@@ -55,7 +57,7 @@ class RowFile:
         Where to write.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: Any):
         suffix = Path(path).suffix.lower()
         if suffix not in (".csv", ".parquet"):
             raise ValueError(f"{str(path)!r} ends in {suffix!r}; tables are written to .csv or .parquet.")
@@ -68,7 +70,7 @@ class RowFile:
         self._part = self._stack.enter_context(replacing(self._path))
         return self
 
-    def __exit__(self, *error) -> bool | None:
+    def __exit__(self, *error: Any) -> bool | None:
         return self._stack.__exit__(*error)
 
     def write(self, columns: dict[str, np.ndarray]) -> None:
@@ -116,7 +118,7 @@ def _texts(column: np.ndarray) -> list[str]:
     return [s if e or v != v else repr(v) for s, e, v in zip(short, exact, values, strict=True)]
 
 
-def read_description(path) -> dict[str, Any] | None:
+def read_description(path: Any) -> dict[str, Any] | None:
     """Read the description beside a CSV file, or give None."""
     about = metadata_path(path)
     if not about.exists():
@@ -130,7 +132,7 @@ def read_description(path) -> dict[str, Any] | None:
         return check_description(description)
 
 
-def read_header(path) -> list[str]:
+def read_header(path: Any) -> list[str]:
     """Read the names of the columns."""
     header: list[str] = next(as_table(path).rows(), (0, []))[1]
     if not header:
@@ -141,7 +143,7 @@ def read_header(path) -> list[str]:
     return header
 
 
-def read_columns(path, dtypes: dict[str, str | None]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+def read_columns(path: Any, dtypes: dict[str, str | None]) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Read some columns of a table.
 
     Parameters
@@ -186,7 +188,7 @@ def read_columns(path, dtypes: dict[str, str | None]) -> tuple[dict[str, np.ndar
 
 
 def read_described(
-    path, description: dict[str, Any], kinds: Sequence[dict[str, Any]]
+    path: Any, description: dict[str, Any], kinds: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Read the columns that a description names, and make sure that it is of this file, and the file whole.
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bagwise._types import FilePath
 from bagwise.bags import Bags
 from bagwise.blocks.cutting import cut
 from bagwise.io._atomic import holding
@@ -20,7 +22,7 @@ from bagwise.io._table import Spread, read_columns, read_described, read_descrip
 _BLOCK = 10_000  # instances that are text at any one time
 
 
-def save_csv(path, bags: Bags, y=None) -> Path:
+def save_csv(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
     """Write bags, and their labels, to a CSV file with a row per instance.
 
     Columns are ``bag_id``, ``y``, the columns of bags, the features and the columns of instances; a column
@@ -61,7 +63,7 @@ def save_csv(path, bags: Bags, y=None) -> Path:
 
 
 def load_csv(
-    path, *, bag: str | None = None, label: str | None = None, features: Sequence[str] | None = None
+    path: FilePath, *, bag: str | None = None, label: str | None = None, features: Sequence[str] | None = None
 ) -> tuple[Bags, np.ndarray | None]:
     r"""Read bags, and their labels or None, from a CSV file with a row per instance.
 

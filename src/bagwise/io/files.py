@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bagwise._types import FilePath
 from bagwise.bags import Bags
 from bagwise.io._description import is_positive_label
 from bagwise.io._features import refuse_other_count, wanted_features, with_features
@@ -67,7 +69,7 @@ _TEXT = (".tsv", ".tab", ".txt")
 
 
 def load_bags(
-    path,
+    path: FilePath,
     *,
     format: str | None = None,
     features: Sequence[str] | None = None,
@@ -151,7 +153,7 @@ def format_of(path: Path, format: str | None = None) -> str:
     return "csv" if path.suffix.lower() in _TEXT else _by_name(path)
 
 
-def save_bags(path, bags: Bags, y=None, *, format: str | None = None) -> Path:
+def save_bags(path: FilePath, bags: Bags, y: ArrayLike | None = None, *, format: str | None = None) -> Path:
     """Write bags, and their labels, to any kind of file that bagwise knows.
 
     Parameters

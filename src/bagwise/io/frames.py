@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from bagwise.bags import Bags
 
 
-def bags_from_frame(frame, *, bag: str, features=None) -> Bags:
+def bags_from_frame(frame: Any, *, bag: str, features: Sequence[str] | None = None) -> Bags:
     """Group the rows of a data frame into bags; `Bags.from_frame` documents it."""
     import narwhals as nw
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bagwise._types import FilePath
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing_folder
 from bagwise.io._damage import reading
@@ -20,7 +22,7 @@ from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, sa
 _SMALL_BYTES, _MOST_OF_A_BYTE = 2**24, 10_000
 
 
-def save_h5(folder, bags: Bags, y=None) -> Path:
+def save_h5(folder: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
     """Write a folder with an .h5 file for every bag, and ``labels.csv``.
 
     A file has the dataset ``features`` and one for every column of instances; the table has ``bag_id``,
@@ -59,9 +61,9 @@ def save_h5(folder, bags: Bags, y=None) -> Path:
 
 
 def load_h5(
-    folder,
+    folder: FilePath,
     *,
-    labels=None,
+    labels: FilePath | None = None,
     bag: str | None = None,
     label: str | None = None,
     key: str = "features",
@@ -108,9 +110,9 @@ def load_h5(
 
 
 def h5_folder(
-    folder,
+    folder: FilePath,
     *,
-    labels=None,
+    labels: FilePath | None = None,
     bag: str | None = None,
     label: str | None = None,
     key: str = "features",

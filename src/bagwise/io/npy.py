@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bagwise._types import FilePath
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing_folder
 from bagwise.io._damage import reading
@@ -22,7 +24,7 @@ from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, sa
 _SMALL_BYTES = 2**18
 
 
-def save_npy(folder, bags: Bags, y=None) -> Path:
+def save_npy(folder: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
     """Write a folder with an .npy file for every bag, and ``labels.csv``.
 
     Instances are in ``features/BAG.npy``, and every column of instances in a folder of its own; the table
@@ -61,9 +63,9 @@ def save_npy(folder, bags: Bags, y=None) -> Path:
 
 
 def load_npy(
-    folder,
+    folder: FilePath,
     *,
-    labels=None,
+    labels: FilePath | None = None,
     bag: str | None = None,
     label: str | None = None,
     missing: str = "raise",
@@ -109,9 +111,9 @@ def load_npy(
 
 
 def npy_folder(
-    folder,
+    folder: FilePath,
     *,
-    labels=None,
+    labels: FilePath | None = None,
     bag: str | None = None,
     label: str | None = None,
     missing: str = "raise",

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from bagwise._bag_parts import checked_sparse
+from bagwise._types import FilePath
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing
 from bagwise.io._damage import reading, refuse_false_sizes
@@ -21,7 +23,7 @@ _INSTANCE, _BAG = "instance_columns/", "bag_columns/"
 _NAMES = ("X", "X_data", "X_indices", "X_indptr", "X_shape", "offsets", "y", "bag_ids", "feature_names")
 
 
-def save_npz(path, bags: Bags, y=None) -> Path:
+def save_npz(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
     """Write bags, and their labels, to an npz file.
 
     The file is complete or absent: it is written under a temporary name and then renamed.
@@ -68,7 +70,7 @@ def save_npz(path, bags: Bags, y=None) -> Path:
     return path
 
 
-def load_npz(path) -> tuple[Bags, np.ndarray | None]:
+def load_npz(path: FilePath) -> tuple[Bags, np.ndarray | None]:
     """Read bags, and their labels or None, from an npz file.
 
     Reads what `save_npz` writes, and any npz file with arrays `X` and `offsets` (and `y`, `bag_ids`,
@@ -98,7 +100,7 @@ def load_npz(path) -> tuple[Bags, np.ndarray | None]:
     return bags_of_arrays(read_arrays(path), path)
 
 
-def read_arrays(path, *, but: Collection[str] = ()) -> dict[str, Any]:
+def read_arrays(path: Any, *, but: Collection[str] = ()) -> dict[str, Any]:
     """Read the arrays of a file; those of the names `but`, and those of others, are there but not read."""
     with reading(path, "npz file"), open(path, "rb") as raw:
         refuse_false_sizes(raw)
@@ -111,7 +113,7 @@ def _is_ours(name: str) -> bool:
     return name in _NAMES or name.startswith((_INSTANCE, _BAG))
 
 
-def bags_of_arrays(arrays: dict[str, Any], path) -> tuple[Bags, np.ndarray | None]:
+def bags_of_arrays(arrays: dict[str, Any], path: Any) -> tuple[Bags, np.ndarray | None]:
     """Make bags and labels of the arrays of a file."""
     if "X_data" in arrays:
         X = _csr(arrays, path)
@@ -138,7 +140,7 @@ def bags_of_arrays(arrays: dict[str, Any], path) -> tuple[Bags, np.ndarray | Non
     return bags, y
 
 
-def _csr(arrays: dict[str, Any], path) -> sp.csr_array:
+def _csr(arrays: dict[str, Any], path: Any) -> sp.csr_array:
     """Put a CSR matrix together, and refuse one whose parts do not fit."""
     for name in ("X_indices", "X_indptr", "X_shape"):
         if name not in arrays:
@@ -149,5 +151,5 @@ def _csr(arrays: dict[str, Any], path) -> sp.csr_array:
         return checked_sparse(sp.csr_array(parts, shape=shape))
 
 
-def _with_prefix(arrays, prefix: str) -> dict[str, np.ndarray]:
+def _with_prefix(arrays: Any, prefix: str) -> dict[str, np.ndarray]:
     return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bagwise._types import FilePath
 from bagwise.bags import Bags
 from bagwise.blocks.cutting import cut
 from bagwise.io._atomic import replacing
@@ -21,7 +23,13 @@ _GROUP_BYTES = 32 * 2**20  # of instances in a row group
 SIZES_KEY = "bagwise.sizes"  # where the footer has the sizes of bags: int64, compressed by zlib, in base 64
 
 
-def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layout: str = "bags") -> Path:
+def save_parquet(
+    path: FilePath,
+    bags: Bags | Iterable[tuple[Bags, Any]],
+    y: ArrayLike | None = None,
+    *,
+    layout: str = "bags",
+) -> Path:
     """Write bags, and their labels, to a Parquet file.
 
     With the layout "bags" a row is a bag: ``bag_id``, ``y``, the columns of bags, ``instances`` (a list of
@@ -91,7 +99,7 @@ def save_parquet(path, bags: Bags | Iterable[tuple[Bags, Any]], y=None, *, layou
 
 
 def load_parquet(
-    path, *, bag: str | None = None, label: str | None = None, features: Sequence[str] | None = None
+    path: FilePath, *, bag: str | None = None, label: str | None = None, features: Sequence[str] | None = None
 ) -> tuple[Bags, np.ndarray | None]:
     """Read bags, and their labels or None, from a Parquet file.
 
@@ -132,7 +140,7 @@ def load_parquet(
 
 
 def iter_parquet(
-    path, *, bag: str | None = None, label: str | None = None
+    path: FilePath, *, bag: str | None = None, label: str | None = None
 ) -> Iterator[tuple[Bags, np.ndarray | None]]:
     """Read a Parquet file with a row per bag part by part, for data larger than memory.
 
@@ -172,7 +180,7 @@ class _Writer:
     def __enter__(self) -> _Writer:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: Any) -> None:
         if self.file is not None:
             self.file.close()
 

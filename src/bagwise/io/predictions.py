@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
+from bagwise._types import FilePath
 from bagwise.bags import Bags, as_bags, is_scan
+from bagwise.base import BagsLike
 from bagwise.base.labels import require_label_per_bag
 from bagwise.base.reading import warn_of_rows
 from bagwise.blocks import block_rows, cut, is_large
@@ -27,7 +30,13 @@ from bagwise.io.frames import frame_backend, instance_columns_of
 Columns = dict[str, np.ndarray]
 
 
-def predict_frame(model, X, *, path=None, backend: str | type[dict] | None = None):
+def predict_frame(
+    model: Any,
+    X: BagsLike,
+    *,
+    path: FilePath | None = None,
+    backend: str | type[dict[Any, Any]] | None = None,
+) -> Any:
     """Tabulate what a fitted model predicts of every bag, a row each in the order of the bags.
 
     Parameters
@@ -67,7 +76,7 @@ def predict_frame(model, X, *, path=None, backend: str | type[dict] | None = Non
     return _tabulate(bags, None, lambda some, _: _said_of_bags(model, some), path, backend, sides=False)
 
 
-def _read(model, X):
+def _read(model: Any, X: Any) -> Any:
     if is_scan(X):
         return X
     bags = as_bags(X)
@@ -76,7 +85,7 @@ def _read(model, X):
     return bags
 
 
-def _said_of_bags(model, bags) -> Columns:
+def _said_of_bags(model: Any, bags: Any) -> Columns:
     columns = {"bag": bags.ids}
     prediction = np.asarray(model.predict(bags))
     labels = label_names(model)
@@ -93,7 +102,7 @@ def _said_of_bags(model, bags) -> Columns:
     return columns
 
 
-def _with_classes_of_labels(columns: Columns, model, bags) -> Columns:
+def _with_classes_of_labels(columns: Columns, model: Any, bags: Any) -> Columns:
     """Add probabilities where every label has classes of its own, as in `MultiOutputClassifier`."""
     tables = model.predict_proba(bags) if hasattr(model, "predict_proba") else []
     for number, (table, classes) in enumerate(zip(tables, model.classes_, strict=False)):
@@ -104,7 +113,7 @@ def _with_classes_of_labels(columns: Columns, model, bags) -> Columns:
     return columns
 
 
-def _spread(columns: Columns, name: str, values: np.ndarray, names) -> None:
+def _spread(columns: Columns, name: str, values: np.ndarray, names: Any) -> None:
     """Put values into columns: one, or one for each class or label."""
     if values.ndim == 1:
         columns[name] = values
@@ -115,8 +124,14 @@ def _spread(columns: Columns, name: str, values: np.ndarray, names) -> None:
 
 
 def instance_frame(
-    model, bags, y=None, *, features: bool = False, path=None, backend: str | type[dict] | None = None
-):
+    model: Any,
+    bags: BagsLike,
+    y: ArrayLike | None = None,
+    *,
+    features: bool = False,
+    path: FilePath | None = None,
+    backend: str | type[dict[Any, Any]] | None = None,
+) -> Any:
     """Tabulate what a fitted model says of every instance, one row each.
 
     Parameters
@@ -166,7 +181,7 @@ def instance_frame(
     """
     bags = _read(model, bags)
     if y is not None:
-        y = y.toarray() if sp.issparse(y) else np.asarray(y)
+        y = cast(Any, y).toarray() if sp.issparse(y) else np.asarray(y)
         require_label_per_bag(y, bags)
 
     def said(some: Any, labels: Any) -> Columns:
@@ -175,7 +190,7 @@ def instance_frame(
     return _tabulate(bags, y, said, path, backend, sides=True)
 
 
-def _said_of_instances(model, bags, y, features: bool) -> Columns:
+def _said_of_instances(model: Any, bags: Any, y: Any, features: bool) -> Columns:
     labels = label_names(model)
     scores = _scores_of_instances(model, bags, y, several_labels=labels is not None)
     n_each = 1 if labels is None else len(labels)
@@ -190,7 +205,7 @@ def _said_of_instances(model, bags, y, features: bool) -> Columns:
     return {**columns, **scores}
 
 
-def _scores_of_instances(model, bags, y, *, several_labels: bool) -> Columns:
+def _scores_of_instances(model: Any, bags: Any, y: Any, *, several_labels: bool) -> Columns:
     """Give what is said of instances, of their bags, and their ranks; the labels of an instance in turn."""
     index = bags.bag_index
     kind, values = said_of_instances(model, bags)
@@ -214,7 +229,15 @@ def _scores_of_instances(model, bags, y, *, several_labels: bool) -> Columns:
     return scores
 
 
-def key_instances(model, bags, y=None, *, k: int = 3, features: bool = False, backend=None):
+def key_instances(
+    model: Any,
+    bags: BagsLike,
+    y: ArrayLike | None = None,
+    *,
+    k: int = 3,
+    features: bool = False,
+    backend: str | type[dict[Any, Any]] | None = None,
+) -> Any:
     """Tabulate the `k` most positive instances of every bag, best first.
 
     Parameters and columns are those of `instance_frame`. Ranks follow the instance's own probability, so
@@ -235,11 +258,11 @@ def key_instances(model, bags, y=None, *, k: int = 3, features: bool = False, ba
         raise ValueError(f"k must be at least 1; got {k!r}.")
     table = nw.from_native(instance_frame(model, bags, y, features=features, backend=backend))
     # Sort by position, not by id: ids may repeat (a bootstrap sample), and bags keep their order.
-    bags = bags if is_scan(bags) else as_bags(bags)
+    known: Any = bags if is_scan(bags) else as_bags(bags)
     rank = table.get_column("rank").to_numpy()
     row = np.arange(len(rank))
-    n_each = len(rank) // max(1, bags.n_instances)  # labels
-    order = np.lexsort((rank, row % n_each, bags.bag_index[row // n_each]))
+    n_each = len(rank) // max(1, known.n_instances)  # labels
+    order = np.lexsort((rank, row % n_each, known.bag_index[row // n_each]))
     return table[order[rank[order] <= k].tolist()].to_native()
 
 
@@ -254,11 +277,11 @@ def _rank_in_bag(values: np.ndarray, bags: Bags) -> np.ndarray:
 
 
 def _tabulate(
-    bags,
+    bags: Any,
     y: np.ndarray | None,
     said: Callable[[Any, Any], Columns],
-    path,
-    backend: str | type[dict] | None,
+    path: FilePath | None,
+    backend: str | type[dict[Any, Any]] | None,
     *,
     sides: bool,
 ) -> Any:
@@ -297,7 +320,7 @@ def _joined(parts: list[Columns]) -> Columns:
     return {name: np.concatenate([columns[name] for columns in parts]) for name in parts[0]}
 
 
-def _parts(bags, y: np.ndarray | None, sides: bool) -> Iterator[tuple[Bags, np.ndarray | None]]:
+def _parts(bags: Any, y: np.ndarray | None, sides: bool) -> Iterator[tuple[Bags, np.ndarray | None]]:
     """Give bags part by part in their order, with their labels: those of a file as it is read."""
     runs = cut(bags.offsets, block_rows(bags.n_features))
     read: Iterator[Bags]
@@ -312,7 +335,7 @@ def _parts(bags, y: np.ndarray | None, sides: bool) -> Iterator[tuple[Bags, np.n
 
 
 def _out_of_order(
-    scan, y: np.ndarray | None, said: Callable[[Any, Any], Columns], sides: bool
+    scan: Any, y: np.ndarray | None, said: Callable[[Any, Any], Columns], sides: bool
 ) -> Iterator[Columns]:
     """Say what is to be said in the order of the files, which are then read once, and put it in order."""
     order = scan.file_order

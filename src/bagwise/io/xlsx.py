@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._types import FilePath
 from bagwise.bags import Bags
 from bagwise.io._damage import reading
 
@@ -19,7 +20,7 @@ _SMALL_BYTES = 2**24
 
 
 def load_xlsx(
-    path,
+    path: FilePath,
     *,
     sheet: str | None = None,
     bag: str | None = None,
@@ -67,10 +68,13 @@ class Sheet:
         Of the sheet; the first one by default.
     """
 
+    path: Path
+    name: str | None
+
     has_decimal_commas = may_group_digits = False
     row_word = "row"
 
-    def __init__(self, path, name: str | None = None):
+    def __init__(self, path: Any, name: str | None = None):
         self.path, self.name = Path(path), name
 
     def __str__(self) -> str:
@@ -120,7 +124,7 @@ def _text(cell: Any) -> str:
     return str(cell)
 
 
-def _refuse_false_sizes(file) -> None:
+def _refuse_false_sizes(file: Any) -> None:
     """Refuse an archive that claims to unfold to far more than sheets do."""
     with zipfile.ZipFile(file) as archive:
         for part in archive.infolist():

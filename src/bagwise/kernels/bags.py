@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._statistics import bag_sums, describe
+from bagwise._types import Kernel, Transformer
 from bagwise.bags import AnyBags, as_bags, is_scan
+from bagwise.base import BagsLike
 from bagwise.blocks import Block, Blocks, block_rows, cut_rows, fill_pairs, in_doubles, sparse_in_parts
 from bagwise.kernels.instances import InstanceKernel, refuse_overflow, resolve_gamma
 from bagwise.kernels.memory import require_memory
@@ -29,10 +31,10 @@ PairKernel = InstanceKernel | WeightedKernel
 
 
 def set_kernel(
-    bags,
-    other=None,
+    bags: BagsLike,
+    other: BagsLike | None = None,
     *,
-    kernel="rbf",
+    kernel: Kernel = "rbf",
     gamma: float | str = "scale",
     degree: float = 3,
     coef0: float = 0.0,
@@ -142,7 +144,7 @@ def set_kernel(
     return np.exp(-D / width**2)
 
 
-def _with_weights(blocks: Blocks, k: InstanceKernel, weights, name: str) -> Blocks:
+def _with_weights(blocks: Blocks, k: InstanceKernel, weights: Any, name: str) -> Blocks:
     """Give blocks whose instances carry their weights along; ones if there are none."""
     if weights is None:
         return WeightedBlocks(blocks, np.ones(blocks.n_instances))
@@ -174,11 +176,11 @@ def _own_width(k: PairKernel, blocks: Blocks, norms: np.ndarray) -> float:
 
 
 def statistic_kernel(
-    bags,
-    other=None,
+    bags: BagsLike,
+    other: BagsLike | None = None,
     *,
-    statistic="minimax",
-    kernel="poly",
+    statistic: str | Transformer = "minimax",
+    kernel: Kernel = "poly",
     gamma: float | str = "scale",
     degree: float = 3,
     coef0: float = 1.0,
@@ -221,7 +223,12 @@ def statistic_kernel(
 
 
 def minimax_kernel(
-    bags, other=None, *, degree: float = 1, gamma: float = 1.0, coef0: float = 1.0
+    bags: BagsLike,
+    other: BagsLike | None = None,
+    *,
+    degree: float = 1,
+    gamma: float = 1.0,
+    coef0: float = 1.0,
 ) -> np.ndarray:
     """Polynomial kernel of the minimum and maximum of every feature: ``(gamma s(X)'s(Z) + coef0)^degree``.
 
@@ -251,7 +258,7 @@ def minimax_kernel(
     )
 
 
-def bag_statistics(bags: AnyBags, statistic) -> np.ndarray:
+def bag_statistics(bags: AnyBags, statistic: Any) -> np.ndarray:
     """Vector of every bag; see `statistic_kernel`."""
     if hasattr(statistic, "transform"):
         return np.asarray(statistic.transform(bags), dtype=np.float64)
@@ -273,7 +280,9 @@ def blocks_of(bags: AnyBags, weight: np.ndarray | None = None) -> Blocks:
     return sparse_in_parts(bags.blocks(weight=weight))
 
 
-def rows_and_columns(bags, other, names: tuple[str, str] = ("bags", "other")) -> tuple[AnyBags, AnyBags]:
+def rows_and_columns(
+    bags: Any, other: Any, names: tuple[str, str] = ("bags", "other")
+) -> tuple[AnyBags, AnyBags]:
     """Read the bags of both sides of a matrix; those of a scan stay where they are."""
     rows = _read(bags)
     columns = rows if other is None else _read(other)
@@ -287,7 +296,7 @@ def rows_and_columns(bags, other, names: tuple[str, str] = ("bags", "other")) ->
     return rows, columns
 
 
-def _read(bags) -> AnyBags:
+def _read(bags: Any) -> AnyBags:
     if is_scan(bags):
         return bags
     bags = as_bags(bags)
@@ -295,7 +304,9 @@ def _read(bags) -> AnyBags:
     return bags.with_instances(in_doubles(bags.instances)) if bags.instances.dtype == object else bags
 
 
-def kernel_of(kernel, gamma, degree, coef0, vectors: Callable[[], Any]) -> InstanceKernel:
+def kernel_of(
+    kernel: Kernel, gamma: float | str, degree: float, coef0: float, vectors: Callable[[], Any]
+) -> InstanceKernel:
     """Read the kernel; `vectors` gives what "scale" looks at."""
     if isinstance(kernel, InstanceKernel):
         return kernel
@@ -326,7 +337,9 @@ def _weighted_sums_of_instances(block: Block) -> np.ndarray:
     return bag_sums(weighted(block.X), block.offsets)
 
 
-def _sums_over_pairs(k: PairKernel, X, offsets: np.ndarray, Z, other_offsets: np.ndarray) -> np.ndarray:
+def _sums_over_pairs(
+    k: PairKernel, X: Any, offsets: np.ndarray, Z: Any, other_offsets: np.ndarray
+) -> np.ndarray:
     starts = other_offsets[:-1]
     if len(offsets) > 2:
         return np.add.reduceat(np.add.reduceat(k(X, Z), starts, axis=1), offsets[:-1], axis=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,12 +46,12 @@ class InstanceKernel:
            [0., 1.]])
     """
 
-    name: str | Callable = "rbf"
+    name: str | Callable[..., Any] = "rbf"
     gamma: float = 1.0
     degree: float = 3
     coef0: float = 0.0
 
-    def __call__(self, X, Y) -> np.ndarray:
+    def __call__(self, X: Any, Y: Any) -> np.ndarray:
         """Kernel matrix of the rows of `X` and of `Y` (arrays or CSR): float64, shape (len(X), len(Y))."""
         if callable(self.name):
             return _checked(self.name(X, Y), X.shape[0], Y.shape[0])
@@ -76,7 +77,7 @@ class InstanceKernel:
             )
         K **= self.degree
 
-    def diagonal(self, X) -> np.ndarray:
+    def diagonal(self, X: Any) -> np.ndarray:
         """Values k(x, x) of the rows of `X`."""
         if callable(self.name):
             return np.array([self(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(X.shape[0])])
@@ -89,7 +90,7 @@ class InstanceKernel:
                 self._raise_to_degree(squares)
         return refuse_overflow(squares)
 
-    def fill(self, X, out: np.ndarray) -> None:
+    def fill(self, X: Any, out: np.ndarray) -> None:
         """Write the matrix of `X` with itself, exactly symmetric, into ``out[:n, :n]``, block by block."""
         from bagwise._numba.dual import mirror_upper
 
@@ -100,7 +101,7 @@ class InstanceKernel:
         mirror_upper(out, n)
 
 
-def _checked(K, n_rows: int, n_columns: int) -> np.ndarray:
+def _checked(K: Any, n_rows: int, n_columns: int) -> np.ndarray:
     K = np.ascontiguousarray(K, dtype=np.float64)
     if K.shape != (n_rows, n_columns):
         raise ValueError(
@@ -121,7 +122,7 @@ def refuse_overflow(K: np.ndarray) -> np.ndarray:
     return K
 
 
-def resolve_gamma(gamma: float | str, X, weight: np.ndarray | None = None) -> float:
+def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None = None) -> float:
     """Turn a name into a number.
 
     "scale" is 1 / (n_features * variance of all entries), "auto" 1 / n_features, "median" one by the median

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from bagwise.bags import AnyBags
+from bagwise.base import BagsLike
 from bagwise.kernels.bags import bag_statistics, blocks_of, rows_and_columns, set_kernel, statistic_kernel
 from bagwise.kernels.instances import resolve_gamma
 
@@ -26,14 +28,14 @@ class MeanKernel:
         Their widths, as `fitted` sets them, 1 for a callable; None are found anew in every call.
     """
 
-    kernels: tuple[str | Callable, ...]
+    kernels: tuple[str | Callable[..., Any], ...]
     gammas: tuple[float, ...] | None = None
 
     def fitted(self, bags: AnyBags, weight: np.ndarray | None = None) -> MeanKernel:
         """Give the kernel with the widths that training bags suggest."""
         return replace(self, gammas=tuple(_median_gamma(name, bags, weight) for name in self.kernels))
 
-    def __call__(self, bags, other=None) -> np.ndarray:
+    def __call__(self, bags: BagsLike, other: BagsLike | None = None) -> np.ndarray:
         """Matrix of bags with others, or with themselves: shape (n_bags, n_other)."""
         rows, columns = rows_and_columns(bags, other)
         known = self if self.gammas is not None else self.fitted(columns)
@@ -49,7 +51,7 @@ class MeanKernel:
         return total / len(known.kernels)
 
 
-def _median_gamma(name: str | Callable, bags: AnyBags, weight: np.ndarray | None) -> float:
+def _median_gamma(name: str | Callable[..., Any], bags: AnyBags, weight: np.ndarray | None) -> float:
     if callable(name):
         return 1.0
     if name in ("set", "graph"):
@@ -58,7 +60,7 @@ def _median_gamma(name: str | Callable, bags: AnyBags, weight: np.ndarray | None
     return resolve_gamma("median", bag_statistics(bags, name), weight)
 
 
-def mean_kernel(kernels: Sequence[str | Callable]) -> MeanKernel:
+def mean_kernel(kernels: Sequence[str | Callable[..., Any]]) -> MeanKernel:
     """Make a kernel of bags that is the mean of several.
 
     Each is Gaussian at its median width (gamma is one by the median squared distance of instances, or of the

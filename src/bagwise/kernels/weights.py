@@ -47,6 +47,8 @@ class WeightedBlocks(ExtendedBlocks):
         A weight for every instance.
     """
 
+    n_features: int
+
     def __init__(self, blocks: Blocks, weights: np.ndarray):
         super().__init__(blocks, instance_weight=weights)
         self.n_features = blocks.n_features + 1
@@ -79,11 +81,11 @@ class WeightedKernel:
     kernel: InstanceKernel
 
     @property
-    def name(self) -> str | Callable:
+    def name(self) -> str | Callable[..., Any]:
         """The name of the kernel."""
         return self.kernel.name
 
-    def __call__(self, X, Z) -> np.ndarray:
+    def __call__(self, X: Any, Z: Any) -> np.ndarray:
         """Values of the rows of `X` and of `Z`."""
         (X, left), (Z, right) = _apart(X), _apart(Z)
         return left[:, None] * self.kernel(X, Z) * right
@@ -105,7 +107,7 @@ def _apart(X: Any) -> tuple[Any, np.ndarray]:
     return X[:, :-1], (last.toarray() if sp.issparse(last) else last)[:, 0]
 
 
-def read_weights(weights, n_instances: int, name: str) -> np.ndarray:
+def read_weights(weights: Any, n_instances: int, name: str) -> np.ndarray:
     """Check weights that were given: one for each instance, not negative."""
     found = np.asarray(weights, dtype=np.float64)
     if found.shape != (n_instances,):

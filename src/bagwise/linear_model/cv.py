@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise._types import ClassWeight, Folds, Scale, Seed
 from bagwise.base import BagsLike, Training, validated_fit
 from bagwise.blocks import Block, Blocks, ReweightedBlocks, run_together
 from bagwise.checkpoints import (
@@ -30,6 +31,7 @@ from bagwise.linear_model.fits import Sample, draw_sample
 from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.linear_model.path import MILRPath, fit_path
 from bagwise.reporting import Reporter
+from bagwise.rules import Rule
 from bagwise.solvers.result import record_result
 from bagwise.threads import blas_threads_for
 
@@ -99,7 +101,15 @@ class MILogisticRegressionCV(LinearBagClassifier):
     ((20,), True)
     """
 
-    _parameter_constraints: dict = {
+    n_passes_: Any
+    path_: MILRPath
+    alphas_: np.ndarray
+    deviances_: np.ndarray
+    criterion_path_: np.ndarray
+    base_deviance_: float
+    alpha_: float
+
+    _parameter_constraints: dict[str, Any] = {
         **MILogisticRegression._parameter_constraints,
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "eps": [Interval(Real, 0, 1, closed="neither")],
@@ -120,23 +130,23 @@ class MILogisticRegressionCV(LinearBagClassifier):
 
     def __init__(
         self,
-        rule="or",
+        rule: str | Rule = "or",
         *,
-        alphas=20,
-        eps=0.01,
-        l1_ratio=1.0,
-        cv=10,
-        criterion="deviance",
-        one_se=False,
-        fit_intercept=True,
-        scale="standard",
-        class_weight=None,
-        n_init=5,
-        tol=1e-6,
-        max_iter=200,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
+        alphas: int | ArrayLike = 20,
+        eps: float = 0.01,
+        l1_ratio: float = 1.0,
+        cv: Folds = 10,
+        criterion: Literal["deviance", "bic", "aic"] = "deviance",
+        one_se: bool = False,
+        fit_intercept: bool = True,
+        scale: Scale = "standard",
+        class_weight: ClassWeight = None,
+        n_init: int = 5,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.rule = rule
         self.alphas = alphas
@@ -192,7 +202,13 @@ class MILogisticRegressionCV(LinearBagClassifier):
             self._fit(training, sample_weight, groups, place)
         return self
 
-    def _fit(self, training: Training, sample_weight, groups, place: Checkpoint | None) -> None:
+    def _fit(
+        self,
+        training: Training,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+        place: Checkpoint | None,
+    ) -> None:
         rng = check_random_state(seed_of(self.random_state, place))
         folds_seed, search_seed = rng.randint(np.iinfo(np.int32).max, size=2)
         blocks = recorded(training.bags.blocks(training.y, training.weight), place, "passes of the folds")
@@ -263,7 +279,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         training: Training,
         blocks: Blocks,
         splits: list[Split],
-        warm_models: dict,
+        warm_models: dict[Any, Any],
         sample: Sample | None,
         place: Checkpoint | None,
     ) -> np.ndarray:
@@ -280,13 +296,17 @@ class MILogisticRegressionCV(LinearBagClassifier):
             )
         return np.column_stack(columns)
 
-    def _fold(self, training: Training, train: np.ndarray, test: np.ndarray, warm_models: dict) -> np.ndarray:
+    def _fold(
+        self, training: Training, train: np.ndarray, test: np.ndarray, warm_models: dict[Any, Any]
+    ) -> np.ndarray:
         bags, y, weight = training
         path = self._fold_path(bags[train].blocks(y[train], weight[train]), warm_models)
         held = bags[test].blocks(y[test], weight[test])
         return -2.0 * held.total(_log_likelihoods, path) / weight[test].sum()
 
-    def _fold_path(self, blocks: Blocks, warm_models: dict, sample: Sample | None = None) -> MILRPath:
+    def _fold_path(
+        self, blocks: Blocks, warm_models: dict[Any, Any], sample: Sample | None = None
+    ) -> MILRPath:
         """The path of one fold.
 
         It starts from the model without features like any other; of the path on all bags it takes the
@@ -305,7 +325,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         return path
 
     def _folds_together(
-        self, blocks: Blocks, splits: list[Split], warm_models: dict, sample: Sample
+        self, blocks: Blocks, splits: list[Split], warm_models: dict[Any, Any], sample: Sample
     ) -> np.ndarray:
         """All folds share passes over all bags: in each of them, the bags held out have no weight."""
 

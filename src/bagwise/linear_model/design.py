@@ -31,8 +31,17 @@ class Scaling:
         Whether log-odds have an intercept; without it the last parameter stays zero.
     """
 
+    factor: np.ndarray
+    shift: np.ndarray
+
     def __init__(
-        self, n_features: int, *, factor=1.0, shift=0.0, is_scaled: bool = False, fit_intercept: bool = True
+        self,
+        n_features: int,
+        *,
+        factor: np.ndarray | float = 1.0,
+        shift: np.ndarray | float = 0.0,
+        is_scaled: bool = False,
+        fit_intercept: bool = True,
     ):
         self._to_original = tuple(np.broadcast_to(np.asarray(v, float), n_features) for v in (factor, shift))
         self.factor, self.shift = self._to_original
@@ -96,7 +105,9 @@ class Design(Scaling):
         As in `Scaling`.
     """
 
-    def __init__(self, X, offsets, **how):
+    is_sparse: Any
+
+    def __init__(self, X: Any, offsets: np.ndarray, **how: Any):
         super().__init__(X.shape[1], **how)
         self.X = X
         self.offsets = offsets

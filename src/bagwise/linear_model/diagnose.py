@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,10 +11,17 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
+from bagwise._types import Folds, Seed
 from bagwise.base import BagsLike, read_bags
 from bagwise.linear_model.labeler import Labeler
 from bagwise.linear_model.soft_or import SoftORLogisticRegression
 from bagwise.rules import CountTable, Threshold
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bagwise._pictures import Display
+
 
 _CANDIDATES = {
     "or": "or",
@@ -60,7 +68,7 @@ class RuleDiagnosis:
     n_parameters: np.ndarray
     held_out: np.ndarray | None
     held_out_error: np.ndarray | None
-    models: dict
+    models: dict[Any, Any]
     best: str
 
     @property
@@ -97,7 +105,7 @@ class RuleDiagnosis:
     def __str__(self) -> str:
         return self.summary()
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes | None = None) -> Display:
         """Draw P(+ | n) under every rule, the best one strong, over the expected numbers of bags.
 
         Parameters
@@ -115,7 +123,14 @@ class RuleDiagnosis:
         return plot_diagnosis(self, ax=ax)
 
 
-def diagnose_rule(X: BagsLike, y: ArrayLike, *, estimator=None, cv=5, random_state=None) -> RuleDiagnosis:
+def diagnose_rule(
+    X: BagsLike,
+    y: ArrayLike,
+    *,
+    estimator: SoftORLogisticRegression | None = None,
+    cv: Folds | None = 5,
+    random_state: Seed = None,
+) -> RuleDiagnosis:
     """Find out how the number of positive instances makes the label of a bag.
 
     Fits `SoftORLogisticRegression` with the rules or, threshold, logistic and (rising) table, and compares
@@ -182,7 +197,7 @@ def diagnose_rule(X: BagsLike, y: ArrayLike, *, estimator=None, cv=5, random_sta
     return RuleDiagnosis(names, bic, log_likelihood, n_parameters, held_out, error, models, best)
 
 
-def _held_out(model: SoftORLogisticRegression, bags, y, folds) -> np.ndarray:
+def _held_out(model: SoftORLogisticRegression, bags: Any, y: Any, folds: Any) -> np.ndarray:
     """Log-likelihood of every bag under a fit that did not see it."""
     log_likelihood = np.empty(len(bags))
     for train, test in folds.split(np.zeros(len(bags)), y):

@@ -142,12 +142,21 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _moments_in(block: Block, begins, columns, diagonal, factor, rough: bool) -> np.ndarray:
+def _moments_in(
+    block: Block,
+    begins: np.ndarray,
+    columns: np.ndarray,
+    diagonal: np.ndarray,
+    factor: np.ndarray,
+    rough: bool,
+) -> np.ndarray:
     rows = block.rows(begins)
     return moments_of(block.X, columns, diagonal[rows], factor[rows], block.offsets, rough=rough)
 
 
-def _hessian_in(block: Block, begins, log_odds, v, design: Design, rule: Rule) -> np.ndarray:
+def _hessian_in(
+    block: Block, begins: np.ndarray, log_odds: np.ndarray, v: np.ndarray, design: Design, rule: Rule
+) -> np.ndarray:
     along = design.dot(v, block.X)
     curved = rule.hessian_product(log_odds[block.rows(begins)], block.offsets, block.y, along)
     return design.pull_back(block.weight_of_each * curved, block.X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,12 @@ from bagwise.linear_model.learned_rule import JointProblem
 from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.rules import CountRule, LearnedRule, Or, Threshold
 from bagwise.rules.learned import log_odds_of_counts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bagwise._pictures import Display
+
 
 # Where the penalty has moved log-odds by more of their standard errors, bands do not cover.
 _LARGEST_MOVE = 0.4
@@ -64,7 +70,7 @@ class Labeler:
     std_err: np.ndarray | None
     expected_bags: np.ndarray
     rule: CountRule
-    profile: dict
+    profile: dict[Any, Any]
     message: str | None = None
     log_odds_std_err: np.ndarray | None = None
     _likelihood: FittedLikelihood | None = field(default=None, repr=False, compare=False)
@@ -120,7 +126,7 @@ class Labeler:
             self._bands.update({(level, int(n)): row for n, row in zip(new, found, strict=True)})
         return np.array([self._bands[level, int(n)] for n in counts])
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         # A pickle is what was learned, not the bags; bands that were computed stay.
         return {**self.__dict__, "_likelihood": None}
 
@@ -129,7 +135,13 @@ class Labeler:
         """Whether it still has the bags of its fit, which the band of the profile needs."""
         return self._likelihood is not None
 
-    def plot(self, *, level: float = 0.95, intervals: Literal["profile", "wald"] | None = None, ax=None):
+    def plot(
+        self,
+        *,
+        level: float = 0.95,
+        intervals: Literal["profile", "wald"] | None = None,
+        ax: Axes | None = None,
+    ) -> Display:
         """Draw P(+ | n) with its intervals, the or-rule for comparison, and the expected numbers of bags.
 
         Parameters
@@ -151,7 +163,7 @@ class Labeler:
         return plot_labeler(self, level=level, intervals=intervals, ax=ax)
 
 
-def describe_labeler(problem: LinearBagProblem, best) -> Labeler | None:
+def describe_labeler(problem: LinearBagProblem, best: Any) -> Labeler | None:
     """Find out what the best result of a fit says of its rule; None if that is no rule of counts."""
     rule, offsets, theta = problem.rule, problem.offsets, best.x
     if isinstance(rule, Or):
@@ -248,7 +260,7 @@ def rule_covariance(
     of_rule, mixed = columns[n:], columns[:n][free]
     inner = problem.with_rule(rule)
 
-    def product(v):
+    def product(v: np.ndarray) -> np.ndarray:
         whole = np.zeros(n)
         whole[free] = v
         return inner.hessian_product(theta, whole)[free]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Grid(NamedTuple):
 
 
 def both_ways_on(
-    solver: PathSolver, grid: np.ndarray, warm_models: dict, *, both_ways: bool, beyond: bool
+    solver: PathSolver, grid: np.ndarray, warm_models: dict[Any, Any], *, both_ways: bool, beyond: bool
 ) -> Grid:
     """Go down the grid, back up, and beyond its largest alpha."""
     down, last = solver.descend(grid, warm_models)
@@ -69,7 +69,7 @@ class LargePath:
     alpha_max: float
 
     def solve(
-        self, sample: Sample | None, grid: np.ndarray, warm_models: dict, **how: bool
+        self, sample: Sample | None, grid: np.ndarray, warm_models: dict[Any, Any], **how: bool
     ) -> tuple[Grid, dict[float, WarmModel]]:
         """Solve at all alphas, the way being found on a sample, which is drawn here unless one is given.
 
@@ -87,7 +87,7 @@ class LargePath:
         return self._better_than_null(found, ends), learned
 
     def _on_sample(
-        self, sample: Sample, grid: np.ndarray, warm_models: dict, **how: bool
+        self, sample: Sample, grid: np.ndarray, warm_models: dict[Any, Any], **how: bool
     ) -> tuple[Grid, list[Run], dict[float, WarmModel]]:
         """Solve on the sample, and set up runs over all bags from there; the last from the null model."""
         problem = on_sample(self.problem, sample)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class RuleLearner:
         """Tolerance, limit, report and stop flag, as in the estimator."""
         return self.coefficients.control
 
-    def run(self, problem: LinearBagProblem, rules: Sequence[Rule], given=()) -> list[LearnedResult]:
+    def run(self, problem: LinearBagProblem, rules: Sequence[Rule], given: Any = ()) -> list[LearnedResult]:
         """Minimise from all starts, or from those that are `given`, and give every end."""
         if len(rules) > 1:
             return self._best_rule(problem, rules, given)
@@ -78,7 +79,7 @@ class RuleLearner:
             raise TypeError(f"rule={rule!r} says that it learns; then it must be a LearnedRule.")
         return [oriented(result, problem) for result in self._one_rule(problem, rule, given)]
 
-    def _one_rule(self, problem: LinearBagProblem, rule: LearnedRule, given) -> list[LearnedResult]:
+    def _one_rule(self, problem: LinearBagProblem, rule: LearnedRule, given: Any) -> list[LearnedResult]:
         jointly = len(rule.parameters()) and not self.has_l1
         if given or not self.has_l1:
             starts = given or self.coefficients.starts(problem.with_rule(rule))
@@ -110,7 +111,7 @@ class RuleLearner:
         return [(soft, x) for _, soft, x in ends[:_SOFT_KEPT]]
 
     @staticmethod
-    def _until_interrupted(run: Callable, starts) -> list[LearnedResult]:
+    def _until_interrupted(run: Callable[..., Any], starts: Any) -> list[LearnedResult]:
         results: list[LearnedResult] = []
         for start in starts:
             results.append(run(start))
@@ -181,7 +182,7 @@ class RuleLearner:
 
     # ------------------------------------------------------------ one of several rules
 
-    def _best_rule(self, problem: LinearBagProblem, rules: Sequence[Rule], given) -> list[LearnedResult]:
+    def _best_rule(self, problem: LinearBagProblem, rules: Sequence[Rule], given: Any) -> list[LearnedResult]:
         """Look at rules 1, 2, 4, 8, ... of the list, then around the best, and there from all starts."""
         best: dict[int, LearnedResult] = {}
 
@@ -364,7 +365,7 @@ def oriented(result: LearnedResult, problem: LinearBagProblem) -> LearnedResult:
     return replace(result, x=-result.x, rule=rule.with_parameters(rule.parameters()[::-1]))
 
 
-def learned_result(result: SolverResult, rule: Rule, x=None) -> LearnedResult:
+def learned_result(result: SolverResult, rule: Rule, x: Any = None) -> LearnedResult:
     """A run's end with the rule that belongs to it."""
     x = result.x if x is None else x
     return LearnedResult(x, result.value, result.status, result.n_iter, result.history, rule)

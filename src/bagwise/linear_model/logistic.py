@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise._types import ClassWeight, Scale, Seed
 from bagwise.base import (
     RULE_CONSTRAINT,
     SCALE_CONSTRAINT,
@@ -31,19 +32,29 @@ from bagwise.linear_model.problem import LinearBagProblem
 from bagwise.linear_model.products import log_odds_of
 from bagwise.linear_model.setup import make_problem
 from bagwise.reporting import Reporter
-from bagwise.rules import make_rule
+from bagwise.rules import Rule, make_rule
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import SolverResult, as_totals, best_of, record_result
+from bagwise.solvers.result import Recorded, SolverResult, as_totals, best_of, record_result
 from bagwise.solvers.working_set import ElasticNet
 from bagwise.threads import blas_threads_for
 
+if TYPE_CHECKING:
+    from bagwise.linear_model.inference.table import Inference
 
-class LinearBagClassifier(WaistClassifier):
+
+class LinearBagClassifier(Recorded, WaistClassifier):
     """What linear models with a bag rule share: the problem of a fit, the search, and the log-odds.
 
     A subclass has the parameters `rule`, `l1_ratio`, `fit_intercept`, `scale`, `n_init`, `tol`, `max_iter`
     and `verbose` of `MILogisticRegression`.
     """
+
+    intercept_: np.ndarray
+    scaler_: Any
+    rule_: Rule
+    n_passes_: int
+    log_likelihood_: float
+    coef_: np.ndarray
 
     @property
     def _streams(self) -> bool:
@@ -53,10 +64,10 @@ class LinearBagClassifier(WaistClassifier):
         self,
         training: Training,
         alpha: float,
-        random_state,
+        random_state: Any,
         *,
-        only_from=None,
-        also_from=None,
+        only_from: Any = None,
+        also_from: Any = None,
         checkpoint: Checkpoint | None = None,
     ) -> tuple[LinearBagProblem, list[SolverResult]]:
         """Search for the best parameters at one penalty; sets ``scaler_`` and ``rule_``.
@@ -118,7 +129,7 @@ class LinearBagClassifier(WaistClassifier):
         """Whether coefficients are for the features as they came, not as a transformer made them."""
         return affine_map(self.scaler_) is not None
 
-    def _log_odds(self, bags) -> np.ndarray:
+    def _log_odds(self, bags: Any) -> np.ndarray:
         X = bags.instances
         if not self._has_original_scale:
             X = self.scaler_.transform(X)
@@ -235,7 +246,7 @@ class MILogisticRegression(LinearBagClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "rule": RULE_CONSTRAINT,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
@@ -253,20 +264,20 @@ class MILogisticRegression(LinearBagClassifier):
 
     def __init__(
         self,
-        rule="or",
+        rule: str | Rule = "or",
         *,
-        alpha=1.0,
-        l1_ratio=1.0,
-        fit_intercept=True,
-        scale="standard",
-        class_weight=None,
-        n_init=5,
-        solver="newton",
-        tol=1e-6,
-        max_iter=200,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
+        alpha: float = 1.0,
+        l1_ratio: float = 1.0,
+        fit_intercept: bool = True,
+        scale: Scale = "standard",
+        class_weight: ClassWeight = None,
+        n_init: int = 5,
+        solver: Literal["newton", "em"] = "newton",
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.rule = rule
         self.alpha = alpha
@@ -330,7 +341,7 @@ class MILogisticRegression(LinearBagClassifier):
                 self._kept = Kept.of(training, sample_weight, tried=tried)
         return self
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         kept = state.get("_kept")
         return state if kept is None else {**state, "_kept": kept.without_bags()}
@@ -343,7 +354,7 @@ class MILogisticRegression(LinearBagClassifier):
         *,
         intervals: Literal["score", "profile", "wald"] | None = None,
         groups: ArrayLike | None = None,
-    ):
+    ) -> Inference:
         """Standard errors, intervals and tests of a maximum likelihood fit.
 
         Standard errors come from the observed information of all that was learned, the rule included. Under a

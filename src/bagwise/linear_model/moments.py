@@ -79,7 +79,9 @@ def are_moderate(largest: np.ndarray) -> np.ndarray:
     return (largest == 0) | ((largest > _SMALLEST) & (largest < _LARGEST))
 
 
-def _sparse_moments(X, columns, diagonal, factor, offsets) -> np.ndarray:
+def _sparse_moments(
+    X: Any, columns: np.ndarray, diagonal: np.ndarray, factor: np.ndarray, offsets: np.ndarray
+) -> np.ndarray:
     """The moments of (x, 1) under both parts of the curvature; only the result is dense."""
     chosen = sp.hstack([X[:, columns], sp.csc_array(np.ones((X.shape[0], 1)))], format="csr")
     moments = (chosen.T @ chosen.multiply(diagonal[:, None]).tocsr()).toarray()
@@ -130,7 +132,15 @@ class Moments:
         self._add_outer(total, X, columns, factor, offsets, dtype)
         return total
 
-    def _add_diagonal(self, total, X, columns, weight, negligible: float, dtype) -> None:
+    def _add_diagonal(
+        self,
+        total: np.ndarray,
+        X: Any,
+        columns: np.ndarray,
+        weight: np.ndarray,
+        negligible: float,
+        dtype: DTypeLike,
+    ) -> None:
         """Add sum_j weight_j x_j x_j'.
 
         With roots u of the positive terms and v of the negative ones this is u u' - v v', the symmetric part
@@ -150,7 +160,15 @@ class Moments:
             products += sums @ differences.T
         total += 0.5 * (products + products.T)
 
-    def _add_outer(self, total, X, columns, weight, offsets, dtype) -> None:
+    def _add_outer(
+        self,
+        total: np.ndarray,
+        X: Any,
+        columns: np.ndarray,
+        weight: np.ndarray,
+        offsets: np.ndarray,
+        dtype: DTypeLike,
+    ) -> None:
         """Add sum_i v_i v_i' over bags, where v_i = sum_j weight_j x_j over the bag's instances."""
         from bagwise._numba.moments import sum_over_bags
 

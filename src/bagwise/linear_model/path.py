@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._sklearn import check_parameters
+from bagwise._types import ClassWeight, Scale
 from bagwise.base import BagsLike, affine_map, fit_scaler
 from bagwise.blocks import Blocks
 from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded
@@ -95,7 +96,7 @@ class MILRPath:
             lines.append(f"{alpha:>10.4g}{inside:>10}{log_likelihood:>16.4f}   {shown}{more}".rstrip())
         return "\n".join(lines)
 
-    def log_odds(self, instances) -> np.ndarray:
+    def log_odds(self, instances: Any) -> np.ndarray:
         """Log-odds of instances at every alpha: shape (n_instances, n_alphas)."""
         if affine_map(self.scaler) is None:
             instances = self.scaler.transform(instances)
@@ -107,13 +108,13 @@ def milr_path(
     X: BagsLike,
     y: ArrayLike,
     *,
-    rule="or",
-    alphas=20,
+    rule: str | Rule = "or",
+    alphas: int | ArrayLike = 20,
     eps: float = 0.01,
     l1_ratio: float = 1.0,
     fit_intercept: bool = True,
-    scale="standard",
-    class_weight=None,
+    scale: Scale = "standard",
+    class_weight: ClassWeight = None,
     sample_weight: ArrayLike | None = None,
     both_ways: bool = True,
     tol: float = 1e-6,
@@ -166,7 +167,7 @@ def milr_path(
     )
     check_parameters(model)
     training = model._read_training(X, y, sample_weight)
-    how = {"alphas": alphas, "eps": eps, "both_ways": both_ways}
+    how: dict[str, Any] = {"alphas": alphas, "eps": eps, "both_ways": both_ways}
     with opened(checkpoint, lambda: {**identity_of(model, **how), "model": "milr_path"}) as place:
         blocks = recorded(training.bags.blocks(training.y, training.weight), place, "passes")
         path, _ = fit_path(model, blocks, **how, checkpoint=place)
@@ -177,7 +178,7 @@ def fit_path(
     model: LinearBagClassifier,
     blocks: Blocks,
     *,
-    alphas,
+    alphas: int | ArrayLike,
     eps: float = 0.01,
     both_ways: bool = True,
     tol: float | None = None,
@@ -240,13 +241,13 @@ def fit_path(
     return path, learned
 
 
-def _names(model, n_features: int) -> np.ndarray | None:
+def _names(model: Any, n_features: int) -> np.ndarray | None:
     """Names of the features, unless a transformer made others of them."""
     names = getattr(model, "feature_names_in_", None)
     return np.asarray(list(map(str, names))) if names is not None and len(names) == n_features else None
 
 
-def _make_grid(alphas, eps: float, alpha_max: float) -> tuple[np.ndarray, bool]:
+def _make_grid(alphas: int | ArrayLike, eps: float, alpha_max: float) -> tuple[np.ndarray, bool]:
     """Give falling alphas, and whether they are of our own making."""
     if isinstance(alphas, Integral):
         if alphas < 1 or not 0 < eps < 1:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.isotonic import isotonic_regression
 
 from bagwise._pictures import STYLES, Display, Palette, axes_for, legend_above, width_of
 from bagwise.linear_model.inference import Inference
 from bagwise.linear_model.path import MILRPath
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 # An interval is drawn so far beyond the estimates, in powers of ten, and these so far from one; an arrow says
 # that it goes on.
@@ -19,11 +25,11 @@ _BEYOND, _FURTHEST = 3.0, 6.0
 def plot_path(
     path: MILRPath,
     *,
-    feature_names=None,
+    feature_names: Sequence[str] | np.ndarray | None = None,
     alpha: float | None = None,
-    highlight=None,
-    n_names=8,
-    ax=None,
+    highlight: ArrayLike | None = None,
+    n_names: int = 8,
+    ax: Axes | None = None,
 ) -> Display:
     """Draw how coefficients grow as the penalty falls.
 
@@ -81,7 +87,9 @@ def plot_path(
     return Display(ax.figure, ax)
 
 
-def _looks(ax: Any, palette: Palette, n_features: int, named: list[int], highlight) -> list[dict]:
+def _looks(
+    ax: Any, palette: Palette, n_features: int, named: list[int], highlight: Any
+) -> list[dict[Any, Any]]:
     """How the line of every feature looks."""
     plain = {"color": palette.quiet, "linewidth": 0.8, "alpha": 0.6}
     if highlight is not None:
@@ -104,7 +112,9 @@ def _cycle(ax: Any) -> list[str]:
     return [color for color in colors if max(to_rgb(color)) - min(to_rgb(color)) > 0.15] or colors
 
 
-def _name_ends(ax: Any, path: MILRPath, names, named: list[int], looks: list[dict], palette: Palette) -> None:
+def _name_ends(
+    ax: Any, path: MILRPath, names: Any, named: list[int], looks: list[dict[Any, Any]], palette: Palette
+) -> None:
     """Write the names of the largest coefficients beside their ends, none over another."""
     if not named:
         return
@@ -125,7 +135,7 @@ def _name_ends(ax: Any, path: MILRPath, names, named: list[int], looks: list[dic
         )  # fmt: skip
 
 
-def plot_cv(model, *, ax=None) -> Display:
+def plot_cv(model: Any, *, ax: Axes | None = None) -> Display:
     """Draw the criterion along the path of a fitted `MILogisticRegressionCV`, with errors over folds.
 
     Parameters
@@ -175,7 +185,7 @@ def plot_cv(model, *, ax=None) -> Display:
     return Display(ax.figure, ax)
 
 
-def plot_odds_ratios(inference: Inference, *, level: float = 0.95, ax=None) -> Display:
+def plot_odds_ratios(inference: Inference, *, level: float = 0.95, ax: Axes | None = None) -> Display:
     """Draw a forest plot: the odds ratio of every feature with its confidence interval.
 
     Parameters

@@ -120,6 +120,8 @@ class LinearBagProblem:
     Fisher's information.
     """
 
+    total: float
+
     def __init__(self, blocks: Blocks, scaling: Scaling, rule: Rule, *, ridge: float = 0.0):
         self.blocks = blocks
         self.scaling = scaling

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from bagwise._pictures import Display, axes_for, legend_above, palette_of
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_labeler(labeler, *, level: float = 0.95, intervals: str | None = None, ax=None) -> Display:
+    from bagwise.linear_model.diagnose import RuleDiagnosis
+    from bagwise.linear_model.labeler import Labeler
+
+
+def plot_labeler(
+    labeler: Labeler,
+    *,
+    level: float = 0.95,
+    intervals: Literal["profile", "wald"] | None = None,
+    ax: Axes | None = None,
+) -> Display:
     """Draw P(+ | n positive instances) as learned, its intervals, the or-rule, and the expected bags.
 
     Parameters
@@ -41,7 +53,9 @@ def plot_labeler(labeler, *, level: float = 0.95, intervals: str | None = None, 
     return Display(ax.figure, ax)
 
 
-def _draw_labeler(labeler, level: float, ax: Any, intervals: str | None = None) -> tuple[Any, Any, int]:
+def _draw_labeler(
+    labeler: Labeler, level: float, ax: Any, intervals: Literal["profile", "wald"] | None = None
+) -> tuple[Any, Any, int]:
     """Draw it but for the legend: the axes of probabilities, those of bags, and how many counts are drawn."""
     ax, palette = axes_for(ax, 6.5, 4.2)
     counts, (negative, positive) = labeler.counts, labeler.expected_bags
@@ -63,7 +77,7 @@ def _draw_labeler(labeler, level: float, ax: Any, intervals: str | None = None) 
     ax.plot(counts, counts >= 1, "_", color=palette.quiet, markersize=9, markeredgewidth=1.6, label="or-rule")
     ax.plot(counts, labeler.values[:last], "o", color=palette.chosen, label="learned P(+ | n)")
     if labeler.std_err is not None:
-        how = intervals or ("profile" if labeler.can_profile else "wald")
+        how: Literal["profile", "wald"] = intervals or ("profile" if labeler.can_profile else "wald")
         low, high = labeler.band(level, intervals=how, counts=counts).T
         ax.vlines(counts, low, high, color=palette.chosen, linewidth=1.6, label=f"{level:.0%} interval")
     ax.set_xlabel("positive instances in the bag, n")
@@ -73,7 +87,7 @@ def _draw_labeler(labeler, level: float, ax: Any, intervals: str | None = None) 
     return ax, bars, last
 
 
-def plot_diagnosis(diagnosis, *, ax=None) -> Display:
+def plot_diagnosis(diagnosis: RuleDiagnosis, *, ax: Axes | None = None) -> Display:
     """Draw P(+ | n) under every rule that `diagnose_rule` compared; the best one with its intervals.
 
     Parameters

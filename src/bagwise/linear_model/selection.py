@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from sklearn.base import clone
 from sklearn.utils import column_or_1d
 
+from bagwise._types import Seed
 from bagwise.bags import as_bags, is_scan
 from bagwise.base import BagsLike, Training, bag_weights
 from bagwise.exceptions import ConvergenceWarning
@@ -20,7 +21,12 @@ from bagwise.linear_model.inference.kept import Kept
 from bagwise.linear_model.inference.likelihood import Columns, likelihood_of
 from bagwise.linear_model.inference.trust import why_no_errors
 from bagwise.linear_model.logistic import MILogisticRegression
+from bagwise.rules import Rule
 from bagwise.solvers.interrupt import interruptible
+
+if TYPE_CHECKING:
+    from bagwise.linear_model.cv import MILogisticRegressionCV
+
 
 _SAME_BAGS = (
     "The features were selected on these bags: the p values are too small and the intervals too narrow "
@@ -35,14 +41,14 @@ _SAME = 1e-6
 
 
 def refit_selected(
-    model,
+    model: MILogisticRegression | MILogisticRegressionCV,
     X: BagsLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     *,
     split: float | None = None,
     groups: ArrayLike | None = None,
-    random_state=None,
+    random_state: Seed = None,
 ) -> MILogisticRegression:
     """Fit by maximum likelihood on the features that a LASSO model has selected.
 
@@ -110,7 +116,9 @@ def refit_selected(
     return _fit_on(fresh, selected, X, y, sample_weight, notes=(_SAME_BAGS,) if is_same else ())
 
 
-def _two_parts(X, y, sample_weight, split, groups, random_state) -> tuple[tuple, tuple]:
+def _two_parts(
+    X: Any, y: Any, sample_weight: Any, split: Any, groups: Any, random_state: Any
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Cut the arguments of a fit in two."""
     bags, labels = X if is_scan(X) else as_bags(X), column_or_1d(y)
     weight = bag_weights(bags, sample_weight)
@@ -161,7 +169,7 @@ def _fit_on(
     return model
 
 
-def _training_of(model, bags, y: ArrayLike, sample_weight) -> Training:
+def _training_of(model: Any, bags: Any, y: ArrayLike, sample_weight: Any) -> Training:
     """The bags that count, with the labels as a fitted model reads them."""
     label = (column_or_1d(y) == model.classes_[1]).astype(np.int8)
     return Training(bags, label, bag_weights(bags, sample_weight)).that_count()
@@ -181,13 +189,13 @@ def forward_selection(
     X: BagsLike,
     y: ArrayLike,
     *,
-    rule="or",
+    rule: str | Rule = "or",
     level: float = 0.05,
     max_features: int | None = None,
     sample_weight: ArrayLike | None = None,
     split: float | None = None,
     groups: ArrayLike | None = None,
-    random_state=None,
+    random_state: Seed = None,
 ) -> MILogisticRegression:
     """Add one feature after the other, as long as the Wald test of the new one is significant.
 
@@ -239,7 +247,9 @@ def forward_selection(
     return model
 
 
-def _forward(model: MILogisticRegression, data: tuple, level: float, max_features: int | None) -> list[int]:
+def _forward(
+    model: MILogisticRegression, data: tuple[Any, ...], level: float, max_features: int | None
+) -> list[int]:
     """Choose features one by one."""
     n_features = model._read_training(*data).bags.n_features
     limit = n_features if max_features is None else min(max_features, n_features)
@@ -257,7 +267,7 @@ def _forward(model: MILogisticRegression, data: tuple, level: float, max_feature
     return order
 
 
-def _wald_p(model, features: list[int], X, y, sample_weight) -> float:
+def _wald_p(model: Any, features: list[int], X: Any, y: Any, sample_weight: Any) -> float:
     """P value of the last of some features in a maximum likelihood fit; 1 where there is none."""
     selected = np.zeros(model.n_features_in_, dtype=bool)
     selected[features] = True

@@ -20,7 +20,7 @@ _LARGEST_SHIFT = 1e4
 
 
 def make_problem(
-    blocks: Blocks, scaler, rule: Rule, *, ridge: float = 0.0, fit_intercept: bool = True
+    blocks: Blocks, scaler: Any, rule: Rule, *, ridge: float = 0.0, fit_intercept: bool = True
 ) -> LinearBagProblem:
     """Set up the likelihood of bags: with all that makes it fast where they are few, else from blocks."""
     if not blocks.are_large:
@@ -30,14 +30,14 @@ def make_problem(
     return LinearBagProblem(blocks, scaling, rule, ridge=ridge)
 
 
-def make_design(X: Any, offsets: np.ndarray, scaler, *, fit_intercept: bool = True) -> Design:
+def make_design(X: Any, offsets: np.ndarray, scaler: Any, *, fit_intercept: bool = True) -> Design:
     """Set up instances in memory for a linear model, with double precision."""
     transform, how = _ways_to_scale(scaler, fit_intercept=fit_intercept)
     X = (X if transform is None else transform(X)).astype(np.float64, copy=False)
     return Design(X if sp.issparse(X) else np.ascontiguousarray(X), offsets, **how)
 
 
-def scaled_blocks(blocks: Blocks, scaler, *, fit_intercept: bool = True) -> tuple[Blocks, Scaling]:
+def scaled_blocks(blocks: Blocks, scaler: Any, *, fit_intercept: bool = True) -> tuple[Blocks, Scaling]:
     """Set up blocks for a linear model, in whatever precision they lie."""
     transform, how = _ways_to_scale(scaler, fit_intercept=fit_intercept)
     if transform is not None:
@@ -46,7 +46,7 @@ def scaled_blocks(blocks: Blocks, scaler, *, fit_intercept: bool = True) -> tupl
     return blocks, Scaling(blocks.n_features, **how)
 
 
-def _ways_to_scale(scaler, *, fit_intercept: bool) -> tuple[Callable[[Any], Any] | None, dict[str, Any]]:
+def _ways_to_scale(scaler: Any, *, fit_intercept: bool) -> tuple[Callable[[Any], Any] | None, dict[str, Any]]:
     """A transformer of the instances, if they must be transformed, and the scaling that stays implicit."""
     affine = affine_map(scaler)
     if affine is not None and not fit_intercept:

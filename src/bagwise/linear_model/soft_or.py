@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from bagwise._types import ClassWeight, Scale, Seed
 from bagwise.base import BagsLike
-from bagwise.linear_model.labeler import describe_labeler
+from bagwise.linear_model.labeler import Labeler, describe_labeler
 from bagwise.linear_model.logistic import MILogisticRegression
-from bagwise.rules import CountTable
+from bagwise.rules import CountTable, Rule
 
 
 class SoftORLogisticRegression(MILogisticRegression):
@@ -34,21 +37,23 @@ class SoftORLogisticRegression(MILogisticRegression):
     (Threshold(k=3), (2, 11))
     """
 
+    labeler_: Labeler | None
+
     def __init__(
         self,
-        rule="count_logistic",
+        rule: str | Rule = "count_logistic",
         *,
-        alpha=0.01,
-        l1_ratio=0.0,
-        fit_intercept=True,
-        scale="standard",
-        class_weight=None,
-        n_init=5,
-        tol=1e-6,
-        max_iter=200,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
+        alpha: float = 0.01,
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        scale: Scale = "standard",
+        class_weight: ClassWeight = None,
+        n_init: int = 5,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         super().__init__(
             rule,
@@ -65,7 +70,7 @@ class SoftORLogisticRegression(MILogisticRegression):
             verbose=verbose,
         )
 
-    def _keep(self, problem, best) -> None:
+    def _keep(self, problem: Any, best: Any) -> None:
         super()._keep(problem, best)
         self.labeler_ = describe_labeler(problem, best)
 

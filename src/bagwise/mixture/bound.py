@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def bayes_error_bound(size, *, positive_rate, false_positive_rate, false_negative_rate):
+def bayes_error_bound(
+    size: int | ArrayLike,
+    *,
+    positive_rate: float | ArrayLike,
+    false_positive_rate: float | ArrayLike,
+    false_negative_rate: float | ArrayLike,
+) -> float | np.ndarray:
     """Bound the Bayes error of bags by the errors of the instances in them, under the or-rule.
 
     Instances are positive with probability pi; the best classifier of instances errs with probability
@@ -56,5 +63,6 @@ def bayes_error_bound(size, *, positive_rate, false_positive_rate, false_negativ
     pi = np.asarray(positive_rate, dtype=np.float64)
     quiet = (1 - pi) * (1 - np.asarray(false_positive_rate))  # negative, and called so
     called_negative = pi * np.asarray(false_negative_rate) + quiet
-    bound = (1 - pi) ** size + called_negative**size - 2 * quiet**size
+    sizes = np.asarray(size)
+    bound = (1 - pi) ** sizes + called_negative**sizes - 2 * quiet**sizes
     return bound if np.ndim(bound) else float(bound)

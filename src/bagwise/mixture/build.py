@@ -23,7 +23,7 @@ _DRAWN_VALUES = 2**16
 _AT_A_TIME = 2**16
 
 
-def read_n_components(n_components) -> tuple[int, int]:
+def read_n_components(n_components: Any) -> tuple[int, int]:
     """Read the number of components of the positive and the negative class."""
     both = (n_components, n_components) if isinstance(n_components, Integral) else tuple(n_components)
     if len(both) == 2 and all(isinstance(n, Integral) and int(n) >= 1 for n in both):

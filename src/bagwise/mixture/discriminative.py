@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._sklearn import HasMethods, Interval, StrOptions
+from bagwise._types import ClassWeight, Seed
 from bagwise.bags import Bags
 from bagwise.base import (
     CLASS_WEIGHT_CONSTRAINT,
@@ -20,14 +21,16 @@ from bagwise.base import (
     validated_fit,
 )
 from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened
-from bagwise.families import FAMILIES, make_family
+from bagwise.families import FAMILIES, Family, make_family
 from bagwise.families.parts import sufficient_of
 from bagwise.linear_model import MILogisticRegression
 from bagwise.mixture.build import look_at
+from bagwise.rules import Rule
 from bagwise.scanned import ScannedBags
+from bagwise.solvers.result import Recorded
 
 
-class DiscriminativeMixture(WaistClassifier):
+class DiscriminativeMixture(Recorded, WaistClassifier):
     """The conditional likelihood of labels under the log-odds of two members of a family.
 
     In an exponential family the log-odds of two components are linear in the sufficient statistics t(x),
@@ -99,7 +102,12 @@ class DiscriminativeMixture(WaistClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    family_: Family
+    model_: MILogisticRegression
+    n_passes_: int
+    rule_: Rule
+
+    _parameter_constraints: dict[str, Any] = {
         "family": [StrOptions(set(FAMILIES)), HasMethods(["sufficient"])],
         "rule": RULE_CONSTRAINT,
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -113,16 +121,16 @@ class DiscriminativeMixture(WaistClassifier):
 
     def __init__(
         self,
-        family="gaussian",
+        family: str | Family = "gaussian",
         *,
-        rule="or",
-        alpha=1.0,
-        class_weight=None,
-        n_init=5,
-        tol=1e-6,
-        max_iter=200,
-        random_state=None,
-        verbose=0,
+        rule: str | Rule = "or",
+        alpha: float = 1.0,
+        class_weight: ClassWeight = None,
+        n_init: int = 5,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.family = family
         self.rule = rule

@@ -9,7 +9,9 @@ from bagwise.families import Family
 from bagwise.mixture.params import MixtureParams
 
 
-def draw_instances(family: Family, params: MixtureParams, z: np.ndarray, rng: np.random.RandomState):
+def draw_instances(
+    family: Family, params: MixtureParams, z: np.ndarray, rng: np.random.RandomState
+) -> np.ndarray:
     """Draw an instance for each label in `z` (True for positive).
 
     Component by component, then back into order, so that the instances need not be vectors.

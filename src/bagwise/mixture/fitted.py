@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
 
+from bagwise._types import Seed
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, WaistClassifier, is_positive
 from bagwise.families import Family
 from bagwise.mixture.bound import bayes_error_bound
 from bagwise.mixture.draw import draw_instances
 from bagwise.mixture.params import MixtureParams, class_log_joint, component_log_joint, log_odds_of
+from bagwise.rules import Rule
 from bagwise.solvers.interrupt import interruptible
+from bagwise.solvers.result import Recorded
 
 
-class FittedMixture(WaistClassifier):
+class FittedMixture(Recorded, WaistClassifier):
     """All that follows from the parameters of a mixture; a subclass finds them.
 
     A subclass sets ``family_`` and hands its parameters to `_keep`.
     """
 
+    positive_weights_: np.ndarray
+    negative_weights_: np.ndarray
+    params_: MixtureParams
+    rule_: Rule
+    positive_rate_: float
+    positive_components_: list[Any]
+    negative_components_: list[Any]
     family_: Family
     classes_: np.ndarray
     exponent_: float
@@ -112,7 +125,9 @@ class FittedMixture(WaistClassifier):
         """
         return -super().predict_log_proba(X)[:, 1] / np.log(2)
 
-    def bayes_error_bound(self, size, *, n_samples=100_000, random_state=None):
+    def bayes_error_bound(
+        self, size: int | ArrayLike, *, n_samples: int = 100_000, random_state: Seed = None
+    ) -> float | np.ndarray:
         """Bound the error of the best classifier of bags of `size` instances, if the fitted model is true.
 
         Parameters
@@ -142,7 +157,7 @@ class FittedMixture(WaistClassifier):
             false_negative_rate=1 - calls[1],
         )
 
-    def sample(self, n_bags=1, sizes=5, *, random_state=None) -> Bunch:
+    def sample(self, n_bags: int = 1, sizes: int | ArrayLike = 5, *, random_state: Seed = None) -> Bunch:
         """Draw bags from the fitted model.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import HasMethods, Interval, StrOptions
+from bagwise._types import Seed
 from bagwise.bags import Bags
 from bagwise.base import (
     RULE_CONSTRAINT,
@@ -21,7 +22,7 @@ from bagwise.base import (
 from bagwise.blocks import SelectedBlocks
 from bagwise.calibration import fit_exponent, held_out_scores
 from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
-from bagwise.families import FAMILIES, make_family
+from bagwise.families import FAMILIES, Family, make_family
 from bagwise.families.parts import check_all
 from bagwise.mixture.build import prepare, read_n_components
 from bagwise.mixture.fitted import FittedMixture
@@ -29,7 +30,7 @@ from bagwise.mixture.model import Start
 from bagwise.mixture.naming import name_components
 from bagwise.mixture.search import search
 from bagwise.reporting import Reporter
-from bagwise.rules import make_rule
+from bagwise.rules import Rule, make_rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.interrupt import raise_if_stopped
 from bagwise.solvers.result import best_of, record_result
@@ -170,7 +171,13 @@ class MIMixture(FittedMixture):
     1.1
     """
 
-    _parameter_constraints: dict = {
+    exponent_: float
+    information_cost_history_: np.ndarray
+    prior_: Any
+    log_likelihood_: float
+    n_passes_: int
+
+    _parameter_constraints: dict[str, Any] = {
         "family": [StrOptions(set(FAMILIES)), HasMethods(["log_density", "statistics", "mstep"])],
         "supervision": [StrOptions({"bags", "negatives", "none"})],
         "rule": RULE_CONSTRAINT,
@@ -187,19 +194,19 @@ class MIMixture(FittedMixture):
 
     def __init__(
         self,
-        family="gaussian",
+        family: str | Family = "gaussian",
         *,
-        supervision="bags",
-        rule="or",
-        n_components=1,
-        prior="default",
-        n_init=10,
-        max_iter=200,
-        tol=1e-6,
-        calibrate=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        supervision: Literal["bags", "negatives", "none"] = "bags",
+        rule: str | Rule = "or",
+        n_components: int | tuple[int, int] = 1,
+        prior: Any = "default",
+        n_init: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        calibrate: bool = False,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.family = family
         self.supervision = supervision

@@ -60,6 +60,8 @@ class BagMixture:
         Whether every E step also sums up what the labels of bags not labelled 0 are worth (`watch`).
     """
 
+    estep: BlockEStep
+
     def __init__(
         self,
         family: Family,

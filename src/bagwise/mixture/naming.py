@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def name_components(family: Family, params: MixtureParams, negative: Blocks) -> 
     return named._replace(log_weights=log_joint - named.log_joint)
 
 
-def _log_likelihoods(block: Block, family: Family, params: MixtureParams, choices: list) -> np.ndarray:
+def _log_likelihoods(block: Block, family: Family, params: MixtureParams, choices: list[Any]) -> np.ndarray:
     """Log-likelihood of instances as negative ones, for every choice of positive components."""
     joint = component_log_joint(family, block.X, params)
     rest = ([k for k in range(len(joint)) if k not in positive] for positive in choices)

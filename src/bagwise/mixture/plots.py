@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise._pictures import Display, axes_for, new_panels, palette_of
+from bagwise.bags import Bags
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-def plot_information_cost(probability=(), bits=(), *, ax=None) -> Display:
+def plot_information_cost(
+    probability: ArrayLike = (), bits: ArrayLike = (), *, ax: Axes | None = None
+) -> Display:
     """Draw what is lost by ignoring a positive label, over the probability that the bag is positive.
 
     Parameters
@@ -98,7 +105,15 @@ def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Display:
     return Display(figure, grid[0])
 
 
-def plot_components(model, bags, y, *, features=(0, 1), max_lines: int = 60, ax=None) -> Display:
+def plot_components(
+    model: Any,
+    bags: Bags,
+    y: ArrayLike,
+    *,
+    features: tuple[int, int] = (0, 1),
+    max_lines: int = 60,
+    ax: Axes | None = None,
+) -> Display:
     """Draw instances of two features, joined within their bags, and the fitted Gaussian components.
 
     Instances are coloured by the posterior that they are positive, given the label of their bag; a thin
@@ -172,7 +187,7 @@ def plot_components(model, bags, y, *, features=(0, 1), max_lines: int = 60, ax=
     return Display(axes.figure, axes)
 
 
-def _mean_and_covariance(component, features):
+def _mean_and_covariance(component: Any, features: Any) -> Any:
     if not hasattr(component, "mean"):
         raise TypeError("plot_components draws Gaussian components; this model has another family.")
     chosen = list(features)

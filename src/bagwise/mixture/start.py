@@ -34,6 +34,11 @@ class Pool:
         Whether all of them are known to be of this class, which then starts in their middle.
     """
 
+    mean: np.ndarray
+    sample: Sample
+    weight: float
+    params: Any
+
     def __init__(self, family: Family, prior: Any, survey: Survey, *, is_labelled: bool = False):
         self.family = family
         self.prior = prior
@@ -129,7 +134,7 @@ def content_of(X: Any) -> np.ndarray:
     return keys
 
 
-def pick_instance(X, weight, rng: np.random.RandomState) -> int:
+def pick_instance(X: Any, weight: Any, rng: np.random.RandomState) -> int:
     """Draw the number of an instance by weight, in a way that depends on no order: see `Pool`."""
     place = rng.random_sample()
     order = np.argsort(_keys(X, rng))  # instances with equal keys are equal: which comes first is all one
@@ -137,7 +142,7 @@ def pick_instance(X, weight, rng: np.random.RandomState) -> int:
     return int(order[min(int(np.searchsorted(reached, place * reached[-1])), len(order) - 1)])
 
 
-def _keys(X, rng: np.random.RandomState) -> np.ndarray:
+def _keys(X: Any, rng: np.random.RandomState) -> np.ndarray:
     """Give every instance a number that depends on nothing but the instance (and the seed)."""
     if hasattr(X, "project"):
         return X.project(rng)

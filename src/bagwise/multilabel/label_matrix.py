@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
@@ -28,6 +30,11 @@ class LabelMatrixClassifier(BagClassifier):
     classes everything has the shapes of a binary classifier. Where `_takes_one_label`, a 1-D `y` may have
     more classes, and bags without any: ``classes_`` are these, with a column each.
     """
+
+    multilabel_: bool
+    classes_: np.ndarray
+    label_names_: np.ndarray | None
+    training_digest_: str
 
     # Whether a 1-D `y` may name many labels, one a bag; and after the fit whether it did, and whether there
     # were bags without one.
@@ -66,7 +73,7 @@ class LabelMatrixClassifier(BagClassifier):
             refuse_lost_classes(self, training.y)
         return training
 
-    def _encode_label_matrix(self, y, bags: Bags) -> np.ndarray:
+    def _encode_label_matrix(self, y: Any, bags: Bags) -> np.ndarray:
         """Encode labels given after the fit: int8 of shape (n_bags, n_labels)."""
         if not self._has_columns:
             return self._encode_known(y, bags)[:, None]
@@ -94,18 +101,18 @@ class LabelMatrixClassifier(BagClassifier):
         """Lay out probabilities of shape (n, n_labels); for one label, of both classes."""
         return positive if self._has_columns else np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
 
 
-def _is_matrix(y) -> bool:
+def _is_matrix(y: Any) -> bool:
     shape = (y if sp.issparse(y) else np.asarray(y)).shape
     return len(shape) == 2 and shape[1] != 1
 
 
-def _indicator(y, bags: Bags) -> np.ndarray:
+def _indicator(y: Any, bags: Bags) -> np.ndarray:
     y = check_array(y.toarray() if sp.issparse(y) else y, dtype=None, input_name="y", ensure_min_features=0)
     if len(y) != len(bags):
         raise ValueError(f"X has {len(bags)} bags but y has {len(y)} rows; give one per bag.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import log_softmax
 
@@ -30,6 +32,9 @@ class LabelSetProblem:
     ridge : float
         Strength of the squared norm, per unit of weight.
     """
+
+    n_labels: Any
+    total: float
 
     def __init__(self, blocks: Blocks, scaling: Scaling, *, background: bool, ridge: float):
         self.blocks = blocks
@@ -76,7 +81,9 @@ def as_lists(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return starts.astype(np.int64), label.astype(np.int64) + 1
 
 
-def label_estep(log_p, offsets, starts, labels) -> tuple[np.ndarray, np.ndarray]:
+def label_estep(
+    log_p: np.ndarray, offsets: np.ndarray, starts: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood per bag, and posterior probabilities of classes per instance."""
     from bagwise._numba.label_sets import label_set_estep
 

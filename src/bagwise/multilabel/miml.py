@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from scipy.special import expit, log_softmax, logsumexp
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
+from bagwise._types import Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import (
     SCALE_CONSTRAINT,
@@ -36,12 +37,12 @@ from bagwise.multilabel.label_sets import (
 from bagwise.reporting import Reporter
 from bagwise.rules import Or
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import SolverResult, as_totals, record_result
+from bagwise.solvers.result import Recorded, SolverResult, as_totals, record_result
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.threads import blas_threads_for
 
 
-class MIMLLogisticRegression(LabelMatrixClassifier):
+class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     """Multinomial regression of instances, from bags that show the union of their instances' labels.
 
     An instance x has one class: a label c = 1, ..., L with probability proportional to
@@ -132,7 +133,13 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    scaler_: Any
+    n_passes_: int
+    log_likelihood_: float
+
+    _parameter_constraints: dict[str, Any] = {
         "background": ["boolean"],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "scale": SCALE_CONSTRAINT,
@@ -162,14 +169,14 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
     def __init__(
         self,
         *,
-        background=True,
-        alpha=1.0,
-        scale="standard",
-        n_init=5,
-        tol=1e-6,
-        max_iter=200,
-        random_state=None,
-        verbose=0,
+        background: bool = True,
+        alpha: float = 1.0,
+        scale: Scale = "standard",
+        n_init: int = 5,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.background = background
         self.alpha = alpha
@@ -253,7 +260,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         # The other one of two classes is the background.
         return self.background or not self._has_columns
 
-    def _starts(self, training: Training, random_state) -> list[np.ndarray]:
+    def _starts(self, training: Training, random_state: Any) -> list[np.ndarray]:
         """Choose coefficients of zero with intercepts that fit the shares of labels, and random ones."""
         bags, labels, weight = training
         n_labels = labels.shape[1]
@@ -371,7 +378,7 @@ class MIMLLogisticRegression(LabelMatrixClassifier):
         refuse_impossible(labels, bags, background=self._with_background)
         return label_estep(self._log_classes(bags), bags.offsets, *as_lists(labels))[1][:, 1:]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         return tags

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
-from bagwise._sklearn import HasMethods
+from bagwise._sklearn import HasMethods, available_if
 from bagwise.base import BagsLike, validated_fit
 from bagwise.base.streaming import learns_from_scans
 from bagwise.exceptions import warn_user
@@ -62,17 +61,19 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    estimators_: list[Any]
+
+    _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "n_jobs": [None, int],
     }
 
-    def __init__(self, estimator, *, n_jobs=None):
+    def __init__(self, estimator: Any, *, n_jobs: int | None = None):
         self.estimator = estimator
         self.n_jobs = n_jobs
 
     @property
-    def _streams(self):
+    def _streams(self) -> bool:
         return learns_from_scans(self.estimator)
 
     @validated_fit
@@ -95,7 +96,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         bags, labels, weight = self._read_label_matrix(X, y, sample_weight)
         weights = {} if sample_weight is None else {"sample_weight": weight}
 
-        def fit_label(column):
+        def fit_label(column: np.ndarray) -> Any:
             if (column == column[0]).all():
                 return _Always(int(column[0]))
             return clone(self.estimator).fit(bags, column.astype(int), **weights)
@@ -107,7 +108,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
             self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_label)(column) for column in labels.T)
         return self
 
-    def _columns(self, method: str, X, *of_label) -> np.ndarray:
+    def _columns(self, method: str, X: Any, *of_label: Any) -> np.ndarray:
         """Ask the model of every label, and put the answers side by side: shape (n, n_labels).
 
         `of_label` are further arguments, with a column per label. Of two classes the second is taken.
@@ -155,7 +156,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         posterior = self._columns("posterior_instances", bags, self._encode_label_matrix(y, bags))
         return posterior if self.multilabel_ else posterior[:, 0]
 
-    def _scores(self, method: str, X) -> np.ndarray:
+    def _scores(self, method: str, X: Any) -> np.ndarray:
         scores = self._columns(method, X)
         return scores if self.multilabel_ else scores[:, 0]
 
@@ -166,23 +167,23 @@ class _Always:
     def __init__(self, value: int):
         self.value = value
 
-    def predict(self, bags):
+    def predict(self, bags: Any) -> Any:
         return np.full(len(bags), self.value)
 
-    def predict_instances(self, bags):
+    def predict_instances(self, bags: Any) -> Any:
         return np.full(bags.n_instances, self.value)
 
-    def predict_proba(self, bags):
+    def predict_proba(self, bags: Any) -> Any:
         return np.tile([1.0 - self.value, self.value], (len(bags), 1))
 
-    def predict_proba_instances(self, bags):
+    def predict_proba_instances(self, bags: Any) -> Any:
         return np.tile([1.0 - self.value, self.value], (bags.n_instances, 1))
 
-    def decision_function(self, bags):
+    def decision_function(self, bags: Any) -> Any:
         return np.full(len(bags), 2.0 * self.value - 1.0)
 
-    def decision_function_instances(self, bags):
+    def decision_function_instances(self, bags: Any) -> Any:
         return np.full(bags.n_instances, 2.0 * self.value - 1.0)
 
-    def posterior_instances(self, bags, y):
+    def posterior_instances(self, bags: Any, y: Any) -> Any:
         return np.full(bags.n_instances, float(self.value))

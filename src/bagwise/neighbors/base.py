@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
-from sklearn.utils.metaestimators import available_if
 
-from bagwise._sklearn import Interval, StrOptions
+from bagwise._sklearn import Interval, StrOptions, available_if
 from bagwise.bags import Bags
 from bagwise.base import (
     SCALE_CONSTRAINT,
@@ -25,8 +24,8 @@ from bagwise.blocks import in_doubles
 from bagwise.distances import METRICS, bag_distances, metric_arguments, nearest_instances
 from bagwise.solvers.interrupt import interruptible
 
-COUNT_CONSTRAINT = [Interval(Integral, 1, None, closed="left")]
-NEIGHBORS_CONSTRAINTS: dict = {
+COUNT_CONSTRAINT: list[Any] = [Interval(Integral, 1, None, closed="left")]
+NEIGHBORS_CONSTRAINTS: dict[str, Any] = {
     "metric": [StrOptions({*METRICS, "precomputed"}), callable],
     "metric_params": [dict, None],
     "scale": SCALE_CONSTRAINT,
@@ -59,13 +58,16 @@ def nearest_first(distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.take_along_axis(order, np.argsort(place * order.shape[1] + within, axis=1), axis=1)
 
 
-def _compares_instances(model) -> bool:
+def _compares_instances(model: Any) -> bool:
     return isinstance(model.metric, str) and model.metric != "precomputed"
 
 
 class NeighborsClassifier(Scaled, BagClassifier):
     """A classifier by distances to the training bags; a subclass learns from them and votes."""
 
+    training_digest_: str
+    labels_: np.ndarray
+    scaler_: Any
     bags_: Bags | None
 
     @property
@@ -163,7 +165,7 @@ class NeighborsClassifier(Scaled, BagClassifier):
                 found[number, place] = (other, *pair, distances[number, other])
         return found
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         tags.input_tags.pairwise = self._is_precomputed

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bagwise._types import Kernel, Scale
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, is_as_probable, validated_fit
 from bagwise.neighbors.base import (
@@ -64,9 +65,19 @@ class BayesianKNNClassifier(NeighborsClassifier):
     (40, 2)
     """
 
-    _parameter_constraints: dict = {"n_neighbors": COUNT_CONSTRAINT, **NEIGHBORS_CONSTRAINTS}
+    counts_: np.ndarray
+    probabilities_: np.ndarray
 
-    def __init__(self, n_neighbors=3, *, metric="minimal", metric_params=None, scale=None):
+    _parameter_constraints: dict[str, Any] = {"n_neighbors": COUNT_CONSTRAINT, **NEIGHBORS_CONSTRAINTS}
+
+    def __init__(
+        self,
+        n_neighbors: int = 3,
+        *,
+        metric: Kernel = "minimal",
+        metric_params: dict[str, Any] | None = None,
+        scale: Scale = None,
+    ):
         self.n_neighbors = n_neighbors
         self.metric = metric
         self.metric_params = metric_params

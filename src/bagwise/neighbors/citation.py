@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bagwise._types import Kernel, Scale
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, ScoreClassifier, validated_fit
 from bagwise.neighbors.base import (
@@ -88,7 +89,9 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
     (1, 2)
     """
 
-    _parameter_constraints: dict = {
+    radii_: np.ndarray
+
+    _parameter_constraints: dict[str, Any] = {
         "n_references": COUNT_CONSTRAINT,
         "n_citers": COUNT_CONSTRAINT,
         **NEIGHBORS_CONSTRAINTS,
@@ -97,7 +100,15 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
         "a_tie_is_positive": "scores are whole numbers and a half; a tie of votes is negative, as published",
     }
 
-    def __init__(self, n_references=2, n_citers=4, *, metric="minimal", metric_params=None, scale=None):
+    def __init__(
+        self,
+        n_references: int = 2,
+        n_citers: int = 4,
+        *,
+        metric: Kernel = "minimal",
+        metric_params: dict[str, Any] | None = None,
+        scale: Scale = None,
+    ):
         self.n_references = n_references
         self.n_citers = n_citers
         self.metric = metric

@@ -90,6 +90,6 @@ def _plain(value: Any) -> Any:
     return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 3] + "..."
 
 
-def _plain_list(values: Any) -> list:
+def _plain_list(values: Any) -> list[Any]:
     """Labels, or lists of them where there are several outputs."""
     return [_plain_list(v) if isinstance(v, (np.ndarray, list)) else _plain(v) for v in values]

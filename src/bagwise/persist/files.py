@@ -10,18 +10,18 @@ from bagwise.io._sealed import Seal, read_sealed, write_sealed
 _SEAL = Seal("model", 1, "bagwise.save", "; copy it again from where it was saved")
 
 
-def write_model(path, card: dict[str, Any], archive: bytes) -> Path:
+def write_model(path: Any, card: dict[str, Any], archive: bytes) -> Path:
     """Write a file; one that stands there is replaced in one moment, or not at all."""
     write_sealed(path, _SEAL, card, archive)
     return Path(path)
 
 
-def read_model(path) -> tuple[dict[str, Any], bytes]:
+def read_model(path: Any) -> tuple[dict[str, Any], bytes]:
     """Read the card and the archive; a file that is not as it was written is refused."""
     return read_sealed(path, _SEAL)
 
 
-def read_card(path) -> dict[str, Any]:
+def read_card(path: Any) -> dict[str, Any]:
     """Read what a file says of its model, without restoring anything; skops is not needed.
 
     Parameters

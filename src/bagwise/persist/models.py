@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._types import FilePath
 from bagwise.io._damage import refuse_false_sizes
 from bagwise.persist.archive import all_types, read_schema, unknown_functions, unknown_types, with_true_keys
 from bagwise.persist.card import make_card, name_of
@@ -20,7 +21,7 @@ from bagwise.persist.files import read_model, write_model
 from bagwise.persist.known_types import is_known
 
 
-def save(model: Any, path, *, about: dict[str, Any] | None = None) -> Path:
+def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> Path:
     """Save a model to a file that can do no harm to whoever loads it, unlike a pickle.
 
     Use it for models that are kept, sent or published; pickle and joblib work as well, for files that nobody
@@ -97,7 +98,7 @@ def save(model: Any, path, *, about: dict[str, Any] | None = None) -> Path:
     return write_model(path, make_card(model, trusted=unknown_types(schema), about=about), archive)
 
 
-def load(path, *, trusted: Iterable[str | type] = ()) -> Any:
+def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
     """Load a model that `save` wrote; nothing in the file is run, whoever wrote it.
 
     Parameters

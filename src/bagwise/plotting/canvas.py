@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from bagwise._pictures import DARK, heat_map, new_figure, palette_of
+from bagwise._pictures import DARK, Palette, heat_map, new_figure, palette_of
+
+if TYPE_CHECKING:
+    pass
+
 
 # Lengths in inches; the axes are measured in them too, whatever their size on paper.
 ROW, GAP, ROW_GAP = 0.74, 0.15, 0.30
@@ -35,7 +41,27 @@ class Canvas:
         Where to draw; None makes a figure.
     """
 
-    def __init__(self, heights, width, *, foot=0.0, title, subtitle, truth_label, has_probability, ax):
+    tops: np.ndarray
+    rows_height: float
+    width: float
+    height: float
+    palette: Palette
+    is_dark: bool
+    heat: Any
+    scale: float
+
+    def __init__(
+        self,
+        heights: ArrayLike,
+        width: float,
+        *,
+        foot: float = 0.0,
+        title: str | None,
+        subtitle: str | None,
+        truth_label: str | None,
+        has_probability: bool,
+        ax: Any,
+    ):
         header = _TOP + (_TITLE if title else 0)
         header += _SUBTITLE_LINE * (subtitle.count("\n") + 1) + 0.24 if subtitle else 0
         footer = _BOTTOM + foot + (_LEGEND if truth_label or has_probability else 0)
@@ -61,11 +87,13 @@ class Canvas:
         self._hold()
         self._write_around(title, subtitle, truth_label, has_probability)
 
-    def _hold(self):
+    def _hold(self) -> None:
         # Images move the limits to their own extent.
         self.axes.set(xlim=(0, self.width), ylim=(0, self.height), aspect="equal")
 
-    def _write_around(self, title, subtitle, truth_label, has_probability):
+    def _write_around(
+        self, title: str | None, subtitle: str | None, truth_label: str | None, has_probability: bool
+    ) -> None:
         top, faint = self.height - _TOP, self.palette.faint
         if title:
             self.text(0.35, top, title, size=15, weight="bold", va="top")
@@ -83,32 +111,42 @@ class Canvas:
         """Where drawings of bags begin."""
         return _LEFT
 
-    def text(self, x, y, text, *, size=9.0, color=None, va="center", **style):
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        size: float = 9.0,
+        color: Any = None,
+        va: str = "center",
+        **style: Any,
+    ) -> None:
         """Write text; a dollar sign in a user's text is a dollar sign."""
         color = self.palette.ink if color is None else color
         size = max(size * self.scale, min(size, _SMALLEST))
         self.axes.text(x, y, text, size=size, color=color, va=va, parse_math=False, **style)
 
-    def dot(self, x, y):
+    def dot(self, x: float, y: float) -> None:
         """Draw the dot of what is truly positive."""
         from matplotlib.patches import Circle
 
         self.axes.add_patch(Circle((x, y), 0.034, facecolor=_TRULY[self.is_dark], edgecolor="none", zorder=5))
 
-    def box(self, x, y, width, height, grow=0.0, **style):
+    def box(self, x: float, y: float, width: float, height: float, grow: float = 0.0, **style: Any) -> Any:
         """Draw a box with round corners."""
         from matplotlib.patches import FancyBboxPatch
 
         shape = f"round,pad={grow},rounding_size={0.06 + grow}"
         return self.axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=shape, **style))
 
-    def show(self, array, x, y, width, height, **style) -> Any:
+    def show(self, array: np.ndarray, x: float, y: float, width: float, height: float, **style: Any) -> Any:
         """Draw an array of colours as an image."""
         drawn = self.axes.imshow(array, extent=(x, x + width, y, y + height), zorder=2, **style)
         self._hold()
         return drawn
 
-    def write_label(self, row, is_positive, probability):
+    def write_label(self, row: int, is_positive: bool | None, probability: float | None) -> None:
         """Write the label of a bag, and its predicted probability with a small gauge."""
         from matplotlib.patches import Rectangle
 
@@ -128,7 +166,9 @@ class Canvas:
                 gauge = Rectangle((0.355, middle + drop - 0.2), 0.9 * share, 0.045, facecolor=shade)
                 self.axes.add_patch(gauge)
 
-    def draw_color_bar(self, label, *, colors=None, ticks=("0", "0.5", "1")):
+    def draw_color_bar(
+        self, label: str, *, colors: Any = None, ticks: Sequence[str] = ("0", "0.5", "1")
+    ) -> None:
         """Draw what colours mean, at the right of the rows."""
         height = min(2.6, self.rows_height - ROW_GAP)
         x, top = self.width - 0.78, self.tops[0]
@@ -140,5 +180,5 @@ class Canvas:
         inset.yaxis.tick_right()
         inset.tick_params(length=0, labelcolor=self.palette.faint, labelsize=8 * self.scale, pad=2)
         inset.spines[:].set_visible(False)
-        where = {"rotation": 90, "ha": "right"}
+        where: dict[str, Any] = {"rotation": 90, "ha": "right"}
         self.text(x - 0.1, top - height / 2, label, size=8.5, color=self.palette.faint, **where)

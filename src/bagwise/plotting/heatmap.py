@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise._pictures import LIGHT, Display, axes_for, heat_map
 from bagwise.bags import Bags
 from bagwise.plotting.one_bag import say_of_one
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bagwise.scanned import ScannedBags
+
 
 def plot_heatmap(
-    model,
-    bags,
-    id,
+    model: Any,
+    bags: Bags | ScannedBags,
+    id: Any,
     *,
     coords: str | Sequence[str] = ("x", "y"),
-    image=None,
+    image: ArrayLike | None = None,
     downsample: float | None = None,
     patch_size: float | None = None,
-    label=None,
-    ax=None,
+    label: Any = None,
+    ax: Axes | None = None,
 ) -> Display:
     """Draw what a model says of the instances of one bag at the places where they lie.
 

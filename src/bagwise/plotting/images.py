@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise._pictures import Display
 from bagwise.bags import Bags, as_bags
+from bagwise.base import BagsLike
 from bagwise.plotting.canvas import GAP, ROW, Canvas
 from bagwise.plotting.tables import draw_tables
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 def plot_bags(
-    bags,
-    intensity,
+    bags: BagsLike,
+    intensity: ArrayLike,
     *,
     image_shape: Sequence[int] | None = None,
-    y=None,
-    probability=None,
-    truth=None,
+    y: ArrayLike | None = None,
+    probability: ArrayLike | None = None,
+    truth: ArrayLike | None = None,
     title: str | None = None,
     subtitle: str | None = None,
     intensity_label: str = "P(instance positive)",
     truth_label: str = "truly positive",
     max_images: int = 12,
-    ax=None,
+    ax: Axes | None = None,
 ) -> Display:
     """Draw bags of images or of numbers, one a row, each instance lit by how positive it is held to be.
 
@@ -109,7 +115,7 @@ def plot_bags(
     return Display(canvas.axes.figure, canvas.axes)
 
 
-def _one_each(name: str, values, n: int, of: str, *, unit_interval: bool = False) -> np.ndarray:
+def _one_each(name: str, values: Any, n: int, of: str, *, unit_interval: bool = False) -> np.ndarray:
     values = np.asarray(values)
     if values.shape != (n,):
         raise ValueError(f"{name} has shape {values.shape} but there are {n} {of}; give one for each.")
@@ -136,7 +142,7 @@ def _as_images(bags: Bags, image_shape: Sequence[int]) -> np.ndarray:
     return images if len(shape) == 3 else np.repeat(images[..., None], 3, axis=3)
 
 
-def _draw_images(bags: Bags, shown, intensity, truth, images, around) -> Canvas:
+def _draw_images(bags: Bags, shown: Any, intensity: Any, truth: Any, images: Any, around: Any) -> Canvas:
     n_columns = max([1, *(len(some) for some in shown)])
     is_cut = bool((bags.sizes > [len(some) for some in shown]).any())
     canvas = Canvas(
@@ -156,7 +162,7 @@ def _draw_images(bags: Bags, shown, intensity, truth, images, around) -> Canvas:
     return canvas
 
 
-def _draw_image(canvas: Canvas, x, y, image, intensity) -> None:
+def _draw_image(canvas: Canvas, x: Any, y: Any, image: Any, intensity: Any) -> None:
     """Draw an image whose clearness, frame and glow follow the intensity."""
     color = canvas.heat(intensity)
     for grow in np.linspace(0.02, 0.13, 8):

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bagwise._pictures import Display, Palette, axes_for, heat_map
+from bagwise.bags import Bags
 from bagwise.plotting.one_bag import OneBag, say_of_one
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bagwise.scanned import ScannedBags
+
 
 _MOST_LINES = 40
 
 
 def plot_sequence(
-    model, bags, id, *, time: str | None = None, text: str | None = None, label=None, ax=None
+    model: Any,
+    bags: Bags | ScannedBags,
+    id: Any,
+    *,
+    time: str | None = None,
+    text: str | None = None,
+    label: Any = None,
+    ax: Axes | None = None,
 ) -> Display:
     """Draw what a model says of the instances of one bag in their order: over time, or as lines of text.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -13,7 +15,9 @@ _MOST_NAMES = 40
 _MOST_FEATURES = 2000
 
 
-def draw_tables(bags: Bags, shown, intensity, truth, intensity_label: str, around: dict) -> Canvas:
+def draw_tables(
+    bags: Bags, shown: Any, intensity: Any, truth: Any, intensity_label: str, around: dict[Any, Any]
+) -> Canvas:
     """Draw every bag as a table, with its intensities at the left and features named below."""
     if bags.n_features > _MOST_FEATURES:
         raise ValueError(
@@ -71,7 +75,7 @@ def _in_deviations(X: np.ndarray) -> np.ndarray:
     return np.clip(centred / np.where(spread > 0, spread, 1.0), -3.0, 3.0)
 
 
-def _two_sided(canvas: Canvas):
+def _two_sided(canvas: Canvas) -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
     palette = canvas.palette

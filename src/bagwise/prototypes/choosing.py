@@ -20,7 +20,7 @@ from bagwise.solvers.interrupt import interruptible
 
 # How instances may become prototypes, and what more a parameter `n_prototypes` may be.
 INSTANCE_KINDS = {"all", "sample", "kmeans"}
-NUMBER_CONSTRAINT = [Interval(Integral, 1, None, closed="left")]
+NUMBER_CONSTRAINT: list[Any] = [Interval(Integral, 1, None, closed="left")]
 
 
 def choose_instances(estimator: Any, bags: Bags) -> Prototypes:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise._types import Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, encode_labels, validated_fit
 from bagwise.base.scaling import fit_scaler
 from bagwise.blocks import Block
 from bagwise.density import DiverseDensity
 from bagwise.prototypes.choosing import INSTANCE_KINDS, NUMBER_CONSTRAINT, choose_instances, choose_targets
+
+if TYPE_CHECKING:
+    from bagwise.prototypes.points import Prototypes
 
 
 class PrototypeEmbedding(Scaled, BagTransformer):
@@ -85,7 +89,10 @@ class PrototypeEmbedding(Scaled, BagTransformer):
     True
     """
 
-    _parameter_constraints: dict = {
+    scaler_: Any
+    prototypes_: Prototypes
+
+    _parameter_constraints: dict[str, Any] = {
         "prototypes": [StrOptions({*INSTANCE_KINDS, "density"}), DiverseDensity],
         "n_prototypes": NUMBER_CONSTRAINT,
         "width": [Interval(Real, 0, None, closed="neither"), None],
@@ -96,13 +103,13 @@ class PrototypeEmbedding(Scaled, BagTransformer):
 
     def __init__(
         self,
-        prototypes="all",
+        prototypes: Literal["all", "sample", "kmeans", "density"] | DiverseDensity = "all",
         *,
-        n_prototypes=100,
-        width=None,
-        output="similarity",
-        scale="standard",
-        random_state=None,
+        n_prototypes: int = 100,
+        width: float | None = None,
+        output: Literal["similarity", "distance"] = "similarity",
+        scale: Scale = "standard",
+        random_state: Seed = None,
     ):
         self.prototypes = prototypes
         self.n_prototypes = n_prototypes
@@ -116,11 +123,11 @@ class PrototypeEmbedding(Scaled, BagTransformer):
         return isinstance(self.prototypes, DiverseDensity) or self.prototypes == "density"
 
     @property
-    def _accepts_sparse(self):
+    def _accepts_sparse(self) -> bool:
         return not self._by_density
 
     @property
-    def _streams(self):
+    def _streams(self) -> bool:
         return isinstance(self.prototypes, str) and self.prototypes in ("sample", "kmeans")
 
     @validated_fit
@@ -155,7 +162,7 @@ class PrototypeEmbedding(Scaled, BagTransformer):
             self.prototypes_ = found.with_width(self.width, np.empty((0, 0)), np.empty(0))
         return self
 
-    def _least(self, block: Block, prototypes) -> np.ndarray:
+    def _least(self, block: Block, prototypes: Any) -> np.ndarray:
         return prototypes.least(self._scaled(Bags(block.X, block.offsets)))
 
     def transform(self, X: BagsLike) -> np.ndarray:
@@ -168,7 +175,7 @@ class PrototypeEmbedding(Scaled, BagTransformer):
             return np.exp(-least)
         return np.sqrt(least if self.prototypes_.scales is not None else least / self.prototypes_.gamma)
 
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names "prototype0", "prototype1", ..."""
         check_is_fitted(self)
         return np.array([f"prototype{k}" for k in range(len(self.prototypes_))], dtype=object)

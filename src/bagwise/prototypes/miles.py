@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise._types import ClassWeight, Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import (
     CLASS_WEIGHT_CONSTRAINT,
@@ -21,6 +22,10 @@ from bagwise.base import (
 from bagwise.prototypes.choosing import INSTANCE_KINDS, NUMBER_CONSTRAINT, choose_instances
 from bagwise.solvers.interrupt import interruptible
 from bagwise.solvers.one_norm import one_norm_machine
+
+if TYPE_CHECKING:
+    from bagwise.prototypes.points import Prototypes
+
 
 # Similarities are rounded to so many binary digits before the machine sees them, so that rounding in their
 # last ones, which depends on the order of bags, does not choose between solutions that are equally good.
@@ -103,7 +108,12 @@ class MILESClassifier(Scaled, ScoreClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    intercept_: float
+    objective_: float
+    prototypes_: Prototypes
+    coef_: np.ndarray
+
+    _parameter_constraints: dict[str, Any] = {
         "C": [Interval(Real, 0, None, closed="neither")],
         "prototypes": [StrOptions(INSTANCE_KINDS)],
         "n_prototypes": NUMBER_CONSTRAINT,
@@ -115,14 +125,14 @@ class MILESClassifier(Scaled, ScoreClassifier):
 
     def __init__(
         self,
-        C=2.0,
+        C: float = 2.0,
         *,
-        prototypes="all",
-        n_prototypes=100,
-        width=None,
-        scale="standard",
-        class_weight=None,
-        random_state=None,
+        prototypes: Literal["all", "sample", "kmeans"] = "all",
+        n_prototypes: int = 100,
+        width: float | None = None,
+        scale: Scale = "standard",
+        class_weight: ClassWeight = None,
+        random_state: Seed = None,
     ):
         self.C = C
         self.prototypes = prototypes

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise._types import Seed
 from bagwise.bags import Bags
 from bagwise.base import SCALE_CONSTRAINT, BagEstimator, BagsLike, Scaled, ScoreClassifier, Training
 from bagwise.folds import Split, bag_folds
 from bagwise.pu.features import BagBasis, choose_centers
 
-BASIS_CONSTRAINTS: dict = {
+BASIS_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions({"minimax", "mean", "set"}), callable],
     "centers": [StrOptions({"all", "random", "kmeans"}), Bags],
     "n_centers": [Interval(Integral, 1, None, closed="left")],
     "scale": SCALE_CONSTRAINT,
     "random_state": ["random_state"],
 }
-PRIOR_CONSTRAINT = [Interval(Real, 0, 1, closed="neither"), None]
+PRIOR_CONSTRAINT: list[Any] = [Interval(Real, 0, 1, closed="neither"), None]
 
 
 def pu_folds(
-    cv, training: Training, sample_weight, random_state, plain: str, groups: ArrayLike | None = None
+    cv: Any,
+    training: Training,
+    sample_weight: Any,
+    random_state: Seed,
+    plain: str,
+    groups: ArrayLike | None = None,
 ) -> list[Split]:
     """`bag_folds` for positive and unlabeled bags; `plain` is the class that needs no folds."""
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
@@ -45,7 +52,7 @@ def pu_folds(
 class SetKernelEstimator(Scaled, BagEstimator):
     """An estimator with basis functions of bags: `kernel`, `centers`, `n_centers`, `random_state`."""
 
-    def _choose_centers(self, training: Training, random_state=None) -> np.ndarray | None:
+    def _choose_centers(self, training: Training, random_state: Seed = None) -> np.ndarray | None:
         """Numbers of the training bags, scaled, that are centers; None if the user gave centers.
 
         They are drawn from a `random_state` in place of the estimator's own, if there is one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,7 +80,11 @@ class PUSetKernelClassifierCV(SetKernelScore):
     ((3, 3, 5), True)
     """
 
-    _parameter_constraints: dict = {
+    risks_: np.ndarray
+    degree_: int
+    alpha_: float
+
+    _parameter_constraints: dict[str, Any] = {
         **BASIS_CONSTRAINTS,
         **LOSS_CONSTRAINTS,
         "degrees": ["array-like"],
@@ -94,19 +98,19 @@ class PUSetKernelClassifierCV(SetKernelScore):
 
     def __init__(
         self,
-        kernel="minimax",
+        kernel: Any = "minimax",
         *,
-        degrees=(1, 2, 3),
-        alphas=(1.0, 1e-3, 1e-6),
-        loss="double_hinge",
-        class_prior=None,
-        cv=5,
-        centers="all",
-        n_centers=500,
-        scale="minmax",
-        tol=1e-8,
-        random_state=None,
-        verbose=0,
+        degrees: Any = (1, 2, 3),
+        alphas: Any = (1.0, 1e-3, 1e-6),
+        loss: Any = "double_hinge",
+        class_prior: Any = None,
+        cv: Any = 5,
+        centers: Any = "all",
+        n_centers: Any = 500,
+        scale: Any = "minmax",
+        tol: Any = 1e-8,
+        random_state: Any = None,
+        verbose: Any = 0,
     ):
         self.kernel = kernel
         self.degrees = degrees
@@ -159,7 +163,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
             self._fit(training, sample_weight, groups, place)
         return self
 
-    def _fit(self, training: Training, sample_weight, groups, place: Checkpoint | None) -> None:
+    def _fit(self, training: Training, sample_weight: Any, groups: Any, place: Checkpoint | None) -> None:
         degrees, alphas = self._grid()
         random_state = seed_of(self.random_state, place)
         chosen = self._choose_centers(training, random_state)
@@ -192,7 +196,9 @@ class PUSetKernelClassifierCV(SetKernelScore):
             raise ValueError(f"alphas must be positive numbers; got {self.alphas!r}.")
         return (degrees[:1] if callable(self.kernel) else degrees), alphas
 
-    def _fold(self, matrix, training, chosen, alphas, train, test) -> list[float]:
+    def _fold(
+        self, matrix: Any, training: Any, chosen: Any, alphas: Any, train: Any, test: Any
+    ) -> list[float]:
         """Risk of the held-out bags of one fold, for every alpha."""
         # Centers are bags of the fold's training part.
         columns = slice(None) if chosen is None else np.isin(chosen, train)

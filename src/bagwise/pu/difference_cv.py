@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from bagwise._types import Folds, Scale, Seed
 from bagwise.base import SCALE_CONSTRAINT, Training
 from bagwise.pu.base import pu_folds
 from bagwise.pu.dsdd import RAMP_CONSTRAINTS, DSDDScore
 from bagwise.pu.instances import DifferenceClassifier, resolve_width
 from bagwise.pu.lsdd import CENTER_CONSTRAINTS, LSDDScore
 
-GRID_CONSTRAINTS: dict = {
+GRID_CONSTRAINTS: dict[str, Any] = {
     "gammas": ["array-like", None],
     "alphas": ["array-like"],
     "cv": ["cv_object"],
@@ -25,7 +29,11 @@ _MULTIPLES = (0.1, 1.0, 10.0)
 class ChosenDifference(DifferenceClassifier):
     """A difference of densities whose width and penalty have the least criterion over folds of bags."""
 
-    def _choose(self, training: Training, sample_weight, parts) -> tuple[float, float]:
+    gammas_: np.ndarray
+    alphas_: np.ndarray
+    criterion_: np.ndarray
+
+    def _choose(self, training: Training, sample_weight: Any, parts: Any) -> tuple[float, float]:
         self.gammas_, self.alphas_ = self._grid(training)
         plain = type(self).__name__.removesuffix("CV")
         splits = pu_folds(self.cv, training, sample_weight, self.random_state, plain)
@@ -55,7 +63,7 @@ class ChosenDifference(DifferenceClassifier):
         return gammas, alphas
 
 
-def _width(gamma, training: Training) -> float:
+def _width(gamma: Any, training: Training) -> float:
     return resolve_width(gamma if gamma in ("scale", "auto") else float(gamma), training)
 
 
@@ -118,18 +126,18 @@ class LSDDClassifierCV(ChosenDifference, LSDDScore):
     (10.0, (2, 2))
     """
 
-    _parameter_constraints: dict = {**GRID_CONSTRAINTS, **CENTER_CONSTRAINTS}
+    _parameter_constraints: dict[str, Any] = {**GRID_CONSTRAINTS, **CENTER_CONSTRAINTS}
     _example_parameters = {"alphas": (1.0, 1e-3), "cv": 3}
 
     def __init__(
         self,
         *,
-        gammas=None,
-        alphas=(1.0, 1e-3, 1e-6),
-        n_centers=300,
-        cv=5,
-        scale="minmax",
-        random_state=None,
+        gammas: Sequence[float | str] | None = None,
+        alphas: Sequence[float] = (1.0, 1e-3, 1e-6),
+        n_centers: int = 300,
+        cv: Folds = 5,
+        scale: Scale = "minmax",
+        random_state: Seed = None,
     ):
         self.gammas = gammas
         self.alphas = alphas
@@ -196,23 +204,23 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
     ((2, 2), True)
     """
 
-    _parameter_constraints: dict = {**GRID_CONSTRAINTS, **RAMP_CONSTRAINTS}
+    _parameter_constraints: dict[str, Any] = {**GRID_CONSTRAINTS, **RAMP_CONSTRAINTS}
     # Folds are solved to two digits: settings that are closer than that may be chosen either way.
     _example_parameters = {"gammas": ("scale", 50.0), "alphas": (0.1, 1e-3), "cv": 3}
 
     def __init__(
         self,
         *,
-        gammas=None,
-        alphas=(1.0, 1e-3, 1e-6),
-        fit_intercept=True,
-        max_instances=2000,
-        cv=5,
-        scale="minmax",
-        tol=1e-6,
-        max_iter=50,
-        random_state=None,
-        verbose=0,
+        gammas: Sequence[float | str] | None = None,
+        alphas: Sequence[float] = (1.0, 1e-3, 1e-6),
+        fit_intercept: bool = True,
+        max_instances: int = 2000,
+        cv: Folds = 5,
+        scale: Scale = "minmax",
+        tol: float = 1e-6,
+        max_iter: int = 50,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.gammas = gammas
         self.alphas = alphas

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
+from bagwise._types import Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import Training
 from bagwise.kernels import InstanceKernel, require_memory
@@ -18,9 +19,9 @@ from bagwise.reporting import Reporter
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control
 from bagwise.solvers.interrupt import raise_if_stopped
-from bagwise.solvers.result import SolverResult, record_result
+from bagwise.solvers.result import Recorded, SolverResult, record_result
 
-RAMP_CONSTRAINTS: dict = {
+RAMP_CONSTRAINTS: dict[str, Any] = {
     "fit_intercept": ["boolean"],
     "max_instances": [Interval(Integral, 2, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="neither")],
@@ -42,12 +43,16 @@ class _Parts(NamedTuple):
         return InstanceKernel("rbf", gamma)(self.Z, self.Z)
 
 
-class DSDDScore(DifferenceClassifier):
+class DSDDScore(Recorded, DifferenceClassifier):
     """The score of DSDD, and its criterion.
 
     A subclass has the parameters `fit_intercept`, `max_instances`, `tol`, `max_iter`, `verbose` and
     `random_state`.
     """
+
+    intercept_: np.ndarray
+    support_vectors_: np.ndarray
+    dual_coef_: Any
 
     def _gather(self, training: Training) -> _Parts:
         drawn = self._draw(training)
@@ -69,12 +74,12 @@ class DSDDScore(DifferenceClassifier):
             parts.append(rng.permutation(kind)[:size])
         return np.sort(np.concatenate(parts))
 
-    def _minimise(self, kernel, sign, weight, alpha: float, control: Control) -> SolverResult:
+    def _minimise(self, kernel: Any, sign: Any, weight: Any, alpha: float, control: Control) -> SolverResult:
         problem = RampProblem(kernel, sign, _halves(sign, weight), alpha, self.fit_intercept)
         start = problem.zero()
         return minimize_cccp(problem, problem.linearize(start), start, control)
 
-    def _criterion(self, parts: _Parts, gammas, alphas, folds) -> np.ndarray:
+    def _criterion(self, parts: _Parts, gammas: Any, alphas: Any, folds: Any) -> np.ndarray:
         reporter = Reporter(type(self).__name__, self.verbose)
         rows = []
         for gamma in gammas:
@@ -85,7 +90,7 @@ class DSDDScore(DifferenceClassifier):
             rows.append(np.mean(of_folds, axis=0))
         return np.array(rows)
 
-    def _fold(self, K: np.ndarray, parts: _Parts, fold, alphas) -> list[float]:
+    def _fold(self, K: np.ndarray, parts: _Parts, fold: Any, alphas: Any) -> list[float]:
         """Risk of the held-out instances, for every alpha."""
         kept, held = (part[parts.bag_of] for part in fold)
         sign, weight = parts.sign, parts.weight
@@ -189,20 +194,20 @@ class DSDDClassifier(DSDDScore):
     (120,)
     """
 
-    _parameter_constraints: dict = {**DIFFERENCE_CONSTRAINTS, **RAMP_CONSTRAINTS}
+    _parameter_constraints: dict[str, Any] = {**DIFFERENCE_CONSTRAINTS, **RAMP_CONSTRAINTS}
 
     def __init__(
         self,
         *,
-        gamma="scale",
-        alpha=1e-3,
-        fit_intercept=True,
-        max_instances=2000,
-        scale="minmax",
-        tol=1e-6,
-        max_iter=50,
-        random_state=None,
-        verbose=0,
+        gamma: float | str = "scale",
+        alpha: float = 1e-3,
+        fit_intercept: bool = True,
+        max_instances: int = 2000,
+        scale: Scale = "minmax",
+        tol: float = 1e-6,
+        max_iter: int = 50,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.gamma = gamma
         self.alpha = alpha

@@ -50,7 +50,7 @@ class BagBasis:
         Weights of the centers.
     """
 
-    kernel: str | Callable
+    kernel: str | Callable[..., Any]
     degree: int
     centers: Bags
     weight: np.ndarray
@@ -103,7 +103,9 @@ class InstanceBasis:
         return InstanceKernel("rbf", self.gamma)(bags.instances, self.centers)
 
 
-def choose_centers(centers, n_centers: int, bags: Bags, kernel, rng: np.random.RandomState) -> np.ndarray:
+def choose_centers(
+    centers: Any, n_centers: int, bags: Bags, kernel: Any, rng: np.random.RandomState
+) -> np.ndarray:
     """Choose bags as centers: their numbers, rising.
 
     "random" draws without replacement; "kmeans" takes the bags nearest to the means of clusters of the
@@ -158,7 +160,22 @@ class PUFeatures:
         The mean of positive bags less the mean of unlabeled ones.
     """
 
-    def __init__(self, positive, unlabeled, positive_weight, unlabeled_weight):
+    n_positive: float
+    n_unlabeled: float
+    positive_share: np.ndarray
+    unlabeled_share: np.ndarray
+    mean: np.ndarray
+    positive: np.ndarray
+    unlabeled: np.ndarray
+    shift: np.ndarray
+
+    def __init__(
+        self,
+        positive: np.ndarray,
+        unlabeled: np.ndarray,
+        positive_weight: np.ndarray,
+        unlabeled_weight: np.ndarray,
+    ):
         # How many bags there are: one of weight two is there twice, and one of weight 0.1 is still there.
         self.n_positive = max(float(positive_weight.sum()), len(positive_weight))
         self.n_unlabeled = max(float(unlabeled_weight.sum()), len(unlabeled_weight))

@@ -17,7 +17,7 @@ from bagwise.pu.losses import check_pu_labels
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 
-DIFFERENCE_CONSTRAINTS: dict = {
+DIFFERENCE_CONSTRAINTS: dict[str, Any] = {
     # Lists are refused by a sentence that says where they belong.
     "gamma": [StrOptions({"scale", "auto"}), _POSITIVE, "array-like"],
     "alpha": [_POSITIVE, "array-like"],
@@ -32,15 +32,18 @@ class DifferenceClassifier(PUClassifier, InstanceScoreClassifier):
     A subclass gives three methods. What `_gather` returns, the other two receive as `parts`.
     """
 
+    gamma_: float
+    alpha_: float
+
     def _gather(self, training: Training) -> Any:
         """Draw what is drawn, and compute what all widths and penalties share."""
         raise NotImplementedError
 
-    def _solve(self, parts) -> None:
+    def _solve(self, parts: Any) -> None:
         """Set the fitted attributes of the score, for the width `gamma_` and the penalty `alpha_`."""
         raise NotImplementedError
 
-    def _criterion(self, parts, gammas, alphas, folds) -> np.ndarray:
+    def _criterion(self, parts: Any, gammas: Any, alphas: Any, folds: Any) -> np.ndarray:
         """What is least at the best width and penalty: shape (n_gammas, n_alphas).
 
         A fold is two masks of the bags: those that learn, and those that are held out.
@@ -71,7 +74,7 @@ class DifferenceClassifier(PUClassifier, InstanceScoreClassifier):
         self._solve(parts)
         return self
 
-    def _choose(self, training: Training, sample_weight, parts) -> tuple[float, float]:
+    def _choose(self, training: Training, sample_weight: Any, parts: Any) -> tuple[float, float]:
         """The width and the penalty to be used."""
         name = type(self).__name__
         for parameter, value in (("gamma", self.gamma), ("alpha", self.alpha)):
@@ -89,7 +92,7 @@ def resolve_width(gamma: float | str, training: Training) -> float:
     return resolve_gamma(gamma, bags.instances, np.repeat(training.weight, bags.sizes))
 
 
-def expand(Z, centers, gamma: float, coef: np.ndarray) -> np.ndarray:
+def expand(Z: Any, centers: Any, gamma: float, coef: np.ndarray) -> np.ndarray:
     """``sum_c coef_c exp(-gamma |z - center_c|^2)`` for the rows z of Z, block by block."""
     kernel = InstanceKernel("rbf", gamma)
     scores = np.empty(Z.shape[0])

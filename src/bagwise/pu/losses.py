@@ -8,6 +8,7 @@ here are of that kind.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bagwise.base import is_positive
 
@@ -54,7 +55,7 @@ def risk_of_scores(y: np.ndarray, score: np.ndarray, weight: np.ndarray, prior: 
     return float(prior * (share_p @ gain) + share_u @ wrong_if_negative(unlabeled))
 
 
-def check_pu_labels(y, name: str) -> None:
+def check_pu_labels(y: ArrayLike, name: str) -> None:
     """Refuse labels without a positive or without an unlabeled bag, and two marks for unlabeled ones."""
     y = np.asarray(y)
     if y.ndim != 1 or y.dtype.kind == "O":

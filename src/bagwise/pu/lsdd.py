@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval
+from bagwise._types import Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import Training
 from bagwise.blocks import block_rows, cut_rows
@@ -17,7 +19,7 @@ from bagwise.kernels import InstanceKernel
 from bagwise.pu.instances import DIFFERENCE_CONSTRAINTS, DifferenceClassifier, expand
 from bagwise.solvers.interrupt import raise_if_stopped
 
-CENTER_CONSTRAINTS: dict = {"n_centers": [Interval(Integral, 1, None, closed="left")]}
+CENTER_CONSTRAINTS: dict[str, Any] = {"n_centers": [Interval(Integral, 1, None, closed="left")]}
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,9 @@ class LSDDScore(DifferenceClassifier):
     A subclass has the parameters `n_centers` and `random_state`.
     """
 
+    centers_: Any
+    coef_: np.ndarray
+
     def _gather(self, training: Training) -> _Parts:
         bags = training.bags
         rng = check_random_state(self.random_state)
@@ -81,7 +86,7 @@ class LSDDScore(DifferenceClassifier):
         values, axes = eigh(root[:, None] * H * root, check_finite=False)
         return np.maximum(values, 0.0), axes
 
-    def _criterion(self, parts: _Parts, gammas, alphas, folds) -> np.ndarray:
+    def _criterion(self, parts: _Parts, gammas: Any, alphas: Any, folds: Any) -> np.ndarray:
         rows = []
         for gamma in gammas:
             raise_if_stopped()
@@ -167,9 +172,17 @@ class LSDDClassifier(LSDDScore):
     True
     """
 
-    _parameter_constraints: dict = {**DIFFERENCE_CONSTRAINTS, **CENTER_CONSTRAINTS}
+    _parameter_constraints: dict[str, Any] = {**DIFFERENCE_CONSTRAINTS, **CENTER_CONSTRAINTS}
 
-    def __init__(self, *, gamma="scale", alpha=1e-3, n_centers=300, scale="minmax", random_state=None):
+    def __init__(
+        self,
+        *,
+        gamma: float | str = "scale",
+        alpha: float = 1e-3,
+        n_centers: int = 300,
+        scale: Scale = "minmax",
+        random_state: Seed = None,
+    ):
         self.gamma = gamma
         self.alpha = alpha
         self.n_centers = n_centers
@@ -177,7 +190,7 @@ class LSDDClassifier(LSDDScore):
         self.random_state = random_state
 
 
-def _held_out(width: _Width, alphas, train: np.ndarray, held: np.ndarray) -> list[float]:
+def _held_out(width: _Width, alphas: Any, train: np.ndarray, held: np.ndarray) -> list[float]:
     """``coef'H coef - 2 coef'h`` with h of held-out bags, for every alpha."""
     inside, outside = train @ width.axes, held @ width.axes
     coefs = [inside / (width.values + alpha) for alpha in alphas]

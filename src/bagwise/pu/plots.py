@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from bagwise._pictures import Display, axes_for, legend_above
-from bagwise.base import is_positive
+from bagwise.base import BagsLike, is_positive
 from bagwise.pu.losses import risk_of_scores
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 _PRIORS = np.linspace(0.05, 0.95, 19)
 
 
-def prior_sensitivity(model, X, y, *, class_priors=None, cv=5) -> dict[str, np.ndarray]:
+def prior_sensitivity(
+    model: Any, X: BagsLike, y: ArrayLike, *, class_priors: ArrayLike | None = None, cv: int = 5
+) -> dict[str, np.ndarray]:
     """Fit at one assumed class prior after another, and judge held-out bags.
 
     Returns arrays by name: `class_prior`, `risk` (zero-one PU risk at that prior), `called` and `found`
@@ -45,7 +54,15 @@ def prior_sensitivity(model, X, y, *, class_priors=None, cv=5) -> dict[str, np.n
 
 
 def plot_prior_sensitivity(
-    model, X, y, *, class_priors=None, cv=5, estimate=None, interval=None, ax=None
+    model: Any,
+    X: BagsLike,
+    y: ArrayLike,
+    *,
+    class_priors: ArrayLike | None = None,
+    cv: int = 5,
+    estimate: float | None = None,
+    interval: tuple[float, float] | None = None,
+    ax: Axes | None = None,
 ) -> Display:
     """Draw risk and decisions of held-out bags against the class prior that is assumed.
 
@@ -116,7 +133,7 @@ def plot_prior_sensitivity(
     return Display(ax.figure, ax)
 
 
-def _reaching(class_priors, marks: list[float]) -> np.ndarray:
+def _reaching(class_priors: ArrayLike | None, marks: list[float]) -> np.ndarray:
     """Give the priors to assume, and with them those marks that lie beyond the first or the last."""
     priors = np.sort(_PRIORS if class_priors is None else np.asarray(class_priors, dtype=float))
     beyond = [mark for mark in marks if 0 < mark < 1 and not priors[0] <= mark <= priors[-1]]

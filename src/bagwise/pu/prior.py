@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise._types import Folds, Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import BagClassifier, BagsLike, Training, bag_weights, validated_fit
 from bagwise.pu.base import BASIS_CONSTRAINTS, SetKernelEstimator
@@ -25,6 +26,10 @@ from bagwise.pu.sample import (
     sample_bags,
     sample_instances,
 )
+
+if TYPE_CHECKING:
+    from bagwise.pu.estimates import PriorEstimate
+
 
 # Widths of the Gaussian basis of instances that are compared, as factors of gamma="scale".
 _WIDTHS = (0.25, 1.0, 4.0)
@@ -137,7 +142,16 @@ class ClassPriorEstimator(SetKernelEstimator):
     >>> low, high = estimator.interval(data.bags, data.y, random_state=0)
     """
 
-    _parameter_constraints: dict = {
+    estimate_: PriorEstimate
+    check_: PriorEstimate
+    path_: PriorPath | None
+    basis_: Any
+    class_prior_: float
+    ridge_: float
+    degree_: int | None
+    scores_: np.ndarray
+
+    _parameter_constraints: dict[str, Any] = {
         **BASIS_CONSTRAINTS,
         "method": [StrOptions({"tail", "ratio"})],
         "level": [StrOptions({"bag", "instance"})],
@@ -151,17 +165,17 @@ class ClassPriorEstimator(SetKernelEstimator):
 
     def __init__(
         self,
-        kernel="minimax",
+        kernel: Literal["minimax", "mean", "set"] | Callable[..., Any] = "minimax",
         *,
-        method="tail",
-        level="bag",
-        degree=(1, 2, 3),
-        ridge=None,
-        cv=5,
-        centers="all",
-        n_centers=500,
-        scale="minmax",
-        random_state=None,
+        method: Literal["tail", "ratio"] = "tail",
+        level: Literal["bag", "instance"] = "bag",
+        degree: int | Sequence[int] = (1, 2, 3),
+        ridge: float | None = None,
+        cv: Folds = 5,
+        centers: Literal["all", "random", "kmeans"] | Bags = "all",
+        n_centers: int = 500,
+        scale: Scale = "minmax",
+        random_state: Seed = None,
     ):
         self.kernel = kernel
         self.method = method
@@ -202,7 +216,7 @@ class ClassPriorEstimator(SetKernelEstimator):
             sample = sample_bags(training, matrices, splits, named_kernel=isinstance(self.kernel, str))
         self.estimate_, self.check_, setting, path = compared_estimates(sample, self.method, self.ridge)
         self.class_prior_ = self.estimate_.class_prior
-        self.path_: PriorPath | None = path if self.ridge is None else None
+        self.path_ = path if self.ridge is None else None
         self.ridge_ = float(path.ridges[path.best])
         self.basis_ = self._bases[setting]
         self.degree_ = int(setting) if self.level == "bag" and isinstance(self.kernel, str) else None
@@ -235,9 +249,9 @@ class ClassPriorEstimator(SetKernelEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        level=0.95,
-        n_bootstrap=200,
-        random_state=None,
+        level: float = 0.95,
+        n_bootstrap: int = 200,
+        random_state: Seed = None,
     ) -> tuple[float, float]:
         """Bootstrap interval of the class prior, by drawing positive and unlabeled bags again.
 
@@ -295,7 +309,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         return float(path.class_priors[path.best])
 
 
-def check_degrees(degrees, name: str) -> list[int]:
+def check_degrees(degrees: int | Sequence[int], name: str) -> list[int]:
     """Read one degree or several: rising, each once."""
     found = sorted({int(degree) for degree in np.atleast_1d(degrees)})
     if not found or found[0] < 1:

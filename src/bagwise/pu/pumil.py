@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise._types import Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import (
     SCALE_CONSTRAINT,
@@ -126,7 +127,19 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     (80,)
     """
 
-    _parameter_constraints: dict = {
+    intercept_: np.ndarray
+    objectives_: np.ndarray
+    objective_history_: np.ndarray
+    gamma_: float
+    confidence_: np.ndarray
+    negatives_: np.ndarray
+    negative_weights_: np.ndarray
+    coef_: np.ndarray
+    objective_: float
+    n_iter_: Any
+    converged_: bool
+
+    _parameter_constraints: dict[str, Any] = {
         "C": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
@@ -141,17 +154,17 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        fit_intercept=True,
-        gamma="scale",
-        n_candidates=10,
-        max_iter=20,
-        clone_rate=0.2,
-        max_negatives=500,
-        scale="minmax",
-        random_state=None,
-        verbose=0,
+        fit_intercept: bool = True,
+        gamma: float | str = "scale",
+        n_candidates: int = 10,
+        max_iter: int = 20,
+        clone_rate: float = 0.2,
+        max_negatives: int = 500,
+        scale: Scale = "minmax",
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.C = C
         self.fit_intercept = fit_intercept
@@ -226,7 +239,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         reporter.start(0, 1, SolverResult(None, history[-1], status, self.n_iter_, tuple(history)))
         return self
 
-    def _evolve(self, candidates, machines, rng, build, control: Control) -> None:
+    def _evolve(self, candidates: Any, machines: Any, rng: Any, build: Any, control: Control) -> None:
         """One generation: clones of the best take the place of the worst, the others move along (B.3)."""
         order = np.argsort([-machine.f_measure for machine in machines], kind="stable")
         best = order[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class _Flipped:
     def __init__(self, flags: np.ndarray):
         self.flags = flags
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return np.array_equal(self.flags, other.flags)
 
     __hash__ = None  # type: ignore[assignment]
@@ -59,7 +60,17 @@ class RampProblem:
         Whether scores have an intercept; if not, it is zero.
     """
 
-    def __init__(self, kernel, sign: np.ndarray, weight: np.ndarray, alpha: float, fit_intercept=True):
+    bound: np.ndarray
+    rows: DenseRows
+
+    def __init__(
+        self,
+        kernel: np.ndarray,
+        sign: np.ndarray,
+        weight: np.ndarray,
+        alpha: float,
+        fit_intercept: bool = True,
+    ):
         # A point where all scores are zero, free to take up any sum: its gradient, the intercept, is zero.
         self.rows = DenseRows(kernel if fit_intercept else np.pad(kernel, (0, 1)))
         self.sign = sign

@@ -93,7 +93,9 @@ def minimize_risk(
     return SolverResult(score, value, status, n_iter, (max(constant, value), value))
 
 
-def _solve(features, loss, prior, alpha, control, start) -> tuple[Score, Status, int]:
+def _solve(
+    features: PUFeatures, loss: str, prior: float, alpha: float, control: Control, start: Score | None
+) -> tuple[Score, Status, int]:
     """The score of centered features, how the solver ended, and its steps."""
     solve = {"double_hinge": _double_hinge, "squared": _squared, "logistic": _logistic}[loss]
     if not features.is_graded(alpha):
@@ -108,7 +110,9 @@ def _solve(features, loss, prior, alpha, control, start) -> tuple[Score, Status,
     return Score(axes @ score.coef, score.intercept - float(turned.mean @ score.coef)), status, n_iter
 
 
-def _terms(features, loss, prior, alpha, coef, intercept) -> tuple[float, float, float]:
+def _terms(
+    features: PUFeatures, loss: str, prior: float, alpha: float, coef: np.ndarray, intercept: float
+) -> tuple[float, float, float]:
     """The objective's three terms, at an intercept for centered features."""
     unlabeled = features.unlabeled @ coef + intercept
     of_positive = -prior * (float(features.shift @ coef) + intercept)
@@ -125,7 +129,9 @@ def _best_constant(loss: str, prior: float) -> float:
     }[loss]
 
 
-def _squared(features, prior, alpha, control, start):
+def _squared(
+    features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
+) -> tuple[Score, Status, int]:
     """Closed form: (C / 2 + alpha I) coef = pi (mean_P - mean_U), intercept 2 pi - 1."""
     matrix = 0.5 * features.covariance
     matrix.flat[:: len(matrix) + 1] += alpha
@@ -136,7 +142,9 @@ def _squared(features, prior, alpha, control, start):
 # ---------------------------------------------------------------------- double hinge
 
 
-def _double_hinge(features, prior, alpha, control, start):
+def _double_hinge(
+    features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
+) -> tuple[Score, Status, int]:
     """By the dual, a box and one equality in two variables for each unlabeled bag.
 
     The loss is half the sum of two hinges, with multipliers u and v in [0, share / 2] and w = u + v. With
@@ -160,7 +168,7 @@ def _double_hinge(features, prior, alpha, control, start):
     pairs: dict[str, Any] = {"start": None if start is None else start.dual, "product": None}
     by_pairs, n_iter, relative = True, 0, control.tol
 
-    def report_bound(steps, value):
+    def report_bound(steps: int, value: float) -> None:
         control.report(n_iter + steps, -(value + 0.5 * float(target @ target)) / alpha)
 
     for _ in range(5):
@@ -212,7 +220,9 @@ def best_intercept(scores: np.ndarray, share: np.ndarray, prior: float) -> float
     return 0.5 * float(corners[min(first, len(corners) - 1)] + corners[min(last, len(corners) - 1)])
 
 
-def _smoothed_double_hinge(features, prior, alpha, control, start):
+def _smoothed_double_hinge(
+    features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
+) -> tuple[Score, Status, int]:
     """By Newton's method on loss functions that are ever less smooth, where the dual drowns in rounding.
 
     ``max(0, 1 + g)`` becomes ``width * log(1 + exp((1 + g) / width))``. The multipliers of its slope say how
@@ -220,6 +230,7 @@ def _smoothed_double_hinge(features, prior, alpha, control, start):
     """
     U, share, target = features.unlabeled, features.unlabeled_share, prior * features.shift
     x = np.append(np.zeros_like(features.mean), _best_constant("double_hinge", prior))
+    score: Any  # the first width finds one
     n_iter, value, bound, allowed, score = 0, np.inf, -np.inf, 0.0, None
     for width in 0.1 ** np.arange(_WIDTHS):
         x, step, _, steps = _newton(features, prior, alpha, replace(control, on_iteration=None), x, width)
@@ -250,7 +261,9 @@ def _smoothed_double_hinge(features, prior, alpha, control, start):
 # ---------------------------------------------------------------------- logistic
 
 
-def _logistic(features, prior, alpha, control, start):
+def _logistic(
+    features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
+) -> tuple[Score, Status, int]:
     """Newton's method from the solution of the double hinge, which large scores share."""
     if start is not None:
         x = np.append(start.coef, start.intercept + features.mean @ start.coef)
@@ -264,7 +277,14 @@ def _logistic(features, prior, alpha, control, start):
     return Score(x[:-1], float(x[-1])), status, n_iter
 
 
-def _newton(features, prior, alpha, control, x, width=None):
+def _newton(
+    features: PUFeatures,
+    prior: float,
+    alpha: float,
+    control: Control,
+    x: np.ndarray,
+    width: float | None = None,
+) -> tuple[np.ndarray, np.ndarray, Status, int]:
     """Newton's method with halved steps, for the logistic loss or, given a `width`, a smooth double hinge.
 
     With c the curvature of the loss, the Hessian is ``U' diag(share c) U + alpha I`` and a row for the
@@ -277,11 +297,11 @@ def _newton(features, prior, alpha, control, x, width=None):
     ridge = np.append(np.full(len(x) - 1, alpha), 0.0)
     sides, factor, width = ((0.0,), 1.0, 1.0) if width is None else ((1.0, -1.0), 0.5, width)
 
-    def value_at(x, g):
+    def value_at(x: np.ndarray, g: np.ndarray) -> float:
         loss = factor * width * sum(np.logaddexp(0.0, (g + side) / width) for side in sides)
         return float(share @ loss - pull @ x + 0.5 * ridge @ (x * x))
 
-    def slope_and_curvature(g):
+    def slope_and_curvature(g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         at = [(g + side) / width for side in sides]
         return factor * sum(expit(a) for a in at), factor / width * sum(expit(a) * expit(-a) for a in at)
 

@@ -120,7 +120,7 @@ def _fold_of(splits: list[Split], n_bags: int) -> np.ndarray:
     return fold
 
 
-def prior_splits(cv: Any, training: Training, sample_weight, name: str) -> list[Split]:
+def prior_splits(cv: Any, training: Training, sample_weight: Any, name: str) -> list[Split]:
     """Folds for scores: a number deals bags out by what they hold, anything else is as in `bag_folds`."""
     y = training.y
     rarest = int(np.bincount(y, minlength=2).min())

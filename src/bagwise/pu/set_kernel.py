@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.utils.metaestimators import available_if
 
-from bagwise._sklearn import Interval, StrOptions
+from bagwise._sklearn import Interval, StrOptions, available_if
+from bagwise._types import Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, Training, validated_fit
 from bagwise.folds import Split
@@ -21,9 +22,9 @@ from bagwise.pu.losses import LOSSES, check_pu_labels
 from bagwise.pu.risk import minimize_risk
 from bagwise.pu.sample import compared_estimates, prior_splits, sample_bags
 from bagwise.reporting import Reporter
-from bagwise.solvers.result import record_result
+from bagwise.solvers.result import Recorded, record_result
 
-LOSS_CONSTRAINTS: dict = {
+LOSS_CONSTRAINTS: dict[str, Any] = {
     "loss": [StrOptions(set(LOSSES))],
     "class_prior": PRIOR_CONSTRAINT,
     "tol": [Interval(Real, 0, None, closed="neither")],
@@ -31,19 +32,25 @@ LOSS_CONSTRAINTS: dict = {
 }
 
 
-def _has_probabilities(model) -> bool:
+def _has_probabilities(model: Any) -> bool:
     return model.loss == "logistic"
 
 
-class SetKernelScore(SetKernelEstimator, PUClassifier):
+class SetKernelScore(Recorded, SetKernelEstimator, PUClassifier):
     """A linear score of basis functions, `basis_`, `coef_` and `intercept_`, at `class_prior_`."""
+
+    intercept_: np.ndarray
+    class_prior_: float
+    coef_: Any
+    prior_estimate_: PriorEstimate | None
+    basis_: Any
 
     def _settle_prior(
         self, training: Training, matrices: dict[float, np.ndarray], splits: list[Split] | None = None
     ) -> None:
         """Set `class_prior_`: as it was given, or as `ClassPriorEstimator` has it by default."""
         self.class_prior_ = self.class_prior
-        self.prior_estimate_: PriorEstimate | None = None
+        self.prior_estimate_ = None
         if self.class_prior is None:
             if splits is None:
                 splits = prior_splits(5, training, None, type(self).__name__)
@@ -54,7 +61,7 @@ class SetKernelScore(SetKernelEstimator, PUClassifier):
             self.class_prior_ = min(estimate.class_prior, 1.0 - 0.5 / (n_unlabeled + 1.0))
             self.prior_estimate_ = estimate
 
-    def _minimise(self, basis, features: PUFeatures, alpha: float) -> None:
+    def _minimise(self, basis: Any, features: PUFeatures, alpha: float) -> None:
         """Fit the score and keep it."""
         reporter = Reporter(type(self).__name__, self.verbose)
         result = minimize_risk(
@@ -177,7 +184,7 @@ class PUSetKernelClassifier(SetKernelScore):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **BASIS_CONSTRAINTS,
         **LOSS_CONSTRAINTS,
         "degree": [Interval(Integral, 1, None, closed="left")],
@@ -191,18 +198,18 @@ class PUSetKernelClassifier(SetKernelScore):
 
     def __init__(
         self,
-        kernel="minimax",
+        kernel: Literal["minimax", "mean", "set"] | Callable[..., Any] = "minimax",
         *,
-        degree=1,
-        alpha=1e-3,
-        loss="double_hinge",
-        class_prior=None,
-        centers="all",
-        n_centers=500,
-        scale="minmax",
-        tol=1e-8,
-        random_state=None,
-        verbose=0,
+        degree: int = 1,
+        alpha: float = 1e-3,
+        loss: Literal["double_hinge", "squared", "logistic"] = "double_hinge",
+        class_prior: float | None = None,
+        centers: Literal["all", "random", "kmeans"] | Bags = "all",
+        n_centers: int = 500,
+        scale: Scale = "minmax",
+        tol: float = 1e-8,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.kernel = kernel
         self.degree = degree

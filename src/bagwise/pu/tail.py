@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -82,7 +83,7 @@ def out_of_fold_scores(
     return np.where(there, np.round(best[1], 5), np.nan)
 
 
-def _learned_score(vectors, y, weight, C, train):
+def _learned_score(vectors: Any, y: Any, weight: Any, C: Any, train: Any) -> Any:
     """Learn from some rows; give a function that scores others."""
     shares = np.bincount(y[train], weights=weight[train], minlength=2)
     if not vectors.shape[1]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -280,12 +280,12 @@ class CountRule(Rule):
         return LabelerTable(np.concatenate(pieces), first[kind], np.where(certain, 0, last[kind]))
 
 
-def run_kernels(bags: tuple, rule: tuple, outputs: tuple) -> np.ndarray:
+def run_kernels(bags: tuple[Any, ...], rule: tuple[Any, ...], outputs: tuple[Any, ...]) -> np.ndarray:
     """Do one block of bags: small ones, then large ones, then those too improbable for plain floats."""
     from bagwise._numba.count_leaf import ALIGN, BUDGET, small_bags
 
     log_odds, offsets, y, v = bags
-    work: tuple = (None, None)
+    work: tuple[Any, ...] = (None, None)
     if v is not None:
         work = np.empty(int(np.diff(offsets).max(initial=0))), np.empty(BUDGET)
     log_likelihood = small_bags(*bags, *rule, *outputs, *work)

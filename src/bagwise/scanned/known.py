@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from bagwise._bag_parts import as_feature_names, read_only, refuse_empty_bags
 from bagwise.bags import AnyBags, Bags
@@ -120,7 +121,7 @@ class KnownBags(AnyBags):
     def _all_numbers(self) -> np.ndarray:
         return np.arange(len(self)) if self._numbers is None else self._numbers
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
             "ScannedBags cannot become one array; scan.load() reads them into Bags, and its `instances` are "
             "the flat matrix. A transformer of matrices, such as StandardScaler, goes into a pipeline as "

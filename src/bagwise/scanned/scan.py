@@ -46,7 +46,7 @@ class ScannedBags(KnownBags):
     True
     """
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         """Read one bag (a 2-D array) by its number or text id, or select several, unread, as in `Bags`."""
         chosen = selection(numbers_of(self, key), len(self))
         if isinstance(chosen, int):
@@ -231,7 +231,9 @@ class ScannedBags(KnownBags):
                 block = block._replace(X=transform(block.X))
             yield block
 
-    def _in_files(self, y=None, weight=None, *, dtype=None, check=None) -> FileBlocks:
+    def _in_files(
+        self, y: Any = None, weight: Any = None, *, dtype: Any = None, check: Any = None
+    ) -> FileBlocks:
         nothing = np.zeros(len(self))
         return FileBlocks(
             self._source,

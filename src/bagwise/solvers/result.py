@@ -75,6 +75,16 @@ def as_totals(result: Result, total: float) -> Result:
     return replace(result, value=result.value * total, history=history)
 
 
+class Recorded:
+    """What `record_result` sets on an estimator, for type checkers."""
+
+    n_iter_: int
+    converged_: bool
+    objective_: float
+    objective_history_: np.ndarray
+    objectives_: np.ndarray
+
+
 def record_result(estimator: Any, results: Sequence[SolverResult]) -> SolverResult:
     """Set the fitted attributes that all iterative models share, and warn if the best run did not end well.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,10 @@ class DenseRows:
     3
     """
 
+    matrix: np.ndarray
+    diagonal: np.ndarray
+    capacity: int
+
     def __init__(self, matrix: np.ndarray):
         matrix = np.ascontiguousarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -35,7 +40,7 @@ class DenseRows:
         self.diagonal = matrix.diagonal().copy()
         self.capacity = len(matrix)
 
-    def parts(self, points: np.ndarray) -> Iterator[tuple]:
+    def parts(self, points: np.ndarray) -> Iterator[tuple[Any, ...]]:
         """Give rows for the points of some variables, in one or more forms, one to be used after another.
 
         Yields rows, each variable's place in them, their diagonal, and how many steps this form is good for.
@@ -87,6 +92,10 @@ class RowCache:
            [ 1.,  3.,  5.]])
     """
 
+    diagonal: np.ndarray
+    kept: np.ndarray
+    capacity: int
+
     def __init__(
         self, compute: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray, *, max_bytes: float
     ):
@@ -122,7 +131,7 @@ class RowCache:
         self._point_in[slots], self._used[slots] = -1, 0
         self._slot_of[points] = -1
 
-    def parts(self, points: np.ndarray) -> Iterator[tuple]:
+    def parts(self, points: np.ndarray) -> Iterator[tuple[Any, ...]]:
         """As `DenseRows.parts`, in one form."""
         own, local = np.unique(points, return_inverse=True)
         yield *readonly(self.square(own), local, self.diagonal[own]), _ANY

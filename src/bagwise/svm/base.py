@@ -10,10 +10,9 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
 from bagwise._centred import far_origin
-from bagwise._sklearn import Interval, StrOptions
+from bagwise._sklearn import Interval, StrOptions, available_if
 from bagwise.bags import Bags
 from bagwise.base import (
     CLASS_WEIGHT_CONSTRAINT,
@@ -33,12 +32,12 @@ from bagwise.reporting import Reporter
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control
 from bagwise.solvers.interrupt import raise_if_stopped
-from bagwise.solvers.result import SolverResult, record_result
+from bagwise.solvers.result import Recorded, SolverResult, record_result
 from bagwise.svm.gram import Gram
 from bagwise.svm.precomputed import KernelLookup, column_numbers, number_columns
 from bagwise.svm.problem import BagMarginProblem, Machine
 
-KERNEL_CONSTRAINTS: dict = {
+KERNEL_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"}), callable],
     "gamma": [StrOptions({"scale", "auto", "median"}), Interval(Real, 0, None, closed="neither")],
     "degree": [Interval(Integral, 1, None, closed="left")],
@@ -53,6 +52,10 @@ KERNEL_CONSTRAINTS: dict = {
 
 class KernelClassifier(Scaled, ScoreClassifier):
     """A classifier of bags with a kernel of scaled instances."""
+
+    scaler_: Any
+    gamma_: float
+    kernel_: InstanceKernel
 
     @property
     def _is_precomputed(self) -> bool:
@@ -92,12 +95,12 @@ class KernelClassifier(Scaled, ScoreClassifier):
         """Whether a constant, added to the kernel's vectors of all bags, changes the intercept only."""
         return True
 
-    def _set_kernel(self, vectors, weight) -> None:
+    def _set_kernel(self, vectors: Any, weight: Any) -> None:
         """Fix the kernel's parameters from training vectors, each of which counts with its weight."""
         self.gamma_ = resolve_gamma(self.gamma, vectors, weight)
         self.kernel_ = InstanceKernel(self.kernel, self.gamma_, self.degree, self.coef0)
 
-    def _kernel_of(self, bags: Bags, weight) -> tuple[InstanceKernel, Any]:
+    def _kernel_of(self, bags: Bags, weight: Any) -> tuple[InstanceKernel, Any]:
         """Set the kernel; give the one of the fit, and the points of all instances that it compares."""
         if self._is_precomputed:
             self.__dict__.pop("gamma_", None)  # of an earlier fit
@@ -107,26 +110,34 @@ class KernelClassifier(Scaled, ScoreClassifier):
         self._set_kernel(bags.instances, np.repeat(weight, bags.sizes))
         return self.kernel_, bags.instances
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
         return tags
 
 
-def _has_probabilities(model) -> bool:
+def _has_probabilities(model: Any) -> bool:
     return model.calibrate and len(getattr(model, "classes_", (0, 1))) == 2
 
 
-class BagMachine(KernelClassifier, InstanceScoreClassifier):
+class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
     """A machine with a score f for every instance; a bag is positive if one of its scores is zero or more.
 
     A subclass gives `_loss_weights` and says where to start.
     """
 
+    support_: Any
+    support_vectors_: Any
+    dual_coef_: np.ndarray
+    witnesses_: np.ndarray
+    coef_: np.ndarray
+    threshold_: float
+    exponent_: float
     intercept_: np.ndarray
+
     _one_positive = False
 
-    def _loss_weights(self, bags: Bags, y, weight) -> tuple[float, float, float]:
+    def _loss_weights(self, bags: Bags, y: Any, weight: Any) -> tuple[float, float, float]:
         """Weights of a negative instance, a positive bag, and an unlabelled instance, from the counts."""
         raise NotImplementedError
 
@@ -195,7 +206,7 @@ class BagMachine(KernelClassifier, InstanceScoreClassifier):
         witness = np.minimum.reduceat(np.where(highest, place, bags.n_instances), first)
         self.witnesses_ = np.where(y == 1, witness, -1)
 
-    def _set_machines(self, support_vectors, dual_coef: np.ndarray, intercept) -> None:
+    def _set_machines(self, support_vectors: Any, dual_coef: np.ndarray, intercept: Any) -> None:
         """Keep one machine, or two for each pair of classes, on common support vectors."""
         self.support_vectors_ = support_vectors
         self.dual_coef_ = dual_coef

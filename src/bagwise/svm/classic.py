@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._sklearn import Interval
+from bagwise._types import ClassWeight, Kernel, Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, validated_fit
 from bagwise.svm.base import KERNEL_CONSTRAINTS, BagMachine
@@ -16,7 +18,7 @@ from bagwise.svm.base import KERNEL_CONSTRAINTS, BagMachine
 class _TwoClassMachine(BagMachine):
     """A machine for two classes whose only weight is C."""
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **KERNEL_CONSTRAINTS,
         "C": [Interval(Real, 0, None, closed="neither")],
         "calibrate": ["boolean"],
@@ -27,21 +29,21 @@ class _TwoClassMachine(BagMachine):
 
     def __init__(
         self,
-        C=10.0,
+        C: float = 10.0,
         *,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        scale="minmax",
-        n_init=1,
-        class_weight=None,
-        calibrate=False,
-        tol=1e-6,
-        max_iter=100,
-        cache_size=2000,
-        random_state=None,
-        verbose=0,
+        kernel: Kernel = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        scale: Scale = "minmax",
+        n_init: int = 1,
+        class_weight: ClassWeight = None,
+        calibrate: bool = False,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        cache_size: int = 2000,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.C = C
         self.kernel = kernel
@@ -130,7 +132,7 @@ class MISVC(_TwoClassMachine):
     def _first_start(self) -> str:
         return "ties"
 
-    def _loss_weights(self, bags: Bags, y, weight) -> tuple[float, float, float]:
+    def _loss_weights(self, bags: Bags, y: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
         return self.C, self.C, 0.0
 
 
@@ -186,5 +188,5 @@ class InstanceMISVC(_TwoClassMachine):
     def _first_start(self) -> str:
         return "positive"
 
-    def _loss_weights(self, bags: Bags, y, weight) -> tuple[float, float, float]:
+    def _loss_weights(self, bags: Bags, y: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
         return self.C, 0.0, self.C

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -33,7 +35,10 @@ class Gram:
         The matrix of n + n_means points, as `solve_dual` takes it.
     """
 
-    def __init__(self, kernel: InstanceKernel, X, n_means: int, *, max_bytes: float):
+    n: Any
+    size: Any
+
+    def __init__(self, kernel: InstanceKernel, X: Any, n_means: int, *, max_bytes: float):
         self.kernel = kernel
         self.X = X
         self.n = X.shape[0]

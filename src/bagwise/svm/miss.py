@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise._types import ClassWeight, Kernel, Scale, Seed
 from bagwise.bags import Bags
 from bagwise.base import (
     BagsLike,
@@ -160,7 +161,13 @@ class MissSVC(BagMachine):
     True
     """
 
-    _parameter_constraints: dict = {
+    support_: Any
+    training_digest_: str
+    pairs_: OneVsOneBagClassifier
+    n_iter_: Any
+    converged_: bool
+
+    _parameter_constraints: dict[str, Any] = {
         **KERNEL_CONSTRAINTS,
         "C": [Interval(Real, 0, None, closed="neither")],
         "bag_weight": [None, Interval(Real, 0, None, closed="left")],
@@ -174,24 +181,24 @@ class MissSVC(BagMachine):
 
     def __init__(
         self,
-        C=10.0,
+        C: float = 10.0,
         *,
-        bag_weight=None,
-        unlabeled_weight=None,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        scale="minmax",
-        init="ties",
-        n_init=1,
-        class_weight=None,
-        calibrate=False,
-        tol=1e-6,
-        max_iter=100,
-        cache_size=2000,
-        random_state=None,
-        verbose=0,
+        bag_weight: float | None = None,
+        unlabeled_weight: float | None = None,
+        kernel: Kernel = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        scale: Scale = "minmax",
+        init: Literal["ties", "positive", "negative", "random"] = "ties",
+        n_init: int = 1,
+        class_weight: ClassWeight = None,
+        calibrate: bool = False,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        cache_size: float = 2000,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.C = C
         self.bag_weight = bag_weight
@@ -239,7 +246,7 @@ class MissSVC(BagMachine):
     def _first_start(self) -> str:
         return self.init
 
-    def _loss_weights(self, bags: Bags, y, weight) -> tuple[float, float, float]:
+    def _loss_weights(self, bags: Bags, y: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
         n_negative, n_unlabelled = np.bincount(y, weights=weight * bags.sizes)
         n_positive_bags = weight[y == 1].sum()
         of_bag, of_unlabelled = self.bag_weight, self.unlabeled_weight
@@ -249,7 +256,7 @@ class MissSVC(BagMachine):
             self.C * n_negative / n_unlabelled if of_unlabelled is None else of_unlabelled,
         )
 
-    def _fit_pairs(self, bags: Bags, codes, sample_weight):
+    def _fit_pairs(self, bags: Bags, codes: Any, sample_weight: Any) -> Any:
         """Fit two machines for each pair of classes, all on one kernel matrix."""
         weight = bag_weights(bags, sample_weight)
         self.training_digest_ = training_digest(bags, codes, weight)
@@ -278,7 +285,7 @@ class MissSVC(BagMachine):
             self.__dict__.pop(name, None)  # of an earlier fit to two classes
         return self
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         return tags
@@ -297,7 +304,9 @@ class SharedKernel:
         A larger matrix is not stored; pairs are then evaluated as they are asked for.
     """
 
-    def __init__(self, kernel: InstanceKernel, X, *, max_bytes: float):
+    matrix: np.ndarray | None
+
+    def __init__(self, kernel: InstanceKernel, X: Any, *, max_bytes: float):
         self.kernel = kernel
         self.X = X
         self.matrix = None
@@ -306,12 +315,12 @@ class SharedKernel:
             self.matrix = np.empty((X.shape[0], X.shape[0]))
             kernel.fill(X, self.matrix)
 
-    def __call__(self, rows, columns) -> np.ndarray:
+    def __call__(self, rows: Any, columns: Any) -> np.ndarray:
         """Kernel matrix of two columns of instance numbers."""
         rows, columns = rows[:, 0].astype(int), columns[:, 0].astype(int)
         if self.matrix is None:
             return self.kernel(self.X[rows], self.X[columns])
         return self.matrix[np.ix_(rows, columns)]
 
-    def __sklearn_clone__(self):
+    def __sklearn_clone__(self) -> Any:
         return self

@@ -54,12 +54,14 @@ class KernelLookup:
         Which instances these are.
     """
 
+    place: np.ndarray
+
     def __init__(self, matrix: np.ndarray, numbers: np.ndarray):
         self.matrix = matrix
         self.place = np.full(matrix.shape[1], -1)
         self.place[numbers] = np.arange(len(numbers))
 
-    def __call__(self, rows, columns) -> np.ndarray:
+    def __call__(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Kernel matrix of two columns of instance numbers."""
         rows, columns = rows[:, 0].astype(np.int64), columns[:, 0].astype(np.int64)
         return self.matrix[np.ix_(self.place[rows], columns)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class Labelling:
     negative: np.ndarray
     witness: np.ndarray
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return (
             np.array_equal(self.positive, other.positive)
             and np.array_equal(self.negative, other.negative)
@@ -106,15 +107,25 @@ class BagMarginProblem:
     the next. A bag with one witness shares that instance's row of the kernel matrix.
     """
 
+    negative: np.ndarray
+    unlabelled: np.ndarray
+    first: np.ndarray
+    sizes: np.ndarray
+    of_negative: np.ndarray
+    of_bag: np.ndarray
+    of_unlabelled: np.ndarray
+    blocks: list[np.ndarray]
+    q: np.ndarray
+
     def __init__(
         self,
         gram: Gram,
-        offsets,
-        y,
+        offsets: np.ndarray,
+        y: np.ndarray,
         *,
-        instance_weight,
-        bag_weight,
-        unlabeled_weight,
+        instance_weight: np.ndarray,
+        bag_weight: np.ndarray,
+        unlabeled_weight: np.ndarray,
         one_positive: bool = False,
         tol: float = 1e-6,
     ):

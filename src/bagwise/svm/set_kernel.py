@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
-from typing import Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
 
-from bagwise._sklearn import Interval, StrOptions
+from bagwise._sklearn import Interval, StrOptions, available_if
+from bagwise._types import ClassWeight, Kernel, Scale
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, validated_fit
 from bagwise.kernels import MeanKernel, bag_statistics, set_kernel, statistic_kernel
@@ -19,16 +20,16 @@ from bagwise.reporting import Reporter
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import enough_steps
 from bagwise.solvers.interior import solve_dual_either_way
-from bagwise.solvers.result import SolverResult, Status, record_result
+from bagwise.solvers.result import Recorded, SolverResult, Status, record_result
 from bagwise.svm.base import KERNEL_CONSTRAINTS, KernelClassifier
 
 
-def _is_a_mean_of_instances(model) -> bool:
+def _is_a_mean_of_instances(model: Any) -> bool:
     is_plain = model.weights is None and model.level2 is None and model.normalize == "average"
     return is_plain and not model._is_precomputed and model.bag_kernel == "set"
 
 
-class SetKernelSVC(KernelClassifier):
+class SetKernelSVC(Recorded, KernelClassifier):
     """A support vector machine of bags as wholes, compared by a kernel of sets.
 
     With f(X) in the space of the bag kernel plus an intercept, and y_i = +-1, the fit minimises ::
@@ -100,7 +101,14 @@ class SetKernelSVC(KernelClassifier):
     (60,)
     """
 
-    _parameter_constraints: dict = {
+    support_: Any
+    intercept_: np.ndarray
+    support_bags_: Any
+    dual_coef_: np.ndarray
+    width_: float | None
+    bag_kernel_: Any
+
+    _parameter_constraints: dict[str, Any] = {
         **{name: rule for name, rule in KERNEL_CONSTRAINTS.items() if name != "max_iter"},
         "C": [Interval(Real, 0, None, closed="neither")],
         "bag_kernel": [StrOptions({"set", "minimax", "mean"}), callable],
@@ -111,20 +119,20 @@ class SetKernelSVC(KernelClassifier):
 
     def __init__(
         self,
-        C=10.0,
+        C: float = 10.0,
         *,
-        bag_kernel="set",
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        normalize="average",
-        weights=None,
-        level2=None,
-        scale="minmax",
-        class_weight=None,
-        tol=1e-6,
-        verbose=0,
+        bag_kernel: Literal["set", "minimax", "mean"] | Callable[..., Any] = "set",
+        kernel: Kernel = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        normalize: Literal["average", "feature"] | None = "average",
+        weights: Literal["graph"] | None = None,
+        level2: Literal["rbf"] | None = None,
+        scale: Scale = "minmax",
+        class_weight: ClassWeight = None,
+        tol: float = 1e-6,
+        verbose: int = 0,
     ):
         self.C = C
         self.bag_kernel = bag_kernel
@@ -230,10 +238,10 @@ class SetKernelSVC(KernelClassifier):
             return np.asarray(self.bag_kernel_(bags, bags if other is None else other), dtype=np.float64)
         if self.bag_kernel_ == "set":
             return self._set_matrix(bags, other, level2=self.level2, width=self.width_)
-        return statistic_kernel(bags, other, statistic=self.bag_kernel, kernel=self.kernel_)
+        return statistic_kernel(bags, other, statistic=self.bag_kernel_, kernel=self.kernel_)
 
-    def _set_matrix(self, bags: Bags, other: Bags | None, **level2) -> np.ndarray:
-        how = {"kernel": self.kernel_, "normalize": self.normalize, "weights": self.weights}
+    def _set_matrix(self, bags: Bags, other: Bags | None, **level2: Any) -> np.ndarray:
+        how: dict[str, Any] = {"kernel": self.kernel_, "normalize": self.normalize, "weights": self.weights}
         return set_kernel(bags, other, **how, **level2)
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise._types import ClassWeight, Kernel, Scale
 from bagwise.bags import Bags
 from bagwise.base import BagsLike, Training, validated_fit
 from bagwise.exceptions import warn_user
@@ -81,7 +82,7 @@ class SparseMISVC(BagMachine):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **KERNEL_CONSTRAINTS,
         "C": [Interval(Real, 0, None, closed="neither")],
         "method": [StrOptions({"sbmil", "smil", "stmil"})],
@@ -92,21 +93,21 @@ class SparseMISVC(BagMachine):
 
     def __init__(
         self,
-        C=10.0,
+        C: float = 10.0,
         *,
-        method="sbmil",
-        balance=0.5,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        scale="minmax",
-        class_weight=None,
-        calibrate=False,
-        tol=1e-6,
-        max_iter=100,
-        cache_size=2000,
-        verbose=0,
+        method: Literal["sbmil", "smil", "stmil"] = "sbmil",
+        balance: float = 0.5,
+        kernel: Kernel = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        scale: Scale = "minmax",
+        class_weight: ClassWeight = None,
+        calibrate: bool = False,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        cache_size: int = 2000,
+        verbose: int = 0,
     ):
         self.C = C
         self.method = method

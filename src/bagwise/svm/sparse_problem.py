@@ -26,6 +26,8 @@ class WholeBagProblem(BagMarginProblem):
         As in `BagMarginProblem`.
     """
 
+    margins: np.ndarray
+
     def __init__(self, *args: Any, **how: Any):
         super().__init__(*args, **how)
         self.margins = 2.0 / self.sizes - 1.0
@@ -58,6 +60,8 @@ class LabelledProblem(BagMarginProblem):
     positive : array of shape (n_unlabelled,)
         Share of the weight of every instance of a positive bag that counts as a positive example.
     """
+
+    labels: Labelling
 
     def __init__(self, *args: Any, positive: np.ndarray, **how: Any):
         super().__init__(*args, **how)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
@@ -92,14 +93,14 @@ def check_bag_estimator(estimator: BaseEstimator) -> None:
             )
 
 
-def _expected_failures(estimator) -> dict[str, str]:
+def _expected_failures(estimator: Any) -> dict[str, str]:
     """Names of bag checks and reasons; names that begin with "check_" are scikit-learn's."""
     known = getattr(estimator, "_expected_failed_checks", {})
     return {name: reason for name, reason in known.items() if not name.startswith("check_")}
 
 
-def _bind(check, estimator):
-    def run():
+def _bind(check: Any, estimator: Any) -> Any:
+    def run() -> Any:
         data = make_noisy_or_bags(48, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
         y = data.y
         if is_regressor(estimator):
@@ -109,7 +110,7 @@ def _bind(check, estimator):
     return run
 
 
-def _applicable(estimator) -> list[Callable]:
+def _applicable(estimator: Any) -> list[Callable[..., Any]]:
     checks = [
         check_containers_agree,
         check_instance_order_is_irrelevant,
@@ -146,11 +147,11 @@ def _applicable(estimator) -> list[Callable]:
     return checks
 
 
-def _assert_close(actual, expected, tolerance: float) -> None:
+def _assert_close(actual: Any, expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
-def _output(estimator, bags) -> np.ndarray:
+def _output(estimator: Any, bags: Any) -> np.ndarray:
     """Give what the estimator says of bags, as finely as it can, with a row per bag or instance."""
     for method in ("predict_proba", "decision_function", "transform", "predict"):
         if hasattr(estimator, method):
@@ -159,12 +160,12 @@ def _output(estimator, bags) -> np.ndarray:
     raise AssertionError(f"{type(estimator).__name__} has neither a prediction nor a transform")
 
 
-def _says_of_instances(estimator, bags) -> bool:
+def _says_of_instances(estimator: Any, bags: Any) -> bool:
     """Whether the output has a row per instance, as that of a transformer of bags into bags."""
     return hasattr(estimator, "transform") and isinstance(estimator.transform(bags), Bags)
 
 
-def _with_folds(estimator, numbers: np.ndarray):
+def _with_folds(estimator: Any, numbers: np.ndarray) -> Any:
     """A clone whose cross-validation, if it has one, holds out the same bags whatever their order and copies.
 
     `numbers` says which bag is which; three folds in runs of three.
@@ -176,12 +177,12 @@ def _with_folds(estimator, numbers: np.ndarray):
     return again
 
 
-def _shuffle_instances(bags: Bags, rng) -> tuple[Bags, np.ndarray]:
+def _shuffle_instances(bags: Bags, rng: Any) -> tuple[Bags, np.ndarray]:
     order = np.lexsort((rng.random(bags.n_instances), bags.bag_index))
     return bags.with_instances(bags.instances[order]), order
 
 
-def check_containers_agree(estimator, bags, y):
+def check_containers_agree(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Bags, a list, an object array and a 3-D array of the same numbers give the same fit, bit for bit."""
     reference = _output(clone(estimator).fit(bags, y), bags)
     as_list = [np.array(bag) for bag in bags]
@@ -196,7 +197,7 @@ def check_containers_agree(estimator, bags, y):
     _assert_close(from_cube, from_bags, _EXACT)
 
 
-def check_instance_order_is_irrelevant(estimator, bags, y):
+def check_instance_order_is_irrelevant(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Shuffling the instances inside the bags changes nothing but rounding."""
     shuffled, order = _shuffle_instances(bags, np.random.default_rng(0))
     estimator.fit(bags, y)
@@ -208,7 +209,7 @@ def check_instance_order_is_irrelevant(estimator, bags, y):
     _assert_close(_output(refitted, shuffled), reference, _SOLVER)
 
 
-def check_bag_order_is_irrelevant(estimator, bags, y):
+def check_bag_order_is_irrelevant(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Shuffling the training bags changes nothing but rounding."""
     order = np.random.default_rng(0).permutation(len(bags))
     reference = _output(_with_folds(estimator, np.arange(len(y))).fit(bags, y), bags)
@@ -216,7 +217,7 @@ def check_bag_order_is_irrelevant(estimator, bags, y):
     _assert_close(shuffled, reference, _SOLVER)
 
 
-def check_slice_is_like_a_copy(estimator, bags, y):
+def check_slice_is_like_a_copy(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """A slice, which is a view with rebased offsets, is predicted as a copy of it is."""
     estimator.fit(bags, y)
     part = bags[10:20]
@@ -224,7 +225,7 @@ def check_slice_is_like_a_copy(estimator, bags, y):
     _assert_close(_output(estimator, part), _output(estimator, copied), _EXACT)
 
 
-def check_matrix_is_bags_of_one(estimator, bags, y):
+def check_matrix_is_bags_of_one(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """A plain matrix means bags of one instance each."""
     X = np.array([bag[0] for bag in bags])
     as_bags = Bags(X, np.arange(len(X) + 1))
@@ -233,7 +234,7 @@ def check_matrix_is_bags_of_one(estimator, bags, y):
     _assert_close(from_matrix, from_bags, _EXACT)
 
 
-def check_integers_and_float32_are_read(estimator, bags, y):
+def check_integers_and_float32_are_read(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Small integers do not wrap, and float32 is taken; both as float64 of the same values."""
     numbers = np.round(bags.instances * 200)  # their squares leave the range of int16
     for dtype, tolerance in ((np.int16, _EXACT), (np.float32, 1e-2)):
@@ -245,7 +246,7 @@ def check_integers_and_float32_are_read(estimator, bags, y):
         _assert_close(out / scale, reference / scale, tolerance)
 
 
-def check_giant_bag_among_singletons(estimator, bags, y):
+def check_giant_bag_among_singletons(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """One bag with thousands of instances among bags of one is fitted and predicted finitely."""
     rng = np.random.default_rng(0)
     giant = rng.normal(size=(3000, bags.n_features))
@@ -257,7 +258,7 @@ def check_giant_bag_among_singletons(estimator, bags, y):
     assert np.isfinite(out).all(), "predictions are not finite"
 
 
-def check_two_fits_agree(estimator, bags, y):
+def check_two_fits_agree(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Two fits with one random_state agree, bit for bit."""
     first = _output(clone(estimator).fit(bags, y), bags)
     second = _output(clone(estimator).fit(bags, y), bags)
@@ -267,7 +268,7 @@ def check_two_fits_agree(estimator, bags, y):
         _assert_close(first, second, _SOLVER)
 
 
-def check_threads_change_nothing(estimator, bags, y):
+def check_threads_change_nothing(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """The number of BLAS threads changes nothing beyond 1e-10."""
     outputs = []
     for threads in (1, 2):
@@ -276,14 +277,14 @@ def check_threads_change_nothing(estimator, bags, y):
     _assert_close(outputs[0], outputs[1], 1e-10)
 
 
-def check_pickle_keeps_predictions(estimator, bags, y):
+def check_pickle_keeps_predictions(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """A fitted estimator comes back from a pickle as it was."""
     estimator.fit(bags, y)
     again = pickle.loads(pickle.dumps(estimator))
     _assert_close(_output(again, bags), _output(estimator, bags), _EXACT)
 
 
-def check_data_is_left_alone(estimator, bags, y):
+def check_data_is_left_alone(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Neither arrays that could be written to nor labels are changed by a fit or a prediction."""
     arrays = [np.array(bag) for bag in bags]
     before, labels = [a.copy() for a in arrays], y.copy()
@@ -293,7 +294,7 @@ def check_data_is_left_alone(estimator, bags, y):
     np.testing.assert_array_equal(y, labels)
 
 
-def check_weight_is_repetition(estimator, bags, y):
+def check_weight_is_repetition(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """A bag of weight two is a bag that is there twice; one of weight zero is not there."""
     weight = np.arange(len(y)) % 3
     repeated = np.repeat(np.arange(len(y)), weight)
@@ -302,7 +303,7 @@ def check_weight_is_repetition(estimator, bags, y):
     _assert_close(_output(weighted, bags), _output(twice, bags), _SOLVER)
 
 
-def check_text_labels_warn_about_the_positive_class(estimator, bags, y):
+def check_text_labels_warn_about_the_positive_class(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Text labels are predicted as they came, and the choice of the positive class is not silent."""
     text = np.where(y == 1, "yes", "no")
     with warnings.catch_warnings(record=True) as caught:
@@ -316,7 +317,7 @@ def check_text_labels_warn_about_the_positive_class(estimator, bags, y):
     np.testing.assert_array_equal(estimator.predict(bags) == "yes", numbers.predict(bags) == 1)
 
 
-def check_instance_predictions_fit_the_bags(estimator, bags, y):
+def check_instance_predictions_fit_the_bags(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Instance-level methods have a row per instance, agree with each other, and with the rule."""
     estimator.fit(bags, y)
     n = bags.n_instances
@@ -342,7 +343,7 @@ def check_instance_predictions_fit_the_bags(estimator, bags, y):
         assert posterior.shape == (n,) and ((posterior >= 0) & (posterior <= 1)).all()
 
 
-def check_objective_never_rises(estimator, bags, y):
+def check_objective_never_rises(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """The course of the objective never goes up beyond 1e-9 relative, and ends at `objective_`."""
     estimator.fit(bags, y)
     history = np.asarray(estimator.objective_history_)
@@ -354,7 +355,7 @@ def check_objective_never_rises(estimator, bags, y):
     np.testing.assert_allclose(min(estimator.objectives_), estimator.objective_, rtol=1e-12)
 
 
-def _refuses(call, *words: str) -> None:
+def _refuses(call: Any, *words: str) -> None:
     try:
         call()
     except (ValueError, TypeError) as error:
@@ -364,14 +365,14 @@ def _refuses(call, *words: str) -> None:
         raise AssertionError(f"nothing was raised; expected an error that mentions {words}")
 
 
-def check_empty_bag_is_refused(estimator, bags, y):
+def check_empty_bag_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """An empty bag is refused by its number."""
     arrays = list(bags)
     arrays[2] = arrays[2][:0]
     _refuses(lambda: estimator.fit(arrays, y), "bag 2 is empty")
 
 
-def check_missing_values_are_refused_by_bag(estimator, bags, y):
+def check_missing_values_are_refused_by_bag(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """NaN and infinity are refused by the place where they stand."""
     for value, name in ((np.nan, "NaN"), (np.inf, "infinity")):
         X = np.array(bags.instances)
@@ -382,7 +383,7 @@ def check_missing_values_are_refused_by_bag(estimator, bags, y):
     _refuses(lambda: _output(fitted, broken), "infinity", "bag 3")
 
 
-def check_other_number_of_features_is_refused(estimator, bags, y):
+def check_other_number_of_features_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """A prediction on another number of features than the fit had names both numbers."""
     estimator.fit(bags, y)
     narrow = bags.with_instances(bags.instances[:, :-1])
@@ -390,14 +391,14 @@ def check_other_number_of_features_is_refused(estimator, bags, y):
     _refuses(lambda: _output(estimator, narrow), f"X has {d - 1} features", f"expecting {d}")
 
 
-def check_ragged_widths_are_refused(estimator, bags, y):
+def check_ragged_widths_are_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Bags with different numbers of features are refused by their number."""
     arrays = list(bags)
     arrays[1] = arrays[1][:, :-1]
     _refuses(lambda: estimator.fit(arrays, y), "bag 1 has", "features but bag 0 has")
 
 
-def check_wrong_number_of_labels_is_refused(estimator, bags, y):
+def check_wrong_number_of_labels_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """A flat matrix with labels of bags is met by the hint that helps."""
     _refuses(lambda: estimator.fit(bags, y[:-1]), f"X has {len(y)} bags", f"{len(y) - 1} labels")
     flat = np.array(bags.instances)
@@ -407,7 +408,7 @@ def check_wrong_number_of_labels_is_refused(estimator, bags, y):
     )
 
 
-def check_one_class_is_refused(estimator, bags, y):
+def check_one_class_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Labels of one class only are refused; positive ones alone by those that cannot learn from them."""
     _refuses(lambda: estimator.fit(bags, np.zeros_like(y)), "one class")
     _refuses(lambda: estimator.fit(bags, np.full(len(y), "only")), "one class")
@@ -415,7 +416,7 @@ def check_one_class_is_refused(estimator, bags, y):
         _refuses(lambda: estimator.fit(bags, np.ones_like(y)), "one class")
 
 
-def check_instance_weights_are_refused(estimator, bags, y):
+def check_instance_weights_are_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Weights with a value per instance are refused, for weights are per bag."""
     flat = np.ones(bags.n_instances)
     _refuses(lambda: estimator.fit(bags, y, sample_weight=flat), "sample_weight", "per bag")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from importlib.util import find_spec
+from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
@@ -38,7 +39,7 @@ def all_rules() -> list[type[Rule]]:
     return _exported(lambda cls: issubclass(cls, Rule) and cls not in (Rule, Link))
 
 
-def _exported(wanted) -> list[type]:
+def _exported(wanted: Any) -> list[type]:
     public = (getattr(bagwise, name) for name in bagwise.__all__)
     return [item for item in public if inspect.isclass(item) and wanted(item)]
 

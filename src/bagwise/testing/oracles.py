@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 
+from bagwise.rules import Rule
 
-def enumerate_labels(log_odds, label_probability):
+
+def enumerate_labels(log_odds: Any, label_probability: Any) -> Any:
     """Sum over all 2^m labelings z of one bag.
 
     Parameters
@@ -47,7 +51,9 @@ def enumerate_labels(log_odds, label_probability):
     return found
 
 
-def check_rule(rule, *, sizes=(1, 2, 3, 5), n_bags: int = 30, random_state: int = 0) -> None:
+def check_rule(
+    rule: Rule, *, sizes: Sequence[int] = (1, 2, 3, 5), n_bags: int = 30, random_state: int = 0
+) -> None:
     """Hold a rule against brute force; an AssertionError says where it fails.
 
     A rule with latent labels must agree with the enumeration of all labelings in likelihood, posterior,
@@ -96,7 +102,9 @@ def check_rule(rule, *, sizes=(1, 2, 3, 5), n_bags: int = 30, random_state: int 
             _check_by_enumeration(rule, log_odds, offsets, y, gradient, v)
 
 
-def _check_by_differences(rule, log_odds, offsets, labels, gradient, step=1e-5) -> None:
+def _check_by_differences(
+    rule: Rule, log_odds: Any, offsets: Any, labels: Any, gradient: Any, step: Any = 1e-5
+) -> None:
     # The error of a central difference is about step^2 = 1e-10, and 1e-16 / step = 1e-11 of rounding.
     numeric = np.empty_like(gradient)
     place = np.arange(len(log_odds)) - np.repeat(offsets[:-1], np.diff(offsets))
@@ -110,7 +118,7 @@ def _check_by_differences(rule, log_odds, offsets, labels, gradient, step=1e-5) 
     np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
 
 
-def _check_mean_curvature(rule, log_odds, offsets, log_proba) -> None:
+def _check_mean_curvature(rule: Rule, log_odds: Any, offsets: Any, log_proba: Any) -> None:
     """Averaged over the labels, the curvature of -log P is Fisher's information."""
     matrices, information = {}, {}
     for y in (0, 1):
@@ -127,7 +135,7 @@ def _check_mean_curvature(rule, log_odds, offsets, log_proba) -> None:
         np.testing.assert_allclose(mean, fisher, rtol=1e-8, atol=1e-12)
 
 
-def _check_by_enumeration(rule, log_odds, offsets, y, gradient, v) -> None:
+def _check_by_enumeration(rule: Rule, log_odds: Any, offsets: Any, y: Any, gradient: Any, v: Any) -> None:
     labels = np.full(len(offsets) - 1, y, dtype=np.int8)
     found = rule.estep(log_odds, offsets, labels)
     curved = rule.hessian_product(log_odds, offsets, labels, v)
@@ -136,7 +144,7 @@ def _check_by_enumeration(rule, log_odds, offsets, y, gradient, v) -> None:
         bag = slice(offsets[i], offsets[i + 1])
         eta = log_odds[bag]
 
-        def label_probability(z):
+        def label_probability(z: Any) -> Any:
             corner = np.where(np.array(z) == 1, np.inf, -np.inf)
             return float(np.exp(rule.log_proba(corner, np.array([0, len(z)]))[0, 1]))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ _STEPS = 60  # floats that are tried on either side of the crossing
 _ATTEMPTS = 10  # other segments, if no float of these is a tie
 
 
-def check_a_tie_is_positive(estimator, bags, y):
+def check_a_tie_is_positive(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
     """Where the score is zero, or both classes have the same probability, the positive class is predicted.
 
     Ties are looked for on segments between bags of either class: bisection finds where the score changes its
@@ -35,7 +36,7 @@ def check_a_tie_is_positive(estimator, bags, y):
     assert tied, f"{type(estimator).__name__} has neither decision_function nor predict_proba"
 
 
-def _check_level(estimator, bags: Bags, of_what: str) -> list[str]:
+def _check_level(estimator: Any, bags: Bags, of_what: str) -> list[str]:
     """Check the predictions of bags, or those of instances; give the methods that had a tie."""
     checked = []
     for name in ("decision_function", "predict_proba"):
@@ -54,7 +55,9 @@ def _check_level(estimator, bags: Bags, of_what: str) -> list[str]:
     return checked
 
 
-def _ties_are_positive(estimator, score: Callable, bags: Bags, size: int, seed: int, method: str) -> bool:
+def _ties_are_positive(
+    estimator: Any, score: Callable[..., Any], bags: Bags, size: int, seed: int, method: str
+) -> bool:
     """Whether there are ties among bags of one size; an AssertionError if one is not called positive."""
     near = _near_the_boundary(bags, score, size, seed)
     if near is None:

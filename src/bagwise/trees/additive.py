@@ -29,6 +29,14 @@ class BoostedScores:
         Where bags begin, labels 1 or 0, and weights.
     """
 
+    loss: BagLoss
+    offsets: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    bag: np.ndarray
+    each: np.ndarray
+    value: float
+
     def __init__(self, loss: BagLoss, offsets: np.ndarray, y: np.ndarray, weight: np.ndarray):
         self.loss, self.offsets, self.y, self.weight = loss, offsets, y, weight
         self.bag = np.repeat(np.arange(len(y)), np.diff(offsets))

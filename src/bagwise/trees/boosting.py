@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bagwise._sklearn import Interval, StrOptions
+from bagwise._types import ClassWeight, Seed
+from bagwise.bags import Bags
 from bagwise.base import (
     CLASS_WEIGHT_CONSTRAINT,
     RULE_CONSTRAINT,
@@ -21,15 +23,15 @@ from bagwise.base import (
 )
 from bagwise.folds import held_out_for_stopping
 from bagwise.reporting import Reporter
-from bagwise.rules import Mean, make_rule, start_fixed
+from bagwise.rules import Mean, Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import record_result
+from bagwise.solvers.result import Recorded, record_result
 from bagwise.trees.additive import BoostedScores, boost
 from bagwise.trees.flat import Trees
 from bagwise.trees.losses import BagLoss, ExponentialLoss, RuleLoss
 
 
-class MIGradientBoostingClassifier(WaistClassifier):
+class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     """Log-odds of instances as a sum of trees, each grown along the slope of the bags' likelihood.
 
     The fit lowers, tree by tree, ::
@@ -126,7 +128,14 @@ class MIGradientBoostingClassifier(WaistClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    validation_history_: np.ndarray
+    rule_: Rule
+    constant_: Any
+    trees_: Trees
+    n_estimators_: int
+    feature_importances_: np.ndarray
+
+    _parameter_constraints: dict[str, Any] = {
         "rule": RULE_CONSTRAINT,
         "loss": [StrOptions({"exponential"}), None],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -150,19 +159,19 @@ class MIGradientBoostingClassifier(WaistClassifier):
 
     def __init__(
         self,
-        rule="or",
+        rule: str | Rule = "or",
         *,
-        loss=None,
-        learning_rate=0.1,
-        n_estimators=100,
-        max_depth=3,
-        min_weight_fraction_leaf=0.0,
-        early_stopping=False,
-        validation_fraction=0.2,
-        n_iter_no_change=10,
-        class_weight=None,
-        random_state=None,
-        verbose=0,
+        loss: Literal["exponential"] | None = None,
+        learning_rate: float = 0.1,
+        n_estimators: int = 100,
+        max_depth: int | None = 3,
+        min_weight_fraction_leaf: float = 0.0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.2,
+        n_iter_no_change: int = 10,
+        class_weight: ClassWeight = None,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.rule = rule
         self.loss = loss
@@ -249,7 +258,7 @@ class MIGradientBoostingClassifier(WaistClassifier):
             )
         return ExponentialLoss()
 
-    def _log_odds(self, bags) -> np.ndarray:
+    def _log_odds(self, bags: Bags) -> np.ndarray:
         return self.constant_ + self.trees_.sums(bags.instances)
 
 

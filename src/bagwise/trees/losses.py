@@ -35,7 +35,7 @@ class BagLoss(ABC):
 class RuleLoss(BagLoss):
     """The negative log-likelihood of a bag's label under a rule; curvature is Fisher's information."""
 
-    slope = 1.0
+    slope: float = 1.0
 
     def __init__(self, rule: Rule):
         self.rule = rule
@@ -56,7 +56,7 @@ class ExponentialLoss(BagLoss):
     their mean is that of the bag.
     """
 
-    slope = 2.0
+    slope: float = 2.0
 
     def __init__(self) -> None:
         self.rule = LogOddsMean()

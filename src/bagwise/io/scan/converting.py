@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
+from bagwise._types import FilePath
 from bagwise.io.parquet import save_parquet
 from bagwise.io.scan.door import find_files, scan_bags
 from bagwise.io.scan.runs import BagComesBackError
@@ -14,7 +16,12 @@ _PART_BYTES = 32 * 2**20
 
 
 def convert_to_parquet(
-    source, target, *, bag: str | None = None, label: str | None = None, layout: str = "bags"
+    source: FilePath,
+    target: FilePath,
+    *,
+    bag: str | None = None,
+    label: str | None = None,
+    layout: str = "bags",
 ) -> ScannedBags:
     """Write bags that may be larger than memory to a Parquet file.
 
@@ -46,7 +53,7 @@ def convert_to_parquet(
         return _write(scan_bags(Path(folder) / "sorted.parquet", bag=bag, label=label), target, layout)
 
 
-def _write(scan: ScannedBags, target, layout: str) -> ScannedBags:
+def _write(scan: ScannedBags, target: Any, layout: str) -> ScannedBags:
     row = max(1, scan.nbytes // max(1, scan.n_instances))
     save_parquet(target, scan.parts(max(1, _PART_BYTES // row)), layout=layout)
     return scan

@@ -8,6 +8,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import Any
 
+from bagwise._types import FilePath
 from bagwise.io._description import is_positive_label
 from bagwise.io._remote import find_remote, is_address
 from bagwise.io.scan.source import FileSource, Stamp
@@ -17,14 +18,14 @@ _FORMATS = ("parquet", "h5", "npy", "npz")
 
 
 def scan_bags(
-    path,
+    path: FilePath,
     *,
     bag: str | None = None,
     label: str | None = None,
     features: Sequence[str] | None = None,
     positive: Any = None,
     format: str | None = None,
-    labels=None,
+    labels: FilePath | None = None,
     missing: str | None = None,
 ) -> ScannedBags:
     """Look through files of bags that may be larger than memory, and leave the instances where they are.
@@ -83,7 +84,7 @@ def scan_bags(
     return ScannedBags(source)
 
 
-def find_files(path, format: str | None) -> tuple[list[Any], str]:
+def find_files(path: FilePath, format: str | None) -> tuple[list[Any], str]:
     """Find the files, or the folder, and their kind."""
     if format is not None and format not in _FORMATS:
         raise ValueError(f"format is {format!r}; scan_bags knows {', '.join(_FORMATS)}.")

@@ -65,6 +65,8 @@ class FolderSource(FileSource):
 class BagPiece:
     """The instances of one bag, in a file that is open."""
 
+    n_rows: Any
+
     def __init__(self, first: int, features: Any, columns: dict[str, np.ndarray]):
         self.first = first
         self.n_rows = features.shape[-2]

@@ -57,6 +57,9 @@ class Runs:
         Whether the bags have numbers instead of names; they may then begin again in every file.
     """
 
+    columns: dict[str, ColumnOfBags]
+    n_rows: int
+
     def __init__(self, bag: str, constant: list[str], others: list[str], *, numbered: bool = False):
         self._bag = bag
         self._constant = constant

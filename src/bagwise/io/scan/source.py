@@ -170,6 +170,8 @@ class MatrixPiece:
 class ColumnsPiece:
     """Instances that lie column by column: they are turned into rows as they are copied."""
 
+    n_rows: int
+
     def __init__(
         self, first: int, features: list[np.ndarray], columns: dict[str, np.ndarray], buffers: Buffers
     ):

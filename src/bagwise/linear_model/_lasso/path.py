@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from bagwise.linear_model._lasso.problem import LassoProblem
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import L1Result, WarmModel, minimize_l1
 from bagwise.solvers.working_set import ElasticNet
+
+if TYPE_CHECKING:
+    from bagwise.linear_model.problem import BagPoint
+
 
 # How far the way back up may go on beyond the largest alpha, in steps of the grid.
 _MAX_STEPS_BEYOND = 100
@@ -36,6 +41,10 @@ class PathSolver:
     warm_models : dict
         What the way down has learned of the curvature at each alpha.
     """
+
+    total: Any
+    null: BagPoint
+    alpha_max: Any
 
     def __init__(self, problem: LassoProblem, null: np.ndarray, l1_ratio: float, control: Control):
         self.problem = problem

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def search_l1(
     screened = np.argsort(-gradient, kind="stable")[:_SCREENED]
     top = float(gradient.max(initial=0.0))
     is_path = known is None and penalty.l1 < top
-    candidates: list = [start]
+    candidates: list[Any] = [start]
     results: list[L1Result] = []
     for l1 in np.geomspace(top, penalty.l1, _STEPS) if is_path else [penalty.l1]:
         randoms = np.tile(null, (n_init, 1))
@@ -63,7 +64,7 @@ def search_l1(
 
 
 def _step(
-    problem: LassoProblem, candidates: list, randoms: np.ndarray, penalty: ElasticNet, control: Control
+    problem: LassoProblem, candidates: list[Any], randoms: np.ndarray, penalty: ElasticNet, control: Control
 ) -> list[L1Result]:
     """Go on from all candidates, and from random starts until these bring nothing new; best first."""
     results: list[L1Result] = []

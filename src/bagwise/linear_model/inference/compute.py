@@ -10,7 +10,7 @@ from scipy.special import chdtrc, ndtr, stdtr
 from sklearn.base import clone
 from sklearn.utils import column_or_1d
 
-from bagwise.base import Training
+from bagwise.base import BagsLike, Training
 from bagwise.linear_model.inference.likelihood import FittedLikelihood, likelihood_of
 from bagwise.linear_model.inference.null import log_likelihood_without_features, score_without_features
 from bagwise.linear_model.inference.profile import Profile, Quantity
@@ -30,7 +30,7 @@ _NO_EFFECT = (
 
 def infer(
     model: Any,
-    X=None,
+    X: BagsLike | None = None,
     y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     *,
@@ -91,7 +91,7 @@ def _check_request(model: Any, intervals: str | None, groups: ArrayLike | None) 
         )
 
 
-def _bags_of(model: Any, X, y, sample_weight) -> tuple[Training, np.ndarray, bool]:
+def _bags_of(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Training, np.ndarray, bool]:
     """Give the bags, which of those given to a fit count, and whether they are given now."""
     if X is not None:
         if y is None:

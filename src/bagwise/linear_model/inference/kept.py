@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Kept:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, training: Training, sample_weight, **more: tuple) -> Kept:
+    def of(cls, training: Training, sample_weight: Any, **more: tuple[Any, ...]) -> Kept:
         """Keep what a fit was given."""
         counted = np.ones(len(training.bags)) if sample_weight is None else np.asarray(sample_weight)
         return cls(training, counted > 0, float(training.weight.sum()), **more)

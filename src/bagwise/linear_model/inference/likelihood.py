@@ -36,6 +36,10 @@ class FittedLikelihood:
         Coefficients of the scaled features, and the intercept, at the fit.
     """
 
+    free: np.ndarray
+    n_features: int
+    x: np.ndarray
+
     def __init__(self, problem: LinearBagProblem, theta: np.ndarray):
         self.problem = problem
         self.n_features = problem.n_features
@@ -172,7 +176,7 @@ def _largest_product(block: Block, theta: np.ndarray, scaling: Scaling) -> float
 
 
 def _score_and_expected_information(
-    block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule, moves: list
+    block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule, moves: list[Any]
 ) -> Sums:
     """Score of a block's bags in coefficients, intercept and rule, and its covariance under the model."""
     log_odds = scaling.dot(theta, block.X)
@@ -188,7 +192,13 @@ def _score_and_expected_information(
 
 
 def _scores_of(
-    block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule, moves: list, of_bag, n_groups: int
+    block: Block,
+    theta: np.ndarray,
+    scaling: Scaling,
+    rule: Rule,
+    moves: list[Any],
+    of_bag: Any,
+    n_groups: int,
 ) -> np.ndarray:
     """Weighted scores of a block's bags, added up by group."""
     log_odds = scaling.dot(theta, block.X)
@@ -200,7 +210,7 @@ def _scores(
     log_odds: np.ndarray,
     scaling: Scaling,
     rule: Rule,
-    moves: list,
+    moves: list[Any],
     group: np.ndarray,
     n_groups: int,
     weight: float | np.ndarray = 1.0,

@@ -68,6 +68,10 @@ class Profile:
         Which of the two.
     """
 
+    best: np.ndarray
+    least: float
+    gained: float
+
     def __init__(
         self, likelihood: FittedLikelihood, information: np.ndarray, statistic: Literal["score", "ratio"]
     ):

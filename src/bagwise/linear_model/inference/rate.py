@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bagwise._bag_parts import feature_number
@@ -9,7 +11,7 @@ from bagwise.bags import as_bags
 from bagwise.base import BagsLike
 
 
-def rate_change(model, X: BagsLike, feature: int | str, change: float) -> np.ndarray:
+def rate_change(model: Any, X: BagsLike, feature: int | str, change: float) -> np.ndarray:
     """Predict by how much the probability of each bag changes when a feature changes in all its instances.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -96,7 +97,7 @@ class Inference:
             raise ValueError(f"there are no standard errors: {self.message}")
         return self.se
 
-    def to_frame(self, level: float = 0.95, *, backend: str | None = None):
+    def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
         """Give the table as a pandas or polars data frame."""
         import narwhals as nw
 
