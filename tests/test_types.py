@@ -1,0 +1,85 @@
+"""Everything public says what it takes and gives, so that type checkers and editors know it too."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+import bagwise
+
+PUBLIC = sorted(bagwise._WHERE)
+
+
+def own_functions(thing):
+    """Give a function, or the public methods of a class that bagwise wrote, and its constructor."""
+    if not inspect.isclass(thing):
+        yield thing
+        return
+    for name, member in inspect.getmembers(thing):
+        member = member.fget if isinstance(member, property) else member
+        if not callable(member) or (name.startswith("_") and name != "__init__"):
+            continue
+        # `available_if` puts a descriptor in place of a method, which knows what it stands for.
+        function = inspect.unwrap(getattr(member, "__func__", member))
+        if inspect.isfunction(function) and function.__module__.startswith("bagwise."):
+            yield function
+
+
+def lacks(function):
+    """Name the parameters of a function without a type, and what it returns if that has none."""
+    annotations = function.__annotations__
+    parameters = list(inspect.signature(function).parameters)
+    is_method = "." in function.__qualname__.replace("<locals>.", "")
+    unknown = [name for name in parameters[is_method:] if name not in annotations]
+    if function.__name__ != "__init__" and "return" not in annotations:
+        unknown.append("what it returns")
+    return [f"{function.__qualname__}: {name}" for name in unknown]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_parameter_and_result_has_a_type(name):
+    assert not [gap for function in own_functions(getattr(bagwise, name)) for gap in lacks(function)]
+
+
+def test_a_gap_is_found():
+    class Model:
+        def __init__(self, alpha):
+            """Store."""
+
+        def fit(self, X: object, y=None) -> None:
+            """Learn."""
+
+    def compute(a: int, b):
+        """Compute."""
+
+    assert [gap.split(": ")[1] for gap in lacks(Model.__init__) + lacks(Model.fit)] == ["alpha", "y"]
+    assert [gap.split(": ")[1] for gap in lacks(compute)] == ["b", "what it returns"]
+
+
+def fitted_attributes(cls):
+    """Name what the docstring lists as known after a fit."""
+    section = re.search(
+        r"Attributes\n-+\n(.*?)(?:\n\n[A-Z]\w+(?: \w+)?\n-+\n|\Z)", inspect.getdoc(cls) or "", re.S
+    )
+    lines = re.findall(r"^(\w+_(?:, \w+_)*) :", section[1], flags=re.M) if section else []
+    return [name for line in lines for name in line.split(", ")]
+
+
+# scikit-learn sets these.
+THEIRS = {"n_features_in_", "feature_names_in_"}
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if inspect.isclass(getattr(bagwise, name))])
+def test_every_fitted_attribute_of_a_docstring_has_a_type(name):
+    cls = getattr(bagwise, name)
+    declared = {known for base in cls.__mro__ for known in inspect.get_annotations(base)}
+    unknown = [
+        one for one in fitted_attributes(cls) if one not in declared | THEIRS and not hasattr(cls, one)
+    ]
+    assert not unknown
+
+
+def test_fitted_attributes_are_found_in_a_docstring():
+    assert {"lower_", "upper_", "n_rounds_"} <= set(fitted_attributes(bagwise.APRClassifier))
