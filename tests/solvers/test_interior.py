@@ -78,6 +78,17 @@ def test_interior_points_finish_what_pairs_do_not(C):
     assert primal == pytest.approx(-found.value, rel=1e-5)
 
 
+def test_bounds_that_leave_no_digits_are_not_fought():
+    """C = 1e18 and labels that no plane tells apart: slopes of one are lost in sums of 1e18."""
+    rng = np.random.default_rng(0)
+    X, sign = rng.normal(size=(40, 3)), np.tile([-1.0, 1.0], 20)
+    bound = sign * rng.uniform(1e18, 2e18, size=40)
+    found = solve_dual_either_way(
+        X @ X.T, -sign, Control(1e-6, 10_000_000), lower=np.minimum(bound, 0.0), upper=np.maximum(bound, 0.0)
+    )
+    assert found.status is Status.STALLED and found.n_iter <= 30_000
+
+
 def test_fixed_variables_stay_where_they_are_either_way(monkeypatch):
     monkeypatch.setattr(interior, "_LEAST_PAIRS", 1)
     rng = np.random.default_rng(1)

@@ -17,8 +17,9 @@ from bagwise.solvers.rows import DenseRows, Rows
 # The fewest steps of pairs before a matrix is factorised, and the most steps of the interior-point method.
 _LEAST_PAIRS = 20_000
 _STEPS = 100
-# How much longer pairs may try after that.
-_MORE = 10
+# How much longer pairs may try after that; and if rounding is so much larger than the gap asked for.
+_MORE, _LESS = 10, 0.1
+_HOPELESS = 1e3
 
 LinearMap = Callable[[np.ndarray], np.ndarray]
 
@@ -239,13 +240,26 @@ def solve_dual_either_way(
         return found
     if near is None:
         return solve(control=control, start=found.x, product=found.product)
-    more = replace(control, max_iter=min(control.max_iter, _MORE * patience))
+    longer = _MORE if _leaves_digits(matrix, q, control.tol, lower, upper, near) else _LESS
+    more = replace(control, max_iter=min(control.max_iter, int(longer * patience)))
     ended = solve(control=more, start=near)
     if not ended.converged and found.gap < ended.gap:
         ended = solve(control=more, start=found.x, product=found.product)
     # Beyond this it is rounding that is in the way.
     status = Status.STALLED if ended.status is Status.MAX_ITER else ended.status
     return replace(ended, status=status, n_iter=found.n_iter + ended.n_iter)
+
+
+def _leaves_digits(
+    matrix: Rows, q: np.ndarray, tol: float, lower: np.ndarray, upper: np.ndarray, u: np.ndarray
+) -> bool:
+    """Whether rounding leaves the duality gap, a sum of slopes times rooms, any of the digits asked for.
+
+    With bounds of 1e18 it does not, whatever pairs do; see `solve_dual` for the gap.
+    """
+    largest = float(matrix.diagonal.max(initial=0.0))  # no entry of K is larger
+    of_slopes = np.finfo(float).eps * largest * float(np.abs(u).sum())
+    return bool(of_slopes * (upper - lower).sum() <= _HOPELESS * tol * (np.abs(q) @ np.abs(u)))
 
 
 def _near_the_optimum(
