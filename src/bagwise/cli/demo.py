@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 See multiple-instance learning at work on bags of handwritten digits, in about a quarter of a
-minute (the first time, while code is compiled, in half a one) and without a download: one model of
-every family is cross-validated, a picture shows which images a model holds responsible for the
+minute (the first time, while code is compiled, two thirds of one) and without a download: one model
+of every family is cross-validated, a picture shows which images a model holds responsible for the
 label of their bag, and a page tells all there is to know of that model. The last line is its path.
 
   bagwise demo --out digits.html
@@ -55,15 +55,14 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Show the comparison, draw the picture, write the page, and end with its path."""
     can_draw = all(find_spec(name) is not None for name in ("matplotlib", "jinja2"))
     picture = arguments.out.with_suffix(".png")
-    if can_draw:
-        check_page(arguments.out, "--out")
-        check_picture(picture, "--out")
     if arguments.bags < _FEWEST_BAGS:
         raise CommandError(f"--bags must be at least {_FEWEST_BAGS}; got {arguments.bags}.")
     if not 0 <= arguments.seed < 2**32:
         raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
-
-    with _doing("loading the digits, scikit-learn and numba", screen):
+    with _doing("loading the digits, and what draws and computes", screen):
+        if can_draw:
+            check_page(arguments.out, "--out")
+            check_picture(picture, "--out")
         from bagwise.comparison.portfolio import REPRESENTATIVES, VARIANTS
         from bagwise.comparison.with_truth import make_folds
         from bagwise.datasets import load_digit_bags
