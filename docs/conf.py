@@ -27,6 +27,7 @@ extensions = [
     "decision_picture",
     "page_gallery",
     "tutorials",
+    "no_network",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "_ext", "**/README.md"]

@@ -53,3 +53,26 @@ def test_a_page_of_results_gives_its_title_source_and_first_picture():
         "picture": "some-fig1-cost.png",
     }
     assert read_page("# some-table1: rows\n\nNobody.\n\nWords.\n")["picture"] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<script async src="https://cdn.example.org/a.js"></script>',
+        '<img alt="" src="//example.org/a.png">',
+        '<link rel="stylesheet" type="text/css" href="http://fonts.example.org/a.css">',
+        '<link href="http://fonts.example.org/a.css" rel="stylesheet">',
+        "body { background: url(https://example.org/a.png) }",
+        '@import "https://example.org/a.css";',
+    ],
+)
+def test_what_a_page_loads_from_elsewhere_is_found(text):
+    pytest.importorskip("sphinx", reason="the extra docs is not installed")
+    assert len(extension("no_network").loaded_from_elsewhere(text)) == 1
+
+
+def test_links_to_follow_and_files_of_the_site_may_stand_in_a_page():
+    pytest.importorskip("sphinx", reason="the extra docs is not installed")
+    text = '<a href="https://example.org">x</a><img src="_images/a.png"><link rel="stylesheet" href="a.css">'
+    text += '<svg xmlns="http://www.w3.org/2000/svg"><link rel="canonical" href="https://example.org/a.html">'
+    assert extension("no_network").loaded_from_elsewhere(text) == []

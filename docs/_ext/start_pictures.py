@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+GROUNDS = {"light": "#ffffff", "dark": "#14181e"}  # those of the theme's pages
+
 
 def draw(folder: Path) -> None:
     """Draw a few bags of digits, without and with what a model says of their instances."""
@@ -21,8 +23,9 @@ def draw(folder: Path) -> None:
     bags, y = new[some], y[some]
     probability = model.predict_proba_instances(bags)[:, 1]
     folder.mkdir(parents=True, exist_ok=True)
-    for ground, style in (("light", "default"), ("dark", "dark_background")):
-        with matplotlib.style.context(style):
+    for ground, color in GROUNDS.items():
+        colors = {f"{what}.facecolor": color for what in ("figure", "axes", "savefig")}
+        with matplotlib.style.context(["default" if ground == "light" else "dark_background", colors]):
             known = draw_known(bags, y)
             learned = plot_bags(bags, probability, y=y, image_shape=(8, 8)).figure_
             for name, figure in (("known", known), ("learned", learned)):
