@@ -147,6 +147,10 @@ def pu_recall(y: ArrayLike, score: ArrayLike, *, sample_weight: ArrayLike | None
         As in `pu_risk`. No class prior is needed, but the labelled positive bags must be a sample of all of
         them.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> from bagwise.metrics import pu_recall
@@ -170,6 +174,10 @@ def pu_precision(
     y, score, class_prior, sample_weight
         As in `pu_risk`.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> from bagwise.metrics import pu_precision
@@ -189,6 +197,10 @@ def pu_f1(
     ----------
     y, score, class_prior, sample_weight
         As in `pu_risk`.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -213,6 +225,10 @@ def pu_auc(
     ----------
     y, score, class_prior, sample_weight
         As in `pu_risk`.
+
+    Returns
+    -------
+    float
 
     Examples
     --------

@@ -127,6 +127,11 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
     def transform(self, X: BagsLike) -> Any:
         """Transform every instance.
 
+        Parameters
+        ----------
+        X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
+            The bags, or a matrix of instances.
+
         Returns
         -------
         Bags, or a matrix if `X` is one, or ScannedBags whose instances are transformed as they are read
@@ -170,11 +175,22 @@ def _last_step_has(method: str) -> Callable[[Any], bool]:
 
 
 class BagPipeline(Pipeline):
-    """scikit-learn's Pipeline, with the instance-level methods of its last step.
+    """Pipeline of scikit-learn, with the instance-level methods of its last step.
 
     `predict_instances`, `predict_proba_instances`, `decision_function_instances` and
     `posterior_instances` are present exactly when the last step has them. Everything else is `Pipeline`:
     parameters, grids (``step__parameter``), caching, metadata routing.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+        Transformers by name, the model last.
+    transform_input, memory, verbose
+        As in `sklearn.pipeline.Pipeline`.
+
+    See Also
+    --------
+    make_bag_pipeline : names the steps itself.
 
     Examples
     --------
@@ -211,8 +227,19 @@ class BagPipeline(Pipeline):
         return self.steps[-1][1].posterior_instances(self._before_last(X), y)
 
 
-def make_bag_pipeline(*steps: Any, memory: Any = None, verbose: int = False) -> BagPipeline:
+def make_bag_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> BagPipeline:
     """Make a `BagPipeline` of steps, named after their classes as `make_pipeline` does.
+
+    Parameters
+    ----------
+    *steps : estimators
+        Transformers, the model last.
+    memory, verbose
+        As in `sklearn.pipeline.Pipeline`.
+
+    Returns
+    -------
+    BagPipeline
 
     Examples
     --------

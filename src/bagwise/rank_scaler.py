@@ -41,6 +41,10 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Their weight.
     n_features_in_ : int
 
+    See Also
+    --------
+    sklearn.preprocessing.QuantileTransformer : from a sample, interpolated, and with ties at their upper end.
+
     Notes
     -----
     The fit sorts: O(n log n) for a feature, block by block, and a transformation looks every value up. Ranks
@@ -52,10 +56,6 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     A sparse matrix stays sparse: zeros stay zeros, because the rank of zero is taken from all ranks. So a
     scaler that was fitted to dense instances refuses sparse ones.
-
-    See Also
-    --------
-    sklearn.preprocessing.QuantileTransformer : from a sample, interpolated, and with ties at their upper end.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_samples_seen_: int
     weight_: float
     values_: list[np.ndarray]
-    cumulative_: list[Any] | list[np.ndarray]
+    cumulative_: list[np.ndarray]
     shift_: np.ndarray
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -81,6 +81,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array or sparse matrix of shape (n_rows, n_features)
             The training rows.
         y : ignored
+            There for the sake of pipelines.
         sample_weight : array of shape (n_rows,), optional
             How often each row counts.
 

@@ -231,6 +231,15 @@ class Bags(TellingBags):
         Feature names must agree. Side columns must be present in all parts, names of bags are kept;
         bags without names are numbered anew.
 
+        Parameters
+        ----------
+        parts : iterable of Bags
+            What is joined, in this order.
+
+        Returns
+        -------
+        Bags
+
         Examples
         --------
         >>> import numpy as np

@@ -245,6 +245,10 @@ class HeldBags(AnyBags):
         feature_names : sequence of str, optional
             Names of the new features. By default the present ones, if their number is unchanged.
 
+        Returns
+        -------
+        Bags
+
         Examples
         --------
         >>> import numpy as np

@@ -60,6 +60,11 @@ class TellingBags(HeldBags):
     def describe(self, *, backend: str | None = None) -> Any:
         """Describe every feature: a data frame with a row each.
 
+        Parameters
+        ----------
+        backend : str, optional
+            The library of the frame, such as "pandas" or "polars"; by default one that is installed.
+
         Returns
         -------
         data frame

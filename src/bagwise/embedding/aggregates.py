@@ -50,6 +50,7 @@ class _Aggregate(Scaled, BagTransformer):
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
             The training bags.
         y : ignored
+            There for the sake of pipelines.
 
         Returns
         -------

@@ -152,6 +152,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
             The training bags.
         y : ignored
+            There for the sake of pipelines.
 
         Returns
         -------

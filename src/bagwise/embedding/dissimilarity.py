@@ -110,6 +110,7 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
         X : Bags, list of arrays, 3-D or 2-D array
             The training bags.
         y : ignored
+            There for the sake of pipelines.
 
         Returns
         -------

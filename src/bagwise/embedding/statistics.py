@@ -90,6 +90,7 @@ class BagStatistics(Scaled, BagTransformer):
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
             The bags.
         y : ignored
+            There for the sake of pipelines.
 
         Returns
         -------

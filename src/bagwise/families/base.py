@@ -106,6 +106,11 @@ class Family(BaseEstimator):
             The number of components that will share them.
         prior : object
             As given to the mixture.
+
+        Returns
+        -------
+        object
+            What `mstep` and `log_prior` get.
         """
         return prior
 

@@ -240,9 +240,21 @@ def key_instances(
 ) -> Any:
     """Tabulate the `k` most positive instances of every bag, best first.
 
-    Parameters and columns are those of `instance_frame`. Ranks follow the instance's own probability, so
-    they do not depend on `y`. With many classes the `k` instances are those that speak most for the class
-    which their bag is predicted to have; with several labels a bag there are `k` for each label.
+    Ranks follow the instance's own probability, so they do not depend on `y`. With many classes the `k`
+    instances are those that speak most for the class which their bag is predicted to have; with several
+    labels a bag there are `k` for each label.
+
+    Parameters
+    ----------
+    model, bags, y, features, backend
+        As in `instance_frame`.
+    k : int, default=3
+        How many instances of a bag.
+
+    Returns
+    -------
+    data frame
+        With the columns of `instance_frame`.
 
     Examples
     --------

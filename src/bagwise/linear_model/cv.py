@@ -255,6 +255,10 @@ class MILogisticRegressionCV(LinearBagClassifier):
     def summary(self) -> str:
         """Say what was chosen, how it does on held-out bags, and whether it is overconfident.
 
+        Returns
+        -------
+        str
+
         Examples
         --------
         >>> from bagwise import MILogisticRegressionCV, make_noisy_or_bags

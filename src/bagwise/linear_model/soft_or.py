@@ -21,12 +21,28 @@ class SoftORLogisticRegression(MILogisticRegression):
     1, 2, 3 and ORLR are the rules "count_table", "count_logistic", "threshold" and "or"; its RBF version is
     ``make_bag_pipeline(OnInstances(RBFSampler()), SoftORLogisticRegression())``.
 
-    All parameters are those of `MILogisticRegression` but `solver`, `rule` being "count_logistic", `l1_ratio`
-    0 (ridge) and `alpha` 0.01 by default. A stronger penalty shrinks the coefficients, and a steeper rule
-    makes up for it; without any, coefficients and rule together may fit ever better without end. To predict,
-    from few bags or with many features, ``alpha=1`` is better: probabilities are less extreme. Attributes are
-    those of `MILogisticRegression` too; and `labeler_` is the learned P(+ | n) with its errors and a plot
-    (see `Labeler`).
+    Parameters
+    ----------
+    rule : str or Rule, default="count_logistic"
+        The rule to be learned, or one that is known.
+    alpha : float, default=0.01
+        Strength of the penalty. A stronger one shrinks the coefficients, and a steeper rule makes up for it;
+        without any, coefficients and rule together may fit ever better without end. To predict, from few bags
+        or with many features, ``alpha=1`` is better: probabilities are less extreme.
+    l1_ratio : float, default=0.0
+        Share of the L1 norm in it: none, which is ridge.
+    fit_intercept, scale, class_weight, n_init, tol, max_iter, warm_start, random_state, verbose
+        As in `MILogisticRegression`.
+
+    Attributes
+    ----------
+    labeler_ : Labeler or None
+        The learned P(+ | n) with its errors and a plot; None for a rule that does not count.
+
+    Notes
+    -----
+    All other attributes are those of `MILogisticRegression`. An iteration costs a few products with the
+    instance matrix, and O(m^2) for a bag of m instances, or O(m log m) for more than a thousand of them.
 
     Examples
     --------

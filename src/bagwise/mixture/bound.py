@@ -28,7 +28,7 @@ def bayes_error_bound(
     size : int or array
         Number of instances of a bag, S.
     positive_rate, false_positive_rate, false_negative_rate : float or array
-        pi, e+ and e-.
+        Of instances: pi, e+ and e-.
 
     Returns
     -------

@@ -46,14 +46,14 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
     -------
     Path
 
+    See Also
+    --------
+    load : the way back.
+
     Notes
     -----
     The training bags are not in the file, but for those that a model itself consists of (support vectors,
     the bags behind a kernel). Needs skops: ``pip install 'bagwise[persist]'``.
-
-    See Also
-    --------
-    load : the way back.
 
     Examples
     --------
@@ -121,14 +121,14 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
     ValueError
         If the file is damaged, is no model, or holds a type that is not known.
 
+    See Also
+    --------
+    save : writes the file, with an example.
+
     Notes
     -----
     Another version of bagwise or scikit-learn than the one that wrote the file warns, as for pickles
     (`VersionWarning`, `sklearn.exceptions.InconsistentVersionWarning`).
-
-    See Also
-    --------
-    save : writes the file, with an example.
 
     Examples
     --------

@@ -46,8 +46,8 @@ class PrototypeEmbedding(Scaled, BagTransformer):
     n_prototypes : int, default=100
         The most prototypes of a sample or of k-means, and the number of starts of "density".
     width : float or None, default=None
-        s, on the scale of ``scaler_``; None is the median distance from a bag to a prototype that it does not
-        hold.
+        The s above, on the scale of ``scaler_``; None is the median distance from a bag to a prototype that
+        it does not hold.
     output : {"similarity", "distance"}, default="similarity"
         What is told of the nearest instance.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"

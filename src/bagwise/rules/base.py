@@ -20,6 +20,7 @@ class RuleResult:
     Attributes
     ----------
     log_likelihood : ndarray of shape (n_bags,)
+            Zero where the label is unknown.
         log P(y_i | log-odds); 0 where the label is unknown.
     posterior : ndarray of shape (n_instances,)
         P(z_ij = 1 | y_i, log-odds).
@@ -81,7 +82,9 @@ class Rule(BaseEstimator):
         Parameters
         ----------
         offsets : ndarray of shape (n_bags + 1,)
+            Where each bag begins, and the end of the last.
         y : ndarray of shape (n_bags,)
+            1, 0, or -1 for unknown.
 
         Returns
         -------
@@ -109,7 +112,9 @@ class Rule(BaseEstimator):
         Parameters
         ----------
         offsets : ndarray of shape (n_bags + 1,)
+            Where each bag begins, and the end of the last.
         y : ndarray of shape (n_bags,)
+            1, 0, or -1 for unknown.
 
         Returns
         -------
@@ -156,14 +161,18 @@ class Rule(BaseEstimator):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
+            Of every instance.
         offsets : ndarray of shape (n_bags + 1,)
+            Where each bag begins, and the end of the last.
         y : ndarray of shape (n_bags,)
+            1, 0, or -1 for unknown.
 
         Returns
         -------
         log_likelihood : ndarray of shape (n_bags,)
+            Zero where the label is unknown.
         gradient : ndarray of shape (n_instances,)
-            d log P(y_i) / d eta_ij. For a rule with latent labels it is posterior - sigma(eta_ij).
+            Derivative d log P(y_i) / d eta_ij. For a rule with latent labels it is posterior - sigma(eta_ij).
         """
         log_odds, offsets, y = normalise(log_odds, offsets, y)
         result = self.estep(log_odds, offsets, y)
@@ -188,7 +197,9 @@ class Rule(BaseEstimator):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
+            Of every instance.
         offsets : ndarray of shape (n_bags + 1,)
+            Where each bag begins, and the end of the last.
 
         Returns
         -------
@@ -208,8 +219,11 @@ class Rule(BaseEstimator):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
+            Of every instance.
         offsets : ndarray of shape (n_bags + 1,)
+            Where each bag begins, and the end of the last.
         y : ndarray of shape (n_bags,)
+            1, 0, or -1 for unknown.
 
         Returns
         -------
@@ -228,7 +242,9 @@ class Rule(BaseEstimator):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
+            Of every instance.
         offsets : ndarray of shape (n_bags + 1,)
+            Where each bag begins, and the end of the last.
 
         Returns
         -------

@@ -97,8 +97,11 @@ class CountRule(Rule):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
+            Of every instance.
         offsets : ndarray of shape (n_bags + 1,)
+            Where each bag begins, and the end of the last.
         y : ndarray of shape (n_bags,)
+            1, 0, or -1 for unknown.
         weight : ndarray of shape (n_bags,), default=None
             Multiplies the statistics.
 
@@ -171,8 +174,11 @@ class CountRule(Rule):
         Parameters
         ----------
         log_odds, v : ndarray of shape (n_instances,)
+            A number for every instance each.
         offsets : ndarray of shape (n_bags + 1,)
+            Where each bag begins, and the end of the last.
         y : ndarray of shape (n_bags,)
+            1, 0, or -1 for unknown.
 
         Returns
         -------
@@ -189,7 +195,9 @@ class CountRule(Rule):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
+            Of every instance.
         offsets : ndarray of shape (n_bags + 1,)
+            Where each bag begins, and the end of the last.
         y : ndarray of shape (n_bags,), default=None
             Labels of the bags: the distribution is then that given the label. Without, or where y_i is -1,
             it is that before the label is seen. An impossible label leaves a row of zeros.

@@ -25,7 +25,7 @@ class SoftMax(Link):
     Parameters
     ----------
     sharpness : float, default=3.0
-        a above. Larger is nearer to the maximum; a negative value favours the smaller ones.
+        The a above. Larger is nearer to the maximum; a negative value favours the smaller ones.
 
     Notes
     -----

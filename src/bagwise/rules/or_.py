@@ -51,8 +51,11 @@ class Or(Rule):
         Parameters
         ----------
         log_odds : ndarray of shape (n_instances,)
+            Of every instance.
         offsets : ndarray of shape (n_bags + 1,)
+            Where each bag begins, and the end of the last.
         y : ndarray of shape (n_bags,)
+            1, 0, or -1 for unknown.
         weight : ndarray of shape (n_bags,), default=None
             Multiplies the statistics, of which this rule has none.
 
@@ -82,8 +85,11 @@ class Or(Rule):
         Parameters
         ----------
         log_odds, v : ndarray of shape (n_instances,)
+            A number for every instance each.
         offsets : ndarray of shape (n_bags + 1,)
+            Where each bag begins, and the end of the last.
         y : ndarray of shape (n_bags,)
+            1, 0, or -1 for unknown.
 
         Returns
         -------

@@ -120,6 +120,10 @@ class ScannedBags(KnownBags):
             From a matrix of instances to as many new ones; no row depends on another.
         feature_names : sequence of str, optional
             Names of the new features.
+
+        Returns
+        -------
+        ScannedBags
         """
         n_features = transform(np.asarray(self.head(1).instances, dtype=self.dtype)).shape[1]
         names = None if feature_names is None else as_feature_names(feature_names, n_features)

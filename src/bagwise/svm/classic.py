@@ -96,9 +96,10 @@ class MISVC(_TwoClassMachine):
     ----------
     C : float, default=10.0
         Weight of the losses.
-    kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size, random_state,
-    verbose
+    kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size
         As in `MissSVC`.
+    random_state, verbose
+        As there, too.
     n_init : int, default=1
         Number of starts: the first from the means of the bags, the others from random witnesses.
 
@@ -137,7 +138,7 @@ class MISVC(_TwoClassMachine):
 
 
 class InstanceMISVC(_TwoClassMachine):
-    """mi-SVM: a support vector machine of instances whose labels are found with it.
+    """A support vector machine of instances whose labels are found with it: mi-SVM.
 
     With H(z) = max(0, 1 - z), the fit minimises over f and over labels z_ij = +-1 of the instances of
     positive bags, of which each bag has at least one +1 ::
@@ -150,9 +151,10 @@ class InstanceMISVC(_TwoClassMachine):
     ----------
     C : float, default=10.0
         Weight of the losses.
-    kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size, random_state,
-    verbose
+    kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size
         As in `MissSVC`.
+    random_state, verbose
+        As there, too.
     n_init : int, default=1
         Number of starts: the first with all labels positive, the others with random ones.
 

@@ -1,0 +1,69 @@
+"""Docstrings of public names and their methods pass numpydoc's checks; `pyproject.toml` says which."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from numpydoc.validate import ERROR_MSGS, validate
+
+import bagwise
+
+SETTINGS = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["tool"]
+OFF = set(SETTINGS["numpydoc_validation"]["checks"]) - {"all"}
+
+# What nobody constructs: bagwise hands it out, and its docstring lists attributes.
+HANDED_OUT = {"BagExplanation", "Comparison", "ComparisonInterrupted", "PUReport", "ScannedBags"}
+
+
+def written_by_us(cls):
+    """Name the public methods and properties of a class and of its bases, as bagwise defines them."""
+    for name, member in inspect.getmembers_static(cls):
+        owner = next(base for base in cls.__mro__ if name in vars(base))
+        ours = owner.__module__.startswith("bagwise.") and not name.startswith("_")
+        # scikit-learn makes `set_fit_request` and the like for every class.
+        if ours and not re.fullmatch(r"set_\w+_request", name):
+            yield from [f"{owner.__module__}.{owner.__qualname__}.{name}"] * _has_code(member)
+
+
+def _has_code(member):
+    return isinstance(member, property) or callable(inspect.unwrap(getattr(member, "__func__", member)))
+
+
+def documented():
+    """Name all that is held to the checks, once."""
+    things = {f"bagwise.{name}": getattr(bagwise, name) for name in sorted(bagwise._WHERE)}
+    methods = [path for cls in filter(inspect.isclass, things.values()) for path in written_by_us(cls)]
+    return [*things, *dict.fromkeys(methods)]
+
+
+def faults(path):
+    """Say what is wrong with a docstring."""
+    found = validate(path)
+    off = OFF | ({"PR01"} if path.removeprefix("bagwise.") in HANDED_OUT else set())
+    if path.count(".") > 1 and not re.search(r"^\s*-{3,}$", found["docstring"], flags=re.M):
+        off = off | {"PR01", "RT01", "YD01"}  # a method may say all in its sentence; a section is complete
+    if "Yields" in found["docstring"]:
+        off = off | {"RT01"}  # it returns what yields
+    return [f"{code}: {message}" for code, message in found["errors"] if code not in off]
+
+
+@pytest.mark.parametrize("path", documented())
+def test_docstrings_pass_the_checks_of_numpydoc(path):
+    assert not faults(path)
+
+
+def test_checks_that_are_off_exist():
+    assert set(ERROR_MSGS) > OFF
+
+
+def test_a_fault_is_found(tmp_path, monkeypatch):
+    text = 'def f(a, b):\n    """Add.\n\n    Parameters\n    ----------\n    a : int\n    """\n    return a\n'
+    (tmp_path / "badly_documented.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    assert [fault.split(":")[0] for fault in faults("badly_documented.f")] == ["PR01", "PR07", "RT01"]
