@@ -24,15 +24,57 @@ class PositiveClassWarning(UserWarning):
 
     In multiple-instance learning the choice is part of the model: only negative bags are free of
     positive instances.
+
+    Examples
+    --------
+    A word that is meant to be the positive class, because it sorts last, needs no warning:
+
+    >>> import warnings
+    >>> from bagwise import MILogisticRegression, PositiveClassWarning, make_noisy_or_bags
+    >>> data = make_noisy_or_bags(40, random_state=0)
+    >>> words = ["yes" if label else "no" for label in data.y]
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", PositiveClassWarning)
+    ...     model = MILogisticRegression(random_state=0).fit(data.bags, words)
+    >>> str(model.classes_[1])
+    'yes'
     """
 
 
 class ClassPriorWarning(UserWarning):
-    """The share of positive bags among unlabeled ones is not what it was taken for, or cannot be told."""
+    """The share of positive bags among unlabeled ones is not what it was taken for, or cannot be told.
+
+    Examples
+    --------
+    In a program that nobody watches, an error is better:
+
+    >>> import warnings
+    >>> from bagwise import ClassPriorWarning, MILogisticRegression, make_noisy_or_bags, pu_report
+    >>> data = make_noisy_or_bags(60, random_state=0)
+    >>> model = MILogisticRegression(random_state=0).fit(data.bags, data.y)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ClassPriorWarning)
+    ...     pu_report(model, data.bags, data.y, class_prior=0.9, interval=(0.1, 0.9))
+    Traceback (most recent call last):
+    ...
+    bagwise.exceptions.ClassPriorWarning: AUC is ... at a class prior of 0.900, outside its range: ...
+    """
 
 
 class VersionWarning(UserWarning):
-    """An estimator is unpickled by another version of bagwise than the one that wrote it."""
+    """An estimator is unpickled by another version of bagwise than the one that wrote it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from bagwise import BagStatistics, VersionWarning
+    >>> state = {**BagStatistics().__getstate__(), "_bagwise_version": "0.0"}  # as an old pickle has it
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always", VersionWarning)
+    ...     BagStatistics().__setstate__(state)
+    >>> said[0].category.__name__
+    'VersionWarning'
+    """
 
 
 class ComparisonInterrupted(KeyboardInterrupt):
@@ -46,6 +88,16 @@ class ComparisonInterrupted(KeyboardInterrupt):
     See Also
     --------
     bagwise.compare : raises it.
+
+    Examples
+    --------
+    >>> from bagwise import ComparisonInterrupted
+    >>> try:
+    ...     raise ComparisonInterrupted("stopped")  # as `compare` does at Ctrl-C
+    ... except ComparisonInterrupted as stopped:
+    ...     finished = stopped.comparison
+    >>> finished is None
+    True
     """
 
     def __init__(self, message: str, comparison: Any = None):

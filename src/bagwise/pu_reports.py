@@ -37,6 +37,18 @@ class PUReport:
     See Also
     --------
     pu_report : makes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise import PUReport
+    >>> at = np.array([0.2, 0.3, 0.4])  # the ends of what the prior may be, and a value between
+    >>> scores = {"recall": np.full(3, 0.8), "precision": 2 * at, "f1": at, "auc": 0.5 + at, "risk": 0.5 * at}
+    >>> report = PUReport(class_prior=at, overlap=False, **scores)
+    >>> report.impossible
+    array([False, False, False])
+    >>> print(str(report).splitlines()[1])
+    class prior      0.200     0.300     0.400
     """
 
     class_prior: np.ndarray

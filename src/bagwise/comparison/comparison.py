@@ -56,7 +56,16 @@ class Comparison:
 
     See Also
     --------
-    compare : makes it, with an example.
+    compare : makes it.
+
+    Examples
+    --------
+    >>> from bagwise import MILogisticRegression, compare, make_noisy_or_bags
+    >>> data = make_noisy_or_bags(60, random_state=0)
+    >>> models = {"or": MILogisticRegression(n_init=1)}
+    >>> comparison = compare(data.bags, data.y, models, random_state=0, verbose=0)
+    >>> len(comparison.folds_), comparison.is_complete, comparison.scoring[0] in str(comparison)
+    (5, True, True)
     """
 
     results: list[ModelResult]

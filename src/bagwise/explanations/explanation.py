@@ -60,7 +60,19 @@ class BagExplanation:
 
     See Also
     --------
-    explain_bag : makes it, with an example.
+    explain_bag : makes it.
+
+    Examples
+    --------
+    >>> from bagwise import MILogisticRegression, explain_bag, make_noisy_or_bags
+    >>> data = make_noisy_or_bags(100, size=(2, 6), random_state=0)
+    >>> model = MILogisticRegression(random_state=0).fit(data.bags, data.y)
+    >>> found = explain_bag(model, data.bags, 7)
+    >>> found.kind, bool(found.value == model.predict_proba(data.bags[[7]])[0, 1])
+    ('probability', True)
+    >>> leader, effects = found.features[0]
+    >>> bool(leader == found.columns["instance"][0])
+    True
     """
 
     bag: Any

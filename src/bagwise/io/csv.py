@@ -47,6 +47,18 @@ def save_csv(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
     See Also
     --------
     load_csv : read it back.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from bagwise import Bags, save_csv
+    >>> bags = Bags([[0.5], [0.25], [2.0]], [0, 2, 3], ids=["m1", "m2"], feature_names=["angle"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(save_csv(pathlib.Path(folder) / "shapes.csv", bags, [1, 0]).read_text())
+    bag_id,y,angle
+    m1,1,0.5
+    m1,1,0.25
+    m2,0,2.0
     """
     path = Path(path)
     bags, y = check_bags(bags, y, "CSV")

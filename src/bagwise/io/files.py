@@ -176,6 +176,17 @@ def save_bags(path: FilePath, bags: Bags, y: ArrayLike | None = None, *, format:
     --------
     save_npz, save_parquet, save_csv, save_h5, save_npy : the writers.
     load_bags : read it back.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from bagwise import make_noisy_or_bags, save_bags
+    >>> data = make_noisy_or_bags(5, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_bags(pathlib.Path(folder) / "five.npz", data.bags, data.y).name
+    ...     save_bags(pathlib.Path(folder) / "five", data.bags, data.y, format="npy").is_dir()
+    'five.npz'
+    True
     """
     suffix = Path(path).suffix.lower()
     if format is None and suffix in _TEXT:

@@ -45,6 +45,16 @@ def save_h5(folder: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
     See Also
     --------
     load_h5 : read it back.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from bagwise import Bags, save_h5
+    >>> bags = Bags([[0.5], [0.25], [2.0]], [0, 2, 3], ids=["m1", "m2"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = save_h5(pathlib.Path(folder) / "shapes", bags, [1, 0])
+    ...     sorted(file.name for file in written.rglob("*.h5"))
+    ['m1.h5', 'm2.h5']
     """
     h5py = _h5py()
     folder = Path(folder)

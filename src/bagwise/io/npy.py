@@ -47,6 +47,16 @@ def save_npy(folder: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
     See Also
     --------
     load_npy : read it back.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from bagwise import Bags, save_npy
+    >>> bags = Bags([[0.5], [0.25], [2.0]], [0, 2, 3], ids=["m1", "m2"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = save_npy(pathlib.Path(folder) / "shapes", bags, [1, 0])
+    ...     sorted(file.name for file in (written / "features").iterdir())
+    ['m1.npy', 'm2.npy']
     """
     folder = Path(folder)
     with replacing_folder(folder) as part:

@@ -45,6 +45,17 @@ def save_npz(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
     See Also
     --------
     load_npz : read it back.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from bagwise import make_noisy_or_bags, save_npz
+    >>> data = make_noisy_or_bags(5, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = save_npz(pathlib.Path(folder) / "five", data.bags, data.y)
+    ...     file.name, np.load(file)["y"].tolist() == data.y.tolist()
+    ('five.npz', True)
     """
     path = Path(path)
     if path.suffix != ".npz":

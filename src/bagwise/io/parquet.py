@@ -58,6 +58,17 @@ def save_parquet(
     --------
     load_parquet : read it back.
     iter_parquet : read it part by part.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from bagwise import load_parquet, make_noisy_or_bags, save_parquet
+    >>> data = make_noisy_or_bags(5, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = save_parquet(pathlib.Path(folder) / "five.parquet", data.bags, data.y, layout="long")
+    ...     bags, y = load_parquet(file)
+    >>> bags
+    Bags(5 bags, 15 instances, 3 features)
     """
     from bagwise.io._arrow import pa, table_from_bags, to_arrow
 

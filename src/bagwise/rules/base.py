@@ -66,6 +66,19 @@ class Rule(BaseEstimator):
         Whether every instance of a negative bag is negative.
     is_smooth : bool
         Whether the likelihood has a gradient everywhere.
+
+    Examples
+    --------
+    Of two instances that are positive or not with even odds, one at least is positive in three cases of four,
+    and each of them in two of those three:
+
+    >>> import numpy as np
+    >>> from bagwise import Or
+    >>> rule = Or()
+    >>> np.exp(rule.log_proba([0.0, 0.0], [0, 2])).round(2)  # P(-), P(+)
+    array([[0.25, 0.75]])
+    >>> rule.estep([0.0, 0.0], [0, 2], [1]).posterior.round(3)
+    array([0.667, 0.667])
     """
 
     has_latent_labels = True
@@ -264,6 +277,16 @@ class Link(Rule):
     P(+) of a link is not affine in every instance probability, so no P(y | z) stands behind it:
     there is no posterior, no E step, and no second derivative of the form above. A subclass
     defines `gradient`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise import Max
+    >>> rule = Max()
+    >>> np.exp(rule.log_proba([0.0, 1.0], [0, 2])).round(3)  # of the larger log-odds
+    array([[0.269, 0.731]])
+    >>> rule.has_latent_labels, hasattr(rule, "estep")
+    (False, False)
     """
 
     has_latent_labels = False
