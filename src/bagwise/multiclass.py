@@ -72,6 +72,11 @@ class OneVsOneBagClassifier(ScoreClassifier):
         Fitted for the pairs (0, 1), (0, 2), ..., (1, 2), ...; with `both_ways` as many follow, in which the
         first class of the pair is the positive one.
 
+    Notes
+    -----
+    Of k classes there are k (k - 1) / 2 fits, each to the bags of two classes, and twice as many with
+    `both_ways`.
+
     Examples
     --------
     >>> import numpy as np

@@ -47,6 +47,8 @@ class EMDD(DiverseDensity):
 
     Notes
     -----
+    A turn costs one pass over the instances, to choose, and an optimisation that reads one instance a bag.
+
     In a negative bag the chosen instance is the one that costs most, so that a turn, unlike a step of
     EM proper, may raise the objective; the original then stops, as does this.
 

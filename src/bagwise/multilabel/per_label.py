@@ -48,6 +48,10 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     label_names_ : array of shape (n_labels,)
         If so: the names of its columns, if it was a data frame, or else their numbers.
 
+    Notes
+    -----
+    A fit costs one of `estimator` for every label that some training bags have and others have not.
+
     Examples
     --------
     >>> import numpy as np

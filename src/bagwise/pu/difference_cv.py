@@ -183,8 +183,9 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
 
     Notes
     -----
-    The kernel matrix of instances is computed once for each gamma, and cut into folds. Fits of folds are
-    solved to two digits, which is enough to compare them.
+    The kernel matrix of instances is computed once for each gamma, O(max_instances^2), and cut into folds.
+    There are ``len(gammas) * len(alphas) * cv`` fits of folds, solved to two digits, which is enough to
+    compare them.
 
     References
     ----------

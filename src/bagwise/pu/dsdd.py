@@ -172,10 +172,11 @@ class DSDDClassifier(DSDDScore):
     Notes
     -----
     The ramp is a difference of two hinges, so the fit is a sequence of support vector machines (the
-    concave-convex procedure), each started at the last; the kernel matrix of instances is computed
-    once. It ends in a local minimum. The authors' program penalises the coefficients of basis
-    functions, ``|coef|^2``, and has no intercept; here the penalty is the norm of f in the kernel's space,
-    for which no second matrix is needed. What either changes is in docs/reproduction/pu-table3.md.
+    concave-convex procedure), each started at the last; the kernel matrix of instances, O(n^2) for n up to
+    `max_instances`, is computed once. It ends in a local minimum. The authors' program penalises the
+    coefficients of basis functions, ``|coef|^2``, and has no intercept; here the penalty is the norm of f in
+    the kernel's space, for which no second matrix is needed. What either changes is in
+    docs/reproduction/pu-table3.md.
 
     References
     ----------

@@ -112,9 +112,10 @@ class MISVC(_TwoClassMachine):
 
     Notes
     -----
-    It is `MissSVC` without the unlabelled term and with ``bag_weight=C``, and is solved in the same way:
-    each step is a support vector machine on negative instances and witnesses. In the paper all instances
-    of a negative bag share one slack; here, as in common implementations, each has its own.
+    It is `MissSVC` without the unlabelled term and with ``bag_weight=C``, and is solved in the same way: each
+    step is a support vector machine on negative instances and witnesses. The kernel matrix, O(n_instances^2),
+    is computed once. In the paper all instances of a negative bag share one slack; here, as in common
+    implementations, each has its own.
 
     References
     ----------
@@ -169,7 +170,8 @@ class InstanceMISVC(_TwoClassMachine):
     -----
     Labels and machine are improved in turn, as in the paper: the sign of f, and a positive label for the
     highest instance of a bag that would have none. Neither lets the objective rise. A random start may
-    leave a bag without a positive instance; the first labels that the machine finds make up for it.
+    leave a bag without a positive instance; the first labels that the machine finds make up for it. The
+    kernel matrix, O(n_instances^2), is computed once.
 
     References
     ----------
