@@ -14,8 +14,12 @@ from bagwise.ensemble.blend import blend, held_out_log_odds
 from bagwise.ensemble.cost import estimate
 from bagwise.ensemble.families import FAMILIES, choose
 from bagwise.ensemble.machines import PENALTIES, fit_machines
+from bagwise.ensemble.prototypes import PrototypeView
+from bagwise.ensemble.statistics import StatisticsView
+from bagwise.ensemble.views import Gram, Instances
 from bagwise.kernels.widths import own_kernels_of_widths, set_kernels_of_widths
 from bagwise.linear_model import MILogisticRegression
+from bagwise.prototypes.points import Prototypes
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +35,13 @@ def small(**how):
 
 
 def test_labels_of_held_out_bags_play_no_part_in_their_scores(data):
-    K, y, weight = set_kernel(data.bags), np.asarray(data.y).astype(int), np.ones(60)
+    y, weight = np.asarray(data.y).astype(int), np.ones(60)
     train, test = np.arange(40), np.arange(40, 60)
+    splits = [(train, test)]
+    gram = Gram.of_all(set_kernel(data.bags), splits)
     other = y.copy()
     other[test] = 1 - other[test]
-    held, mirrored = (fit_machines(K, labels, weight, [(train, test)]).held for labels in (y, other))
+    held, mirrored = (fit_machines(gram, labels, weight, splits).held for labels in (y, other))
     np.testing.assert_array_equal(held[:, test], mirrored[:, test])
     assert np.isnan(held[:, train]).all() and held.shape == (len(PENALTIES), 60)
 
@@ -276,3 +282,37 @@ def test_a_saved_ensemble_predicts_as_before(data, tmp_path):
     again = bagwise.load(tmp_path / "auto.bagwise")
     np.testing.assert_array_equal(again.predict_proba(data.bags), model.predict_proba(data.bags))
     assert again.report_ == model.report_
+
+
+# ------------------------------------------------------------------ folds know nothing of what they hold out
+
+
+@pytest.mark.parametrize("scale", ["standard", "rank"])
+def test_a_fold_is_what_a_fit_to_its_training_bags_would_be(data, scale):
+    view, weight = StatisticsView(("min", "max"), scale), np.ones(60)
+    train, test = np.arange(40), np.arange(40, 60)
+    apart = view.fitted(data.bags[train], weight[train], 0, [])
+    expected = zip(apart.own(weight[train], []), apart.across(data.bags[test], np.array([])), strict=True)
+    whole = view.fitted(data.bags, weight, 0, [(train, test)])
+    for gram, (square, across) in zip(whole.own(weight, [(train, test)]), expected, strict=True):
+        np.testing.assert_allclose(gram.cut(0)[0], square.K, rtol=1e-12)
+        np.testing.assert_allclose(gram.cut(0)[1], across.T, rtol=1e-12)
+
+
+def test_a_bag_that_is_held_out_is_not_near_to_its_own_instances(data):
+    splits = [(np.arange(40), np.arange(40, 60))]
+    fitted = PrototypeView("standard").fitted(data.bags, np.ones(60), 0, splits)
+    apart = Prototypes(fitted.prototypes.points[fitted.holds[:40].any(axis=0)], fitted.prototypes.gamma)
+    least = apart.least(fitted.instances.scaled(data.bags))
+    for factor, gram in zip((0.25, 1.0, 4.0), fitted.own(np.ones(60), splits), strict=True):
+        V = np.exp(-factor * least)
+        expected = V[:40] @ V[40:].T / len(fitted.prototypes.points)
+        np.testing.assert_allclose(gram.cut(0)[1], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_features_that_one_fold_alone_has_are_left_out():
+    X = np.zeros((12, 3))
+    X[:, 0], X[1, 1], X[[1, 8], 2] = np.arange(12), 5.0, 7.0
+    bags = Bags(X, np.arange(0, 13, 2))
+    splits = [(np.arange(3, 6), np.arange(3)), (np.arange(3), np.arange(3, 6))]
+    assert Instances.fitted("standard", bags, np.ones(6), splits).features.tolist() == [0, 2]

@@ -43,16 +43,25 @@ def median_gamma(rows):
     return 1.0 / distances[(len(distances) + 1) // 2 - 1]
 
 
-def gaussian_kernels(Z):
+def matrices(compute):
+    """Kernels of all bags with the training bags, and those of folds: with the training bags of each."""
+    everyone = np.arange(N_TRAIN)
+    return zip(compute(everyone), *(compute(train) for train, _ in SPLITS), strict=True)
+
+
+def gaussian_kernels(Z, known):
     for factor in (0.25, 1.0, 4.0):
-        yield rbf_kernel(Z, gamma=factor * median_gamma(Z[:N_TRAIN]))
+        yield rbf_kernel(Z, Z[known], gamma=factor * median_gamma(Z[known]))
 
 
 def statistics_kernels(bags, functions):
-    """Every kernel as a matrix of all bags, of which the first N_TRAIN are training bags."""
     V = np.array([np.concatenate([f(bag, axis=0) for f in functions]) for bag in bags])
-    for scale in ("standard", "rank"):
-        yield from gaussian_kernels(scaled(V[:N_TRAIN], V, scale))
+
+    def compute(known):
+        for scale in ("standard", "rank"):
+            yield from gaussian_kernels(scaled(V[known], V, scale), known)
+
+    return matrices(compute)
 
 
 def scaled_bags(bags):
@@ -69,21 +78,36 @@ def distance_kernels(bags):
             for j, other in enumerate(parts[:N_TRAIN]):
                 pairs = cdist(one, other)
                 D[i, j] = 0.5 * (pairs.min(axis=0).mean() + pairs.min(axis=1).mean())
-        yield from gaussian_kernels(scaled(D[:N_TRAIN], D, "standard"))
+
+        def compute(known, D=D):
+            return gaussian_kernels(scaled(D[np.ix_(known, known)], D[:, known], "standard"), known)
+
+        yield from matrices(compute)
 
 
 def prototype_kernels(bags):
+    owner = np.repeat(np.arange(N_TRAIN), [len(bag) for bag in bags[:N_TRAIN]])
     for parts in scaled_bags(bags):
-        points = np.unique(np.concatenate(parts[:N_TRAIN]), axis=0)
+        points = np.concatenate(parts[:N_TRAIN])
         least = np.array([cdist(part, points, "sqeuclidean").min(axis=0) for part in parts])
         inside = np.sort(least[:N_TRAIN].ravel())
         inside = inside[inside > 1e-12]
-        for factor in (0.25, 1.0, 4.0):
-            V = np.exp(-factor * least / inside[(len(inside) + 1) // 2 - 1])
-            yield V @ V.T / len(points)
+        width = inside[(len(inside) + 1) // 2 - 1]
+
+        def compute(known, least=least, width=width):
+            for factor in (0.25, 1.0, 4.0):
+                V = np.exp(-factor * least[:, np.isin(owner, known)] / width)
+                yield V @ V[known].T
+
+        yield from matrices(compute)
 
 
 def set_kernels(bags):
+    for K in _set_kernels(bags):
+        yield from matrices(lambda known, K=K: [K[:, known]])
+
+
+def _set_kernels(bags):
     for parts in scaled_bags(bags):
         gamma = 0.5 * median_gamma(np.concatenate(parts[:N_TRAIN]))
         sizes = np.array([len(part) for part in parts])
@@ -120,21 +144,21 @@ def likelihood(log_odds, y):
     return -np.logaddexp(0, -(2 * y - 1) * log_odds).mean()
 
 
+def machine(K, y, C):
+    variance = K.diagonal().mean() - K.mean()
+    return SVC(C=C / variance, kernel="precomputed", tol=1e-9).fit(K, y)
+
+
 def blended(kernels, y):
     """Log-odds of training bags by machines and weights that know nothing of them, and of the bags behind."""
     raw, new = [], []
-    for K in kernels:
-        inside = K[:N_TRAIN, :N_TRAIN]
-        variance = inside.diagonal().mean() - inside.mean()
+    for whole, *folds in kernels:
         for C in (1.0, 10.0, 100.0):
             scores = np.empty(N_TRAIN)
-            for train, test in SPLITS:
-                machine = SVC(C=C / variance, kernel="precomputed", tol=1e-9)
-                machine.fit(inside[np.ix_(train, train)], y[train])
-                scores[test] = machine.decision_function(inside[np.ix_(test, train)])
-            whole = SVC(C=C / variance, kernel="precomputed", tol=1e-9).fit(inside, y)
+            for (train, test), K in zip(SPLITS, folds, strict=True):
+                scores[test] = machine(K[train], y[train], C).decision_function(K[test])
             raw.append(scores)
-            new.append(whole.decision_function(K[N_TRAIN:, :N_TRAIN]))
+            new.append(machine(whole[:N_TRAIN], y, C).decision_function(whole[N_TRAIN:]))
     raw, new = np.array(raw), np.array(new)
     held = np.empty(N_TRAIN)
     for train, test in SPLITS:

@@ -98,14 +98,14 @@ class Kernels:
     ) -> FittedKernels:
         """Fit machines on all matrices; these are made one after the other, and not kept."""
         bags, y, weight = training
-        view = self.view.fitted(bags, weight, seed)
+        view = self.view.fitted(bags, weight, seed, splits)
 
         def compute() -> dict[str, np.ndarray]:
             found, widths = [], []
-            for K, width in view.own(weight):
+            for gram in view.own(weight, splits):
                 raise_if_stopped()
-                found.append(fit_machines(K, y, weight, splits, n_jobs))
-                widths.append(width)
+                found.append(fit_machines(gram, y, weight, splits, n_jobs))
+                widths.append(gram.width)
             names = ("held", "coef", "intercept")
             return {
                 "widths": np.array(widths),
@@ -114,4 +114,4 @@ class Kernels:
 
         known = cell_of(place, "machines", compute)
         held = known["held"].reshape(-1, len(y))
-        return FittedKernels(view, held, known["coef"], known["intercept"].ravel(), known["widths"])
+        return FittedKernels(view.kept(), held, known["coef"], known["intercept"].ravel(), known["widths"])

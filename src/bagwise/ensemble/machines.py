@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
+from bagwise.ensemble.views import Gram
 from bagwise.folds import Split
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import solve_dual
@@ -43,14 +44,14 @@ def variance(K: np.ndarray, weight: np.ndarray) -> float:
 
 
 def fit_machines(
-    K: np.ndarray, y: np.ndarray, weight: np.ndarray, splits: list[Split], n_jobs: int | None = None
+    gram: Gram, y: np.ndarray, weight: np.ndarray, splits: list[Split], n_jobs: int | None = None
 ) -> Machines:
     """Fit a machine for every penalty, on all bags and on all but those of each fold.
 
     Parameters
     ----------
-    K : array of shape (n_bags, n_bags)
-        Kernels of the bags.
+    gram : Gram
+        Kernels of the bags, and those of folds.
     y, weight : arrays of shape (n_bags,)
         Labels 0 and 1, and weights.
     splits : list of (train, test)
@@ -58,15 +59,16 @@ def fit_machines(
     n_jobs : int, optional
         Folds at the same time, by threads.
     """
-    unit = variance(K, weight)
-    everyone = np.arange(len(y))
-    jobs = [(everyone, everyone[:0]), *splits]
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_of_fold)(K, y, weight, unit, train, test) for train, test in jobs
-    )
-    coef, intercept, _ = found[0]
-    held = mean_held_out(len(y), splits, [scores for _, _, scores in found[1:]])
-    return Machines(held, coef, intercept)
+
+    def of_fold(number: int) -> np.ndarray:
+        square, cross = gram.cut(number)
+        train, _ = splits[number]
+        coef, intercept = _machines(square, y[train], weight[train])
+        return coef @ cross + intercept[:, None]
+
+    coef, intercept = _machines(gram.K, y, weight)
+    scores = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(of_fold)(k) for k in range(len(splits)))
+    return Machines(mean_held_out(len(y), splits, scores), coef, intercept)
 
 
 def mean_held_out(n_bags: int, splits: list[Split], scores: list[np.ndarray]) -> np.ndarray:
@@ -78,24 +80,17 @@ def mean_held_out(n_bags: int, splits: list[Split], scores: list[np.ndarray]) ->
     return np.where(times > 0, held / np.maximum(times, 1), np.nan)
 
 
-def _of_fold(
-    K: np.ndarray, y: np.ndarray, weight: np.ndarray, unit: float, train: np.ndarray, test: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Give coefficients, intercepts and scores of the bags held out, for every penalty."""
-    square = K[np.ix_(train, train)]
-    sign = 2.0 * y[train] - 1.0
-    control = Control(_TOL, max(10_000, _STEPS_OF_EACH * len(train)))
-    coef, intercept, start = np.zeros((len(PENALTIES), len(train))), np.empty(len(PENALTIES)), None
+def _machines(K: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give coefficients and intercepts, for every penalty."""
+    unit = variance(K, weight)
+    sign = 2.0 * y - 1.0
+    control = Control(_TOL, max(10_000, _STEPS_OF_EACH * len(y)))
+    coef, intercept, start = np.zeros((len(PENALTIES), len(y))), np.empty(len(PENALTIES)), None
     for number, penalty in enumerate(PENALTIES):
-        bound = penalty / unit * weight[train] * sign
+        bound = penalty / unit * weight * sign
         # What the machine before ended with is near: its bounds were narrower.
         dual = solve_dual(
-            square,
-            -sign,
-            control,
-            lower=np.minimum(bound, 0.0),
-            upper=np.maximum(bound, 0.0),
-            start=start,
+            K, -sign, control, lower=np.minimum(bound, 0.0), upper=np.maximum(bound, 0.0), start=start
         )
         coef[number], intercept[number], start = dual.x, -dual.multiplier, dual.x
-    return coef, intercept, coef @ K[np.ix_(train, test)] + intercept[:, None]
+    return coef, intercept

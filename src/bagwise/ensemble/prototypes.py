@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from bagwise.bags import Bags
-from bagwise.base import fit_scaler
+from bagwise.base.canonical import row_ranks
 from bagwise.blocks import in_doubles
-from bagwise.ensemble.views import FACTORS, HOW, Gram, View, plain
-from bagwise.prototypes.points import Prototypes, different_rows
+from bagwise.ensemble.views import FACTORS, HOW, Gram, Instances, View
+from bagwise.folds import Split
+from bagwise.prototypes.points import Prototypes
 
 _MOST = 2000  # prototypes
 
@@ -22,53 +22,81 @@ class PrototypeView(View):
     """Products of vectors that say how near a bag comes to every prototype: max_j exp(-d(x_j, t)^2 / s^2).
 
     Prototypes are the different instances of the training bags, or 2,000 of them, drawn at random: the
-    embedding of MILES (`PrototypeEmbedding`), before a machine that shrinks instead of choosing.
+    embedding of MILES (`PrototypeEmbedding`), before a machine that shrinks instead of choosing. In a fold
+    they are those of its training bags: a bag that is held out would else be very near to its own.
 
     Attributes
     ----------
     scale : {"standard", "rank", "minmax"}
         What is done to the instances.
-    scaler, prototypes, least
-        After a fit: that, the prototypes with s the median distance of a bag, and the squared distances of
-        the training bags by s.
+    instances, prototypes, least, holds
+        After a fit: how it is done, the prototypes with s the median distance of a bag, the squared distances
+        of the training bags by s, and which of these hold which prototype.
     """
 
     scale: str
-    scaler: Any = None
+    instances: Instances | None = None
     prototypes: Prototypes | None = None
     least: np.ndarray | None = None
+    holds: np.ndarray | None = None
 
     @property
     def words(self) -> list[str]:
         """Name the matrices."""
         return self.of_widths(f"nearness to instances, {HOW[self.scale]}")
 
-    def fitted(self, bags: Bags, weight: np.ndarray, seed: int) -> PrototypeView:
+    def fitted(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> PrototypeView:
         """Choose prototypes, and fix scaling and width."""
-        scaler = fit_scaler(self.scale, bags.blocks(weight=weight))
-        points = different_rows(in_doubles(bags.instances))
-        if len(points) > _MOST:
-            points = points[np.sort(np.random.RandomState(seed).permutation(len(points))[:_MOST])]
-        prototypes = Prototypes(scaler.transform(points))
-        squares = self._nearness(scaler, prototypes, bags)
+        instances = Instances.fitted(self.scale, bags, weight, splits)
+        X = in_doubles(bags.instances)
+        rank = row_ranks(X)
+        chosen, first = np.unique(rank, return_index=True)
+        if len(chosen) > _MOST:
+            some = np.sort(np.random.RandomState(seed).permutation(len(chosen))[:_MOST])
+            chosen, first = chosen[some], first[some]
+        prototypes = Prototypes(instances.rows(X[first]))
+        squares = prototypes.least(instances.scaled(bags))
         prototypes = prototypes.with_width(None, squares, weight)
-        return replace(self, scaler=scaler, prototypes=prototypes, least=prototypes.gamma * squares)
+        least = prototypes.gamma * squares
+        holds = _holds(rank, chosen, bags)
+        return replace(self, instances=instances, prototypes=prototypes, least=least, holds=holds)
 
-    @staticmethod
-    def _nearness(scaler: Any, prototypes: Prototypes, bags: Bags) -> np.ndarray:
-        return prototypes.least(plain(scaler, bags))
-
-    def own(self, weight: np.ndarray) -> Iterator[Gram]:
+    def own(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
         """Give the matrices of the training bags, which count by their weight."""
-        assert self.least is not None
+        assert self.least is not None and self.holds is not None
+        unknown = [~self.holds[train].any(axis=0) for train, _ in splits]
         for factor in FACTORS:
             V = np.exp(-factor * self.least)
-            K = V @ V.T / V.shape[1]
-            yield Gram(0.5 * (K + K.T))
+            K = V @ V.T
+            K = 0.5 * (K + K.T) / V.shape[1]
+
+            def cut(number: int, V: np.ndarray = V, K: np.ndarray = K) -> tuple[np.ndarray, np.ndarray]:
+                train, test = splits[number]
+                some = np.concatenate([train, test])
+                # What the prototypes of other bags add is taken away: they are few.
+                other = V[:, unknown[number]]
+                both = K[np.ix_(train, some)] - other[train] @ other[some].T / V.shape[1]
+                square, cross = both[:, : len(train)], both[:, len(train) :]
+                return 0.5 * (square + square.T), cross
+
+            yield Gram(K, cut)
 
     def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Give the matrices of new bags with the training bags."""
-        assert self.prototypes is not None and self.least is not None
-        new = self._nearness(self.scaler, self.prototypes, bags)
+        assert self.instances is not None and self.prototypes is not None and self.least is not None
+        new = self.prototypes.least(self.instances.scaled(bags))
         for factor in FACTORS:
             yield np.exp(-factor * new) @ np.exp(-factor * self.least).T / new.shape[1]
+
+    def kept(self) -> PrototypeView:
+        """Give the view without what only its folds needed."""
+        return replace(self, holds=None)
+
+
+def _holds(rank: np.ndarray, chosen: np.ndarray, bags: Bags) -> np.ndarray:
+    """Say which bags hold which of the rows that are chosen, by their ranks: shape (n_bags, n_chosen)."""
+    place = np.minimum(np.searchsorted(chosen, rank), len(chosen) - 1)
+    is_chosen = chosen[place] == rank
+    holds = np.zeros((len(bags), len(chosen)), dtype=bool)
+    holds[np.repeat(np.arange(len(bags)), bags.sizes)[is_chosen], place[is_chosen]] = True
+    return holds

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from bagwise.bags import Bags
-from bagwise.base import fit_scaler
-from bagwise.ensemble.views import HOW, Gram, View, plain
+from bagwise.ensemble.views import HOW, Gram, Instances, View
+from bagwise.folds import Split
 from bagwise.kernels import InstanceKernel, resolve_gamma, set_kernel
 from bagwise.kernels.bags import blocks_of
 from bagwise.kernels.second_level import median_width, squared_distances
@@ -33,13 +32,13 @@ class SetView(View):
     ----------
     scale : {"standard", "rank", "minmax"}
         What is done to the instances.
-    scaler, bags, gamma, lengths
-        After a fit: that, the training bags, scaled, gamma of the widest kernel, and the kernels of the
-        training bags with themselves, a row a width.
+    instances, bags, gamma, lengths
+        After a fit: how it is done, the training bags, scaled, gamma of the widest kernel, and the kernels of
+        the training bags with themselves, a row a width.
     """
 
     scale: str
-    scaler: Any = None
+    instances: Instances | None = None
     bags: Bags | None = None
     gamma: float = 1.0
     lengths: np.ndarray | None = None
@@ -63,46 +62,50 @@ class SetView(View):
         """Which matrices make scores of bags that are means of scores of instances."""
         return [True] * _N_WIDTHS + [False] * (_N_WIDTHS + 1)
 
-    def fitted(self, bags: Bags, weight: np.ndarray, seed: int) -> SetView:
+    def fitted(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> SetView:
         """Fix scaling and width."""
-        scaler = fit_scaler(self.scale, bags.blocks(weight=weight))
-        scaled = plain(scaler, bags)
+        instances = Instances.fitted(self.scale, bags, weight, splits)
+        scaled = instances.scaled(bags)
         gamma = _WIDEST * resolve_gamma("median", blocks_of(scaled, weight))
         lengths = own_kernels_of_widths(scaled, gamma, _N_WIDTHS)
-        return replace(self, scaler=scaler, bags=scaled, gamma=gamma, lengths=lengths)
+        return replace(self, instances=instances, bags=scaled, gamma=gamma, lengths=lengths)
 
-    def own(self, weight: np.ndarray) -> Iterator[Gram]:
+    def own(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
         """Give the matrices of the training bags, which count by their weight."""
-        means = set_kernels_of_widths(self._known, None, self.gamma, _N_WIDTHS)
-        yield from map(Gram, means)
+        known, _ = self._fitted
+        means = set_kernels_of_widths(known, None, self.gamma, _N_WIDTHS)
+        for K in means:
+            yield Gram.of_all(K, splits)
         for K in means:
             D = squared_distances(K, K.diagonal(), K.diagonal())
             width = median_width(D, weight)
-            yield Gram(np.exp(-D / width**2), width)
-        yield Gram(self._graph(self._known, None))
+            yield Gram.of_all(np.exp(-D / width**2), splits, width)
+        yield Gram.of_all(self._graph(known, None), splits)
 
     def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Give the matrices of new bags with the training bags, by the widths that `own` gave."""
-        new = plain(self.scaler, bags)
-        means = set_kernels_of_widths(new, self._known, self.gamma, _N_WIDTHS)
+        known, instances = self._fitted
+        new = instances.scaled(bags)
+        means = set_kernels_of_widths(new, known, self.gamma, _N_WIDTHS)
         yield from means
         assert self.lengths is not None
         lengths = own_kernels_of_widths(new, self.gamma, _N_WIDTHS)
         sides = zip(means, lengths, self.lengths, widths[_N_WIDTHS : 2 * _N_WIDTHS], strict=True)
         for K, rows, columns, width in sides:
             yield np.exp(-squared_distances(K, rows, columns) / width**2)
-        yield self._graph(new, self._known)
+        yield self._graph(new, known)
 
     def across_instances(self, bags: Bags) -> list[np.ndarray]:
         """Give the matrices `of_instances` of every instance, as a bag of its own, with the training bags."""
+        known, instances = self._fitted
         alone = Bags(bags.instances, np.arange(bags.n_instances + 1))
-        return set_kernels_of_widths(plain(self.scaler, alone), self._known, self.gamma, _N_WIDTHS)
+        return set_kernels_of_widths(instances.scaled(alone), known, self.gamma, _N_WIDTHS)
 
     def _graph(self, bags: Bags, other: Bags | None) -> np.ndarray:
         kernel = InstanceKernel("rbf", self.gamma * self._factors[_MIDDLE])
         return set_kernel(bags, other, kernel=kernel, normalize="feature", weights="graph")
 
     @property
-    def _known(self) -> Bags:
-        assert self.bags is not None
-        return self.bags
+    def _fitted(self) -> tuple[Bags, Instances]:
+        assert self.bags is not None and self.instances is not None
+        return self.bags, self.instances

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from bagwise._statistics import describe
 from bagwise.bags import Bags
-from bagwise.base import fit_scaler
-from bagwise.blocks import MemoryBlocks, in_doubles
-from bagwise.ensemble.views import HOW, Gram, View, gaussian_kernels
-from bagwise.kernels import resolve_gamma
+from bagwise.blocks import in_doubles
+from bagwise.ensemble.views import HOW, VectorView
+from bagwise.folds import Split
 
 # A rank sees the last digit: of means and spreads so many are kept, and a spread below this part of the mean
 # is what rounding leaves of none.
@@ -33,7 +31,7 @@ def without_noise(vectors: np.ndarray, statistics: Sequence[str]) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class StatisticsView(View):
+class StatisticsView(VectorView):
     """Statistics of every feature, each column standardised or ranked, and a Gaussian kernel on top.
 
     Attributes
@@ -42,39 +40,29 @@ class StatisticsView(View):
         What is computed of every feature (`BagStatistics`).
     scale : {"standard", "rank"}
         What is done to the columns of the vectors, over the training bags.
-    scaler, vectors, gamma
-        After a fit: that, the training bags, and one by the median squared distance of two of them.
     """
 
     statistics: tuple[str, ...]
     scale: str
-    scaler: Any = None
-    vectors: np.ndarray | None = None
-    gamma: float = 1.0
+
+    @property
+    def how(self) -> str:
+        """How columns are scaled."""
+        return self.scale
 
     @property
     def words(self) -> list[str]:
         """Name the matrices."""
         return self.of_widths(f"{' and '.join(self.statistics)}, {HOW[self.scale]}")
 
-    def fitted(self, bags: Bags, weight: np.ndarray, seed: int) -> StatisticsView:
+    def fitted(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> StatisticsView:
         """Describe the training bags, and fix scaling and width."""
-        raw = self._raw(bags)
-        n = len(raw)
-        scaler = fit_scaler(self.scale, MemoryBlocks(raw, np.arange(n + 1), np.zeros(n), weight))
-        vectors = scaler.transform(raw)
-        gamma = resolve_gamma("median", vectors, weight)
-        return replace(self, scaler=scaler, vectors=vectors, gamma=gamma)
+        return self.described(self._raw(bags), weight)
 
     def _raw(self, bags: Bags) -> np.ndarray:
         found = in_doubles(describe(in_doubles(bags.instances), bags.offsets, self.statistics))
         return without_noise(found, self.statistics) if self.scale == "rank" else found
 
-    def own(self, weight: np.ndarray) -> Iterator[Gram]:
-        """Give the matrices of the training bags, which count by their weight."""
-        return map(Gram, gaussian_kernels(self.gamma, self.vectors))
-
     def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Give the matrices of new bags with the training bags."""
-        vectors = self.scaler.transform(self._raw(bags))
-        return gaussian_kernels(self.gamma, vectors, self.vectors)
+        return self.across_rows(self._raw(bags), np.ones(0))

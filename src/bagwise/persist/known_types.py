@@ -29,6 +29,7 @@ _OURS = {
     "ensemble.prototypes": "PrototypeView",
     "ensemble.sets": "SetView",
     "ensemble.statistics": "StatisticsView",
+    "ensemble.views": "Instances",
     "ensemble.vote": "Vote",
     "families.bernoulli": "Bernoulli BernoulliParams",
     "families.categorical": "Categorical CategoricalParams CategoricalPrior",
