@@ -107,11 +107,11 @@ class BagEnsembleClassifier(ScoreClassifier):
     on one core and 160 MB, one to 180 bags of Fox 1.6 s. `expected_cost` tells beforehand. Machines are
     solved by `bagwise.solvers.solve_dual`, with a limit of steps.
 
-    Columns of statistics and of distances are scaled anew in every fold inside, and prototypes are those of its
-    training bags; instances are scaled once, by all training bags, without their labels, and features that
-    one fold alone has are left out there. The label of a bag that is held out plays no part in the machines,
-    lines and weights by which `report_` judges it; but the last factor is chosen by these scores: judge the
-    ensemble by folds around it.
+    Columns of statistics and of distances are scaled anew in every fold inside, and prototypes are those of
+    its training bags; instances are scaled once, by all training bags, without their labels, and features
+    that one fold alone has are left out there. The label of a bag that is held out plays no part in the
+    machines, lines and weights by which `report_` judges it; but the last factor is chosen by these scores:
+    judge the ensemble by folds around it.
 
     More than two classes are fitted one against one. With l_ij the log-odds of class i against class j, the
     probability of class i is proportional to ``1 / (1 + sum_j exp(-l_ij))`` (Price and others, 1995).

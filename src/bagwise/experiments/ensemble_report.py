@@ -179,8 +179,8 @@ def _text(found: Found, settings: Settings) -> str:
         "bag alone has betrays that bag. Since then folds scale for themselves. So the numbers of the five "
         "sets are those of data that the recipe knows; of newsgroups and birdsong no setting was chosen by "
         "their scores, but that mistake was found on the newsgroups: birdsong is the test that nobody has "
-        "looked at but in the first shuffle of the first ensemble. The species of birdsong were cut from ten to the five that at least a "
-        "hundred recordings have, to save time.",
+        "looked at but in the first shuffle of the first ensemble. The species of birdsong were cut from ten "
+        "to the five that at least a hundred recordings have, to save time.",
     ]
     lines += ["", _how_far(found, settings)]
     five = {problem: models for problem, models in found.items() if _group(problem) == "classic"}
