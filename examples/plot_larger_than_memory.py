@@ -2,10 +2,9 @@
 Larger than memory: bags that stay in their files
 =================================================
 
-A Parquet file has a row per instance: here two hundred thousand, so that this page is made soon, but the
-memory that is needed would be the same with a hundred times as many. The file is scanned: ids, sizes and
-labels are known, instances are read in blocks whenever a pass needs them. A model is fitted from the file
-and judged, and its predictions are written as they are made.
+A Parquet file has a row per instance: here two hundred thousand, so that this page is made soon. The file is
+scanned: ids, sizes and labels are known, instances are read in blocks whenever a pass needs them. A model is
+fitted from the file and judged, and its predictions are written as they are made.
 """
 
 from example_data import watched_memory, write_large
@@ -41,8 +40,8 @@ with watched_memory() as from_memory:
 print("the same bits:", bool((model.coef_ == twin.coef_).all()))
 
 # %%
-# What each took. Reading the file again for every pass takes longer; what is held is a few blocks, whatever
-# the size of the file.
+# What each took. Reading the file again for every pass takes longer; of the instances a few blocks are held,
+# whatever the size of the file.
 import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")

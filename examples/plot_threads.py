@@ -3,7 +3,7 @@ Documents: which words give the topic away?
 ===========================================
 
 Threads of a forum are bags of posts; a thread is about medicine if at least one of its posts is. Posts become
-sparse rows of word weights, and the path of a LASSO shows which words come in first, and by name.
+sparse rows of word weights, and the path of a LASSO shows which words are in the model, and by name.
 """
 
 from example_data import make_threads
@@ -29,8 +29,8 @@ chosen = sorted(zip(model.coef_[0], bags.feature_names, strict=True), reverse=Tr
 print([f"{name} {weight:.2f}" for weight, name in chosen])
 
 # %%
-# From the right of the path, where the penalty is weak, to the left, where one word after the other goes:
-# the words of medicine stay longest. The dashed line is what was chosen.
+# The penalty falls from left to right, and the dashed line is what was chosen. Whatever the penalty, the ten
+# words of medicine are in the model, and the other 52 stay on the line at zero.
 path = bw.plot_path(model.path_, alpha=model.alpha_)
 path.figure_.savefig("path.png")
 
