@@ -32,6 +32,9 @@ Seed: TypeAlias = int | np.random.RandomState | None
 # Files and folders.
 FilePath: TypeAlias = str | os.PathLike[str]
 
+# Labels that came with bags: None where there were none, for which nobody need ask who knows that there are.
+Labels: TypeAlias = np.ndarray | Any
+
 # `class_weight`: a factor for every label, or those that make classes weigh the same.
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
 

@@ -77,7 +77,7 @@ class Comparison:
     from_unlabeled: bool
     folds_: list[tuple[np.ndarray, np.ndarray]]
     n_repeats: int
-    assumption_: Assumption | None
+    assumption_: Assumption | Any  # or None
     notes_: tuple[str, ...]
     is_complete: bool
     seed_: int

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bagwise._types import FilePath
+from bagwise._types import FilePath, Labels
 from bagwise.bags import Bags
 from bagwise.io._damage import reading
 from bagwise.io._description import refuse_duplicates
@@ -30,7 +30,7 @@ class _Attribute:
     inner: list[_Attribute] = field(default_factory=list)
 
 
-def load_arff(path: FilePath) -> tuple[Bags, np.ndarray | None]:
+def load_arff(path: FilePath) -> tuple[Bags, Labels]:
     r"""Read bags, and their labels or None, from a relational ARFF file, as WEKA writes them.
 
     Such a file has a row per bag: its name, a relational attribute with the instances (a quoted table, its

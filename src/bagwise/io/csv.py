@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._types import FilePath
+from bagwise._types import FilePath, Labels
 from bagwise.bags import Bags
 from bagwise.blocks.cutting import cut
 from bagwise.io._atomic import holding
@@ -76,7 +76,7 @@ def save_csv(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
 
 def load_csv(
     path: FilePath, *, bag: str | None = None, label: str | None = None, features: Sequence[str] | None = None
-) -> tuple[Bags, np.ndarray | None]:
+) -> tuple[Bags, Labels]:
     r"""Read bags, and their labels or None, from a CSV file with a row per instance.
 
     Reads what `save_csv` writes, and any text file with a header, cells between commas, semicolons or tabs,

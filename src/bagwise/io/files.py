@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._types import FilePath
+from bagwise._types import FilePath, Labels
 from bagwise.bags import Bags
 from bagwise.io._description import is_positive_label
 from bagwise.io._features import refuse_other_count, wanted_features, with_features
@@ -76,7 +76,7 @@ def load_bags(
     like: Any = None,
     positive: Any = None,
     **options: Any,
-) -> tuple[Bags, np.ndarray | None]:
+) -> tuple[Bags, Labels]:
     """Read bags, and their labels or None, from any kind of file that bagwise knows.
 
     Parameters

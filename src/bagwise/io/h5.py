@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._types import FilePath
+from bagwise._types import FilePath, Labels
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing_folder
 from bagwise.io._damage import reading
@@ -78,7 +78,7 @@ def load_h5(
     label: str | None = None,
     key: str = "features",
     missing: str = "raise",
-) -> tuple[Bags, np.ndarray | None]:
+) -> tuple[Bags, Labels]:
     """Read a folder with an .h5 file for every bag, and their labels or None.
 
     Reads what `save_h5` writes, and the folders of CLAM and TRIDENT: datasets ``features`` and ``coords``,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._types import FilePath
+from bagwise._types import FilePath, Labels
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing_folder
 from bagwise.io._damage import reading
@@ -79,7 +79,7 @@ def load_npy(
     bag: str | None = None,
     label: str | None = None,
     missing: str = "raise",
-) -> tuple[Bags, np.ndarray | None]:
+) -> tuple[Bags, Labels]:
     """Read a folder with an .npy file for every bag, and their labels or None.
 
     Instances are in ``FOLDER/features/BAG.npy``, or in ``FOLDER/BAG.npy``. Every other folder in it with a

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from bagwise._bag_parts import checked_sparse
-from bagwise._types import FilePath
+from bagwise._types import FilePath, Labels
 from bagwise.bags import Bags
 from bagwise.io._atomic import replacing
 from bagwise.io._damage import reading, refuse_false_sizes
@@ -81,7 +81,7 @@ def save_npz(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
     return path
 
 
-def load_npz(path: FilePath) -> tuple[Bags, np.ndarray | None]:
+def load_npz(path: FilePath) -> tuple[Bags, Labels]:
     """Read bags, and their labels or None, from an npz file.
 
     Reads what `save_npz` writes, and any npz file with arrays `X` and `offsets` (and `y`, `bag_ids`,

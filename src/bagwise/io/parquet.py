@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._types import FilePath
+from bagwise._types import FilePath, Labels
 from bagwise.bags import Bags
 from bagwise.blocks.cutting import cut
 from bagwise.io._atomic import replacing
@@ -111,7 +111,7 @@ def save_parquet(
 
 def load_parquet(
     path: FilePath, *, bag: str | None = None, label: str | None = None, features: Sequence[str] | None = None
-) -> tuple[Bags, np.ndarray | None]:
+) -> tuple[Bags, Labels]:
     """Read bags, and their labels or None, from a Parquet file.
 
     Reads what `save_parquet` writes, and files of other origin: with a row per bag, if there is a column
@@ -152,7 +152,7 @@ def load_parquet(
 
 def iter_parquet(
     path: FilePath, *, bag: str | None = None, label: str | None = None
-) -> Iterator[tuple[Bags, np.ndarray | None]]:
+) -> Iterator[tuple[Bags, Labels]]:
     """Read a Parquet file with a row per bag part by part, for data larger than memory.
 
     Parameters

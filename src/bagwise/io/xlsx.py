@@ -8,9 +8,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from bagwise._types import FilePath
+from bagwise._types import FilePath, Labels
 from bagwise.bags import Bags
 from bagwise.io._damage import reading
 
@@ -26,7 +24,7 @@ def load_xlsx(
     bag: str | None = None,
     label: str | None = None,
     features: Sequence[str] | None = None,
-) -> tuple[Bags, np.ndarray | None]:
+) -> tuple[Bags, Labels]:
     """Read bags, and their labels or None, from a sheet of a workbook (.xlsx) with a row per instance.
 
     The first row has the names of the columns. Columns are taken as those of a CSV file without description:

@@ -53,7 +53,7 @@ class SoftORLogisticRegression(MILogisticRegression):
     (Threshold(k=3), (2, 11))
     """
 
-    labeler_: Labeler | None
+    labeler_: Labeler | Any  # None for rules that do not count, of which nobody asks
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from bagwise._bag_parts import as_feature_names, read_only, refuse_empty_bags
+from bagwise._types import Labels
 from bagwise.bags import AnyBags, Bags
 from bagwise.blocks import is_large
 from bagwise.scanned.steps import Step
@@ -57,7 +58,7 @@ class KnownBags(AnyBags):
         return self._source.named(self._all_numbers)
 
     @property
-    def y(self) -> np.ndarray | None:
+    def y(self) -> Labels:
         """The labels of the bags, or None."""
         return None if self._source.y is None else self._of_bags(self._source.y)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bagwise._bag_parts import as_feature_names, refuse_missing_values, selection
+from bagwise._types import Labels
 from bagwise.bags import Bags
 from bagwise.bags.places import numbers_of
 from bagwise.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_rows, cut, is_large
@@ -153,9 +154,7 @@ class ScannedBags(KnownBags):
             bags = bags.with_instances(step.transform(bags.instances), feature_names=step.feature_names)
         return bags
 
-    def parts(
-        self, most: int | None = None, *, columns: bool = True
-    ) -> Iterator[tuple[Bags, np.ndarray | None]]:
+    def parts(self, most: int | None = None, *, columns: bool = True) -> Iterator[tuple[Bags, Labels]]:
         """Read all bags part by part, in their order: one pass over the files if they stand in that order.
 
         Parameters
