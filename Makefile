@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-studies fuzz check types format bench docs dist clean help
+.PHONY: demo test test-studies fuzz check types format bench docs dist coverage clean help
 
 help:
 	@echo "make demo    set up, and see multiple-instance learning at work on images"
@@ -14,6 +14,7 @@ help:
 	@echo "make types   how much of the public types pyright knows: 95 % or more"
 	@echo "make format  apply the formatting, and write the stub of public names"
 	@echo "make bench   run the benchmarks and write benchmarks/RESULTS.md"
+	@echo "make coverage  which lines the tests run, the kernels as plain Python; much slower than make test"
 	@echo "make dist    build sdist and wheel, and see that the wheel is whole and below a megabyte"
 	@echo "make docs    build the site: docs/_build/html/index.html (GALLERY=0: tutorials are not executed)"
 
@@ -51,6 +52,17 @@ format: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
+# Compiled code runs no lines that could be counted: the kernels are counted with the compiler off, which is a hundred times
+# slower, by the tests near them. Plain Python warns of infinities where compiled code does not.
+KERNELS := tests/rules tests/solvers tests/density tests/distances tests/families tests/trees tests/multilabel \
+  tests/mixture/test_exactness.py tests/pu/test_instances.py tests/test_arrays.py
+coverage: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m coverage run --data-file=.coverage.suite -m pytest -q
+	-OPENBLAS_NUM_THREADS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --data-file=.coverage.kernels \
+	  -m pytest -q -W ignore::RuntimeWarning -m "not slow" $(KERNELS)
+	$(BIN)/python -m coverage report --data-file=.coverage.suite --omit='*/_numba/*'
+	$(BIN)/python -m coverage report --data-file=.coverage.kernels --include='*/_numba/*'
+
 dist: $(VENV)/.dev
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/python -m pytest -q tests/test_release.py
@@ -62,7 +74,7 @@ docs: $(VENV)/.docs
 	@echo "written: docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) dist docs/_build docs/reference docs/tutorials docs/_static/drawn .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist .coverage.* docs/_build docs/reference docs/tutorials docs/_static/drawn .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # A stamp per set of extras: installing again happens only when pyproject.toml changes.
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
