@@ -17,7 +17,7 @@ from bagwise.kernels import available_memory
 
 _SCALES, _SCALES_OF_INSTANCES = ("standard", "rank"), ("standard", "rank", "minmax")
 # Matrices of all bags that are in memory at the same time, and the share of it that they may have.
-MATRICES, _SHARE = 18, 0.5
+MATRICES, _SHARE = 26, 0.5
 # More bags than these, and machines on their matrices take hours; more instances, and all pairs of them do.
 MOST_BAGS, MOST_INSTANCES = 5_000, 100_000
 
