@@ -172,19 +172,19 @@ with Holm's correction, whose least p value here is {min(1.0, k * (k - 1) / 2**n
 
 
 _TEXT = """
-Stratified {n_folds}-fold cross-validation over bags, repeated with other shuffles; the number of repetitions
-is in the tables: ten on the classic data sets and three on the newsgroups, and three throughout for models
-whose fits take long. All models meet the same folds. Whatever a model chooses, it chooses by the accuracy of
-3 stratified folds of its training bags: the cost C of machines of vectors and of whole bags among 0.1, 1,
-..., 1000, that of machines of instances among 1, 10, 100 (sbMIL: 1, 10), ridge penalties among 1, 10, 100
-(SORLR: 10), C of ridge logistic regressions of vectors among 0.1, ..., 1000 and of instances among 0.001,
-..., 1, MILES' C among 0.5, 2, 8, APR's margin between 1 and 2, the distance of neighbours between the
-minimal and the mean of minimal ones, and the mixture between a diagonal Gaussian of all features and a full
-one of ten principal components. All else is at its default: Gaussian kernels at the library's width,
-features scaled as a model does by itself, trees not tuned. Vectors and kernels of bags that need no labels
-are computed once from all training bags. DD-SVM has 10 starts a class and diverse density 5, which are few;
-boosting has 50 trees; logistic regressions of instances have one start; the network is as it comes, with a
-fifth of its training bags held out for stopping. Seconds are those of one thread.
+Stratified {n_folds}-fold cross-validation over bags, repeated with other shuffles. A whole run has ten
+repetitions on the classic data sets and three on the newsgroups, and three throughout for models whose fits
+take long; the tables say how many there are here. All models meet the same folds. Whatever a model chooses,
+it chooses by the accuracy of 3 stratified folds of its training bags: the cost C of machines of vectors and
+of whole bags among 0.1, 1, ..., 1000, that of machines of instances among 1, 10, 100 (sbMIL: 1, 10), ridge
+penalties among 1, 10, 100 (SORLR: 10), C of ridge logistic regressions of vectors among 0.1, ..., 1000 and
+of instances among 0.001, ..., 1, MILES' C among 0.5, 2, 8, APR's margin between 1 and 2, the distance of
+neighbours between the minimal and the mean of minimal ones, and the mixture between a diagonal Gaussian of
+all features and a full one of ten principal components. All else is at its default: Gaussian kernels at the
+library's width, features scaled as a model does by itself, trees not tuned. Vectors and kernels of bags that
+need no labels are computed once from all training bags. DD-SVM has 10 starts a class and diverse density 5,
+which are few; boosting has 50 trees; logistic regressions of instances have one start; the network is as it
+comes, with a fifth of its training bags held out for stopping. Seconds are those of one thread.
 
 What five data sets can show: little. With five, Wilcoxon's signed-rank test cannot find any difference at
 5 %, for its least p value is 2/32 = 0.0625, before any correction for many models. On a single data set,
