@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +10,8 @@ from scipy.special import softmax
 from bagwise.calibration import fit_exponent, fit_lines, platt_targets
 from bagwise.folds import Split
 
-# Settings whose held-out bags are less probable by this, each, count e times less; and families, of which
-# there are few, so that none decides alone for being a little better.
-TEMPERATURE, TEMPERATURE_OF_FAMILIES = 0.02, 0.05
+# Settings whose held-out bags are less probable by this, each, count e times less.
+TEMPERATURE = 0.02
 
 
 class Blend(NamedTuple):
@@ -71,46 +69,17 @@ def held_out_log_odds(
 
     The blend of all bags knows their labels: it would flatter itself. NaN for bags that no fold holds out.
     """
-
-    def made_of(others: np.ndarray, test: np.ndarray) -> np.ndarray:
-        return blend(scores[:, others], y[others], weight[others]).log_odds(scores[:, test])
-
-    return _by_other_folds(np.isfinite(scores[0]), y, splits, made_of)
-
-
-def _by_other_folds(
-    is_held: np.ndarray,
-    y: np.ndarray,
-    splits: list[Split],
-    made_of: Callable[[np.ndarray, np.ndarray], np.ndarray],
-) -> np.ndarray:
-    """Give what is made of the other folds for the bags of each; the mean for bags in several, else NaN."""
+    is_held = np.isfinite(scores[0])
     total, times = np.zeros(len(y)), np.zeros(len(y))
     for _, test in splits:
         others = is_held.copy()
         others[test] = False
         if len(np.unique(y[others])) < 2:  # one fold alone: there are no others to learn from
             others = is_held
-        total[test] += made_of(others, test)
+        made = blend(scores[:, others], y[others], weight[others])
+        total[test] += made.log_odds(scores[:, test])
         times[test] += 1
     return np.where(times > 0, total / np.maximum(times, 1), np.nan)
-
-
-def vote_weights(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Say what families count for, by the log-odds of held-out bags, a row each: in all 1."""
-    return softmax(log_likelihood(log_odds, y, weight) / TEMPERATURE_OF_FAMILIES)
-
-
-def held_out_vote(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, splits: list[Split]) -> np.ndarray:
-    """Give the log-odds of every bag by a vote that was weighed by the bags of the other folds.
-
-    NaN for bags that no fold holds out.
-    """
-
-    def made_of(others: np.ndarray, test: np.ndarray) -> np.ndarray:
-        return vote_weights(log_odds[:, others], y[others], weight[others]) @ log_odds[:, test]
-
-    return _by_other_folds(np.isfinite(log_odds[0]), y, splits, made_of)
 
 
 def sharpness(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:

@@ -53,10 +53,9 @@ class BagEnsembleClassifier(ScoreClassifier):
 
         sum_s w_s (a_s f_s(X) + b_s),    w = softmax(L / 0.02)
 
-    so that settings nearly as good as the best share in the answer. Families then vote in the same way, with
-    softmax(L / 0.05): there are few, and none should decide alone for being a little better. The mean of
-    their log-odds is multiplied by one factor that held-out bags ask for. A bag is positive if its
-    probability is 1/2 or more.
+    so that settings nearly as good as the best share in the answer. Families then vote, all alike: the mean
+    of their log-odds, times one factor that held-out bags ask for. A bag is positive if its probability is
+    1/2 or more.
 
     ==============  =================================================================================
     "extremes"      Gaussian machines on minima and maxima of every feature
@@ -101,9 +100,9 @@ class BagEnsembleClassifier(ScoreClassifier):
 
     Notes
     -----
-    With n bags and N instances, matrices take O(N^2) evaluations, and some 150 settings in 10 folds as many
+    With n bags and N instances, matrices take O(N^2) evaluations, and some 100 settings in 10 folds as many
     small machines, each O(n^2) to O(n^3); memory is some 26 matrices of n^2 numbers, and three copies of the
-    instances, of which predictions need two. A fit to 1,000 bags of ten instances with 50 features took 45 s
+    instances, of which predictions need two. A fit to 1,000 bags of ten instances with 50 features took 39 s
     on one core and 220 MB, one to 180 bags of Fox 4 s. `expected_cost` tells beforehand. Machines are
     solved by `bagwise.solvers.solve_dual`, with a limit of steps.
 
@@ -338,7 +337,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         The mean of what the parts say that score instances: of "sets" the machines on means over pairs,
         whose score of a bag is the mean of the scores of its instances; of "instances" the logistic
         regressions. Each score is turned into log-odds by the line that its setting has for bags, settings
-        and families count by their weights. So it ranks instances by how much they speak for a bag;
+        count by their weights, and families equally. So it ranks instances by how much they speak for a bag;
         it is no probability that an instance has a label of its own, which nobody knows.
 
         Of several classes, log probabilities: shape (n_instances, n_classes).

@@ -13,7 +13,7 @@ from bagwise.solvers.control import Control
 from bagwise.solvers.dual import solve_dual
 
 # Weights of the loss, for kernels whose bags have a variance of one in their space.
-PENALTIES = (1.0, 10.0, 100.0)
+PENALTIES = (10.0, 100.0)
 # Relative duality gap, and the most steps of pairs: some matrices of nearly no rank have no end.
 _TOL, _STEPS_OF_EACH = 1e-8, 200
 

@@ -10,15 +10,7 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.base import Training
 from bagwise.checkpoints import Checkpoint
-from bagwise.ensemble.blend import (
-    Blend,
-    blend,
-    held_out_log_odds,
-    held_out_vote,
-    log_likelihood,
-    sharpness,
-    vote_weights,
-)
+from bagwise.ensemble.blend import Blend, blend, held_out_log_odds, log_likelihood, sharpness
 from bagwise.ensemble.families import FAMILIES, Choice
 from bagwise.folds import Split
 from bagwise.reporting import Reporter
@@ -62,7 +54,6 @@ class FamilyScore(NamedTuple):
     """How a family did on the bags that were held out inside the fit."""
 
     name: str
-    weight: float
     n_settings: int
     log_loss: float
     accuracy: float
@@ -89,7 +80,11 @@ def fit_vote(
     place: Checkpoint | None,
     reporter: Reporter,
 ) -> Found:
-    """Fit all families, blend the settings of each, and let them vote, by how each did (`vote_weights`)."""
+    """Fit all families, blend the settings of each, and let them vote, each as much as any other.
+
+    A family that knows nothing says so: its log-odds are near zero once they are calibrated. Votes that are
+    weighed by how families did on held-out bags were tried, and were worse on new ones.
+    """
     y, weight = training.y, training.weight
     members: dict[str, list[Any]] = {}
     n_members = sum(len(FAMILIES[name].members) for name in choice.fitted)
@@ -107,37 +102,31 @@ def fit_vote(
     for name, fitted in members.items():
         scores = np.concatenate([member.held for member in fitted])
         blends[name] = blend(scores[:, is_held], known, counts)
-        held[name] = held_out_log_odds(scores, y, weight, splits)
-    every = np.stack([held[name] for name in choice.fitted])
-    share = dict(zip(choice.fitted, vote_weights(every[:, is_held], known, counts), strict=True))
-    together = held_out_vote(every, y, weight, splits)[is_held]
+        held[name] = held_out_log_odds(scores, y, weight, splits)[is_held]
+    together = np.mean([held[name] for name in choice.fitted], axis=0)
     exponent = sharpness(together, known, counts)
-    vote = _put_together(members, blends, share, exponent)
+    vote = _put_together(members, blends, exponent)
     of_families = [
-        _score(name, share[name], members[name], blends[name], held[name][is_held], known, counts)
-        for name in choice.fitted
+        _score(name, members[name], blends[name], held[name], known, counts) for name in choice.fitted
     ]
     loss = -float(log_likelihood(exponent * together, known, counts))
     return Found(vote, of_families, loss, _accuracy(together, known, counts))
 
 
-def _put_together(
-    members: dict[str, list[Any]], blends: dict[str, Blend], share: dict[str, float], exponent: float
-) -> Vote:
+def _put_together(members: dict[str, list[Any]], blends: dict[str, Blend], exponent: float) -> Vote:
     """Make of all settings of all families one sum."""
-    speaks = {name: np.concatenate([m.of_instances for m in members[name]]) for name in share}
-    speakers = [name for name in share if (speaks[name] * blends[name].weight).sum() > 0]
-    of_speakers = sum(share[name] for name in speakers)
+    speaks = {name: np.concatenate([m.of_instances for m in members[name]]) for name in members}
+    speakers = [name for name in members if (speaks[name] * blends[name].weight).sum() > 0]
     parts, constant, instance_constant = [], 0.0, 0.0
-    for name in share:
+    for name in members:
         slope, shift, weight, _ = blends[name]
         intercept = np.concatenate([member.intercept for member in members[name]])
-        counts = share[name] * weight
+        counts = weight / len(members)
         constant += float(counts @ (slope * intercept + shift))
         of_instances = np.zeros_like(weight)
         if name in speakers:
             of_instances = weight * speaks[name]
-            of_instances *= share[name] / (of_speakers * of_instances.sum())
+            of_instances /= of_instances.sum() * len(speakers)
             instance_constant += float(of_instances @ (slope * intercept + shift))
         begin = 0
         for member in members[name]:
@@ -149,7 +138,6 @@ def _put_together(
 
 def _score(
     name: str,
-    share: float,
     members: list[Any],
     found: Blend,
     held: np.ndarray,
@@ -160,7 +148,7 @@ def _score(
     best = int(np.argmax(found.weight))
     loss = -float(log_likelihood(held, y, weight))
     accuracy = _accuracy(held, y, weight)
-    return FamilyScore(name, share, len(words), loss, accuracy, words[best], float(found.weight[best]))
+    return FamilyScore(name, len(words), loss, accuracy, words[best], float(found.weight[best]))
 
 
 def _accuracy(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:

@@ -26,12 +26,12 @@ def _of_pair(found: Found, n_folds: int) -> list[str]:
     for family in found.families:
         lines.append(
             f"{family.name} ({FAMILIES[family.name].title}, {family.n_settings} settings): log loss "
-            f"{family.log_loss:.3f} and accuracy {family.accuracy:.3f} of bags held out; counts "
-            f"{family.weight:.0%}. Most weight in it, {family.share_of_best:.0%}, has: {family.best}."
+            f"{family.log_loss:.3f} and accuracy {family.accuracy:.3f} of bags held out. "
+            f"Most weight in it, {family.share_of_best:.0%}, has: {family.best}."
         )
     lines.append(
         f"Together: log loss {found.log_loss:.3f} and accuracy {found.accuracy:.3f} of bags held out, in "
-        f"{n_folds} folds inside the fit; log-odds are the mean of those of the families, weighed so, "
+        f"{n_folds} folds inside the fit; log-odds are the mean of those of the families, "
         f"times {found.vote.exponent:.2f}. The label of a bag that is held out plays no part in the "
         "machines, lines and weights that it is judged by; but that factor was chosen by these scores."
     )
