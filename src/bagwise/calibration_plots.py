@@ -83,7 +83,8 @@ def plot_calibration(
         above.errorbar(
             said,
             share,
-            yerr=[share - low, high - share],
+            # Lists: of arrays with one point matplotlib 3.10 makes a number, of which numpy warns.
+            yerr=[(share - low).tolist(), (high - share).tolist()],
             color=color,
             marker="o",
             markersize=4.5,
