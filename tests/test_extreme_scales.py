@@ -232,6 +232,17 @@ def test_large_single_numbers_are_scaled_to_ordinary_ones(scale):
     np.testing.assert_allclose(vectors, expected, rtol=1e-6, atol=1e-6)
 
 
+def test_a_bag_of_large_single_numbers_is_scaled_alone_as_in_company():
+    """Numbers whose difference is none are computed again, and no others: precision is no matter of company."""
+    largest = float(np.finfo(np.float32).max)
+    X = np.abs(np.clip(DATA.bags.instances, -1.0, 1.0))
+    X[0] = -1.0
+    bags = DATA.bags.with_instances((largest * X).astype(np.float32))
+    model = BagStatistics(scale="standard").fit(bags)
+    alone = np.vstack([model.transform(bags[[i]]) for i in range(len(bags))])
+    np.testing.assert_array_equal(alone, model.transform(bags))
+
+
 def test_a_covariance_of_one_bag_is_refused_by_a_sentence():
     weight = np.ones(20)
     weight[np.argmax(DATA.y)] = 1e49

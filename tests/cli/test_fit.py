@@ -102,7 +102,7 @@ def test_every_public_classifier_has_a_short_name_or_is_a_wrapper():
 
 
 QUICK = {
-    "auto": ["cv=2", "families=('statistics', 'sets')"],
+    "auto": ["cv=2", "families=('extremes', 'sets')"],
     "mimm": ["n_init=1"], "mimm-disc": ["n_init=1"], "dd": ["n_init=1"], "emdd": ["n_init=1"],
     "milr": ["n_init=1"], "milr-cv": ["n_init=1", "cv=2", "alphas=3"], "softor": ["n_init=1"],
     "pu": ["cv=2", "degrees=(1,)", "alphas=(0.1,)", "class_prior=0.3"], "puskc": ["class_prior=0.3"],

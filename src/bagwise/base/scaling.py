@@ -173,10 +173,13 @@ class Scaled:
             )
         with np.errstate(over="ignore"):
             scaled = self.scaler_.transform(bags.instances)
-        is_single = bags.instances.dtype.itemsize < 8
-        if is_single and np.isinf(scaled.data if sp.issparse(scaled) else scaled).any():
-            # The difference of two single numbers need not be one; scalers keep the precision they are given.
-            return self.scaler_.transform(bags.instances.astype(np.float64))
+        values = scaled.data if sp.issparse(scaled) else scaled
+        if bags.instances.dtype.itemsize < 8 and np.isinf(values).any():
+            # The difference of two single numbers need not be one. Only these are computed again: a bag has
+            # the same numbers alone and in company.
+            exact = self.scaler_.transform(bags.instances.astype(np.float64))
+            is_lost = np.isinf(values)
+            values[is_lost] = (exact.data if sp.issparse(exact) else exact)[is_lost]
         return scaled
 
     def _scaled(self, bags: Bags) -> Bags:
