@@ -158,7 +158,7 @@ def test_the_demo_ends_with_the_path_of_a_page(tmp_path):
     assert "logistic, or rule" in done.stdout and "A bag is" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_all_adds_the_variants_and_rich_shows_them(tmp_path, capsys, monkeypatch):
     pytest.importorskip("rich", reason="the fine table needs rich")
     monkeypatch.setenv("FORCE_COLOR", "1")

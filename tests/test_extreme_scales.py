@@ -233,7 +233,7 @@ def test_large_single_numbers_are_scaled_to_ordinary_ones(scale):
 
 
 def test_a_bag_of_large_single_numbers_is_scaled_alone_as_in_company():
-    """Numbers whose difference is none are computed again, and no others: precision is no matter of company."""
+    """Numbers whose difference is none are computed again, and no others, whoever is in company."""
     largest = float(np.finfo(np.float32).max)
     X = np.abs(np.clip(DATA.bags.instances, -1.0, 1.0))
     X[0] = -1.0

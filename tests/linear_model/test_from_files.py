@@ -91,7 +91,7 @@ def test_scikit_learn_cuts_a_scan(data):
     assert search.best_score_ > 0.6
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_few_reads(tmp_path, monkeypatch):
     """At the sizes of the benchmark: 2,000 noisy-or bags of 5 x 200, as if they were large."""
     monkeypatch.setattr("bagwise.linear_model.fits._NUMBERS", 2**19)
