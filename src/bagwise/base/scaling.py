@@ -171,15 +171,18 @@ class Scaled:
                 f"scale={self.scale!r} moves these, zeros too; predict for dense ones (X.toarray()), or fit "
                 "to sparse ones."
             )
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             scaled = self.scaler_.transform(bags.instances)
-        values = scaled.data if sp.issparse(scaled) else scaled
-        if bags.instances.dtype.itemsize < 8 and np.isinf(values).any():
-            # The difference of two single numbers need not be one. Only these are computed again: a bag has
-            # the same numbers alone and in company.
+        if bags.instances.dtype.itemsize >= 8:
+            return scaled
+        is_lost = ~np.isfinite(scaled.data if sp.issparse(scaled) else scaled)
+        if is_lost.any():
+            # Single numbers need not have a single number as their difference or share. Only such are
+            # computed again: a bag has the same numbers alone and in company.
             exact = self.scaler_.transform(bags.instances.astype(np.float64))
-            is_lost = np.isinf(values)
-            values[is_lost] = (exact.data if sp.issparse(exact) else exact)[is_lost]
+            scaled = scaled.astype(np.float64)
+            values, others = (scaled.data, exact.data) if sp.issparse(scaled) else (scaled, exact)
+            values[is_lost] = others[is_lost]
         return scaled
 
     def _scaled(self, bags: Bags) -> Bags:
