@@ -11,7 +11,9 @@ from sklearn.preprocessing import StandardScaler
 
 import bagwise
 from bagwise import (
+    Bags,
     BagStatistics,
+    ClusterEmbedding,
     InstanceMISVC,
     LSDDClassifier,
     MILogisticRegression,
@@ -286,3 +288,12 @@ def test_overflow_below_what_counts_as_huge_is_explained_too(error):
         overflow_explained(model, lambda: np.array([[np.nan]])),
     ):
         raise error
+
+
+def test_small_single_numbers_after_huge_ones_are_numbers():
+    """A scale beyond single precision made infinity over infinity of them."""
+    rng = np.random.default_rng(0)
+    huge = Bags(np.column_stack([np.full(12, 3.7e100), 1e100 * rng.normal(size=12)]), np.arange(13))
+    model = ClusterEmbedding(2, random_state=0).fit(huge)
+    small = Bags(rng.normal(size=(4, 2)).astype(np.float32), np.array([0, 2, 4]))
+    assert np.isfinite(model.transform(small)).all()
