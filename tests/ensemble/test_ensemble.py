@@ -210,7 +210,7 @@ def test_the_report_tells_families_scores_and_weights(data):
 
 
 def test_a_family_that_knows_nothing_does_not_disturb():
-    """Labels follow the minima; sets of such noise know nothing, and say so."""
+    """Labels follow the minima; nearness to such noise knows little, and says so."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1200, 20)), np.arange(60) % 2
     X[::20, 0] = np.where(y == 1, -9.0, -6.0)
