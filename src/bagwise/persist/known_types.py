@@ -141,6 +141,9 @@ _INSIDE_SCIKIT_LEARN = {
     "sklearn.multiclass": "_ConstantPredictor",
 }
 
+# The same losses as compiled modules of scikit-learn 1.7 name themselves, without the package they live in.
+_LOSSES_OF_SCIKIT_LEARN_1_7 = {"_loss": "CyHalfBinomialLoss CyHalfSquaredError CyHuberLoss"}
+
 # Plain values, arrays, and what others keep beside them.
 _PLAIN = {
     "builtins": "NoneType bool bytes dict float frozenset int list range set slice str tuple",
@@ -159,6 +162,7 @@ def _names(modules: dict[str, str], package: str = "") -> set[str]:
 
 OUR_TYPES = frozenset(_names(_OURS, "bagwise."))
 SCIKIT_LEARN_TYPES = frozenset(_names(_SCIKIT_LEARN))
+_KNOWN_AS_THEY_STAND = OUR_TYPES | _names(_LOSSES_OF_SCIKIT_LEARN_1_7)
 _OTHERS_TYPES = SCIKIT_LEARN_TYPES | _names(_INSIDE_SCIKIT_LEARN) | _names(_PLAIN)
 
 
@@ -168,7 +172,7 @@ def is_known(module: str, name: str) -> bool:
     Of others' modules the part from the first private one on does not count:
     ``sklearn.preprocessing._data.StandardScaler`` is known as ``sklearn.preprocessing.StandardScaler``.
     """
-    if f"{module}.{name}" in OUR_TYPES:
+    if f"{module}.{name}" in _KNOWN_AS_THEY_STAND:
         return True
     public = []
     for part in module.split("."):
