@@ -70,3 +70,12 @@ def test_a_model_that_fails_ends_with_status_1(table, capsys, monkeypatch):
     asked = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--models", "single,statistics"]
     assert main(asked) == 1
     assert "single failed: split 1 of 2: it does not like these bags." in capsys.readouterr().out
+
+
+def test_the_page_calls_classes_by_the_words_of_the_labels(table, tmp_path, capsys):
+    page = tmp_path / "shapes.html"
+    asked = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--models", "milr"]
+    assert main([*asked, "--html", str(page)]) == 0
+    assert "written" in capsys.readouterr().out
+    text = page.read_text("utf-8")
+    assert "probability of yes" in text and "probability of positive" not in text

@@ -18,9 +18,9 @@ from bagwise.cli.data import (
 )
 from bagwise.cli.fit import read_groups, read_training
 from bagwise.cli.models import MODELS, make_model
-from bagwise.cli.pages import add_html_argument, check_page
+from bagwise.cli.pages import add_html_argument, check_page, write_page_of
 from bagwise.cli.screen import Screen
-from bagwise.cli.words import choose_positive
+from bagwise.cli.words import Words, choose_positive
 
 if TYPE_CHECKING:
     from bagwise.comparison import Comparison
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     takes_many = models is None or all(
         model.__sklearn_tags__().classifier_tags.multi_class for model in models.values()
     )
-    y, _ = choose_positive(labels, arguments.positive, takes_many=takes_many)
+    y, words = choose_positive(labels, arguments.positive, takes_many=takes_many)
     groups = read_groups(bags, arguments.groups)
     screen.title(f"compare: {arguments.file}")
     from bagwise.exceptions import ComparisonInterrupted
@@ -94,16 +94,20 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         raise CommandError(error) from error
     show_comparison(comparison, screen)
     if arguments.html is not None:
-        try:
-            comparison.report(arguments.html, bags)
-        except OSError as error:
-            raise CommandError(f"the page could not be written: {error}") from error
+        _write_page(comparison, bags, words, arguments.html)
         screen.line(f"written: {arguments.html}")
     if arguments.json:
         written = None if arguments.html is None else str(arguments.html)
         found = comparison_data(comparison)
         screen.data({"file": str(arguments.file), "html": written, "warnings": of_data, **found})
     return 1 if any(one.error is not None or one.warnings for one in comparison.rows) else 0
+
+
+def _write_page(comparison: Comparison, bags: Any, words: Words | None, path: Path) -> None:
+    from bagwise.report.comparisons import comparison_subject
+
+    names = None if words is None else (words.negative, words.positive)
+    write_page_of(comparison_subject(comparison, bags, names=names), path)
 
 
 def _check_arguments(arguments: argparse.Namespace) -> None:

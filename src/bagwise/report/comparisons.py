@@ -21,13 +21,15 @@ from bagwise.report.subject import Subject, names_of, short
 _MOST_TOLD = 200  # letters of an error or a warning
 
 
-def comparison_subject(comparison: Comparison, X: Any = None, y: Any = None) -> Subject:
+def comparison_subject(
+    comparison: Comparison, X: Any = None, y: Any = None, names: tuple[str, ...] | None = None
+) -> Subject:
     """Gather what the page of a comparison needs.
 
     With the bags, the best model is fitted to all of them, and to the folds of the first repeat, for what it
-    says of instances.
+    says of instances. `names` are those of the two classes, where the labels do not say them.
     """
-    names = names_of(comparison.classes_)
+    names = names_of(comparison.classes_) if names is None else names
     best = comparison.best
     bags = None if X is None else X if is_scan(X) else as_bags(X)
     if bags is not None and len(bags) != len(comparison.y_):
