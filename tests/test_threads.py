@@ -1,7 +1,9 @@
 import threading
 
-from threadpoolctl import threadpool_info
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from bagwise import EMDD, DiverseDensity, make_noisy_or_bags
 from bagwise.threads import blas_threads_for
 
 
@@ -29,3 +31,13 @@ def test_only_the_main_thread_changes_the_setting():
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+@pytest.mark.parametrize("model", [DiverseDensity(n_init=1), EMDD(n_init=1)], ids=lambda m: type(m).__name__)
+def test_densities_of_few_instances_are_found_with_one_blas_thread(model, monkeypatch):
+    data = make_noisy_or_bags(20, coef=[3.0, -3.0], intercept=-3.0, random_state=0)
+    seen, solve = [], type(model)._solve
+    monkeypatch.setattr(type(model), "_solve", lambda *a: seen.append(blas_threads()) or solve(*a))
+    with threadpool_limits(2, user_api="blas"):
+        model.fit(data.bags, data.y)
+    assert seen == [{1}]

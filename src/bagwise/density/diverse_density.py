@@ -31,6 +31,7 @@ from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import Recorded, SolverResult, as_totals, record_result
 from bagwise.solvers.smooth import minimize_smooth
+from bagwise.threads import blas_threads_for
 
 
 class DiverseDensity(Recorded, Scaled, WaistClassifier):
@@ -181,7 +182,8 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         self
         """
         training = self._fit_scaler(self._read_training(X, y, sample_weight))
-        with opened(checkpoint, lambda: identity_of(self)) as place:
+        size = training.bags.n_instances * training.bags.n_features
+        with opened(checkpoint, lambda: identity_of(self)) as place, blas_threads_for(size):
             self._fit(training, place)
         return self
 
