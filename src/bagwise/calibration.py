@@ -89,13 +89,15 @@ def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> flo
     return float(np.exp(found.x))
 
 
-def platt_targets(y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def platt_targets(y: np.ndarray, weight: np.ndarray, added: float = 1.0) -> np.ndarray:
     """Give what labels count as: (n + 1) / (n + 2) and 1 / (n + 2) in place of 1 and 0 (Platt, 1999).
 
-    So scores without an error do not make log-odds infinite; n is the weight of the bags of a class.
+    So scores without an error do not make log-odds infinite; n is the weight of the bags of a class, and
+    `added` what stands for 1 there: as if so many bags of each class had been seen with either label.
     """
     n_negative, n_positive = np.bincount(y, weights=weight, minlength=2)
-    return np.where(y == 1, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    share = np.where(y == 1, n_positive, n_negative) + 2 * added
+    return np.where(y == 1, 1.0 - added / share, added / share)
 
 
 def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -126,10 +126,15 @@ def _set_kernels(bags):
         yield set_kernel(parts, gamma=4 * gamma, normalize="feature", weights="graph")
 
 
-def line(scores, y):
-    """Platt's line: every bag counts a little for either class."""
+def softened(y, added):
+    """Labels of which every one counts a little for either class."""
     n_positive, n_negative = y.sum(), (1 - y).sum()
-    target = np.where(y == 1, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    return np.where(y == 1, (n_positive + added) / (n_positive + 2 * added), added / (n_negative + 2 * added))
+
+
+def line(scores, y):
+    """Platt's line."""
+    target = softened(y, 1)
     model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000)
     model.fit(
         np.tile(scores, 2)[:, None],
@@ -137,7 +142,7 @@ def line(scores, y):
         sample_weight=np.concatenate([target, 1 - target]),
     )
     slope, shift = model.coef_[0, 0], model.intercept_[0]
-    return (slope, shift) if slope > 0 else (0.0, np.log(target.mean() / (1 - target.mean()))), target
+    return (slope, shift) if slope > 0 else (0.0, np.log(target.mean() / (1 - target.mean())))
 
 
 def likelihood(log_odds, y):
@@ -168,7 +173,7 @@ def blended(kernels, y):
 
 def weighed(known, y, scores):
     """Calibrate and weigh settings by known scores; give the log-odds of others."""
-    lines = [line(row, y)[0] for row in known]
+    lines = [line(row, y) for row in known]
     weight = softmax(
         [likelihood(slope * row + shift, y) / 0.02 for (slope, shift), row in zip(lines, known, strict=True)]
     )
@@ -176,7 +181,7 @@ def weighed(known, y, scores):
 
 
 def factor(held, y):
-    _, target = line(held, y)
+    target = softened(y, 0.5)
 
     def loss(log_factor):
         z = np.exp(log_factor) * held
