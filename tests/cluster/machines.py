@@ -16,6 +16,7 @@ def make_cluster(n_workers=2, *, processes=True, threads_per_worker=1, **how):
         threads_per_worker=threads_per_worker,
         processes=processes,
         dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": ":0"},  # two of them on one machine want different ports
         **how,
     )
 

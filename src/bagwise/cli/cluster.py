@@ -35,7 +35,14 @@ def shared_out(arguments: argparse.Namespace) -> Iterator[Callable[[Any], Any]]:
         try:
             where = arguments.dask
             if where == "local":
-                where = stack.enter_context(LocalCluster(dashboard_address=None, threads_per_worker=1))
+                # Without a page to look at; any port, for another cluster may be running here.
+                where = stack.enter_context(
+                    LocalCluster(
+                        threads_per_worker=1,
+                        dashboard_address=None,
+                        scheduler_kwargs={"dashboard_address": ":0"},
+                    )
+                )
             client = stack.enter_context(Client(where, timeout="10s"))
         except (OSError, ValueError) as error:
             raise CommandError(
