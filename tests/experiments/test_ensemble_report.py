@@ -1,0 +1,30 @@
+"""The page of the ensemble, of as much as is finished."""
+
+import numpy as np
+import pytest
+
+from bagwise.experiments.ensemble_report import report
+from bagwise.experiments.framework import Settings
+
+
+def cell(n_right, model):
+    found = {"right": np.arange(20) < n_right, "auc": 0.9, "seconds": 1.0}
+    return found | ({"log_loss": 0.4, "slope": 1.0} if model == "ensemble" else {})
+
+
+def page(finished):
+    results = {key: cell(n_right, key.split("-")[1]) for key, n_right in finished.items()}
+    return report(results, Settings(quick=False, seed=0))
+
+
+@pytest.mark.parametrize(
+    "rivals", [{}, {"news_sci_med-svm-0": 18}, {"news_sci_med-svm-0": 18, "news_sci_crypt-svm-0": 10}]
+)
+def test_single_models_are_shown_for_problems_on_which_all_are_finished(rivals):
+    found = page({"news_sci_med-ensemble-0": 19, "news_sci_crypt-ensemble-0": 15, **rivals})
+    assert [row["problem"] for row in found.tables[0].rows][:2] == ["news_sci_med", "news_sci_crypt"]
+    assert len(found.tables) == (3 if rivals else 1)
+    if rivals:
+        best = found.tables[2].rows
+        assert len(best) == len(rivals)
+        assert best[0]["difference"].startswith("+5.0")
