@@ -11,6 +11,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from tests.studies import always
 
 from bagwise import make_noisy_or_bags, save_npz
 from bagwise.checkpoints import store as stores
@@ -91,7 +92,7 @@ FITS = {
 N_WRITES = {"ridge": 25, "path": 20, "cross-validation": 5, "mixture": 60, "ridge of bags in a file": 12}
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", always(["ridge", "mixture"], FITS))
 def test_kill(name, tmp_path, monkeypatch):
     code = textwrap.dedent(FITS[name])
     if "FILE" in code:

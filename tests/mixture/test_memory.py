@@ -2,6 +2,7 @@
 
 import pytest
 from tests.peaks import measured, only_linux
+from tests.studies import always
 
 # The process compiles what it needs on a few bags, which it takes for many, and then looks at its peak.
 PROGRAM = """
@@ -59,7 +60,9 @@ TASKS = [
 
 @pytest.mark.slow
 @only_linux
-@pytest.mark.parametrize("task", TASKS, ids=str)
+@pytest.mark.parametrize(
+    "task", always([("gaussian_diag", "fit", False), ("categorical", "predict", False)], TASKS), ids=str
+)
 def test_the_peak_is_a_third_of_the_instances_and_five_numbers_each(task):
     above, size, n_instances = measured(PROGRAM, task)
     assert size == 420_000 * 200
