@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
-from tests.attention.hidden import run_without_torch
+from tests.hidden import run_without
 
 from bagwise import AttentionMILClassifier, Bags, make_noisy_or_bags
 from bagwise.attention.network import draw, layout, read
@@ -132,7 +132,7 @@ except ImportError as error:
 
 
 def test_without_torch_discovery_leaves_it_out_and_a_fit_says_what_to_install():
-    said = run_without_torch(WITHOUT_TORCH)
+    said = run_without(["torch"], WITHOUT_TORCH)
     assert "needs torch to be fitted: pip install 'bagwise[torch]'" in said
 
 

@@ -141,8 +141,8 @@ _INSIDE_SCIKIT_LEARN = {
     "sklearn.multiclass": "_ConstantPredictor",
 }
 
-# The same losses as compiled modules of scikit-learn 1.7 name themselves, without the package they live in.
-_LOSSES_OF_SCIKIT_LEARN_1_7 = {"_loss": "CyHalfBinomialLoss CyHalfSquaredError CyHuberLoss"}
+# The same losses as compiled modules of scikit-learn 1.8 name themselves, without the package they live in.
+_LOSSES_OF_SCIKIT_LEARN_1_8 = {"_loss": "CyHalfBinomialLoss CyHalfSquaredError CyHuberLoss"}
 
 # Plain values, arrays, and what others keep beside them.
 _PLAIN = {
@@ -162,7 +162,7 @@ def _names(modules: dict[str, str], package: str = "") -> set[str]:
 
 OUR_TYPES = frozenset(_names(_OURS, "bagwise."))
 SCIKIT_LEARN_TYPES = frozenset(_names(_SCIKIT_LEARN))
-_KNOWN_AS_THEY_STAND = OUR_TYPES | _names(_LOSSES_OF_SCIKIT_LEARN_1_7)
+_KNOWN_AS_THEY_STAND = OUR_TYPES | _names(_LOSSES_OF_SCIKIT_LEARN_1_8)
 _OTHERS_TYPES = SCIKIT_LEARN_TYPES | _names(_INSIDE_SCIKIT_LEARN) | _names(_PLAIN)
 
 
