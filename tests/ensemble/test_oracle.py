@@ -135,7 +135,8 @@ def softened(y, added):
 def line(scores, y):
     """Platt's line."""
     target = softened(y, 1)
-    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000)
+    # As good as no penalty; of infinity scikit-learn 1.8 warns.
+    model = LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000)
     model.fit(
         np.tile(scores, 2)[:, None],
         np.repeat([1, 0], len(y)),

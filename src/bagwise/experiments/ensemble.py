@@ -101,7 +101,8 @@ def _slope(log_odds: np.ndarray, y: np.ndarray) -> float:
     """Slope of a logistic regression of the labels on the log-odds: one if they are as certain as right."""
     from sklearn.linear_model import LogisticRegression
 
-    return float(LogisticRegression(C=np.inf, max_iter=1000).fit(log_odds[:, None], y).coef_[0, 0])
+    # As good as no penalty; of infinity scikit-learn 1.8 warns.
+    return float(LogisticRegression(C=1e10, max_iter=1000).fit(log_odds[:, None], y).coef_[0, 0])
 
 
 def cells(settings: Settings) -> list[Cell]:

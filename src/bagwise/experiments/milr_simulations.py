@@ -64,7 +64,8 @@ def estimates(n_bags: int, first: int, n_sets: int, seed: int) -> list[dict[str,
             warnings.simplefilter("ignore")  # separated bags do not converge; the report counts them
             model.fit(data.bags, data.y)
         inference = model.inference(data.bags, data.y, intervals="wald")
-        unpenalised = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000)
+        # As good as no penalty; of infinity scikit-learn 1.8 warns.
+        unpenalised = LogisticRegression(C=1e10, tol=1e-8, max_iter=1000)
         inside = SingleInstanceClassifier(unpenalised).fit(data.bags, data.y).estimator_
         theta = np.append(inside.intercept_, inside.coef_[0])
         errors = ordinary_errors(data.bags.instances, theta)
