@@ -33,7 +33,7 @@ SAID = {
     "plot_larger_than_memory": "the same bits: True",
     "plot_cluster": "the same bits: True\nthe same bits: True",
 }
-QUICK = ["plot_threads", "plot_molecules"]
+QUICK = ["plot_molecules"]
 ALL = sorted(path.stem for path in EXAMPLES.glob("plot_*.py"))
 
 

@@ -16,7 +16,7 @@ from bagwise.report.markdown import as_markdown
 QUICK = Settings(quick=True)
 # Scheme C has a penalty for every fold, and no single one.
 NO_NUMBER = {"milr-table2": ["alpha"]}
-LONG = ("ensemble", "mimm-fig3", "sorlr-fig2-hja", "sorlr-fig2-mscv2")
+LONG = ("ensemble", "mimm-fig3", "mimm-table1", "pu-table3", "sorlr-fig2-hja", "sorlr-fig2-mscv2")
 
 
 def run_quickly(experiment, out):

@@ -12,8 +12,8 @@ from bagwise import Bags
 from bagwise.cli.parser import COMMANDS
 
 # Cases of each kind, for about a minute of processor time in all; estimators in parts, for two workers.
-PARTS = [("estimators", 0, 200), ("estimators", 200, 200), ("damage", 0, 300), ("rules", 0, 150)]
-PARTS += [("kernels", 0, 200), ("formats", 0, 200), ("commands", 0, 25), ("machinecode", 0, 10)]
+PARTS = [("estimators", 0, 120), ("estimators", 120, 120), ("damage", 0, 200), ("rules", 0, 150)]
+PARTS += [("kernels", 0, 200), ("formats", 0, 200), ("commands", 0, 15), ("machinecode", 0, 10)]
 # Files that failed once: names of Parquet columns that are no text, other values in a column of a scan, an
 # array of a model that claims 16 GB, a part of a Parquet file that Arrow cannot convert, and a scanned label
 # whose bytes are no text.

@@ -180,7 +180,7 @@ def null_rates_by_groups(n_sets):
     return np.mean(rejected, axis=0)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_tests_by_groups_reject_as_often_as_they_say():
     alone, by_groups = null_rates_by_groups(400)
     assert alone > 0.15

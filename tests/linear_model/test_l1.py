@@ -110,7 +110,7 @@ def test_random_starts_find_better_optima_than_the_path_down(seed):
     assert model.objective_ < path.objectives[-1] * (1 - 5e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_one_fit_is_as_good_as_a_hundred_random_starts():
     seed = 0
     rng = np.random.default_rng(seed)
