@@ -28,3 +28,8 @@ def test_single_models_are_shown_for_problems_on_which_all_are_finished(rivals):
         best = found.tables[2].rows
         assert len(best) == len(rivals)
         assert best[0]["difference"].startswith("+5.0")
+
+
+def test_there_is_no_slope_where_hardly_a_bag_is_called_wrong():
+    found = page({"bird_0-ensemble-0": 15, "bird_11-ensemble-0": 16})
+    assert [row["slope"] for row in found.tables[0].rows] == ["1.00", "-", "1.00"]
