@@ -96,8 +96,8 @@ def platt_targets(y: np.ndarray, weight: np.ndarray, added: float = 1.0) -> np.n
     `added` what stands for 1 there: as if so many bags of each class had been seen with either label.
     """
     n_negative, n_positive = np.bincount(y, weights=weight, minlength=2)
-    share = np.where(y == 1, n_positive, n_negative) + 2 * added
-    return np.where(y == 1, 1.0 - added / share, added / share)
+    total = np.where(y == 1, n_positive, n_negative) + 2 * added
+    return np.where(y == 1, 1.0 - added / total, added / total)
 
 
 def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

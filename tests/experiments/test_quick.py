@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from tests.studies import always
 
 from bagwise.datasets._sources import SOURCES
 from bagwise.experiments import all_experiments
@@ -61,16 +62,12 @@ def written(report):
     return [report.text.strip(), *(as_markdown(table) for table in report.tables)]
 
 
-def each_experiment():
-    """All experiments; those that take twenty seconds also so are left to the studies."""
-    return [
-        pytest.param(experiment, id=name, marks=[pytest.mark.study] if name in LONG else [])
-        for name, experiment in all_experiments().items()
-    ]
+EXPERIMENTS = all_experiments()
+SHORT = [experiment for name, experiment in EXPERIMENTS.items() if name not in LONG]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("experiment", each_experiment())
+@pytest.mark.parametrize("experiment", always(SHORT, EXPERIMENTS.values()), ids=lambda one: one.name)
 def test_every_experiment_runs_quickly_and_its_page_holds_the_numbers_of_its_cells(experiment, tmp_path):
     page, report, cells = run_quickly(experiment, tmp_path)
     assert page.startswith(f"# {experiment.name}: ")

@@ -14,10 +14,11 @@ from bagwise.cli.parser import COMMANDS
 # Cases of each kind, for about a minute of processor time in all; estimators in parts, for two workers.
 PARTS = [("estimators", 0, 120), ("estimators", 120, 120), ("damage", 0, 200), ("rules", 0, 150)]
 PARTS += [("kernels", 0, 200), ("formats", 0, 200), ("commands", 0, 15), ("machinecode", 0, 10)]
-# Files that failed once: names of Parquet columns that are no text, other values in a column of a scan, an
-# array of a model that claims 16 GB, a part of a Parquet file that Arrow cannot convert, and a scanned label
-# whose bytes are no text.
-FAILED_ONCE = 1372, 1995, 6424, 6521, 104061
+# A model with an array that claims 16 GB: only a child has a limit of memory.
+PARTS += [("damage", 6424, 1)]
+# Other files that failed once: names of Parquet columns that are no text, other values in a column of a scan,
+# a part of a Parquet file that Arrow cannot convert, and a scanned label whose bytes are no text.
+FAILED_ONCE = 1372, 1995, 6521, 104061
 
 
 @pytest.mark.parametrize(("kind", "first", "count"), PARTS)
@@ -25,7 +26,7 @@ def test_a_part_of_the_campaign(kind, first, count):
     tally = driver.campaign(kind, first, count)
     assert not tally.failures, f"{tally}\n\n{tally.told()}"
     assert sum(tally.outcomes.values()) == count
-    assert tally.outcomes["good"] > 0
+    assert count == 1 or tally.outcomes["good"] > 0
 
 
 @pytest.mark.parametrize("seed", FAILED_ONCE)

@@ -154,7 +154,7 @@ def test_a_bag_of_equal_instances_is_fitted():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("BAGWISE_DATA" not in os.environ, reason="BAGWISE_DATA is not set")
+@pytest.mark.skipif(not os.environ.get("BAGWISE_DATA"), reason="BAGWISE_DATA is not set")
 def test_musk1_is_separated_by_a_few_instances():
     data = fetch_musk1()
     model = MILESClassifier(C=10.0).fit(data.bags, data.y)
