@@ -58,4 +58,4 @@ class DistanceView(VectorView):
         """Give the matrices of new bags with the training bags."""
         assert self.instances is not None and self.weight is not None
         raw = bag_distances(self.instances.scaled(bags), self.bags, metric="mean_min")
-        return self.across_rows(raw, self.weight)
+        return self.across_vectors(self.counted(self.columns.transform(raw), self.weight))

@@ -65,4 +65,4 @@ class StatisticsView(VectorView):
 
     def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Give the matrices of new bags with the training bags."""
-        return self.across_rows(self._raw(bags), np.ones(0))
+        return self.across_vectors(self.columns.transform(self._raw(bags)))

@@ -150,10 +150,9 @@ class VectorView(View):
 
             yield Gram(_gaussian(factor * self.gamma, self.vectors), cut)
 
-    def across_rows(self, raw: np.ndarray, weight: np.ndarray) -> Iterator[np.ndarray]:
-        """Give the matrices of new bags, by their vectors, with the training bags."""
+    def across_vectors(self, new: np.ndarray) -> Iterator[np.ndarray]:
+        """Give the matrices of new bags, by their scaled vectors, with the training bags."""
         assert self.vectors is not None
-        new = self.counted(self.columns.transform(raw), weight)
         for factor in FACTORS:
             yield _gaussian(factor * self.gamma, new, self.vectors)
 
