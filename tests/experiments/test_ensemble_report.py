@@ -33,3 +33,10 @@ def test_single_models_are_shown_for_problems_on_which_all_are_finished(rivals):
 def test_there_is_no_slope_where_hardly_a_bag_is_called_wrong():
     found = page({"bird_0-ensemble-0": 15, "bird_11-ensemble-0": 16})
     assert [row["slope"] for row in found.tables[0].rows] == ["1.00", "-", "1.00"]
+
+
+@pytest.mark.parametrize("n_shuffles", [9, 10])
+def test_a_page_says_how_far_it_is_while_it_is_not_whole(n_shuffles):
+    text = page({f"bird_0-ensemble-{k}": 15 for k in range(n_shuffles)}).text
+    assert ("Finished so far" in text) == (n_shuffles < 10)
+    assert ("Shuffles: 10 of each problem below." in text) == (n_shuffles == 10)

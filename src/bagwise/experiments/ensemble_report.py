@@ -237,13 +237,19 @@ def _text(found: Found, settings: Settings) -> str:
 def _how_far(found: Found, settings: Settings) -> str:
     """Say how many shuffles there are of how many problems."""
     asked = 2 if settings.quick else 10
+    counts = {
+        name: [len(m["ensemble"]) for p, m in found.items() if _group(p) == name and "ensemble" in m]
+        for name in GROUPS
+    }
+    every = [n for some in counts.values() for n in some]
+    if every and min(every) == asked:
+        return f"Shuffles: {asked} of each problem below."
     numbers = []
-    for name, title in GROUPS.items():
-        some = [len(m["ensemble"]) for p, m in found.items() if _group(p) == name and "ensemble" in m]
+    for name, some in counts.items():
         if some:
             least, most = min(some), max(some)
             shuffles = f"{least}" if least == most else f"{least} to {most}"
-            numbers.append(f"{title}: {len(some)} problems, {shuffles} of {asked} shuffles")
+            numbers.append(f"{GROUPS[name]}: {len(some)} problems, {shuffles} of {asked} shuffles")
     return (
         f"Finished so far: {'; '.join(numbers)}. Where there is one shuffle, no standard error over shuffles "
         "is given: that of an accuracy over 100 to 200 bags is two to five percent."
