@@ -69,7 +69,6 @@ def test_fisher_vectors_are_the_published_sums(data, pca):
                 / np.sqrt(2 * share),
             ]
         np.testing.assert_allclose(vector, of_length_one(parts), atol=1e-7)
-    """Before roots and lengths, the part of a mean is its slope times sigma / sqrt(pi), by the bag's size."""
 
 
 def test_fisher_vectors_follow_the_slope_of_the_mixtures_likelihood(data):
@@ -135,6 +134,21 @@ def test_the_axes_of_two_features_point_the_same_way_for_any_order_of_bags():
     axes = [FisherEmbedding(2, pca=2, random_state=0).fit(bags[order]).pca_.components_ for order in orders]
     for others in axes[1:]:
         np.testing.assert_allclose(others, axes[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("pca", [None, 2, 4])
+def test_features_that_never_varied_say_nothing_of_new_bags(data, pca):
+    """The mixture's least width for them would let one that moves drown all others."""
+    more = np.insert(data.bags.instances, 1, 5.0, axis=1)
+    known = data.bags.with_instances(more)
+    model = FisherEmbedding(2, pca=pca, random_state=0).fit(known)
+    expected = FisherEmbedding(2, pca=pca, random_state=0).fit_transform(data.bags)
+    np.testing.assert_allclose(model.transform(known), expected, atol=1e-9)
+    more[:, 1] += 1e3
+    np.testing.assert_allclose(model.transform(data.bags.with_instances(more)), expected, atol=1e-9)
+    if pca is None:
+        assert model.get_feature_names_out().tolist()[:4] == ["share0", "mean0_0", "mean0_2", "mean0_3"]
+    assert len(model.get_feature_names_out()) == expected.shape[1]
 
 
 @pytest.mark.parametrize("embedding", [VLADEmbedding(), FisherEmbedding()])

@@ -194,8 +194,10 @@ class FisherEmbedding(_Aggregate):
 
     Attributes
     ----------
+    varies_ : array of shape (n_features_in_,)
+        Which features are used: those that vary, or all if none does.
     pca_ : PCA or None
-        The main axes.
+        The main axes of these.
     mixture_ : GaussianMixture
         The mixture.
     scaler_ : transformer or None
@@ -208,6 +210,9 @@ class FisherEmbedding(_Aggregate):
     Vectors cost one pass, O(n_instances * n_features * n_axes), and have (2 n_axes + 1) K entries. Of
     instances with more than 2**23 numbers in all, in memory or in files, axes and mixture are learned from a
     random sample with so many. CSR instances are made dense a few bags at a time.
+
+    Features that are the same in all training instances are left out. A mixture has no width for them but
+    the least one allowed, so a new bag in which such a feature moves would be that feature and nothing else.
 
     References
     ----------
@@ -224,6 +229,7 @@ class FisherEmbedding(_Aggregate):
     (60, 21)
     """
 
+    varies_: np.ndarray
     pca_: Any
     mixture_: Any
 
@@ -252,12 +258,14 @@ class FisherEmbedding(_Aggregate):
         self.random_state = random_state
 
     def _learn(self, X: np.ndarray) -> None:
+        varies = X.min(axis=0) < X.max(axis=0)
+        self.varies_ = varies if varies.any() else np.ones_like(varies)
         self.pca_ = None
         if self.pca is not None and n_different(X) > 1:
-            n_axes = self.pca
+            n_axes, varying = self.pca, X[:, self.varies_]
             if isinstance(n_axes, Integral):
-                n_axes = min(int(n_axes), *X.shape)
-            self.pca_ = PCA(n_axes, svd_solver="full").fit(X)
+                n_axes = min(int(n_axes), *varying.shape)
+            self.pca_ = PCA(n_axes, svd_solver="full").fit(varying)
             _settle_signs(self.pca_.components_)
         self.mixture_ = GaussianMixture(
             min(self.n_components, n_different(X)),
@@ -268,7 +276,8 @@ class FisherEmbedding(_Aggregate):
         ).fit(self._on_axes(X))
 
     def _on_axes(self, X: np.ndarray) -> np.ndarray:
-        return X if self.pca_ is None else self.pca_.transform(X)
+        varying = X[:, self.varies_]
+        return varying if self.pca_ is None else self.pca_.transform(varying)
 
     def _sums(self, X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         Z, mixture, parts = self._on_axes(X), self.mixture_, []
@@ -285,12 +294,13 @@ class FisherEmbedding(_Aggregate):
         return np.hstack(parts) / np.diff(offsets)[:, None]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Names such as "share0", "mean0_3", "spread0_3": of a component, and of one of its axes."""
+        """Names such as "share0", "mean0_3", "spread0_3": of a component, and of a feature or an axis."""
         check_is_fitted(self)
         n_components, n_axes = self.mixture_.means_.shape
+        axes = np.flatnonzero(self.varies_) if self.pca_ is None else range(n_axes)
         names = []
         for k in range(n_components):
-            names += [f"share{k}", *(f"{what}{k}_{j}" for what in ("mean", "spread") for j in range(n_axes))]
+            names += [f"share{k}", *(f"{what}{k}_{j}" for what in ("mean", "spread") for j in axes)]
         return np.array(names, dtype=object)
 
 
