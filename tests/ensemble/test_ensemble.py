@@ -14,6 +14,7 @@ from bagwise.ensemble.cost import estimate
 from bagwise.ensemble.families import FAMILIES, choose
 from bagwise.ensemble.machines import PENALTIES, fit_machines
 from bagwise.ensemble.prototypes import PrototypeView
+from bagwise.ensemble.ranks import RankedExtremesView
 from bagwise.ensemble.statistics import StatisticsView
 from bagwise.ensemble.views import Gram, Instances
 from bagwise.kernels.widths import own_kernels_of_widths, set_kernels_of_widths
@@ -291,9 +292,16 @@ def test_a_saved_ensemble_predicts_as_before(data, tmp_path):
 # ------------------------------------------------------------------ folds know nothing of what they hold out
 
 
-@pytest.mark.parametrize("scale", ["standard", "rank"])
-def test_a_fold_is_what_a_fit_to_its_training_bags_would_be(data, scale):
-    view, weight = StatisticsView(("min", "max"), scale), np.ones(60)
+@pytest.mark.parametrize(
+    "view",
+    [
+        StatisticsView(("min", "max"), "standard"),
+        StatisticsView(("min", "max"), "rank"),
+        RankedExtremesView(),
+    ],
+)
+def test_a_fold_is_what_a_fit_to_its_training_bags_would_be(data, view):
+    weight = np.ones(60)
     train, test = np.arange(40), np.arange(40, 60)
     apart = view.fitted(data.bags[train], weight[train], 0, [])
     expected = zip(apart.own(weight[train], []), apart.across(data.bags[test], np.array([])), strict=True)

@@ -85,6 +85,18 @@ def distance_kernels(bags):
         yield from matrices(compute)
 
 
+def ranked_kernels(bags):
+    """Instances are ranked one by one, among those of the bags that are known."""
+
+    def compute(known):
+        among = np.concatenate([bags[i] for i in known])
+        ranked = [scaled(among, bag, "rank") for bag in bags]
+        V = np.array([np.concatenate([bag.min(axis=0), bag.max(axis=0)]) for bag in ranked])
+        return gaussian_kernels(scaled(V[known], V, "standard"), known)
+
+    return matrices(compute)
+
+
 def prototype_kernels(bags):
     owner = np.repeat(np.arange(N_TRAIN), [len(bag) for bag in bags[:N_TRAIN]])
     for parts in scaled_bags(bags):
@@ -197,6 +209,7 @@ KERNELS = {
     "sets": set_kernels,
     "distances": distance_kernels,
     "prototypes": prototype_kernels,
+    "ranks": ranked_kernels,
 }
 
 
@@ -206,7 +219,9 @@ def found_of(name):
     return blended(KERNELS[name](bags), y[:N_TRAIN])
 
 
-@pytest.mark.parametrize("families", [("moments",), ("extremes", "sets"), tuple(KERNELS)], ids=" and ".join)
+@pytest.mark.parametrize(
+    "families", [("moments",), ("ranks",), ("extremes", "sets"), tuple(KERNELS)], ids=" and ".join
+)
 def test_the_vote_is_what_plain_code_computes(families):
     bags, y = problem()
     y_train = y[:N_TRAIN]

@@ -64,6 +64,7 @@ class BagEnsembleClassifier(ScoreClassifier):
                     their distances, miGraph
     "distances"     Gaussian machines on distances to the training bags (as in MInD)
     "prototypes"    machines on how near a bag comes to instances of training bags (as in MILES)
+    "ranks"         Gaussian machines on minima and maxima of the ranks of instances
     "linear"        ridge logistic regression of statistics; streams
     "instances"     ridge logistic regression of instances, under the mean and the or rule; streams
     ==============  =================================================================================

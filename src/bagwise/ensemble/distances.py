@@ -49,10 +49,10 @@ class DistanceView(VectorView):
         """Let columns count for what they are worth: a bag of weight two is a column twice."""
         return vectors * np.sqrt(weight)
 
-    def rows(self, of: np.ndarray, train: np.ndarray) -> np.ndarray:
-        """Give the distances of some training bags to those of `train`."""
+    def of_fold(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give the distances of the bags of a fold to its training bags."""
         assert self.raw is not None
-        return self.raw[np.ix_(of, train)]
+        return self.raw[np.ix_(train, train)], self.raw[np.ix_(test, train)]
 
     def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
         """Give the matrices of new bags with the training bags."""

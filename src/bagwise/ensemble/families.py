@@ -11,6 +11,7 @@ from bagwise.ensemble.kernel_part import Kernels
 from bagwise.ensemble.linear_part import LinearStatistics
 from bagwise.ensemble.model_part import InstanceModels
 from bagwise.ensemble.prototypes import PrototypeView
+from bagwise.ensemble.ranks import RankedExtremesView
 from bagwise.ensemble.sets import SetView
 from bagwise.ensemble.statistics import StatisticsView
 from bagwise.kernels import available_memory
@@ -68,6 +69,11 @@ FAMILIES = {
     "prototypes": Family(
         "machines on nearness to instances of training bags",
         tuple(Kernels(PrototypeView(scale)) for scale in _SCALES_OF_INSTANCES),
+        has_matrices=True,
+    ),
+    "ranks": Family(
+        "Gaussian machines on minima and maxima of ranks of instances",
+        (Kernels(RankedExtremesView()),),
         has_matrices=True,
     ),
     "linear": Family(

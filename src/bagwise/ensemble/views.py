@@ -129,18 +129,19 @@ class VectorView(View):
         """Let columns count for what they are worth, if they stand for training bags of these weights."""
         return vectors
 
-    def rows(self, of: np.ndarray, train: np.ndarray) -> np.ndarray:
-        """Give the vectors of some training bags, as if there were no others than those of `train`."""
+    def of_fold(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give the vectors of the bags of a fold, as if there were no others to learn from than `train`."""
         assert self.raw is not None
-        return self.raw[of]
+        return self.raw[train], self.raw[test]
 
     def own(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
         """Give the matrices of the training bags, which count by their weight."""
         assert self.vectors is not None
         folds = []
         for train, test in splits:
-            columns, vectors, gamma = self._scaled(self.rows(train, train), weight[train])
-            new = self.counted(columns.transform(self.rows(test, train)), weight[train])
+            known, held = self.of_fold(train, test)
+            columns, vectors, gamma = self._scaled(known, weight[train])
+            new = self.counted(columns.transform(held), weight[train])
             folds.append((vectors, new, gamma))
         for factor in FACTORS:
 

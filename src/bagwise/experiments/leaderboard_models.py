@@ -29,6 +29,7 @@ from bagwise.embedding import (
     TreeEmbedding,
     VLADEmbedding,
 )
+from bagwise.ensemble import BagEnsembleClassifier
 from bagwise.experiments.nested import nested
 from bagwise.kernels import mean_kernel
 from bagwise.linear_model import MILogisticRegression, SoftORLogisticRegression
@@ -316,6 +317,15 @@ def boosting_log_odds(seed: int) -> Any:
 def boosting_exponential(seed: int) -> Any:
     """Gradient boosting, exponential loss (MIBoosting)."""
     return MIGradientBoostingClassifier("mean", loss="exponential", n_estimators=50, random_state=seed)
+
+
+# --------------------------------------------------------------------------------------------- all together
+
+
+@nested
+def ensemble(seed: int) -> Any:
+    """Ensemble of five families (BagEnsembleClassifier)."""
+    return BagEnsembleClassifier(random_state=seed)
 
 
 # --------------------------------------------------------------------------------------- the study of ranks

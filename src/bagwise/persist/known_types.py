@@ -27,6 +27,7 @@ _OURS = {
     "ensemble.linear_part": "LinearPart",
     "ensemble.model_part": "ModelPart",
     "ensemble.prototypes": "PrototypeView",
+    "ensemble.ranks": "RankedExtremesView",
     "ensemble.sets": "SetView",
     "ensemble.statistics": "StatisticsView",
     "ensemble.views": "Instances",
