@@ -14,6 +14,7 @@ from bagwise.experiments.code import Sources
 from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
 from bagwise.experiments.leaderboard_tables import (
     Board,
+    cells_of,
     scaling_study,
     tables_of,
     unsettled,
@@ -94,6 +95,21 @@ def test_tables_hold_means_errors_and_repetitions(board):
     assert [row["model"] for row in accuracy.rows][:2] == ["model B", "model A"]  # 62.5 comes first
     assert [row["model"] for row in loss.rows] == ["model A"] and loss.rows[0]["musk1"] == "0.600 ± 0.100"
     assert auc.rows[0]["fox"] == "90.0" and seconds.rows[0]["musk1"] == "2.00 ± 0.00"
+
+
+def test_every_cell_is_a_row_with_the_bags_that_were_right(board):
+    rows = cells_of(board)
+    assert len(rows) == 5 and rows[1] == {
+        "data": "musk1",
+        "model": "model A",
+        "repetition": 1,
+        "accuracy": "0.75",
+        "auc": "0.9",
+        "log_loss": "0.7",
+        "seconds": "2",
+        "bags": "rrrw",
+    }
+    assert rows[2]["log_loss"] == ""  # it has no probabilities
 
 
 def test_fits_that_did_not_converge_are_counted(board):

@@ -48,7 +48,8 @@ def make_experiment(run=square, key="cell-{}", needs_data=()):
         from matplotlib.figure import Figure as Drawn
 
         rows = [{"cell": key, "square": value["square"]} for key, value in results.items()]
-        return Report("What was done.", [Table("Squares", rows, "A note.")], [Figure("plot", Drawn())])
+        tables, figures = [Table("Squares", rows, "A note.")], [Figure("plot", Drawn())]
+        return Report("What was done.", tables, figures, {"long": [{"n": n} for n in range(3)]})
 
     return Experiment("toy", "squares", "Somebody (1900)", cells, report, 0.5, needs_data)
 
@@ -72,7 +73,9 @@ def test_a_run_writes_page_table_and_figure(tmp_path):
         assert list(csv.DictReader(file))[2] == {"cell": "cell-2", "square": "4"}
     assert (tmp_path / "toy-plot.png").read_bytes().startswith(b"\x89PNG")
     assert [(done, total) for _, done, total in seen] == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells", "toy-plot.png", "toy.csv", "toy.md"]
+    assert (tmp_path / "toy-long.csv").read_text() == "n\n0\n1\n2\n"
+    names = ["cells", "toy-long.csv", "toy-plot.png", "toy.csv", "toy.md"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):

@@ -79,11 +79,14 @@ class Report:
         The paper's numbers beside ours, with standard errors.
     figures : list of Figure
         Pictures, whose short names become part of their files'.
+    data : dict of list of dict
+        What is too long for a page and worth having, as rows of a CSV file: by the short name of the file.
     """
 
     text: str
     tables: list[Table] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
+    data: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

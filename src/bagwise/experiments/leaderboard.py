@@ -11,6 +11,7 @@ from bagwise.experiments import leaderboard_models as models
 from bagwise.experiments.framework import Cell, Experiment, Figure, Report, Settings
 from bagwise.experiments.leaderboard_tables import (
     Board,
+    cells_of,
     scaling_study,
     tables_of,
     unsettled,
@@ -127,10 +128,12 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
         what_can_be_seen(board),
     ]
     n_folds = 2 if settings.quick else N_FOLDS
-    parts = [_TEXT.format(n_folds=n_folds), _missing(board), unsettled(board, n_folds)]
+    cells_file = f"leaderboard{'-quick' if settings.quick else ''}-cells.csv"
+    opening = _TEXT.format(n_folds=n_folds, cells_file=cells_file)
+    parts = [opening, _missing(board), unsettled(board, n_folds)]
     text = "".join([*parts, *map(_of_ranks, ranked)])
     figures = [Figure(title.lower().replace(", ", "-"), draw_ranks(found, title)) for title, found in ranked]
-    return Report(text, tables, figures)
+    return Report(text, tables, figures, {"cells": cells_of(board)})
 
 
 def _rankings(board: Board) -> list[tuple[str, Ranking]]:
@@ -195,6 +198,9 @@ What five data sets can show: little. With five, Wilcoxon's signed-rank test can
 bags are so few that most models lie within chance of the best: the last table has the numbers. A claim such
 as "one point better on Musk1" is a claim about a single molecule. The ten newsgroups are from one collection,
 by one recipe: they say less than ten unrelated data sets would.
+
+For tests of your own: [{cells_file}]({cells_file}) has the scores of every model, data set and repetition,
+and which bags were called right (r) and wrong (w), in the order of the data.
 """
 
 EXPERIMENTS = [

@@ -21,8 +21,8 @@ class Board:
     def __init__(self, results: Mapping[str, Any], titles: Mapping[str, str]):
         self.found: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for key, value in results.items():
-            dataset, model, _ = key.split("-")
-            self.found.setdefault((dataset, model), []).append(value)
+            dataset, model, repetition = key.split("-")
+            self.found.setdefault((dataset, model), []).append({"repetition": int(repetition), **value})
         self.datasets = list(dict.fromkeys(dataset for dataset, _ in self.found))
         there = {model for _, model in self.found}
         self.titles = {model: title for model, title in titles.items() if model in there}
@@ -52,6 +52,27 @@ class Board:
         """Give the share of repetitions that had every bag right."""
         rows = [[int(hit) for hit in cell["right"]] for cell in self.found[dataset, model]]
         return np.mean(rows, axis=0)
+
+
+def cells_of(board: Board) -> list[dict[str, Any]]:
+    """Make a row of every cell, for whoever wants to test something else.
+
+    The bags that a model called right are r and the others w, in the order of the data: no program takes such
+    a text for a number.
+    """
+    scores = ("accuracy", "auc", "log_loss", "seconds")
+    called = str.maketrans("10", "rw")
+    return [
+        {
+            "data": dataset,
+            "model": board.titles[model],
+            "repetition": cell["repetition"],
+            **{score: "" if cell[score] is None else f"{cell[score]:.6g}" for score in scores},
+            "bags": cell["right"].translate(called),
+        }
+        for (dataset, model), cells in board.found.items()
+        for cell in cells
+    ]
 
 
 def tables_of(board: Board) -> list[Table]:

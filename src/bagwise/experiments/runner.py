@@ -8,7 +8,7 @@ import json
 import platform
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 
 from bagwise._version import __version__
 from bagwise.experiments.code import Sources
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
+from bagwise.experiments.framework import Cell, Experiment, Report, Settings
 from bagwise.io._atomic import replacing
 from bagwise.report.markdown import picture_lines, section_lines
 from bagwise.solvers.interrupt import interruptible
@@ -46,8 +46,8 @@ def run_experiment(
     settings : Settings
         Quick or full, and the seed.
     out : path
-        The folder for ``NAME.md``, ``NAME.csv`` (one file a table) and ``NAME-*.png`` (``NAME-quick...``
-        for a quick run); finished cells are kept in ``cells/`` below it.
+        The folder for ``NAME.md``, ``NAME.csv`` (one file a table, others for long data) and ``NAME-*.png``
+        (``NAME-quick...`` for a quick run); finished cells are kept in ``cells/`` below it.
     jobs : int
         Processes.
     fresh : bool
@@ -194,8 +194,10 @@ def _write_report(
     lines += [report.text.strip(), ""]
     for i, table in enumerate(report.tables):
         csv_name = f"{name}.csv" if len(report.tables) == 1 else f"{name}-{i + 1}.csv"
-        _write_csv(out / csv_name, table)
+        _write_csv(out / csv_name, table.rows)
         lines += section_lines(table)
+    for short, rows in report.data.items():
+        _write_csv(out / f"{name}-{short}.csv", rows)
     for figure in report.figures:
         file = f"{name}-{figure.name}.png"
         with replacing(out / file) as part:
@@ -220,8 +222,8 @@ def _provenance(
     )
 
 
-def _write_csv(path: Path, table: Table) -> None:
+def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(table.rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(table.rows)
+        writer.writerows(rows)
