@@ -14,6 +14,7 @@ from bagwise.experiments.code import Sources
 from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
 from bagwise.experiments.leaderboard_tables import (
     Board,
+    against_the_best,
     cells_of,
     scaling_study,
     tables_of,
@@ -124,6 +125,29 @@ def test_gains_are_paired_by_bags(board):
     assert table.rows[-1]["musk1"] == f"+37.5 ± {100 * error:.1f}"
     assert table.rows[-1]["fox"].startswith("-50.0 ±") and table.rows[-1]["mean"].startswith("-6.2 ±")
     assert scaling_study(board, "b", ["c"]) is None
+
+
+def test_a_model_is_held_against_the_best_here_and_the_best_elsewhere(board):
+    """Of two others A is right more often on one data set and B on the two others."""
+    hits = (
+        {"musk1": "1111", "fox": "1000", "tiger": "1000"},
+        {"musk1": "1100", "fox": "1110", "tiger": "1110"},
+    )
+    results = {
+        f"{dataset}-{model}-0": cell(right)
+        for model, rights in (("a", hits[0]), ("b", hits[1]), ("e", dict.fromkeys(hits[0], "0111")))
+        for dataset, right in rights.items()
+    }
+    rows = against_the_best(Board(results, {"a": "model A", "b": "model B", "e": "all"}), "e").rows
+    first, second = rows[:2]
+    assert first["best here"] == "model A (100.0)" and first["best elsewhere"] == "model B (50.0)"
+    assert second["best here"] == "model B (75.0)"
+    assert second["best elsewhere"] == "model A (25.0)"  # a tie of mean ranks: one data set each
+    gains = np.array([-1, 0, 1, 1])  # the ensemble's 0111 less B's 1100
+    error = gains.std(ddof=1) / 2
+    assert first["difference to the best elsewhere"] == f"+25.0 ± {100 * error:.1f}"
+    assert first["difference to the best here"] == "-25.0 ± 25.0"
+    assert against_the_best(board, "not there") is None
 
 
 def test_what_can_be_seen_is_so_many_errors_of_a_difference(board):

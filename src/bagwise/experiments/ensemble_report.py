@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from bagwise.experiments import classic
-from bagwise.experiments.framework import Report, Settings, Table, mean_and_error, with_error
+from bagwise.experiments.framework import (
+    Report,
+    Settings,
+    Table,
+    mean_and_error,
+    paired_difference,
+    with_error,
+)
 
 TITLES = {
     **{name: title for name, title in classic.TITLES.items() if name != "single_forest"},
@@ -139,7 +146,7 @@ def _best_table(name: str, found: Found) -> Table:
     for problem, models in found.items():
         rivals = [model for model in models if model != "ensemble"]
         best = max(rivals, key=lambda model: np.mean(_accuracy(models[model])))
-        difference, error = _difference(models["ensemble"], models[best])
+        difference, error = paired_difference(_right(models["ensemble"]), _right(models[best]))
         rows.append(
             {
                 "problem": problem,
@@ -159,12 +166,9 @@ def _best_table(name: str, found: Found) -> Table:
     )
 
 
-def _difference(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> tuple[float, float]:
-    """Give the mean difference in accuracy over the shuffles that both have, and its error over bags."""
-    n = min(len(ours), len(theirs))
-    shares = [np.mean([cell["right"] for cell in cells[:n]], axis=0) for cells in (ours, theirs)]
-    difference = shares[0] - shares[1]
-    return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
+def _right(cells: list[dict[str, Any]]) -> np.ndarray:
+    """Give the share of shuffles that had every bag right."""
+    return np.mean([cell["right"] for cell in cells], axis=0)
 
 
 def _text(found: Found, settings: Settings) -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "Settings",
     "Table",
     "mean_and_error",
+    "paired_difference",
     "with_error",
 ]
 
@@ -137,6 +138,17 @@ def mean_and_error(values) -> tuple[float, float]:
     if len(values) < 2:
         return float(values.mean()), math.nan
     return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def paired_difference(ours, theirs) -> tuple[float, float]:
+    """Mean difference of two models in how often they call a bag right, and its standard error over bags.
+
+    Parameters
+    ----------
+    ours, theirs : arrays of shape (n_bags,)
+        The share of repetitions in which each model called each bag right.
+    """
+    return mean_and_error(np.asarray(ours) - np.asarray(theirs))
 
 
 def with_error(values, digits: int = 1, factor: float = 100.0) -> str:

@@ -11,6 +11,7 @@ from bagwise.experiments import leaderboard_models as models
 from bagwise.experiments.framework import Cell, Experiment, Figure, Report, Settings
 from bagwise.experiments.leaderboard_tables import (
     Board,
+    against_the_best,
     cells_of,
     scaling_study,
     tables_of,
@@ -120,10 +121,13 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
     """Set up the tables, and rank the models that have met all data sets."""
     board = Board(results, {run.__name__: title_of(run) for run in MODELS})
     ranked = _rankings(board)
-    study = scaling_study(board, "statistics_standard", ("statistics_rank", "statistics_ranked"))
+    studies = (
+        against_the_best(board, "ensemble"),
+        scaling_study(board, "statistics_standard", ("statistics_rank", "statistics_ranked")),
+    )
     tables = [
         *tables_of(board),
-        *([study] if study else []),
+        *(study for study in studies if study),
         published(board),
         what_can_be_seen(board),
     ]
