@@ -194,7 +194,7 @@ class FisherEmbedding(_Aggregate):
 
     Attributes
     ----------
-    varies_ : array of shape (n_features_in_,)
+    varies_ : array of shape (n_features,)
         Which features are used: those that vary, or all if none does.
     pca_ : PCA or None
         The main axes of these.
