@@ -217,7 +217,7 @@ EXPERIMENTS = [
         ),
         cells=cells,
         report=report,
-        minutes=300.0,
+        minutes=130.0,
         needs_data=(*CLASSIC, *(f"news_{group.replace('.', '_')}" for group in NEWSGROUPS)),
         is_partial=True,
     )
