@@ -116,7 +116,8 @@ def draw_ranks(ranking: Ranking, title: str) -> Any:
     figure, axes = new_axes(7.5, 0.8 + 0.21 * n)
     places = np.arange(n)
     axes.hlines(places, 1, ranking.ranks, colors=QUIET, linewidth=0.7)
-    axes.plot(ranking.ranks, places, "o", color=CHOSEN, markersize=5)
+    # A first place lies on the axis: its dot is whole, and in front.
+    axes.plot(ranking.ranks, places, "o", color=CHOSEN, markersize=5, clip_on=False, zorder=3)
     right = max(float(ranking.ranks.max()) + 1.0, 0.75 * n)
     for i, (first, last) in enumerate(ranking.cliques):
         axes.plot([right + 0.03 * n * i] * 2, [first - 0.25, last + 0.25], color=ACCENT, linewidth=3)
