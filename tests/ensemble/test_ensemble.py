@@ -134,8 +134,8 @@ def test_a_fit_that_crashed_goes_on_and_ends_the_same(data, tmp_path, monkeypatc
     assert not path.exists()
     np.testing.assert_array_equal(again.decision_function(data.bags), whole.decision_function(data.bags))
     assert again.report_ == whole.report_
-    # Of 51 matrices 19 were done, of which those of finished views were not done again.
-    assert len(calls) == 20 + 51 - 19
+    # Of 54 matrices 19 were done, of which those of finished views were not done again.
+    assert len(calls) == 20 + 54 - 19
     small().fit(data.bags, data.y, checkpoint=path)
     with pytest.raises(RuntimeError):
         calls.clear()
@@ -179,7 +179,7 @@ def test_bags_in_files_are_learned_from_where_they_lie(data, tmp_path, monkeypat
 
 def test_families_are_chosen_by_size(monkeypatch):
     monkeypatch.setattr(families, "available_memory", lambda: 16e9)
-    assert choose("default", 1000, 10_000, is_held=True).fitted == tuple(FAMILIES)[:5]
+    assert choose("default", 1000, 10_000, is_held=True).fitted == tuple(FAMILIES)[:6]
     many = choose("default", 1000, 200_000, is_held=True)
     assert many.fitted == ("extremes", "moments", "prototypes", "instances")
     assert "200,000 instances" in many.reason
@@ -198,7 +198,7 @@ def test_the_fit_says_what_it_costs_and_how_far_it_is(data, caplog):
         small(verbose=1).fit(data.bags, data.y)
     lines = [record.getMessage() for record in caplog.records]
     assert "on one core, and" in lines[0] and small().expected_cost(data.bags)[:5] == "about"
-    assert "part 1 of 13" in lines[1] and "part 13 of 13" in lines[-1]
+    assert "part 1 of 14" in lines[1] and "part 14 of 14" in lines[-1]
 
 
 def test_the_report_tells_families_scores_and_weights(data):

@@ -72,7 +72,7 @@ class BagEnsembleClassifier(ScoreClassifier):
     Parameters
     ----------
     families : "default" or sequence of str, default="default"
-        By default the first five. Where matrices of all bags do not fit in half of the memory, of more than
+        By default the first six. Where matrices of all bags do not fit in half of the memory, of more than
         5,000 bags, or of bags in files, "linear" and "instances" vote in their place; of more than 100,000
         instances "extremes", "moments", "prototypes" and "instances" do. A warning says so.
     cv : int, splitter or iterable of (train, test), default=10

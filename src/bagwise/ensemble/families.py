@@ -85,7 +85,7 @@ FAMILIES = {
         tuple(InstanceModels(rule) for rule in ("mean", "or")),
     ),
 }
-_DEFAULT = ("extremes", "moments", "sets", "distances", "prototypes")
+_DEFAULT = ("extremes", "moments", "sets", "distances", "prototypes", "ranks")
 _WITHOUT_PAIRS = ("extremes", "moments", "prototypes", "instances")
 _STREAMING = ("linear", "instances")
 

@@ -23,7 +23,17 @@ PROBLEMS = (
     *(f"news_{name.replace('.', '_')}" for name in NEWSGROUPS),
     *(f"bird_{place}" for place in SPECIES),
 )
-RIVALS = ("svm", "svm_rank", "svm_mean", "set_kernel", "graph", "milr_or", "milr_mean", "single_logistic")
+RIVALS = (
+    "svm",
+    "svm_rank",
+    "svm_of_ranks",
+    "svm_mean",
+    "set_kernel",
+    "graph",
+    "milr_or",
+    "milr_mean",
+    "single_logistic",
+)
 
 
 @cache
@@ -55,6 +65,8 @@ def make_model(kind: str, seed: int) -> Any:
         return BagEnsembleClassifier(random_state=seed)
     if kind == "svm_mean":
         return make_bag_pipeline(BagStatistics(("mean", "std")), StandardScaler(), SVC(C=10.0))
+    if kind == "svm_of_ranks":
+        return make_bag_pipeline(BagStatistics(("min", "max"), scale="rank"), StandardScaler(), SVC(C=10.0))
     if kind == "set_kernel":
         return SetKernelSVC(scale="standard")
     if kind == "graph":

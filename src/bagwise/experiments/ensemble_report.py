@@ -19,6 +19,7 @@ from bagwise.experiments.framework import (
 
 TITLES = {
     **{name: title for name, title in classic.TITLES.items() if name != "single_forest"},
+    "svm_of_ranks": "BagStatistics, ranks of instances, SVC",
     "svm_mean": "BagStatistics, mean and std, standardised, SVC",
     "set_kernel": "SetKernelSVC, standardised",
     "graph": "SetKernelSVC, standardised, miGraph",
@@ -177,7 +178,7 @@ def _text(found: Found, settings: Settings) -> str:
         f"{n_folds}-fold stratified cross-validation over bags, for shuffle after shuffle; every model meets "
         "the same folds. Inside every fit of the ensemble there are ten folds more, from which it learns how "
         "to calibrate, weigh and choose; it is `BagEnsembleClassifier()` as it comes, on all problems. The "
-        "single models are those of the page classic, and three more, with settings fixed beforehand: "
+        "single models are those of the page classic, and four more, with settings fixed beforehand: "
         "`C=10`, `alpha=10`. Birdsong: whether a species is heard, for the five that at least a hundred of "
         "the 548 recordings have.",
         "",

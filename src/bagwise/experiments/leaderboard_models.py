@@ -324,7 +324,7 @@ def boosting_exponential(seed: int) -> Any:
 
 @nested
 def ensemble(seed: int) -> Any:
-    """Ensemble of five families (BagEnsembleClassifier)."""
+    """Ensemble of six families (BagEnsembleClassifier)."""
     return BagEnsembleClassifier(random_state=seed)
 
 
