@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -88,6 +89,17 @@ def test_a_model_that_is_true_needs_no_exponent():
 def test_scores_that_say_nothing_or_the_opposite_have_the_least_exponent(scores):
     exponent = fit_exponent(np.array(scores), np.array([0, 0, 1, 1]), np.ones(4))
     assert 0 < exponent < 1e-6 or not np.any(scores)
+
+
+def test_an_exponent_beside_an_offset_is_that_of_a_statistical_model():
+    rng = np.random.default_rng(0)
+    log_odds, weight = rng.normal(size=5000), rng.integers(1, 4, 5000).astype(float)
+    y = (rng.random(5000) < 1 / (1 + np.exp(1.5 - 0.7 * log_odds))).astype(int)
+
+    def score(exponent):  # the derivative of the log likelihood
+        return weight @ (log_odds * (y - 1 / (1 + np.exp(1.5 - exponent * log_odds))))
+
+    assert fit_exponent(log_odds, y, weight, -1.5) == pytest.approx(brentq(score, 0.1, 3.0), rel=1e-6)
 
 
 def test_a_threshold_is_that_of_a_logistic_regression():

@@ -62,11 +62,11 @@ def held_out_scores(
     return scores
 
 
-def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
-    """Find a > 0 that makes labels most probable under P = sigma(a * log-odds).
+def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, offset: float = 0.0) -> float:
+    """Find a > 0 that makes labels most probable under P = sigma(offset + a * log-odds).
 
     The likelihood is concave in a. Where the log-odds say nothing of the labels, or the opposite, the least
-    a is the answer: all probabilities near a half, none of them exactly.
+    a is the answer: all probabilities near sigma(offset), none of them exactly.
 
     Examples
     --------
@@ -76,10 +76,12 @@ def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> flo
     >>> round(fit_exponent(np.array([10.0, 10, 10, 10, -10, -10, -10, -10]), y, np.ones(8)), 3)
     0.11
     """
-    agreement = np.where(y == 1, 1.0, -1.0) * np.clip(log_odds, -_MOST_CERTAIN, _MOST_CERTAIN)
+    sign = np.where(y == 1, 1.0, -1.0)
+    agreement = sign * np.clip(log_odds, -_MOST_CERTAIN, _MOST_CERTAIN)
 
     def loss(log_exponent: float) -> float:
-        return float(weight @ np.logaddexp(0.0, -np.exp(log_exponent) * agreement)) / weight.sum()
+        margin = sign * offset + np.exp(log_exponent) * agreement
+        return float(weight @ np.logaddexp(0.0, -margin)) / weight.sum()
 
     # Over orders of magnitude the loss has flat ends, on which a search would rest: begin at the best.
     grid = np.linspace(np.log(_LEAST), np.log(_LARGEST), 61)

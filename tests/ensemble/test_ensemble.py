@@ -4,12 +4,14 @@ import logging
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
 import bagwise
 from bagwise import BagEnsembleClassifier, Bags, load_digit_bags, make_noisy_or_bags, set_kernel
 from bagwise.ensemble import families, kernel_part
-from bagwise.ensemble.blend import blend, held_out_log_odds
+from bagwise.ensemble.blend import blend, held_out_log_odds, sharpening
 from bagwise.ensemble.cost import estimate
 from bagwise.ensemble.families import FAMILIES, choose
 from bagwise.ensemble.machines import PENALTIES, fit_machines
@@ -210,6 +212,33 @@ def test_the_report_tells_families_scores_and_weights(data):
     assert f"times {model.votes_[0].exponent:.2f}" in model.report_
 
 
+def test_evidence_is_sharpened_and_the_frequency_of_classes_is_not():
+    """Two families that see different things: their evidence adds up, and their base does not."""
+    rng = np.random.default_rng(0)
+    base, n = -2.0, 200_000
+    y = (rng.random(n) < expit(base)).astype(int)
+    evidence = 2.0 * rng.normal(size=(2, n)) + np.where(
+        y == 1, 2.0, -2.0
+    )  # log densities of N(2, 4), N(-2, 4)
+    together = np.mean(base + evidence, axis=0)
+    found = sharpening(together, y, np.ones(n))
+    assert found.exponent == pytest.approx(2.0, abs=0.03) and found.base == pytest.approx(base, abs=0.02)
+    np.testing.assert_allclose(found(together), base + evidence.sum(axis=0), atol=0.3)
+    line = LogisticRegression(C=1e6).fit(found(together)[:, None], y)
+    assert line.coef_[0, 0] == pytest.approx(1.0, abs=0.03)
+    assert line.intercept_[0] == pytest.approx(0.0, abs=0.05)
+    mirrored = sharpening(-together, 1 - y, np.ones(n))
+    np.testing.assert_allclose(mirrored, (-found.base, found.exponent), rtol=1e-6)
+
+
+def test_bags_of_which_nothing_is_known_are_as_frequent_as_their_class():
+    rng = np.random.default_rng(0)
+    bags, y = Bags(rng.normal(size=(300, 3)), np.arange(0, 301, 3)), (np.arange(100) % 5 == 0).astype(int)
+    new = Bags(rng.normal(size=(300, 3)), np.arange(0, 301, 3))
+    proba = small(families=["extremes", "moments"]).fit(bags, y).predict_proba(new)[:, 1]
+    assert 0.1 < proba.mean() < 0.3 and proba.max() < 0.5
+
+
 def test_a_family_that_knows_nothing_does_not_disturb():
     """Labels follow the minima; nearness to such noise knows little, and says so."""
     rng = np.random.default_rng(0)
@@ -243,11 +272,12 @@ def test_instances_are_bags_of_their_own_to_the_parts_that_speak_of_them(data):
     vote = model.votes_[0]
     of_instances = model.decision_function_instances(data.bags)
     alone = Bags(data.bags.instances, np.arange(data.bags.n_instances + 1))
-    total = np.full(data.bags.n_instances, vote.instance_constant)
+    total = np.zeros(data.bags.n_instances)
     for part in vote.parts:
         for K, coef in zip(part.view.across(alone, part.widths), part.instance_coef, strict=True):
             total += K @ coef
-    np.testing.assert_allclose(of_instances, vote.exponent * total, rtol=1e-9, atol=1e-9)
+    expected = vote.instance_constant + vote.exponent * total
+    np.testing.assert_allclose(of_instances, expected, rtol=1e-9, atol=1e-9)
     assert not hasattr(small(families=["extremes"]).fit(data.bags, data.y), "predict_instances")
 
 

@@ -22,7 +22,7 @@ SPLITS = [
 
 
 def problem():
-    data = make_noisy_or_bags(40, size=(2, 5), coef=[2.0, -2.0, 1.0], intercept=-1.5, random_state=3)
+    data = make_noisy_or_bags(40, size=(2, 5), coef=[2.0, -2.0, 1.0], intercept=-1.5, random_state=2)
     return list(data.bags), np.asarray(data.y).astype(int)
 
 
@@ -193,11 +193,11 @@ def weighed(known, y, scores):
     return weight @ [slope * row + shift for (slope, shift), row in zip(lines, scores, strict=True)]
 
 
-def factor(held, y):
+def factor(held, y, base):
     target = softened(y, 0.5)
 
     def loss(log_factor):
-        z = np.exp(log_factor) * held
+        z = base + np.exp(log_factor) * (held - base)
         return np.mean(np.logaddexp(0, z) - target * z)
 
     return np.exp(minimize_scalar(loss, bounds=(-5, 5), method="bounded", options={"xatol": 1e-10}).x)
@@ -227,7 +227,8 @@ def test_the_vote_is_what_plain_code_computes(families):
     y_train = y[:N_TRAIN]
     model = BagEnsembleClassifier(families, cv=SPLITS, random_state=0).fit(bags[:N_TRAIN], y_train)
     held, new = (np.mean(parts, axis=0) for parts in zip(*map(found_of, families), strict=True))
-    exponent = factor(held, y_train)
-    expected = exponent * new
+    base = np.log(y_train.sum() / (1 - y_train).sum())
+    exponent = factor(held, y_train, base)
+    expected = base + exponent * (new - base)
     np.testing.assert_allclose(model.decision_function(bags[N_TRAIN:]), expected, rtol=1e-3, atol=1e-3)
     assert model.votes_[0].exponent == pytest.approx(exponent, rel=1e-3)

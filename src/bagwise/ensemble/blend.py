@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -84,13 +84,37 @@ def held_out_log_odds(
     return np.where(times > 0, total / np.maximum(times, 1), np.nan)
 
 
-def sharpness(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
-    """Find the factor of log-odds that makes the labels of held-out bags most probable.
+class Sharpening(NamedTuple):
+    """From the mean log-odds of several families to those of all: ``base + exponent (mean - base)``.
 
-    The mean of log-odds that are right one by one is too cautious where they are right about different bags.
+    Attributes
+    ----------
+    base : float
+        Log-odds of the second class before anything is known of a bag.
+    exponent : float
+        What the evidence beyond that is multiplied by.
+    """
+
+    base: float
+    exponent: float
+
+    def __call__(self, log_odds: np.ndarray | float) -> Any:
+        """Sharpen log-odds."""
+        return self.base + self.exponent * (log_odds - self.base)
+
+
+def sharpening(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Sharpening:
+    """Find the factor of the evidence that makes the labels of held-out bags most probable.
+
+    The mean of log-odds that are right one by one is too cautious where they are right about different bags:
+    of evidence that does not repeat itself the sum would be right. How frequent a class is is no such
+    evidence: all families know it, and a sum would count it several times. So it stays out of the factor.
     Labels count as a little of both, half as much as Platt has it.
     """
+    n_negative, n_positive = np.bincount(y, weights=weight, minlength=2)
+    base = float(np.log(n_positive / n_negative))
     target = platt_targets(y, weight, ADDED)
-    both = np.concatenate([log_odds, log_odds])
+    both = np.concatenate([log_odds, log_odds]) - base
     labels = np.repeat([1, 0], len(y))
-    return fit_exponent(both, labels, np.concatenate([weight * target, weight * (1.0 - target)]))
+    counts = np.concatenate([weight * target, weight * (1.0 - target)])
+    return Sharpening(base, fit_exponent(both, labels, counts, base))

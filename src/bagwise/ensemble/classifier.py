@@ -53,9 +53,13 @@ class BagEnsembleClassifier(ScoreClassifier):
 
         sum_s w_s (a_s f_s(X) + b_s),    w = softmax(L / 0.02)
 
-    so that settings nearly as good as the best share in the answer. Families then vote, all alike: the mean
-    of their log-odds, times one factor that held-out bags ask for. A bag is positive if its probability is
-    1/2 or more.
+    so that settings nearly as good as the best share in the answer. Families then vote, all alike. With m the
+    mean of their log-odds and b the log-odds of the positive class among the training bags, the answer is ::
+
+        b + a (m - b)
+
+    where a is what held-out bags ask for: a mean of families that see different things is too cautious, but
+    all of them know b. A bag is positive if its probability is 1/2 or more.
 
     ==============  =================================================================================
     "extremes"      Gaussian machines on minima and maxima of every feature

@@ -10,7 +10,7 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.base import Training
 from bagwise.checkpoints import Checkpoint
-from bagwise.ensemble.blend import Blend, blend, held_out_log_odds, log_likelihood, sharpness
+from bagwise.ensemble.blend import Blend, Sharpening, blend, held_out_log_odds, log_likelihood, sharpening
 from bagwise.ensemble.families import FAMILIES, Choice
 from bagwise.folds import Split
 from bagwise.reporting import Reporter
@@ -19,7 +19,7 @@ from bagwise.solvers.interrupt import raise_if_stopped
 
 @dataclass(frozen=True)
 class Vote:
-    """What the families say together of bags: log-odds ``exponent (constant + sum of parts)``.
+    """What the families say together of bags: log-odds ``constant + exponent (sum of parts)``.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Vote:
     constant, instance_constant : float
         What is added to them.
     exponent : float
-        The factor that held-out bags ask for.
+        The factor of the evidence, beyond the frequency of the classes, that held-out bags ask for.
     speaks_of_instances : bool
         Whether any part does.
     """
@@ -42,12 +42,12 @@ class Vote:
     def log_odds(self, bags: Bags) -> np.ndarray:
         """Log-odds that bags are of the second class."""
         total = sum(part.log_odds(bags) for part in self.parts)
-        return self.exponent * (total + self.constant)
+        return self.constant + self.exponent * total
 
     def instance_log_odds(self, bags: Bags) -> np.ndarray:
         """Log-odds that bags of one instance each would be."""
         total = sum(part.instance_log_odds(bags) for part in self.parts)
-        return self.exponent * (total + self.instance_constant)
+        return self.instance_constant + self.exponent * total
 
 
 class FamilyScore(NamedTuple):
@@ -104,16 +104,17 @@ def fit_vote(
         blends[name] = blend(scores[:, is_held], known, counts)
         held[name] = held_out_log_odds(scores, y, weight, splits)[is_held]
     together = np.mean([held[name] for name in choice.fitted], axis=0)
-    exponent = sharpness(together, known, counts)
-    vote = _put_together(members, blends, exponent)
+    sharpen = sharpening(together, known, counts)
+    together = sharpen(together)
+    vote = _put_together(members, blends, sharpen)
     of_families = [
         _score(name, members[name], blends[name], held[name], known, counts) for name in choice.fitted
     ]
-    loss = -float(log_likelihood(exponent * together, known, counts))
+    loss = -float(log_likelihood(together, known, counts))
     return Found(vote, of_families, loss, _accuracy(together, known, counts))
 
 
-def _put_together(members: dict[str, list[Any]], blends: dict[str, Blend], exponent: float) -> Vote:
+def _put_together(members: dict[str, list[Any]], blends: dict[str, Blend], sharpen: Sharpening) -> Vote:
     """Make of all settings of all families one sum."""
     speaks = {name: np.concatenate([m.of_instances for m in members[name]]) for name in members}
     speakers = [name for name in members if (speaks[name] * blends[name].weight).sum() > 0]
@@ -133,7 +134,7 @@ def _put_together(members: dict[str, list[Any]], blends: dict[str, Blend], expon
             some = slice(begin, begin + len(member.intercept))
             parts.append(member.part((counts * slope)[some], (of_instances * slope)[some]))
             begin = some.stop
-    return Vote(parts, constant, instance_constant, exponent, bool(speakers))
+    return Vote(parts, sharpen(constant), sharpen(instance_constant), sharpen.exponent, bool(speakers))
 
 
 def _score(

@@ -68,10 +68,17 @@ newsgroups; nothing was chosen by scores of birdsong.
    of extremes, means and spreads of ranks, a family of Fisher vectors, the best three or four families,
    leaving out families that know nothing of held-out bags, and votes by softmax(mean log-likelihood / t)
    with t from .02 to 1.
+9. In step 7 two species had slopes of 1.16 and 1.28. They are heard in few recordings, and the last factor
+   multiplied all of the log-odds, the frequency of the classes with them. Twelve other problems in which a
+   fifth to a quarter of the bags are positive (four labels of MSCV2, three classes of Corel, and Elephant,
+   Fox and Tiger with 33 positive bags; five folds, six families) decided that it multiplies what families
+   say beyond that frequency: accuracy .903 instead of .900, log loss .232 instead of .235, slope 1.07
+   instead of 1.15, intercept .02 instead of .34. Where both classes are alike nothing changes.
 
-So birdsong is the honest test: it was looked at in steps 2 and 7 alone, and what came after was decided
-without it. The five sets and the newsgroups tell how a recipe does on data that it knows. The species of
-birdsong were cut from ten to the five that at least a hundred recordings have, to save time."""
+So birdsong is the honest test, though not a blind one: it was looked at in steps 2 and 7 alone, its slopes
+asked the question of step 9, and other data answered. The five sets and the newsgroups tell how a recipe
+does on data that it knows. The species of birdsong were cut from ten to the five that at least a hundred
+recordings have, to save time."""
 
 # What cells found, by problem and model: one for every shuffle.
 Found = dict[str, dict[str, list[dict[str, Any]]]]
