@@ -33,7 +33,7 @@ def _of_pair(found: Found, n_folds: int) -> list[str]:
         f"Together: log loss {found.log_loss:.3f} and accuracy {found.accuracy:.3f} of bags held out, in "
         f"{n_folds} folds inside the fit; log-odds are the mean of those of the families, and what that says "
         f"beyond the frequency of the classes counts times {found.vote.exponent:.2f}. The label of a bag "
-        "that is held out plays no part in the machines, lines and weights that it is judged by; but that factor "
-        "was chosen by these scores."
+        "that is held out plays no part in the machines, lines and weights that it is judged by; but that "
+        "factor was chosen by these scores."
     )
     return lines
