@@ -276,7 +276,7 @@ def test_instances_are_bags_of_their_own_to_the_parts_that_speak_of_them(data):
     for part in vote.parts:
         for K, coef in zip(part.view.across(alone, part.widths), part.instance_coef, strict=True):
             total += K @ coef
-    expected = vote.instance_constant + vote.exponent * total
+    expected = vote.exponent * (vote.instance_constant + total)
     np.testing.assert_allclose(of_instances, expected, rtol=1e-9, atol=1e-9)
     assert not hasattr(small(families=["extremes"]).fit(data.bags, data.y), "predict_instances")
 

@@ -107,8 +107,8 @@ class BagEnsembleClassifier(ScoreClassifier):
     -----
     With n bags and N instances, matrices take O(N^2) evaluations, and some 100 settings in 10 folds as many
     small machines, each O(n^2) to O(n^3); memory is some 26 matrices of n^2 numbers, and three copies of the
-    instances, of which predictions need two. A fit to 1,000 bags of ten instances with 50 features took 39 s
-    on one core and 220 MB, one to 180 bags of Fox 4 s. `expected_cost` tells beforehand. Machines are
+    instances, of which predictions need two. A fit to 1,000 bags of ten instances with 50 features took 40 s
+    on one core and 230 MB, one to 180 bags of Fox 4 s. `expected_cost` tells beforehand. Machines are
     solved by `bagwise.solvers.solve_dual`, with a limit of steps.
 
     Columns of statistics and of distances are scaled anew in every fold inside, and prototypes are those of

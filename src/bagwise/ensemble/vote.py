@@ -16,10 +16,13 @@ from bagwise.folds import Split
 from bagwise.reporting import Reporter
 from bagwise.solvers.interrupt import raise_if_stopped
 
+# Constants of log-odds are multiples of one over this, about 1e-12.
+_PARTS_OF_ONE = 2**40
+
 
 @dataclass(frozen=True)
 class Vote:
-    """What the families say together of bags: log-odds ``constant + exponent (sum of parts)``.
+    """What the families say together of bags: log-odds ``exponent (constant + sum of parts)``.
 
     Attributes
     ----------
@@ -42,12 +45,12 @@ class Vote:
     def log_odds(self, bags: Bags) -> np.ndarray:
         """Log-odds that bags are of the second class."""
         total = sum(part.log_odds(bags) for part in self.parts)
-        return self.constant + self.exponent * total
+        return self.exponent * (total + self.constant)
 
     def instance_log_odds(self, bags: Bags) -> np.ndarray:
         """Log-odds that bags of one instance each would be."""
         total = sum(part.instance_log_odds(bags) for part in self.parts)
-        return self.instance_constant + self.exponent * total
+        return self.exponent * (total + self.instance_constant)
 
 
 class FamilyScore(NamedTuple):
@@ -134,7 +137,17 @@ def _put_together(members: dict[str, list[Any]], blends: dict[str, Blend], sharp
             some = slice(begin, begin + len(member.intercept))
             parts.append(member.part((counts * slope)[some], (of_instances * slope)[some]))
             begin = some.stop
-    return Vote(parts, sharpen(constant), sharpen(instance_constant), sharpen.exponent, bool(speakers))
+    constant = _coarse(sharpen(constant) / sharpen.exponent)
+    instance_constant = _coarse(sharpen(instance_constant) / sharpen.exponent)
+    return Vote(parts, constant, instance_constant, sharpen.exponent, bool(speakers))
+
+
+def _coarse(constant: float) -> float:
+    """Leave out the bits of a constant that sums over machines are too coarse to have.
+
+    Else log-odds would jump over zero, and no bag could lie on the boundary.
+    """
+    return round(constant * _PARTS_OF_ONE) / _PARTS_OF_ONE
 
 
 def _score(
