@@ -221,14 +221,21 @@ def test_evidence_is_sharpened_and_the_frequency_of_classes_is_not():
         y == 1, 2.0, -2.0
     )  # log densities of N(2, 4), N(-2, 4)
     together = np.mean(base + evidence, axis=0)
-    found = sharpening(together, y, np.ones(n))
-    assert found.exponent == pytest.approx(2.0, abs=0.03) and found.base == pytest.approx(base, abs=0.02)
+    found = sharpening(together, y, np.ones(n), base)
+    assert found.exponent == pytest.approx(2.0, abs=0.03)
     np.testing.assert_allclose(found(together), base + evidence.sum(axis=0), atol=0.3)
     line = LogisticRegression(C=1e6).fit(found(together)[:, None], y)
     assert line.coef_[0, 0] == pytest.approx(1.0, abs=0.03)
     assert line.intercept_[0] == pytest.approx(0.0, abs=0.05)
-    mirrored = sharpening(-together, 1 - y, np.ones(n))
+    mirrored = sharpening(-together, 1 - y, np.ones(n), -base)
     np.testing.assert_allclose(mirrored, (-found.base, found.exponent), rtol=1e-6)
+
+
+def test_folds_may_hold_out_one_class_alone(data):
+    positive = np.flatnonzero(data.y)
+    folds = [(np.setdiff1d(np.arange(60), held), held) for held in (positive[:5], positive[5:9])]
+    model = small(families=["extremes", "moments"], cv=folds).fit(data.bags, data.y)
+    assert np.isfinite(model.decision_function(data.bags)).all()
 
 
 def test_bags_of_which_nothing_is_known_are_as_frequent_as_their_class():

@@ -103,7 +103,7 @@ class Sharpening(NamedTuple):
         return self.base + self.exponent * (log_odds - self.base)
 
 
-def sharpening(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Sharpening:
+def sharpening(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, base: float) -> Sharpening:
     """Find the factor of the evidence that makes the labels of held-out bags most probable.
 
     The mean of log-odds that are right one by one is too cautious where they are right about different bags:
@@ -111,8 +111,6 @@ def sharpening(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Sharp
     evidence: all families know it, and a sum would count it several times. So it stays out of the factor.
     Labels count as a little of both, half as much as Platt has it.
     """
-    n_negative, n_positive = np.bincount(y, weights=weight, minlength=2)
-    base = float(np.log(n_positive / n_negative))
     target = platt_targets(y, weight, ADDED)
     both = np.concatenate([log_odds, log_odds]) - base
     labels = np.repeat([1, 0], len(y))

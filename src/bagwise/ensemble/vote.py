@@ -85,8 +85,8 @@ def fit_vote(
 ) -> Found:
     """Fit all families, blend the settings of each, and let them vote, each as much as any other.
 
-    A family that knows nothing says so: its log-odds are near zero once they are calibrated. Votes that are
-    weighed by how families did on held-out bags were tried, and were worse on new ones.
+    A family that knows nothing says so: once it is calibrated it gives the frequency of the classes. Votes
+    that are weighed by how families did on held-out bags were tried, and were worse on new ones.
     """
     y, weight = training.y, training.weight
     members: dict[str, list[Any]] = {}
@@ -107,7 +107,9 @@ def fit_vote(
         blends[name] = blend(scores[:, is_held], known, counts)
         held[name] = held_out_log_odds(scores, y, weight, splits)[is_held]
     together = np.mean([held[name] for name in choice.fitted], axis=0)
-    sharpen = sharpening(together, known, counts)
+    # Of all training bags: those that are held out may be of one class.
+    n_negative, n_positive = np.bincount(y, weights=weight)
+    sharpen = sharpening(together, known, counts, float(np.log(n_positive / n_negative)))
     together = sharpen(together)
     vote = _put_together(members, blends, sharpen)
     of_families = [
