@@ -88,7 +88,7 @@ _ROOMS = {
     "multiclass": ["ByIndex", "OneVsOneBagClassifier"],
     "multilabel": ["MIMLLogisticRegression", "MultiLabelBagClassifier"],
     "neighbors": ["BayesianKNNClassifier", "CitationKNNClassifier"],
-    "persist": ["load", "save"],
+    "persist": ["load", "save", "trusted_types"],
     "plotting": ["plot_bags", "plot_heatmap", "plot_sequence"],
     "pipeline": ["BagPipeline", "OnInstances", "make_bag_pipeline"],
     "prototypes": ["MILESClassifier", "PrototypeEmbedding"],

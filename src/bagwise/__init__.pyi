@@ -95,6 +95,7 @@ from bagwise.neighbors import BayesianKNNClassifier as BayesianKNNClassifier
 from bagwise.neighbors import CitationKNNClassifier as CitationKNNClassifier
 from bagwise.persist import load as load
 from bagwise.persist import save as save
+from bagwise.persist import trusted_types as trusted_types
 from bagwise.plotting import plot_bags as plot_bags
 from bagwise.plotting import plot_heatmap as plot_heatmap
 from bagwise.plotting import plot_sequence as plot_sequence

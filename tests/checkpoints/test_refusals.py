@@ -232,7 +232,7 @@ def test_damage(damage, cut_off):
 )
 def test_a_file_that_was_forged(forge, cut_off):
     path = cut_off(RIDGE)
-    head, content = files.read_sealed(path, files.SEAL)
+    _, head, content = files.read_sealed(path, files.SEAL)
     forge(head)
     files.write_sealed(path, files.SEAL, head, content)
     with pytest.raises(ValueError, match=REMEDY):

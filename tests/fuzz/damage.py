@@ -175,7 +175,7 @@ def _damaged_model(path: Path, rng, story: list[str]) -> None:
 
 
 def _forge_model(path: Path, rng) -> str:
-    card, archive = read_model(path)
+    _, card, archive = read_model(path)
     with zipfile.ZipFile(io.BytesIO(archive)) as file:
         members = {name: file.read(name) for name in file.namelist()}
     name = sorted(members)[rng.integers(len(members))]

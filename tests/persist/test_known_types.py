@@ -4,7 +4,8 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+import skops.io
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import SGDClassifier
 from tests.persist.models import DATA, round_trip
 
@@ -14,18 +15,34 @@ from bagwise import (
     Link,
     Rule,
     SingleInstanceClassifier,
+    trusted_types,
 )
+from bagwise.persist import known_types
 from bagwise.persist.known_types import OUR_TYPES, SCIKIT_LEARN_TYPES
+from bagwise.testing import all_estimators, example_of
 
 
 def test_every_type_of_ours_in_the_list_exists_and_every_estimator_is_in_it():
-    for name in OUR_TYPES:
-        module, _, cls = name.rpartition(".")
-        assert getattr(import_module(module), cls).__module__ == module, name
+    for module, name in OUR_TYPES.values():
+        assert getattr(import_module(module), name).__module__ == module, name
     public = [getattr(bagwise, name) for name in bagwise.__all__]
     estimators = [cls for cls in public if isinstance(cls, type) and issubclass(cls, BaseEstimator)]
-    names = {f"{cls.__module__}.{cls.__name__}" for cls in estimators if cls not in (Family, Link, Rule)}
-    assert names <= OUR_TYPES
+    for cls in estimators:
+        if cls not in (Family, Link, Rule):  # base classes, of which no model consists
+            assert OUR_TYPES[cls.__name__] == (cls.__module__, cls.__name__)
+
+
+def test_identifiers_are_unique():
+    assert len(set(OUR_TYPES.values())) == len(OUR_TYPES)
+    assert sum(len(names.split()) for names in known_types._OURS.values()) == len(OUR_TYPES)
+
+
+@pytest.mark.parametrize("cls", all_estimators(), ids=lambda cls: cls.__name__)
+def test_skops_loads_every_estimator_with_our_trusted_types(cls):
+    y = DATA.bags.instances[DATA.bags.offsets[:-1], 0] if issubclass(cls, RegressorMixin) else DATA.y
+    model = example_of(cls).fit(DATA.bags, y)
+    again = skops.io.loads(skops.io.dumps(model), trusted=trusted_types())
+    assert type(again) is cls
 
 
 def test_every_public_type_of_scikit_learn_in_the_list_exists():

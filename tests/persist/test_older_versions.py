@@ -1,13 +1,18 @@
 """Model files of older versions load, and their models predict what they predicted then."""
 
 import lzma
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import StandardScaler
+from tests.persist.models import DATA
 from tests.persist.stored_models import StoredBags, form_of, predictions
 
-from bagwise import load
+from bagwise import MILogisticRegression, OnInstances, load, make_bag_pipeline, save
+from bagwise.persist import upgrades
+from bagwise.persist.known_types import OUR_TYPES
 
 FOLDERS = sorted(Path(__file__).parent.glob("files_of_*"))
 FILES = [path for folder in FOLDERS for path in sorted(folder.glob("*.bagwise.xz"))]
@@ -42,3 +47,42 @@ def test_a_model_of_an_older_version_predicts_what_it_predicted_then(path, tmp_p
 def test_the_stored_files_are_small():
     assert len(FILES) > 60
     assert sum(path.stat().st_size for folder in FOLDERS for path in folder.iterdir()) < 1_000_000
+
+
+def test_a_file_contains_no_path_of_a_private_module(tmp_path):
+    scaled = make_bag_pipeline(OnInstances(StandardScaler()), MILogisticRegression("mean", random_state=0))
+    text = save(scaled.fit(DATA.bags, DATA.y), tmp_path / "model.bagwise").read_bytes().decode("latin-1")
+    assert '"bagwise"' in text and '"sklearn.preprocessing"' in text
+    assert not re.search(r"\b(bagwise|sklearn|numpy)(\.\w+)*\._", text)
+    modules = {module for module, _ in OUR_TYPES.values()}
+    assert not [module for module in modules if f'"{module}"' in text or f"{module}." in text]
+
+
+def test_an_upgrade_renames_an_attribute_of_an_older_format(tmp_path, monkeypatch):
+    def change(attributes):
+        return {"weights_" if name == "coef_" else name: value for name, value in attributes.items()}
+
+    monkeypatch.setitem(upgrades.UPGRADES, (1, "MILogisticRegression"), change)
+    old = unpacked(FOLDERS[0] / "MILogisticRegression.bagwise.xz", tmp_path)
+    model = load(old)
+    assert not hasattr(model, "coef_") and model.weights_.shape == (1, 3)
+    new = load(save(MILogisticRegression(random_state=0).fit(DATA.bags, DATA.y), tmp_path / "new.bagwise"))
+    assert hasattr(new, "coef_") and not hasattr(new, "weights_")
+
+
+def test_an_upgrade_may_add_and_remove_attributes(tmp_path, monkeypatch):
+    def change(attributes):
+        kept = {name: value for name, value in attributes.items() if name not in ("n_iter_", "tol")}
+        return {
+            **kept,
+            "n_steps_": attributes["n_iter_"],
+            "tolerance": attributes["tol"],
+            "tol": attributes["tol"],
+        }
+
+    path = unpacked(FOLDERS[0] / "MILogisticRegression.bagwise.xz", tmp_path)
+    before = load(path)
+    monkeypatch.setitem(upgrades.UPGRADES, (1, "MILogisticRegression"), change)
+    model = load(path)
+    assert model.n_steps_ == before.n_iter_ and model.tol == model.tolerance == before.tol
+    assert model.__dict__.keys() - before.__dict__.keys() == {"n_steps_", "tolerance"}

@@ -56,8 +56,8 @@ def test_other_files_are_refused_by_name(tmp_path):
     other.write_bytes(pickle.dumps(DATA.y))
     with pytest.raises(ValueError, match=r"other\.bin' is no model that bagwise\.save wrote"):
         load(other)
-    other.write_bytes(b"bagwise model 2\n" + 64 * b"0" + b"\n{}\n")
-    with pytest.raises(ValueError, match="begins with 'bagwise model 2', and this version of bagwise reads"):
+    other.write_bytes(b"bagwise model 3\n" + 64 * b"0" + b"\n{}\n")
+    with pytest.raises(ValueError, match="begins with 'bagwise model 3', and this version of bagwise reads"):
         load(other)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nothing.bagwise")

@@ -31,7 +31,7 @@ def _packed(packer: Packer, entry: dict[str, Any]) -> dict[str, Any]:
 
 def read_file(path: Any) -> tuple[dict[str, Any], Entries]:
     """Read identity and entries; damage is a ValueError."""
-    head, content = read_sealed(path, SEAL)
+    _, head, content = read_sealed(path, SEAL)
     with reading(path, "checkpoint"):
         entries = {
             str(place): {str(name): unpack(terms, content) for name, terms in entry.items()}

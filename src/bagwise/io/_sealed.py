@@ -12,17 +12,28 @@ from bagwise.io._atomic import replacing
 
 
 class Seal(NamedTuple):
-    """A kind of file: its name, the version of its format, who writes it, and a remedy for damage."""
+    """A kind of file: its name, its format number, what writes it, and a remedy for damage.
+
+    Formats from `oldest` on are read; the newest one is written.
+    """
 
     kind: str
-    version: int
+    format: int
     writer: str
     remedy: str = ""
+    oldest: int = 1
 
-    @property
-    def first_line(self) -> str:
-        """What a file begins with."""
-        return f"bagwise {self.kind} {self.version}"
+    def first_line(self, format: int) -> bytes:
+        """Return the line that a file of this format begins with."""
+        return f"bagwise {self.kind} {format}".encode("ascii")
+
+
+class Sealed(NamedTuple):
+    """What a sealed file contains."""
+
+    format: int
+    head: Any
+    content: bytes
 
 
 def write_sealed(path: FilePath, seal: Seal, head: Any, content: bytes) -> None:
@@ -30,19 +41,21 @@ def write_sealed(path: FilePath, seal: Seal, head: Any, content: bytes) -> None:
     # One line of ASCII: whoever opens the file in an editor, or looks at its head, can read it.
     content = json.dumps(head, allow_nan=False).encode("ascii") + b"\n" + content
     with replacing(path) as part, open(part, "wb") as file:
-        file.write(seal.first_line.encode("ascii") + b"\n" + _checksum(content) + b"\n")
+        file.write(seal.first_line(seal.format) + b"\n" + _checksum(content) + b"\n")
         file.write(content)
 
 
-def read_sealed(path: FilePath, seal: Seal) -> tuple[Any, bytes]:
+def read_sealed(path: FilePath, seal: Seal) -> Sealed:
     """Read what `write_sealed` wrote; a file that is not as it was written is refused."""
     data, name, kind = Path(path).read_bytes(), str(path), seal.kind
     first, _, rest = data.partition(b"\n")
-    if first != seal.first_line.encode("ascii"):
+    formats = {seal.first_line(format): format for format in range(seal.oldest, seal.format + 1)}
+    if first not in formats:
         if first.startswith(f"bagwise {kind} ".encode("ascii")):
             raise ValueError(
                 f"{name!r} begins with {first[:40].decode('ascii', 'backslashreplace')!r}, and this version "
-                f"of bagwise reads {seal.first_line!r}: the file is damaged, or needs another version."
+                f"of bagwise reads {seal.first_line(seal.format).decode()!r}: the file is damaged, or needs "
+                "another version."
             )
         raise ValueError(f"{name!r} is no {kind} that {seal.writer} wrote, or its beginning is damaged.")
     checksum, _, content = rest.partition(b"\n")
@@ -52,7 +65,7 @@ def read_sealed(path: FilePath, seal: Seal) -> tuple[Any, bytes]:
         )
     head, _, content = content.partition(b"\n")
     try:
-        return json.loads(head), content
+        return Sealed(formats[first], json.loads(head), content)
     except ValueError as error:  # the checksum is right, so someone wrote it like this
         raise ValueError(f"{name!r} has a head that cannot be read: {error}.") from error
 

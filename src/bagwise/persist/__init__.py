@@ -6,6 +6,7 @@ says what is inside (`card.py`), and what skops writes. Only types that are know
 """
 
 from bagwise.persist.files import read_card
+from bagwise.persist.known_types import trusted_types
 from bagwise.persist.models import load, save
 
-__all__ = ["load", "read_card", "save"]
+__all__ = ["load", "read_card", "save", "trusted_types"]

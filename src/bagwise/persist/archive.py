@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
-from bagwise.persist.known_types import is_known
+from bagwise.persist.known_types import is_known, name_here, name_in_files
 
 _SCHEMA = "schema.json"
 # How skops marks what is code rather than a value.
@@ -40,38 +40,58 @@ def _check_sparse(content: bytes) -> None:
     load_npz(io.BytesIO(content)).check_format(full_check=True)
 
 
+def with_schema(archive: bytes, schema: dict[str, Any]) -> bytes:
+    """Return an archive with another schema."""
+    written = io.BytesIO()
+    with ZipFile(io.BytesIO(archive)) as old, ZipFile(written, "w", ZIP_STORED) as new:
+        for member in old.infolist():
+            is_schema = member.filename == _SCHEMA
+            new.writestr(member.filename, json.dumps(schema) if is_schema else old.read(member))
+    return written.getvalue()
+
+
+def rename_for_files(schema: dict[str, Any]) -> None:
+    """Replace the names that skops wrote by those that model files use, in place."""
+    for node in nodes(schema):
+        node["__module__"], node["__class__"] = name_in_files(str(node["__module__"]), str(node["__class__"]))
+
+
+def rename_for_skops(schema: dict[str, Any]) -> None:
+    """Replace the names that model files use by those of this version, in place."""
+    for node in nodes(schema):
+        node["__module__"], node["__class__"] = name_here(str(node["__module__"]), str(node["__class__"]))
+
+
 def unknown_types(schema: dict[str, Any]) -> list[str]:
     """Name the types and functions in an archive that are not known to be harmless."""
-    nodes = ((node["__module__"], node["__class__"]) for node in _nodes(schema))
-    return sorted({f"{module}.{name}" for module, name in nodes if not is_known(str(module), str(name))})
+    names = ((node["__module__"], node["__class__"]) for node in nodes(schema))
+    return sorted({f"{module}.{name}" for module, name in names if not is_known(str(module), str(name))})
 
 
 def all_types(schema: dict[str, Any]) -> list[str]:
     """Name all types and functions in an archive."""
-    return sorted({f"{node['__module__']}.{node['__class__']}" for node in _nodes(schema)})
+    return sorted({f"{node['__module__']}.{node['__class__']}" for node in nodes(schema)})
 
 
 def unknown_functions(schema: dict[str, Any]) -> list[str]:
     """Name the functions in an archive that are not known to be harmless."""
-    functions = [node for node in _nodes(schema) if node.get("__loader__") in _FUNCTIONS]
+    functions = [node for node in nodes(schema) if node.get("__loader__") in _FUNCTIONS]
     named = {(str(node["__module__"]), str(node["__class__"])) for node in functions}
     return sorted(f"{module}.{name}" for module, name in named if not is_known(module, name))
 
 
-def with_true_keys(archive: bytes) -> bytes:
-    """Mend keys of dictionaries that skops would change: it reads False, written "false", as a true text.
+def mend_keys(schema: dict[str, Any]) -> None:
+    """Mend keys of dictionaries that skops would change, in place: it reads False, written "false", as True.
 
     False and True become 0 and 1, which are equal to them and the same keys.
     """
-    schema = read_schema(archive)
-    changed = False
-    for node in _nodes(schema):
+    for node in nodes(schema):
         if node.get("__loader__") != "DictNode":
             continue
         types = node["key_types"]["content"]
         if not any(kind["__class__"] in _BOOLEANS for kind in types):
             continue
-        changed, content = True, {}
+        content = {}
         for kind, (key, value) in zip(types, node["content"].items(), strict=True):
             if kind["__class__"] in _BOOLEANS:
                 kind.update({"__class__": "int", "__module__": "builtins"})
@@ -80,18 +100,10 @@ def with_true_keys(archive: bytes) -> bytes:
                 key = {"false": "0", "true": "1"}[key]
             content[key] = value
         node["content"] = content
-    if not changed:
-        return archive
-    mended = io.BytesIO()
-    with ZipFile(io.BytesIO(archive)) as old, ZipFile(mended, "w", ZIP_STORED) as new:
-        for member in old.infolist():
-            is_schema = member.filename == _SCHEMA
-            new.writestr(member.filename, json.dumps(schema) if is_schema else old.read(member))
-    return mended.getvalue()
 
 
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Give every description of an object, however deep it stands, without recursion."""
+def nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield the description of every object in a schema, at any depth, without recursion."""
     waiting = [schema]
     while waiting:
         item = waiting.pop()

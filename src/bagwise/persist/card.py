@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._version import __version__
+from bagwise.persist.known_types import name_in_files
 
 # Longer values of parameters are cut: the card says what a model is, the archive has it whole.
 _LONGEST = 300
@@ -52,8 +53,8 @@ def make_card(model: Any, *, trusted: list[str], about: dict[str, Any] | None = 
 
 
 def name_of(cls: type) -> str:
-    """Give the name by which a type is known in files."""
-    return f"{cls.__module__}.{cls.__name__}"
+    """Return the full name by which model files call a type."""
+    return ".".join(name_in_files(cls.__module__, cls.__name__))
 
 
 def _known(model: Any, name: str) -> Any:

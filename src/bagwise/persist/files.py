@@ -1,13 +1,16 @@
-"""The file of a model: the format, a checksum, a card, and an archive."""
+"""Model files: the format number, a checksum, a card, and an archive."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from bagwise.io._sealed import Seal, read_sealed, write_sealed
+from bagwise.io._sealed import Seal, Sealed, read_sealed, write_sealed
 
-_SEAL = Seal("model", 1, "bagwise.save", "; copy it again from where it was saved")
+# Format 1, of 0.2.0, names our types by their modules; format 2 by identifiers (`known_types.py`). A new
+# format comes with upgrades from the one before (`upgrades.py`).
+FORMAT = 2
+_SEAL = Seal("model", FORMAT, "bagwise.save", "; copy it again from where it was saved")
 
 
 def write_model(path: Any, card: dict[str, Any], archive: bytes) -> Path:
@@ -16,8 +19,8 @@ def write_model(path: Any, card: dict[str, Any], archive: bytes) -> Path:
     return Path(path)
 
 
-def read_model(path: Any) -> tuple[dict[str, Any], bytes]:
-    """Read the card and the archive; a file that is not as it was written is refused."""
+def read_model(path: Any) -> Sealed:
+    """Read the format, the card and the archive; a file that is not as it was written is refused."""
     return read_sealed(path, _SEAL)
 
 
@@ -35,4 +38,4 @@ def read_card(path: Any) -> dict[str, Any]:
         "class", "parameters", "features", "classes", "training", "versions", "saved", "trusted", "about":
         what ``bagwise show`` shows.
     """
-    return read_model(path)[0]
+    return read_model(path).head

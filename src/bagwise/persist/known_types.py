@@ -8,84 +8,85 @@ that a forged file could crash the process at the first prediction. These are tr
 
 from __future__ import annotations
 
-# Ours, by room and module: estimators, and all that stands in them after a fit.
+# Our types by module: estimators, and what a fit stores in them. Model files name each by an identifier that
+# never changes: the name of the class, or what precedes "=".
 _OURS = {
-    "apr.classifier": "APRClassifier",
-    "attention.classifier": "AttentionMILClassifier",
-    "attention.network": "Network",
-    "bags.collection": "Bags",
-    "density.diverse_density": "DiverseDensity",
-    "density.emdd": "EMDD",
-    "embedding.aggregates": "FisherEmbedding VLADEmbedding",
-    "embedding.clusters": "ClusterEmbedding",
-    "embedding.dissimilarity": "DissimilarityEmbedding",
-    "embedding.statistics": "BagStatistics",
-    "embedding.trees": "TreeEmbedding",
-    "ensemble.classifier": "BagEnsembleClassifier",
-    "ensemble.distances": "DistanceView",
-    "ensemble.kernel_part": "KernelPart",
-    "ensemble.linear_part": "LinearPart",
-    "ensemble.model_part": "ModelPart",
-    "ensemble.prototypes": "PrototypeView",
-    "ensemble.ranks": "RankedExtremesView",
-    "ensemble.sets": "SetView",
-    "ensemble.statistics": "StatisticsView",
-    "ensemble.views": "Instances",
-    "ensemble.vote": "Vote",
-    "families.bernoulli": "Bernoulli BernoulliParams",
-    "families.categorical": "Categorical CategoricalParams CategoricalPrior",
-    "families.gaussian": "Gaussian GaussianParams GaussianTied",
-    "families.gaussian_diag": "DiagonalParams GaussianDiag GaussianSpherical",
-    "families.markov": "Markov MarkovParams MarkovPrior",
-    "families.prior": "FraleyRaftery GaussianPrior",
-    "kernel_bags": "KernelBags",
-    "kernels.instances": "InstanceKernel",
-    "kernels.means": "MeanKernel",
-    "linear_model.cv": "MILogisticRegressionCV",
-    "linear_model.inference.kept": "Kept",
-    "linear_model.labeler": "Labeler",
-    "linear_model.logistic": "MILogisticRegression",
-    "linear_model.path": "MILRPath",
-    "linear_model.soft_or": "SoftORLogisticRegression",
-    "metrics": "PUScorer",
-    "mixture.discriminative": "DiscriminativeMixture",
-    "mixture.mimixture": "MIMixture",
-    "mixture.params": "MixtureParams",
-    "multiclass": "ByIndex OneVsOneBagClassifier",
-    "multilabel.miml": "MIMLLogisticRegression",
-    "multilabel.per_label": "MultiLabelBagClassifier _Always",
-    "neighbors.bayesian": "BayesianKNNClassifier",
-    "neighbors.citation": "CitationKNNClassifier",
-    "pipeline": "BagPipeline OnInstances",
-    "prototypes.embedding": "PrototypeEmbedding",
-    "prototypes.miles": "MILESClassifier",
-    "prototypes.points": "Prototypes",
-    "pu.cv": "PUSetKernelClassifierCV",
-    "pu.difference_cv": "DSDDClassifierCV LSDDClassifierCV",
-    "pu.dsdd": "DSDDClassifier",
-    "pu.estimates": "PriorEstimate",
-    "pu.features": "BagBasis InstanceBasis",
-    "pu.lsdd": "LSDDClassifier",
-    "pu.prior": "ClassPriorEstimator",
-    "pu.pumil": "PUMILClassifier",
-    "pu.ratio": "PriorPath",
-    "pu.sample": "PriorSample",
-    "pu.set_kernel": "PUSetKernelClassifier",
-    "rank_scaler": "RankScaler",
-    "rules.labelers": "CountLogistic CountTable",
-    "rules.links": "GeometricMean LogOddsMean Max SoftMax",
-    "rules.mean": "Mean",
-    "rules.or_": "Or",
-    "rules.threshold": "Threshold",
-    "sequences": "Sequences",
-    "single_instance": "SingleInstanceClassifier",
-    "svm.classic": "InstanceMISVC MISVC",
-    "svm.miss": "MissSVC SharedKernel",
-    "svm.precomputed": "KernelLookup",
-    "svm.set_kernel": "SetKernelSVC",
-    "svm.sparse": "SparseMISVC",
-    "trees.boosting": "MIGradientBoostingClassifier",
-    "trees.flat": "Trees",
+    "bagwise.apr.classifier": "APRClassifier",
+    "bagwise.attention.classifier": "AttentionMILClassifier",
+    "bagwise.attention.network": "AttentionNetwork=Network",
+    "bagwise.bags.collection": "Bags",
+    "bagwise.density.diverse_density": "DiverseDensity",
+    "bagwise.density.emdd": "EMDD",
+    "bagwise.embedding.aggregates": "FisherEmbedding VLADEmbedding",
+    "bagwise.embedding.clusters": "ClusterEmbedding",
+    "bagwise.embedding.dissimilarity": "DissimilarityEmbedding",
+    "bagwise.embedding.statistics": "BagStatistics",
+    "bagwise.embedding.trees": "TreeEmbedding",
+    "bagwise.ensemble.classifier": "BagEnsembleClassifier",
+    "bagwise.ensemble.distances": "DistanceView",
+    "bagwise.ensemble.kernel_part": "EnsembleKernelPart=KernelPart",
+    "bagwise.ensemble.linear_part": "EnsembleLinearPart=LinearPart",
+    "bagwise.ensemble.model_part": "EnsembleModelPart=ModelPart",
+    "bagwise.ensemble.prototypes": "PrototypeView",
+    "bagwise.ensemble.ranks": "RankedExtremesView",
+    "bagwise.ensemble.sets": "SetView",
+    "bagwise.ensemble.statistics": "StatisticsView",
+    "bagwise.ensemble.views": "EnsembleInstances=Instances",
+    "bagwise.ensemble.vote": "EnsembleVote=Vote",
+    "bagwise.families.bernoulli": "Bernoulli BernoulliParams",
+    "bagwise.families.categorical": "Categorical CategoricalParams CategoricalPrior",
+    "bagwise.families.gaussian": "Gaussian GaussianParams GaussianTied",
+    "bagwise.families.gaussian_diag": "DiagonalParams GaussianDiag GaussianSpherical",
+    "bagwise.families.markov": "Markov MarkovParams MarkovPrior",
+    "bagwise.families.prior": "FraleyRaftery GaussianPrior",
+    "bagwise.kernel_bags": "KernelBags",
+    "bagwise.kernels.instances": "InstanceKernel",
+    "bagwise.kernels.means": "MeanKernel",
+    "bagwise.linear_model.cv": "MILogisticRegressionCV",
+    "bagwise.linear_model.inference.kept": "InferenceStatistics=Kept",
+    "bagwise.linear_model.labeler": "RuleLabeler=Labeler",
+    "bagwise.linear_model.logistic": "MILogisticRegression",
+    "bagwise.linear_model.path": "MILRPath",
+    "bagwise.linear_model.soft_or": "SoftORLogisticRegression",
+    "bagwise.metrics": "PUScorer",
+    "bagwise.mixture.discriminative": "DiscriminativeMixture",
+    "bagwise.mixture.mimixture": "MIMixture",
+    "bagwise.mixture.params": "MixtureParams",
+    "bagwise.multiclass": "ByIndex OneVsOneBagClassifier",
+    "bagwise.multilabel.miml": "MIMLLogisticRegression",
+    "bagwise.multilabel.per_label": "MultiLabelBagClassifier ConstantLabel=_Always",
+    "bagwise.neighbors.bayesian": "BayesianKNNClassifier",
+    "bagwise.neighbors.citation": "CitationKNNClassifier",
+    "bagwise.pipeline": "BagPipeline OnInstances",
+    "bagwise.prototypes.embedding": "PrototypeEmbedding",
+    "bagwise.prototypes.miles": "MILESClassifier",
+    "bagwise.prototypes.points": "Prototypes",
+    "bagwise.pu.cv": "PUSetKernelClassifierCV",
+    "bagwise.pu.difference_cv": "DSDDClassifierCV LSDDClassifierCV",
+    "bagwise.pu.dsdd": "DSDDClassifier",
+    "bagwise.pu.estimates": "PriorEstimate",
+    "bagwise.pu.features": "BagBasis InstanceBasis",
+    "bagwise.pu.lsdd": "LSDDClassifier",
+    "bagwise.pu.prior": "ClassPriorEstimator",
+    "bagwise.pu.pumil": "PUMILClassifier",
+    "bagwise.pu.ratio": "PriorPath",
+    "bagwise.pu.sample": "PriorSample",
+    "bagwise.pu.set_kernel": "PUSetKernelClassifier",
+    "bagwise.rank_scaler": "RankScaler",
+    "bagwise.rules.labelers": "CountLogistic CountTable",
+    "bagwise.rules.links": "GeometricMean LogOddsMean Max SoftMax",
+    "bagwise.rules.mean": "Mean",
+    "bagwise.rules.or_": "Or",
+    "bagwise.rules.threshold": "Threshold",
+    "bagwise.sequences": "Sequences",
+    "bagwise.single_instance": "SingleInstanceClassifier",
+    "bagwise.svm.classic": "InstanceMISVC MISVC",
+    "bagwise.svm.miss": "MissSVC SharedKernel",
+    "bagwise.svm.precomputed": "KernelLookup",
+    "bagwise.svm.set_kernel": "SetKernelSVC",
+    "bagwise.svm.sparse": "SparseMISVC",
+    "bagwise.trees.boosting": "MIGradientBoostingClassifier",
+    "bagwise.trees.flat": "TreeArrays=Trees",
 }
 
 # scikit-learn's, by the module that exports them, whichever private module they live in.
@@ -157,27 +158,88 @@ _PLAIN = {
 }
 
 
-def _names(modules: dict[str, str], package: str = "") -> set[str]:
-    return {f"{package}{module}.{name}" for module, names in modules.items() for name in names.split()}
+def _names(modules: dict[str, str]) -> set[str]:
+    return {f"{module}.{name}" for module, names in modules.items() for name in names.split()}
 
 
-OUR_TYPES = frozenset(_names(_OURS, "bagwise."))
+def _our_types() -> dict[str, tuple[str, str]]:
+    types = {}
+    for module, entries in _OURS.items():
+        for entry in entries.split():
+            identifier, _, name = entry.rpartition("=")
+            types[identifier or name] = (module, name)
+    return types
+
+
+# Identifiers of our types, with the module and the name of the class.
+OUR_TYPES = _our_types()
 SCIKIT_LEARN_TYPES = frozenset(_names(_SCIKIT_LEARN))
-_KNOWN_AS_THEY_STAND = OUR_TYPES | _names(_LOSSES_OF_SCIKIT_LEARN_1_8)
-_OTHERS_TYPES = SCIKIT_LEARN_TYPES | _names(_INSIDE_SCIKIT_LEARN) | _names(_PLAIN)
+_IDENTIFIERS = {location: identifier for identifier, location in OUR_TYPES.items()}
+_EXPORTED = SCIKIT_LEARN_TYPES | _names(_PLAIN)
+_NOT_EXPORTED = _names(_INSIDE_SCIKIT_LEARN)
+_OUTSIDE_SCIKIT_LEARN = _names(_LOSSES_OF_SCIKIT_LEARN_1_8)
 
 
 def is_known(module: str, name: str) -> bool:
-    """Whether a type or function is known to be harmless, by the module it lives in and its name.
+    """Whether a type or function is known to be harmless, by what model files call it.
 
     Of others' modules the part from the first private one on does not count:
     ``sklearn.preprocessing._data.StandardScaler`` is known as ``sklearn.preprocessing.StandardScaler``.
     """
-    if f"{module}.{name}" in _KNOWN_AS_THEY_STAND:
-        return True
-    public = []
-    for part in module.split("."):
-        if part.startswith("_"):
-            break
-        public.append(part)
-    return not module.startswith("bagwise") and f"{'.'.join(public)}.{name}" in _OTHERS_TYPES
+    if module == "bagwise":
+        return name in OUR_TYPES
+    public = f"{_public(module)}.{name}"
+    return public in _EXPORTED or public in _NOT_EXPORTED or f"{module}.{name}" in _OUTSIDE_SCIKIT_LEARN
+
+
+def name_in_files(module: str, name: str) -> tuple[str, str]:
+    """Return what model files call a type: no private module, unless nothing exports the type.
+
+    Our types are called "bagwise" and their identifier, those of scikit-learn by the module that exports
+    them.
+    """
+    identifier = _IDENTIFIERS.get((module, name))
+    if identifier is not None:
+        return "bagwise", identifier
+    public = _public(module)
+    return (public, name) if f"{public}.{name}" in _EXPORTED else (module, name)
+
+
+def name_here(module: str, name: str) -> tuple[str, str]:
+    """Return the module and name of a type in this version, from what model files call it."""
+    return OUR_TYPES.get(name, (module, name)) if module == "bagwise" else (module, name)
+
+
+def trusted_types() -> list[str]:
+    """Return the full names of all bagwise types that a model may contain.
+
+    Loading them never executes code. `load` needs no such list. Pass it to other tools that read skops
+    archives: ``skops.io.loads(data, trusted=...)``, or ``skops_trusted_types`` of MLflow's scikit-learn
+    flavour. skops itself trusts the estimators of scikit-learn.
+
+    Returns
+    -------
+    list of str
+        Names as skops writes them: module and class, sorted. Unlike the files of `save`, they depend on
+        the version of bagwise.
+
+    See Also
+    --------
+    save : writes files that do not depend on the layout of the package.
+
+    Examples
+    --------
+    >>> import skops.io
+    >>> from bagwise import MILogisticRegression, make_noisy_or_bags, trusted_types
+    >>> data = make_noisy_or_bags(40, random_state=0)
+    >>> archive = skops.io.dumps(MILogisticRegression(random_state=0).fit(data.bags, data.y))
+    >>> skops.io.loads(archive, trusted=trusted_types())
+    MILogisticRegression(random_state=0)
+    """
+    return sorted(f"{module}.{name}" for module, name in OUR_TYPES.values())
+
+
+def _public(module: str) -> str:
+    parts = module.split(".")
+    private = (index for index, part in enumerate(parts) if part.startswith("_"))
+    return ".".join(parts[: next(private, len(parts))])

@@ -14,11 +14,21 @@ import numpy as np
 
 from bagwise._types import FilePath
 from bagwise.io._damage import refuse_false_sizes
-from bagwise.persist.archive import all_types, read_schema, unknown_functions, unknown_types, with_true_keys
+from bagwise.persist.archive import (
+    all_types,
+    mend_keys,
+    read_schema,
+    rename_for_files,
+    rename_for_skops,
+    unknown_functions,
+    unknown_types,
+    with_schema,
+)
 from bagwise.persist.card import make_card, name_of
 from bagwise.persist.consistency import refuse_other_centers
 from bagwise.persist.files import read_model, write_model
 from bagwise.persist.known_types import is_known
+from bagwise.persist.upgrades import upgrade
 
 
 def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> Path:
@@ -78,24 +88,28 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
                 "harm holds no code; give it by name if there is one, or keep the model as a pickle."
             )
     try:
-        archive = with_true_keys(skops.dumps(model))
+        archive = skops.dumps(model)
+        schema = read_schema(archive)
+        mend_keys(schema)
+        rename_for_files(schema)
     except Exception as error:
         why = "a part of it contains itself." if isinstance(error, RecursionError) else _sentence(error)
         raise TypeError(f"this {type(model).__name__} cannot be saved: {why}") from error
-    schema = read_schema(archive)
     functions = unknown_functions(schema)
     if functions:
         raise TypeError(
             f"this {type(model).__name__} holds the function {functions[0]!r}, and a file that can do no "
             "harm holds no code; keep the model as a pickle, or do without the function."
         )
+    card = make_card(model, trusted=unknown_types(schema), about=about)
+    archive = with_schema(archive, schema)
     try:  # a file that cannot be read back is worse than none
-        skops.loads(archive, trusted=all_types(schema))
+        _restored(skops, archive, schema)
     except Exception as error:
         raise TypeError(
             f"this {type(model).__name__} cannot be saved, for it could not be restored: {_sentence(error)}"
         ) from error
-    return write_model(path, make_card(model, trusted=unknown_types(schema), about=about), archive)
+    return write_model(path, card, archive)
 
 
 def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
@@ -139,13 +153,12 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
     BagStatistics()
     """
     names = _type_names(trusted)
-    card, archive = read_model(path)
+    format, card, archive = read_model(path)
     skops = _skops()
     try:
         refuse_false_sizes(io.BytesIO(archive))
-        schema = read_schema(archive)
+        schema = upgrade(read_schema(archive), format)
         unknown = [name for name in unknown_types(schema) if name not in names]
-        found = all_types(schema)
     except Exception as error:
         raise ValueError(f"{str(path)!r} has an archive that cannot be read: {_sentence(error)}") from error
     if unknown:
@@ -154,13 +167,19 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
             f"{'it' if len(unknown) == 1 else 'them'} and who wrote the file, pass trusted={unknown!r}."
         )
     try:
-        model = skops.loads(archive, trusted=found)
+        model = _restored(skops, archive, schema)
         refuse_other_centers(model)
         return model
     except Exception as error:
         raise ValueError(
             f"{str(path)!r} cannot be restored here: {_sentence(error)} It was written by {_versions(card)}."
         ) from error
+
+
+def _restored(skops: Any, archive: bytes, schema: dict[str, Any]) -> Any:
+    """Restore the model of an archive from a schema with the names of model files, which is changed."""
+    rename_for_skops(schema)
+    return skops.loads(with_schema(archive, schema), trusted=all_types(schema))
 
 
 def _refuse_other_than_json(about: Any) -> None:
