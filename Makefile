@@ -61,8 +61,8 @@ coverage: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m coverage run --data-file=.coverage.suite -m pytest -q
 	-BAGWISE_DATA= OPENBLAS_NUM_THREADS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --data-file=.coverage.kernels \
 	  -m pytest -q -W ignore::RuntimeWarning -m "not slow" -k "not cost_not_much_more" $(KERNELS)
-	$(BIN)/python -m coverage report --data-file=.coverage.suite --omit='*/_numba/*'
-	$(BIN)/python -m coverage report --data-file=.coverage.kernels --include='*/_numba/*'
+	$(BIN)/python -m coverage report --data-file=.coverage.suite --omit='*/_core/compiled/*'
+	$(BIN)/python -m coverage report --data-file=.coverage.kernels --include='*/_core/compiled/*'
 
 dist: $(VENV)/.dev
 	$(BIN)/python -m hatchling build -d dist

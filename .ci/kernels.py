@@ -18,7 +18,7 @@ import llvmlite
 import numba
 from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
 
-SOURCES = Path(__file__).parents[1] / "src" / "bagwise" / "_numba"
+SOURCES = Path(__file__).parents[1] / "src" / "bagwise" / "_core" / "compiled"
 COMPILED = SOURCES / "__pycache__"
 KEPT = 5  # of ten megabytes each
 

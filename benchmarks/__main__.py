@@ -85,8 +85,8 @@ def read_page(page: str) -> tuple[str, dict[str, str]]:
 
 def _table(rows: list[dict]) -> str:
     # Imported here: rows for --json come from the package of any commit, which may not have it.
-    from bagwise.report import Table
-    from bagwise.report.markdown import as_markdown
+    from bagwise._display.markdown import as_markdown
+    from bagwise._display.parts import Table
 
     return as_markdown(Table("", rows))
 

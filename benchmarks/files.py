@@ -107,8 +107,8 @@ def _plain_read(path: str) -> float:
 
 def _gradient_pass(path: str) -> float:
     from bagwise import scan_bags
-    from bagwise.linear_model.design import Scaling
-    from bagwise.linear_model.problem import evaluate
+    from bagwise.models.linear_model.engine.design import Scaling
+    from bagwise.models.linear_model.engine.problem import evaluate
     from bagwise.rules import Or
 
     scan = scan_bags(path)

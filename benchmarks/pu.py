@@ -17,8 +17,8 @@ from bagwise import (
     make_positive_unlabeled,
 )
 from bagwise.datasets import fetch_musk1
-from bagwise.pu.features import split_features
-from bagwise.pu.risk import minimize_risk
+from bagwise.models.pu.features import split_features
+from bagwise.models.pu.risk import minimize_risk
 from benchmarks.harness import race
 
 TITLE = "Positive and unlabeled bags against quadratic programming"

@@ -6,7 +6,7 @@ A module with a list ``EXPERIMENTS`` is found by lying in this folder.
 from importlib import import_module
 from pkgutil import iter_modules
 
-from bagwise.experiments.framework import Experiment
+from reproduction.framework import Experiment
 
 
 def all_experiments() -> dict[str, Experiment]:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bagwise._display.parts import Table
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import add_json_argument
 from bagwise.cli.screen import Screen
-from bagwise.report import Table
 
 if TYPE_CHECKING:
-    from bagwise.experiments.framework import Experiment, Report, Settings
+    from reproduction.framework import Experiment, Report, Settings
 
 _DESCRIPTION = """\
 Rerun experiments: the numbers of the papers beside ours, with standard errors. Without a name,
@@ -55,15 +55,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """List the experiments, or run those named."""
     try:
-        from bagwise.experiments import all_experiments
+        from reproduction import all_experiments
     except ModuleNotFoundError as error:
-        if error.name != "bagwise.experiments":
+        if error.name != "reproduction":
             raise
         raise CommandError(
             "the experiments are not part of the installed package, only of the sources: "
             "run `pip install -e .` in a checkout, and give the command again."
         ) from error
-    from bagwise.experiments.framework import Settings
+    from reproduction.framework import Settings
 
     known = all_experiments()
     if not arguments.names:
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 def _run_one(
     experiment: Experiment, settings: Settings, arguments: argparse.Namespace, screen: Screen
 ) -> Path:
-    from bagwise.experiments.runner import cell_folder, count_stored, run_experiment
+    from reproduction.runner import cell_folder, count_stored, run_experiment
 
     _fetch(experiment)
     n_cells = len(experiment.cells(settings))

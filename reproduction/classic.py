@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bagwise import datasets
-from bagwise.experiments.framework import (
+from reproduction.framework import (
     Cell,
     Experiment,
     Figure,
@@ -47,10 +47,10 @@ def make_model(name: str, seed: int) -> Any:
     from sklearn.preprocessing import QuantileTransformer, StandardScaler
     from sklearn.svm import SVC
 
-    from bagwise.embedding import BagStatistics
-    from bagwise.linear_model import MILogisticRegression
-    from bagwise.pipeline import make_bag_pipeline
-    from bagwise.single_instance import SingleInstanceClassifier
+    from bagwise.models.embedding import BagStatistics
+    from bagwise.models.linear_model import MILogisticRegression
+    from bagwise.models.wrappers.pipeline import make_bag_pipeline
+    from bagwise.models.wrappers.single_instance import SingleInstanceClassifier
 
     if name in ("milr_or", "milr_mean"):
         return MILogisticRegression(name.removeprefix("milr_"), alpha=10.0, l1_ratio=0.0, random_state=seed)
@@ -133,7 +133,7 @@ def _majority(dataset: str) -> float:
 
 
 def _figure(accuracies: Mapping[tuple[str, str], list[float]], names: list[str]) -> Any:
-    from bagwise._pictures import new_axes
+    from bagwise._display.pictures import new_axes
 
     figure, axes = new_axes(8.0, 3.6)
     for i, (model, title) in enumerate(TITLES.items()):

@@ -2,7 +2,7 @@
 
 What counts for the function of a cell:
 
-- Of its own module and of others in ``bagwise.experiments``, the definitions that it uses, and those that
+- Of its own module and of others in ``reproduction``, the definitions that it uses, and those that
   they use in turn. Cells stay valid when a report, a note or another experiment of the same file changes.
 - Of the rest of bagwise, whole modules: those that these definitions import, at the top of a file or inside a
   function, and those that these modules import in turn. A name that a room passes on leads to the module that
@@ -167,7 +167,7 @@ class _Source:
         # Statements that bind no name belong to every definition: they may change any.
         self.loose = [s for s in self.body if not any(s in statements for statements in self.bound.values())]
         self.rooms: dict[str, str] = {}
-        for statement in self.bound.get("_ROOMS", ()):
+        for statement in self.bound.get("_PUBLIC", ()):
             if isinstance(statement, ast.Assign):  # the names that a package loads when they are first used
                 for room, names in ast.literal_eval(statement.value).items():
                     self.rooms |= dict.fromkeys(names, room)

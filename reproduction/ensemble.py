@@ -10,10 +10,10 @@ import numpy as np
 
 from bagwise import datasets
 from bagwise.datasets.fetch import NEWSGROUPS
-from bagwise.experiments.classic import DATASETS
-from bagwise.experiments.classic import make_model as make_baseline
-from bagwise.experiments.ensemble_report import report
-from bagwise.experiments.framework import Cell, Experiment, Settings
+from reproduction.classic import DATASETS
+from reproduction.classic import make_model as make_baseline
+from reproduction.ensemble_report import report
+from reproduction.framework import Cell, Experiment, Settings
 
 N_FOLDS, N_SHUFFLES = 10, 10
 # The species that at least a hundred recordings have, by their place.
@@ -56,10 +56,10 @@ def make_model(kind: str, seed: int) -> Any:
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC
 
-    from bagwise.embedding import BagStatistics
-    from bagwise.ensemble import BagEnsembleClassifier
-    from bagwise.pipeline import make_bag_pipeline
-    from bagwise.svm import SetKernelSVC
+    from bagwise.models.embedding import BagStatistics
+    from bagwise.models.ensemble import BagEnsembleClassifier
+    from bagwise.models.svm import SetKernelSVC
+    from bagwise.models.wrappers.pipeline import make_bag_pipeline
 
     if kind == "ensemble":
         return BagEnsembleClassifier(random_state=seed)

@@ -7,15 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.experiments import classic
-from bagwise.experiments.framework import (
-    Report,
-    Settings,
-    Table,
-    mean_and_error,
-    paired_difference,
-    with_error,
-)
+from reproduction import classic
+from reproduction.framework import Report, Settings, Table, mean_and_error, paired_difference, with_error
 
 TITLES = {
     **{name: title for name, title in classic.TITLES.items() if name != "single_forest"},

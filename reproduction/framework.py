@@ -4,7 +4,7 @@ A paper is a module with a list ``EXPERIMENTS``. An experiment lists its cells (
 a method: whatever is worth storing alone), each a module-level function with arguments that JSON can hold,
 and turns their results into tables and figures. The runner shares cells out over processes and stores every
 finished one, so an interrupted run goes on where it stopped; a stored one counts as long as the code that it
-runs is the same (`bagwise.experiments.code`).
+runs is the same (`reproduction.code`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.report import Figure, Table
+from bagwise._display.parts import Figure, Table
 
 __all__ = [
     "Cell",

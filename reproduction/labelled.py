@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise.base import BagsLike, Training, validated_fit
-from bagwise.mixture.mimixture import MIMixture
-from bagwise.mixture.model import Start
+from bagwise.models.base import BagsLike, Training, validated_fit
+from bagwise.models.mixture.mimixture import MIMixture
+from bagwise.models.mixture.model import Start
 
 
 @validated_fit

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from bagwise.datasets.fetch import NEWSGROUPS
-from bagwise.experiments import leaderboard_models as models
-from bagwise.experiments.framework import Cell, Experiment, Figure, Report, Settings
-from bagwise.experiments.leaderboard_tables import (
+from reproduction import leaderboard_models as models
+from reproduction.framework import Cell, Experiment, Figure, Report, Settings
+from reproduction.leaderboard_tables import (
     Board,
     against_the_best,
     cells_of,
@@ -18,9 +18,9 @@ from bagwise.experiments.leaderboard_tables import (
     unsettled,
     what_can_be_seen,
 )
-from bagwise.experiments.nested import CLASSIC
-from bagwise.experiments.published import published
-from bagwise.experiments.ranks import Ranking, draw_ranks, rank_models
+from reproduction.nested import CLASSIC
+from reproduction.published import published
+from reproduction.ranks import Ranking, draw_ranks, rank_models
 
 N_FOLDS = 10
 MODELS: tuple[Callable[..., Any], ...] = (

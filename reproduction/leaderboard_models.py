@@ -18,10 +18,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from bagwise.apr import APRClassifier
-from bagwise.attention import AttentionMILClassifier
-from bagwise.density import EMDD, DiverseDensity
-from bagwise.embedding import (
+from bagwise.models.attention import AttentionMILClassifier
+from bagwise.models.base.rank_scaler import RankScaler
+from bagwise.models.embedding import (
     BagStatistics,
     ClusterEmbedding,
     DissimilarityEmbedding,
@@ -29,18 +28,17 @@ from bagwise.embedding import (
     TreeEmbedding,
     VLADEmbedding,
 )
-from bagwise.ensemble import BagEnsembleClassifier
-from bagwise.experiments.nested import nested
-from bagwise.kernels import mean_kernel
-from bagwise.linear_model import MILogisticRegression, SoftORLogisticRegression
-from bagwise.mixture import MIMixture
-from bagwise.neighbors import BayesianKNNClassifier, CitationKNNClassifier
-from bagwise.pipeline import OnInstances, make_bag_pipeline
-from bagwise.prototypes import MILESClassifier, PrototypeEmbedding
-from bagwise.rank_scaler import RankScaler
-from bagwise.single_instance import SingleInstanceClassifier
-from bagwise.svm import MISVC, InstanceMISVC, MissSVC, SetKernelSVC, SparseMISVC
-from bagwise.trees import MIGradientBoostingClassifier
+from bagwise.models.ensemble import BagEnsembleClassifier
+from bagwise.models.linear_model import MILogisticRegression, SoftORLogisticRegression
+from bagwise.models.mixture import MIMixture
+from bagwise.models.neighbors import BayesianKNNClassifier, CitationKNNClassifier
+from bagwise.models.prototypes import EMDD, APRClassifier, DiverseDensity, MILESClassifier, PrototypeEmbedding
+from bagwise.models.svm import MISVC, InstanceMISVC, MissSVC, SetKernelSVC, SparseMISVC
+from bagwise.models.trees import MIGradientBoostingClassifier
+from bagwise.models.wrappers.pipeline import OnInstances, make_bag_pipeline
+from bagwise.models.wrappers.single_instance import SingleInstanceClassifier
+from bagwise.similarity import mean_kernel
+from reproduction.nested import nested
 
 N_INNER = 3
 COSTS = [0.1, 1.0, 10.0, 100.0, 1000.0]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from bagwise.experiments.framework import Table, paired_difference, with_error
-from bagwise.experiments.nested import CLASSIC, fetched
+from reproduction.framework import Table, paired_difference, with_error
+from reproduction.nested import CLASSIC, fetched
 
 # Standard errors that a difference must be away from zero, to be seen at 5 % in four cases of five.
 DETECTABLE = 1.96 + 0.84

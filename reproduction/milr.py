@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from bagwise import datasets
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, with_error
+from reproduction.framework import Cell, Experiment, Report, Settings, Table, with_error
 
 PAPER = (
     "Chen, Cheng, Chang, Jeng, Chen, Yang and Hsia (2016), Multiple-instance logistic regression with LASSO "
@@ -29,8 +29,8 @@ def make_model(method: str, seed: int, n_init: int = 5, alpha: Any = None) -> An
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from bagwise.linear_model import MILogisticRegression, MILogisticRegressionCV
-    from bagwise.single_instance import SingleInstanceClassifier
+    from bagwise.models.linear_model import MILogisticRegression, MILogisticRegressionCV
+    from bagwise.models.wrappers.single_instance import SingleInstanceClassifier
 
     if method == "naive":
         return SingleInstanceClassifier(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)))
@@ -132,7 +132,7 @@ def fetched_musk(name: str) -> tuple[Any, np.ndarray]:
 @cache
 def generating_coefficients(name: str, refit: bool) -> tuple[np.ndarray, float]:
     """Coefficients and intercept of the LASSO chosen by BIC on a Musk data set, for standardised features."""
-    from bagwise.linear_model import refit_selected
+    from bagwise.models.linear_model import refit_selected
 
     bags, y = fetched_musk(name)
     model = quietly_fit(make_model("lasso-bic", 0), bags, y)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.experiments.framework import Cell, Experiment, Figure, Report, Settings, Table
-from bagwise.experiments.milr import PAPER
-from bagwise.experiments.milr_simulations import draw_selection_data
+from reproduction.framework import Cell, Experiment, Figure, Report, Settings, Table
+from reproduction.milr import PAPER
+from reproduction.milr_simulations import draw_selection_data
 
 PAPER_LAMBDA = 2.31
 
@@ -19,7 +19,7 @@ PAPER_LAMBDA = 2.31
 @cache
 def _demonstration(number: int, seed: int) -> tuple[Any, np.ndarray]:
     """The cross-validated model of a data set, and which features are active."""
-    from bagwise.linear_model import MILogisticRegressionCV
+    from bagwise.models.linear_model import MILogisticRegressionCV
 
     data = draw_selection_data(number, seed)
     with warnings.catch_warnings():
@@ -76,7 +76,7 @@ FIGURE_SETTING = "100 bags of 3 instances, 100 features of which 5 are active, a
 
 def figure1_report(results: Mapping[str, Any], settings: Settings) -> Report:
     """The cross-validation curve of one data set."""
-    from bagwise.linear_model.plots import plot_cv
+    from bagwise.models.linear_model.plots import plot_cv
 
     model, _ = _demonstration(_drawn(results), settings.seed)
     low, high = (pick(value["lambda"] for value in results.values()) for pick in (min, max))
@@ -92,7 +92,7 @@ def figure1_report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
     """The coefficient path of one data set."""
-    from bagwise.linear_model.plots import plot_path
+    from bagwise.models.linear_model.plots import plot_path
 
     model, active = _demonstration(_drawn(results), settings.seed)
     drawn = results[f"set{_drawn(results)}"]

@@ -7,8 +7,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
-from bagwise.experiments.milr import (
+from reproduction.framework import Cell, Experiment, Report, Settings, Table
+from reproduction.milr import (
     PAPER,
     TINY_RIDGE,
     bag_scores,
@@ -19,7 +19,7 @@ from bagwise.experiments.milr import (
     quietly_fit,
     score_columns,
 )
-from bagwise.experiments.milr_simulations import printed_alpha_max
+from reproduction.milr_simulations import printed_alpha_max
 
 MUSK_TITLES = {
     "lasso-cv": "MILR-LASSO, lambda by CV in the training folds",

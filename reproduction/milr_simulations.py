@@ -10,16 +10,8 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from bagwise.datasets import make_noisy_or_bags
-from bagwise.experiments.framework import (
-    Cell,
-    Experiment,
-    Report,
-    Settings,
-    Table,
-    mean_and_error,
-    with_error,
-)
-from bagwise.experiments.milr import PAPER
+from reproduction.framework import Cell, Experiment, Report, Settings, Table, mean_and_error, with_error
+from reproduction.milr import PAPER
 
 # ---------------------------------------------------------------------- table 1
 
@@ -53,8 +45,8 @@ def estimates(n_bags: int, first: int, n_sets: int, seed: int) -> list[dict[str,
     """Estimates and Wald p values of both models on a block of data sets."""
     from sklearn.linear_model import LogisticRegression
 
-    from bagwise.linear_model import MILogisticRegression
-    from bagwise.single_instance import SingleInstanceClassifier
+    from bagwise.models.linear_model import MILogisticRegression
+    from bagwise.models.wrappers.single_instance import SingleInstanceClassifier
 
     found = []
     for number in range(first, first + n_sets):
@@ -262,7 +254,7 @@ def redrawn_choice(bags, y: np.ndarray, alphas: np.ndarray, seed: int) -> float:
     """The alpha of least deviance when each has 10 folds of its own, as in the paper's box."""
     from sklearn.model_selection import StratifiedKFold
 
-    from bagwise.linear_model import milr_path
+    from bagwise.models.linear_model import milr_path
 
     means = []
     for number, alpha in enumerate(alphas):
@@ -280,7 +272,7 @@ def redrawn_choice(bags, y: np.ndarray, alphas: np.ndarray, seed: int) -> float:
 
 def selection(scheme: str, number: int, seed: int) -> dict[str, float]:
     """Share of the active and of the other features that a scheme selects on one data set."""
-    from bagwise.linear_model import MILogisticRegression, MILogisticRegressionCV, forward_selection
+    from bagwise.models.linear_model import MILogisticRegression, MILogisticRegressionCV, forward_selection
 
     data = draw_selection_data(number, seed)
     bags, y = data.bags, data.y

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from bagwise import datasets
-from bagwise.experiments.framework import (
+from bagwise.models.mixture import MIMixture
+from bagwise.models.mixture.model import BagMixture
+from reproduction.framework import (
     Cell,
     Experiment,
     Figure,
@@ -19,9 +21,7 @@ from bagwise.experiments.framework import (
     mean_and_error,
     with_error,
 )
-from bagwise.mixture import MIMixture
-from bagwise.mixture.labelled import fit_labelled
-from bagwise.mixture.model import BagMixture
+from reproduction.labelled import fit_labelled
 
 PAPER = "J. Foulds and P. Smyth (2011), Multi-instance mixture models and semi-supervised learning, SDM"
 SUPERVISION: dict[str, Any] = {"MIMM": "bags", "MM": "negatives", "MMU": "none"}
@@ -51,7 +51,7 @@ def figure2_cells(settings: Settings) -> list[Cell]:
 
 def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
     """The curve, and how far the rule is from it."""
-    from bagwise.mixture.plots import plot_information_cost
+    from bagwise.models.mixture.plots import plot_information_cost
 
     curve = results["curve"]
     gap = float(np.abs(np.subtract(curve["bits"], curve["measured"])).max())
@@ -177,7 +177,7 @@ def _starts_table(results: Mapping[str, Any], settings: Settings) -> Table:
 
 def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
     """Curves with bands, and where MIMM is not the best."""
-    from bagwise.mixture.plots import plot_error_curves
+    from bagwise.models.mixture.plots import plot_error_curves
 
     panels: dict[tuple[float, float, int], list[dict[str, float]]] = {}
     for key, value in results.items():

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks import Block, Blocks, Sums
-from bagwise.experiments.framework import Cell, Settings, Table, with_error
-from bagwise.experiments.mimm import SUPERVISION
-from bagwise.experiments.mimm_data import Fold, family_of, folds
+from bagwise.data.blocks import Block, Blocks, Sums
 from bagwise.families.parts import statistics_of
-from bagwise.mixture import MIMixture
-from bagwise.mixture.labelled import fit_labelled
-from bagwise.mixture.model import BagMixture
-from bagwise.mixture.params import MixtureParams
+from bagwise.models.mixture import MIMixture
+from bagwise.models.mixture.model import BagMixture
+from bagwise.models.mixture.params import MixtureParams
+from reproduction.framework import Cell, Settings, Table, with_error
+from reproduction.labelled import fit_labelled
+from reproduction.mimm import SUPERVISION
+from reproduction.mimm_data import Fold, family_of, folds
 
 # A change of the features, the start, the prior, the end, or the use that is made of the fit; for columns
 # of the data ("raw"), for principal components ("pca_train"), or for both.
@@ -153,7 +153,7 @@ def logistic_accuracy(
     dataset, repeat, n_folds, seed, alpha=None, max_iter=None, equal_bags=True
 ) -> dict[str, float]:
     """Accuracy on test and training bags of MILR on raw features; with `max_iter`, as in WEKA."""
-    from bagwise.linear_model import MILogisticRegression
+    from bagwise.models.linear_model import MILogisticRegression
 
     right, total, fitted = 0, 0, []
     for fold in folds(dataset, "raw", repeat, n_folds, seed):

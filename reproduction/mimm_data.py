@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise import datasets
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 
 # Nearly constant columns of the image sets may be left out; below which variance is a matter of choice.
 LEAST_VARIANCE = {"spread0.001": 0.001, "spread": 0.1, "spread0.5": 0.5}

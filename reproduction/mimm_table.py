@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, with_error
-from bagwise.experiments.mimm import PAPER, SUPERVISION
-from bagwise.experiments.mimm_causes import cause_cells, cause_tables
-from bagwise.experiments.mimm_data import family_of, folds
-from bagwise.mixture import MIMixture
+from bagwise.models.mixture import MIMixture
+from reproduction.framework import Cell, Experiment, Report, Settings, Table, with_error
+from reproduction.mimm import PAPER, SUPERVISION
+from reproduction.mimm_causes import cause_cells, cause_tables
+from reproduction.mimm_data import family_of, folds
 
 DATASETS = ("musk1", "musk2", "elephant", "tiger", "fox")
 FEATURES = {"raw": "", "pca_train": " (PCA)", "pca_all": " (PCA on all data)"}
@@ -32,8 +32,8 @@ PRINTED = {
 
 
 def _make_model(method: str, features: str, n_init: int, seed: int) -> Any:
-    from bagwise.density import EMDD, DiverseDensity
-    from bagwise.linear_model import MILogisticRegression
+    from bagwise.models.linear_model import MILogisticRegression
+    from bagwise.models.prototypes import EMDD, DiverseDensity
 
     if method in SUPERVISION:
         supervision = SUPERVISION[method]

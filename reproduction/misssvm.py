@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import t
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
 
-from bagwise.experiments.framework import (
+from reproduction.framework import (
     Cell,
     Experiment,
     Figure,
@@ -66,8 +66,8 @@ _CONFUSION = [
 
 
 def _model(method: str, *, many_classes: bool = False):
-    from bagwise.multiclass import OneVsOneBagClassifier
-    from bagwise.svm import MISVC, InstanceMISVC, MissSVC, SetKernelSVC
+    from bagwise.models.svm import MISVC, InstanceMISVC, MissSVC, SetKernelSVC
+    from bagwise.models.wrappers.multiclass import OneVsOneBagClassifier
 
     kind, one_way = method.removesuffix("-one-way"), method.endswith("-one-way")
     model = {
@@ -388,7 +388,7 @@ mistaken for each other most often.
 
 
 def _draw(ours: np.ndarray, paper: np.ndarray):
-    from bagwise._pictures import new_figure
+    from bagwise._display.pictures import new_figure
 
     figure = new_figure(9.0, 4.5)
     for axis, matrix, title in zip(figure.subplots(1, 2), (ours, paper), ("ours", "paper"), strict=True):

@@ -9,19 +9,18 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bagwise.density import DiverseDensity
-from bagwise.embedding import ClusterEmbedding
-from bagwise.experiments import leaderboard_models as models
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, with_error
-from bagwise.experiments.leaderboard import FEWER, N_FOLDS, cell_of, title_of
-from bagwise.experiments.leaderboard_models import chosen, machine
-from bagwise.experiments.leaderboard_tables import Board
-from bagwise.experiments.misssvm import PAPER, QUOTED_COREL, corel_halves, repeats_of, with_interval
-from bagwise.experiments.published import MISS, QUOTED
-from bagwise.linear_model import MILogisticRegression
-from bagwise.multiclass import OneVsOneBagClassifier
-from bagwise.prototypes import MILESClassifier, PrototypeEmbedding
-from bagwise.svm import SetKernelSVC
+from bagwise.models.embedding import ClusterEmbedding
+from bagwise.models.linear_model import MILogisticRegression
+from bagwise.models.prototypes import DiverseDensity, MILESClassifier, PrototypeEmbedding
+from bagwise.models.svm import SetKernelSVC
+from bagwise.models.wrappers.multiclass import OneVsOneBagClassifier
+from reproduction import leaderboard_models as models
+from reproduction.framework import Cell, Experiment, Report, Settings, Table, with_error
+from reproduction.leaderboard import FEWER, N_FOLDS, cell_of, title_of
+from reproduction.leaderboard_models import chosen, machine
+from reproduction.leaderboard_tables import Board
+from reproduction.misssvm import PAPER, QUOTED_COREL, corel_halves, repeats_of, with_interval
+from reproduction.published import MISS, QUOTED
 
 # Of the leaderboard: all that Table 1 names and that is built, and kernels of sets.
 RIVALS: tuple[Callable[..., Any], ...] = (

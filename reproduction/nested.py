@@ -13,8 +13,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from bagwise import datasets
-from bagwise._held_out.intervals import auc_interval
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
+from bagwise.evaluation.held_out.intervals import auc_interval
 from bagwise.exceptions import ConvergenceWarning
 
 CLASSIC = ("musk1", "musk2", "elephant", "fox", "tiger")

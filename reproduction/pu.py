@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 
 from bagwise import datasets
 from bagwise.exceptions import ClassPriorWarning
-from bagwise.experiments.framework import Cell, Settings
+from reproduction.framework import Cell, Settings
 
 PAPER = (
     "Bao, Sakai, Sato and Sugiyama (2018), Convex formulation of multiple instance learning from positive "
@@ -134,7 +134,7 @@ def _copied_sample(bags, y, n_bags: int, counts: dict, seed: int) -> tuple[Bunch
 
 def make_model(method: str, dataset: str, prior: float, seed: int, folds, quick: bool = False):
     """Make one of the methods of the table, with the grids of section 5.2."""
-    from bagwise import pu
+    from bagwise.models import pu
 
     if method in ("skc", "known"):
         known = prior if method == "known" else None
@@ -194,7 +194,7 @@ def pumil_without_intercept(dataset: str, prior: float, n_trials: int, seed: int
 
 def printed_estimate(bags, y, *, scaled: bool, degree: int, ridge: float) -> float:
     """The class prior by section 3.3 as printed, where H averages over positive and h over unlabeled bags."""
-    from bagwise.kernels import minimax_kernel
+    from bagwise.similarity import minimax_kernel
 
     if scaled:
         bags = bags.with_instances(MinMaxScaler().fit_transform(bags.instances))
@@ -210,8 +210,8 @@ def assumed_priors(dataset: str, prior: float, n_trials: int, seed: int) -> dict
     Gives accuracies by the prior assumed, "printed" for the estimate of `printed_estimate` on scaled features
     with a ridge of 1; and the estimates of `printed_estimate`.
     """
-    from bagwise.kernels import minimax_kernel
-    from bagwise.pu import PUSetKernelClassifierCV
+    from bagwise.models.pu import PUSetKernelClassifierCV
+    from bagwise.similarity import minimax_kernel
 
     accuracies: dict[str, list[float]] = {key: [] for key in (*map(str, ASSUMED), "printed", "true")}
     estimates: dict[str, list[float]] = {"scaled": [], "raw 1": [], "raw 2": []}

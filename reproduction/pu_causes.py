@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.experiments.framework import Cell, Settings, Table
-from bagwise.experiments.pu import DATASETS, PRINTED, PRIORS, draw
-from bagwise.pu import DSDDClassifier, DSDDClassifierCV, LSDDClassifierCV
+from bagwise.models.pu import DSDDClassifier, DSDDClassifierCV, LSDDClassifierCV
+from reproduction.framework import Cell, Settings, Table
+from reproduction.pu import DATASETS, PRINTED, PRIORS, draw
 
 
 class CoefficientDSDD(DSDDClassifierCV):

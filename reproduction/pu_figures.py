@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.experiments.framework import Cell, Experiment, Figure, Report, Settings, Table, with_error
-from bagwise.experiments.pu import DATASETS, N_UNLABELED, PAPER, draw, fit_quietly
+from reproduction.framework import Cell, Experiment, Figure, Report, Settings, Table, with_error
+from reproduction.pu import DATASETS, N_UNLABELED, PAPER, draw, fit_quietly
 
 N_POSITIVES = (10, 20, 40, 60, 80, 100)
 PRIOR = 0.7
@@ -20,7 +20,7 @@ def by_positives(
     protocol: str, dataset: str, n_positive: int, n_trials: int, seed: int
 ) -> dict[str, list[float]]:
     """Accuracy of PU-SKC with a number of positive bags, prior estimated and known."""
-    from bagwise.pu import PUSetKernelClassifierCV
+    from bagwise.models.pu import PUSetKernelClassifierCV
 
     found: dict[str, list[float]] = {"estimated": [], "known": [], "prior": []}
     for trial in range(n_trials):
@@ -41,9 +41,9 @@ def bound(n_positive: int, n_repeats: int, seed: int) -> dict[str, float]:
     come from copies of the other half.
     """
     from bagwise.datasets import augment_bags, fetch_musk1, make_positive_unlabeled
-    from bagwise.metrics import pu_risk
-    from bagwise.pu import PUSetKernelClassifier, pu_risk_bound
-    from bagwise.pu.losses import double_hinge
+    from bagwise.evaluation.metrics import pu_risk
+    from bagwise.models.pu import PUSetKernelClassifier, pu_risk_bound
+    from bagwise.models.pu.losses import double_hinge
 
     data = fetch_musk1()
     order = np.random.RandomState(seed).permutation(len(data.y))
@@ -147,7 +147,7 @@ what the paper uses it for. It promises nothing about a score fitted on the samp
 
 
 def _draw_accuracy(results: Mapping[str, Any]) -> Any:
-    from bagwise._pictures import ACCENT, CHOSEN, new_panels
+    from bagwise._display.pictures import ACCENT, CHOSEN, new_panels
 
     names = [name for name in DATASETS if any(f"-{name}-" in key for key in results)]
     figure, (panels,) = new_panels(2.5 * len(names) + 1.0, 3.2, 1, len(names), sharey=True)
@@ -178,7 +178,7 @@ def seconds(dataset: str, n_trials: int, seed: int) -> dict[str, list[float]]:
     from sklearn.preprocessing import MinMaxScaler
     from sklearn.svm import SVC
 
-    from bagwise import pu
+    from bagwise.models import pu
 
     models = {
         "PU-SKC": pu.PUSetKernelClassifier(degree=2, alpha=1e-3),
@@ -241,7 +241,7 @@ programs more than of methods.
 
 
 def _draw_seconds(results: Mapping[str, Any], names, methods) -> Any:
-    from bagwise._pictures import ACCENT, CHOSEN, QUIET, new_axes
+    from bagwise._display.pictures import ACCENT, CHOSEN, QUIET, new_axes
 
     figure, axes = new_axes(8.0, 3.4)
     colors = [ACCENT, "#e59c90", QUIET, CHOSEN, "#8b7d5b", "0.6"]

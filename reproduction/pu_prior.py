@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from bagwise import datasets
-from bagwise.bags import Bags
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
-from bagwise.experiments.pu import fit_quietly
+from bagwise.data.bags import Bags
+from reproduction.framework import Cell, Experiment, Report, Settings, Table
+from reproduction.pu import fit_quietly
 
 PAPER = (
     "No paper's table. The methods: Garg, Wu, Smola, Balakrishnan and Lipton (2021), Mixture proportion "
@@ -90,7 +90,7 @@ def cut_where_counted(score: np.ndarray, y: np.ndarray) -> float:
 
 def estimates(name: str, block: int, n_draws: int, n_bootstrap: int, seed: int) -> dict[str, list[float]]:
     """Both estimates with their intervals on some draws of a setting."""
-    from bagwise.pu import ClassPriorEstimator
+    from bagwise.models.pu import ClassPriorEstimator
 
     found: dict[str, list[float]] = {}
     for number in range(BLOCK * block, BLOCK * block + n_draws):

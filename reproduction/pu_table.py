@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, with_error
-from bagwise.experiments.pu import ASSUMED, DATASETS, IMAGES, METHODS, PAPER, PRINTED, PRIORS, cells
-from bagwise.experiments.pu_causes import cause_cells, cause_table, cause_text
+from reproduction.framework import Cell, Experiment, Report, Settings, Table, with_error
+from reproduction.pu import ASSUMED, DATASETS, IMAGES, METHODS, PAPER, PRINTED, PRIORS, cells
+from reproduction.pu_causes import cause_cells, cause_table, cause_text
 
 
 def _rows_of(results: Mapping[str, Any], protocol: str, dataset: str, prior: float) -> list[dict]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bagwise.experiments.framework import Table, with_error
-from bagwise.experiments.leaderboard_tables import Board
-from bagwise.experiments.mimm_table import METHODS, PRINTED
-from bagwise.experiments.misssvm import QUOTED_MUSK
-from bagwise.experiments.nested import CLASSIC
+from reproduction.framework import Table, with_error
+from reproduction.leaderboard_tables import Board
+from reproduction.mimm_table import METHODS, PRINTED
+from reproduction.misssvm import QUOTED_MUSK
+from reproduction.nested import CLASSIC
 
 MISS = "Zhou and Xu 2007"
 _MIXTURES = "Foulds and Smyth 2011"

@@ -110,7 +110,7 @@ def find_cliques(alike: np.ndarray) -> list[tuple[int, int]]:
 
 def draw_ranks(ranking: Ranking, title: str) -> Any:
     """Draw models by their mean ranks, and bars beside those that nothing tells apart."""
-    from bagwise._pictures import ACCENT, CHOSEN, QUIET, new_axes
+    from bagwise._display.pictures import ACCENT, CHOSEN, QUIET, new_axes
 
     n = len(ranking.names)
     figure, axes = new_axes(7.5, 0.8 + 0.21 * n)

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from bagwise._core.files.atomic import replacing
+from bagwise._core.interrupt import interruptible
+from bagwise._display.markdown import picture_lines, section_lines
 from bagwise._version import __version__
-from bagwise.experiments.code import Sources
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings
-from bagwise.io._atomic import replacing
-from bagwise.report.markdown import picture_lines, section_lines
-from bagwise.solvers.interrupt import interruptible
+from reproduction.code import Sources
+from reproduction.framework import Cell, Experiment, Report, Settings
 
 
 @interruptible(at_once=True)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold
 
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings
-from bagwise.experiments.sorlr_models import FROM_NULL, HELD, METHODS, Split, predict
-from bagwise.experiments.sorlr_problems import PROBLEMS, load_problem
-from bagwise.experiments.sorlr_report import PRINTED_AT, make_report
+from reproduction.framework import Cell, Experiment, Report, Settings
+from reproduction.sorlr_models import FROM_NULL, HELD, METHODS, Split, predict
+from reproduction.sorlr_problems import PROBLEMS, load_problem
+from reproduction.sorlr_report import PRINTED_AT, make_report
 
 PAPER = (
     "A. T. Pham, R. Raich, X. Z. Fern, W.-K. Wong and X. Guan, Discriminative probabilistic framework for "

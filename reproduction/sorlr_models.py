@@ -13,11 +13,11 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from bagwise.bags import Bags
-from bagwise.embedding import ClusterEmbedding
+from bagwise.data.bags import Bags
 from bagwise.exceptions import ConvergenceWarning
-from bagwise.linear_model import MILogisticRegression, SoftORLogisticRegression
-from bagwise.multilabel import MIMLLogisticRegression
+from bagwise.models.embedding import ClusterEmbedding
+from bagwise.models.linear_model import MILogisticRegression, SoftORLogisticRegression
+from bagwise.models.multilabel import MIMLLogisticRegression
 from bagwise.rules import Threshold
 
 # Ridge penalties on standardised features and on Fourier features, whose squares sum to one: near maximum

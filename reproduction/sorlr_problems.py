@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bagwise import datasets
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 
 
 class Problem(NamedTuple):

@@ -7,18 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.experiments.framework import Figure, Report, Table, mean_and_error, with_error
-from bagwise.experiments.sorlr_models import (
-    ALPHA,
-    FROM_NULL,
-    HELD,
-    METHODS,
-    N_CLUSTERS,
-    N_FOURIER,
-    OTHERS,
-    WIDTHS,
-)
-from bagwise.experiments.sorlr_problems import PROBLEMS, load_problem
+from reproduction.framework import Figure, Report, Table, mean_and_error, with_error
+from reproduction.sorlr_models import ALPHA, FROM_NULL, HELD, METHODS, N_CLUSTERS, N_FOURIER, OTHERS, WIDTHS
+from reproduction.sorlr_problems import PROBLEMS, load_problem
 
 LEVELS, FEATURES = ("instance", "bag"), ("linear", "Fourier")
 # The one threshold of which the text of the paper has numbers: SORLR3 less CCE2 for instances, in percent.
@@ -236,7 +227,7 @@ def _starts_text(curves: Curves, problem: str) -> str:
 
 
 def _figure(curves: Curves, problem: str) -> Any:
-    from bagwise._pictures import new_panels
+    from bagwise._display.pictures import new_panels
 
     styles = dict(
         zip(METHODS, ["C0-o", "C0--s", "C0:^", "C1-o", "C1--s", "C2-o", "C2--s", "k-", "k:"], strict=True)

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from sklearn.metrics import balanced_accuracy_score, precision_recall_fscore_support
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold, cross_val_predict
 
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table, with_error
-from bagwise.experiments.misssvm import PAPER
+from reproduction.framework import Cell, Experiment, Report, Settings, Table, with_error
+from reproduction.misssvm import PAPER
 
 FILE = "web1.npz"
 _COUNTS = {"n_references": [1, 2, 3, 4]}
@@ -44,7 +44,7 @@ def uncommon_terms(bag: sp.csr_array, other: sp.csr_array) -> float:
     Examples
     --------
     >>> from scipy.sparse import csr_array
-    >>> from bagwise.experiments.web import uncommon_terms
+    >>> from reproduction.web import uncommon_terms
     >>> uncommon_terms(csr_array([[3, 1, 0, 0]]), csr_array([[0, 0, 5, 2], [0, 7, 2, 0]]))
     0.5
     """
@@ -58,7 +58,7 @@ def cosine_distance(bag: sp.csr_array, other: sp.csr_array) -> float:
     Examples
     --------
     >>> from scipy.sparse import csr_array
-    >>> from bagwise.experiments.web import cosine_distance
+    >>> from reproduction.web import cosine_distance
     >>> cosine_distance(csr_array([[1.0, 0.0], [0.0, 1.0]]), csr_array([[2.0, 2.0]]))
     0.0
     >>> cosine_distance(csr_array([[1.0, 0.0]]), csr_array([[0.0, 4.0]]))

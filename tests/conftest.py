@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 
 # Where the tests run on an installed wheel, which has no experiments.
-collect_ignore = [] if find_spec("bagwise.experiments") else ["experiments", "pu/test_causes.py"]
+collect_ignore = [] if find_spec("reproduction") else ["experiments", "pu/test_causes.py"]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,7 +11,7 @@ only_linux = pytest.mark.skipif(sys.platform != "linux", reason="the peak of a p
 _PREAMBLE = """
 import json, sys, warnings
 import numpy as np
-import bagwise.blocks.base as base
+import bagwise.data.blocks.base as base
 from bagwise import *
 
 task = json.loads(sys.argv[1])

@@ -112,14 +112,14 @@ def test_sparse_bags_and_bags_in_files_are_dense_ones(embedding, data, tmp_path,
     expected = embedding.fit_transform(dense)
     np.testing.assert_allclose(embedding.fit_transform(sparse), expected, atol=1e-10)
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", dense, data.y))
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
     np.testing.assert_allclose(embedding.fit_transform(scan), expected, atol=1e-10)
     embedding.set_params(scale="standard")
 
 
 def test_large_sparse_bags_are_learned_from_in_part(data, monkeypatch):
     sparse = data.bags.with_instances(sp.csr_array(data.bags.instances))
-    monkeypatch.setattr("bagwise.embedding.instances.SAMPLE_VALUES", 3 * 50)
+    monkeypatch.setattr("bagwise.models.embedding.instances.SAMPLE_VALUES", 3 * 50)
     model = FisherEmbedding(2, pca=None, scale=None, random_state=0).fit(sparse)
     whole = FisherEmbedding(2, pca=None, scale=None, random_state=0)
     monkeypatch.undo()

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagwise._numba.arrays import readonly
+from bagwise._core.compiled.arrays import readonly
 
 SOURCE = Path(__file__).parents[1] / "src/bagwise"
 

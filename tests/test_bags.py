@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from bagwise import Bags
-from bagwise.bags import as_bags, describes_bags
+from bagwise.data.bags import as_bags, describes_bags
 
 
 @st.composite

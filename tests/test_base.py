@@ -18,7 +18,7 @@ from bagwise import (
     OneVsOneBagClassifier,
     make_noisy_or_bags,
 )
-from bagwise.base import (
+from bagwise.models.base import (
     BagClassifier,
     BagRegressor,
     InstanceScoreClassifier,
@@ -26,7 +26,7 @@ from bagwise.base import (
     bag_weights,
     classifiers,
 )
-from bagwise.multilabel.label_matrix import LabelMatrixClassifier
+from bagwise.models.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.testing import all_estimators, bag_checks, check_bag_estimator, example_of
 
 DATA = make_noisy_or_bags(30, size=(1, 4), random_state=0)

@@ -101,7 +101,7 @@ def test_blocks_of_sparse_bags_change_nothing(monkeypatch):
     X = sp.random(200, 7, density=0.3, format="csr", random_state=0)
     bags = Bags(X, np.arange(0, 201, 5))
     whole = BagStatistics().fit_transform(bags)
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 8 * 7 * 12)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 7 * 12)
     assert np.array_equal(BagStatistics().fit_transform(bags), whole)
 
 

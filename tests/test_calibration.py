@@ -22,8 +22,8 @@ from bagwise import (
     make_noisy_or_bags,
     plot_calibration,
 )
-from bagwise.calibration import fit_exponent, fit_lines, fit_threshold
-from bagwise.calibration_plots import calibration_points
+from bagwise.evaluation.calibration_plots import calibration_points
+from bagwise.models.base.calibration import fit_exponent, fit_lines, fit_threshold
 
 MACHINES = [MissSVC, MISVC, InstanceMISVC]
 

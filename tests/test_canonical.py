@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import APRClassifier, Bags, MILESClassifier, PrototypeEmbedding
-from bagwise.base.canonical import in_canonical_order, row_ranks
+from bagwise.models.base.canonical import in_canonical_order, row_ranks
 
 
 def draw(rng, n=60, p=4):

@@ -9,11 +9,11 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bagwise import Bags, save_bags, save_npz
+from bagwise._display.parts import Table
 from bagwise.cli import main
 from bagwise.cli.screen import RichScreen, Screen, make_screen
-from bagwise.comparison.portfolio import REPRESENTATIVES
-from bagwise.comparison.with_truth import Score
-from bagwise.report import Table
+from bagwise.evaluation.comparison.portfolio import REPRESENTATIVES
+from bagwise.evaluation.comparison.with_truth import Score
 
 CONTROL = {chr(i) for i in range(32)} - {"\n"}
 
@@ -206,7 +206,7 @@ def test_the_demo_says_what_it_is_doing_where_no_bar_can(monkeypatch, capsys, tm
         seen[model.name] = capsys.readouterr().out
         return Score(model, 0.9, 0.9, None, 1.0, ())
 
-    monkeypatch.setattr("bagwise.comparison.with_truth.cross_validate", scored)
+    monkeypatch.setattr("bagwise.evaluation.comparison.with_truth.cross_validate", scored)
     for name in ("_draw", "_write_page"):
         monkeypatch.setattr(
             f"bagwise.cli.demo.{name}", lambda *args, name=name: seen.update({name: capsys.readouterr().out})
@@ -231,7 +231,7 @@ def test_ctrl_c_ends_the_program(error, monkeypatch, capsys):
         except KeyboardInterrupt:
             raise error from None  # a kernel makes another error of it
 
-    monkeypatch.setattr("bagwise.comparison.with_truth.cross_validate", interrupted)
+    monkeypatch.setattr("bagwise.evaluation.comparison.with_truth.cross_validate", interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         assert main(["demo", "--bags", "20"]) == 130

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bagwise._numba import notice
-from bagwise._numba.notice import CompilingNotice
+from bagwise._core.compiled import notice
+from bagwise._core.compiled.notice import CompilingNotice
 
 
-def told_of(module="bagwise._numba.or_"):
+def told_of(module="bagwise._core.compiled.or_"):
     function = SimpleNamespace(__module__=module)
     return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
 
@@ -92,9 +92,9 @@ def test_without_a_terminal_it_is_logged(terminal, monkeypatch, caplog):
 
 CODE = """
 import numpy as np
-from bagwise._numba import notice
+from bagwise._core.compiled import notice
 notice.CompilingNotice.__init__.__defaults__ = (0.05,)
-from bagwise._numba.or_ import *
+from bagwise._core.compiled.or_ import *
 from bagwise.rules import Or
 Or().log_proba(np.zeros(4), np.array([0, 2, 4]))
 """

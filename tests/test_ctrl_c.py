@@ -42,9 +42,9 @@ from bagwise import (
     make_mixture_bags,
     milr_path,
 )
+from bagwise._core.interrupt import interruptible
 from bagwise.rules import Or
 from bagwise.solvers import Control
-from bagwise.solvers.interrupt import interruptible
 
 # Far more starts or iterations than a test has time for, and a tolerance that is not reached.
 ENDLESS = {"n_init": 10**3, "tol": 1e-12, "random_state": 0}

@@ -140,7 +140,7 @@ def test_pairs_in_other_processes_end_with_the_main_one():
     """The signal meets the main process alone, as that of a program and not of a terminal does."""
     process = start(
         """
-        from bagwise.multiclass import OneVsOneBagClassifier
+        from bagwise.models.wrappers.multiclass import OneVsOneBagClassifier
 
         class Slow(MIMixture):
             def fit(self, X, y, sample_weight=None):
@@ -171,7 +171,7 @@ def test_pairs_in_other_processes_end_with_the_main_one():
 @pytest.mark.parametrize("command", [["demo", "--bags", "40"], ["reproduce", "mimm-fig3", "--quick"]])
 def test_the_program_ends_with_status_130(command, tmp_path):
     if command[0] == "reproduce":
-        pytest.importorskip("bagwise.experiments", reason="a wheel has no experiments")
+        pytest.importorskip("reproduction", reason="a wheel has no experiments")
     process = start(f"from bagwise.cli import main\nsys.exit(main({command!r}))", cwd=tmp_path)
     interrupt(process)
     _, err = end(process)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone, is_regressor
 
 from bagwise import Bags, Sequences, make_noisy_or_bags, save_parquet, scan_bags
-from bagwise.base import training_digest
+from bagwise.models.base import training_digest
 from bagwise.testing import all_estimators, example_of
 
 DATA = make_noisy_or_bags(48, size=(2, 6), coef=[2.0, -2.0, 0.0, 1.0], intercept=-1.5, random_state=7)
@@ -52,7 +52,7 @@ def test_the_digest_sees_labels_sizes_weights_and_instances(tmp_path):
 def test_the_digest_is_the_same_in_memory_and_in_a_file(large, tmp_path, monkeypatch):
     path = save_parquet(tmp_path / "bags.parquet", DATA.bags, DATA.y)
     if large:
-        monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
+        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
     scan = scan_bags(path)
     assert scan.fits is not large
     order = np.random.default_rng(0).permutation(48)

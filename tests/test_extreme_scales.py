@@ -22,7 +22,7 @@ from bagwise import (
     SetKernelSVC,
     make_noisy_or_bags,
 )
-from bagwise.base.huge import overflow_explained, refuse_overflow
+from bagwise.models.base.huge import overflow_explained, refuse_overflow
 from bagwise.testing import all_estimators, example_of
 
 DATA = make_noisy_or_bags(20, size=(2, 4), n_features=3, random_state=0)

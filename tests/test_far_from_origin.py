@@ -20,8 +20,8 @@ from bagwise import (
     SetKernelSVC,
     make_noisy_or_bags,
 )
-from bagwise._centred import RisingPolynomial, far_origin
-from bagwise.kernels import InstanceKernel, resolve_gamma
+from bagwise.similarity import InstanceKernel, resolve_gamma
+from bagwise.similarity.centred import RisingPolynomial, far_origin
 
 DATA = make_noisy_or_bags(30, size=(2, 5), n_features=3, random_state=0)
 

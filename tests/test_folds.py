@@ -13,8 +13,8 @@ from bagwise import (
     make_noisy_or_bags,
     make_positive_unlabeled,
 )
-from bagwise.base import Training
-from bagwise.folds import bag_folds
+from bagwise.models.base import Training
+from bagwise.models.base.folds import bag_folds
 
 Y = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0, 1])
 WEIGHT = np.array([1, 1, 0, 2, 1, 0, 1, 1, 1, 1.0])

@@ -6,7 +6,7 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 from statsmodels.stats.proportion import proportion_confint
 
-from bagwise._held_out.intervals import _wins, auc_interval, mean_interval, share_interval
+from bagwise.evaluation.held_out.intervals import _wins, auc_interval, mean_interval, share_interval
 
 
 @pytest.mark.parametrize("hits", [0, 1, 7, 19, 20])

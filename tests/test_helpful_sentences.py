@@ -97,7 +97,7 @@ def test_it_is_said_once_and_survives_files():
 
 
 def test_large_matrices_are_warned_of_too(monkeypatch):
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
     model = fitted()
     assert len(messages(lambda: model.predict(SLIDE))) == 1
 

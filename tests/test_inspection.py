@@ -8,10 +8,10 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags
-from bagwise._inspection import inspect_bags
-from bagwise._inspection.data import DataSet
-from bagwise._inspection.labels import size_auc
-from bagwise._inspection.rows import row_codes
+from bagwise.evaluation.checks import inspect_bags
+from bagwise.evaluation.checks.data import DataSet
+from bagwise.evaluation.checks.labels import size_auc
+from bagwise.evaluation.checks.rows import row_codes
 
 
 def clean(n_bags=40, seed=0):

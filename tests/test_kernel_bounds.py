@@ -25,7 +25,7 @@ def test_a_kernel_that_leaves_its_array_is_seen(tmp_path):
     (tmp_path / "beyond.py").write_text(
         "import sys\n"
         "import numpy as np\n"
-        "from bagwise._numba.compiling import kernel\n"
+        "from bagwise._core.compiled.compiling import kernel\n"
         "@kernel\n"
         "def beyond(x):\n"
         "    return x[len(x)]\n"

@@ -7,7 +7,7 @@ from tests.peaks import measured, only_linux
 from tests.studies import always
 
 from bagwise import Bags, BagStatistics, minimax_kernel, set_kernel, statistic_kernel
-from bagwise.kernels import InstanceKernel, require_memory, resolve_gamma
+from bagwise.similarity import InstanceKernel, require_memory, resolve_gamma
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def bags():
 @pytest.fixture(params=[2**25, 700])
 def block_bytes(request, monkeypatch):
     """A usual block, and blocks of a few rows."""
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", request.param)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", request.param)
 
 
 PARAMETERS = {
@@ -124,7 +124,7 @@ def test_gamma_scale_is_that_of_scikit_learn_and_weights_are_repetitions(bags):
 
 def test_a_bag_larger_than_a_block_is_compared_in_parts(bags, monkeypatch):
     expected = {name: sums(bags, bags, name) for name in PARAMETERS}
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 8 * 4 * 3)  # three instances, twelve pairs
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 4 * 3)  # three instances, twelve pairs
     seen = []
 
     def kernel(X, Z):
@@ -173,7 +173,7 @@ def test_a_matrix_that_does_not_fit_is_refused_before_it_is_made(bags, monkeypat
         MemoryError, match=r"120,000 x 120,000 instances takes 115.2 GB.*Nystroem.*cache_size.*SetK"
     ):
         require_memory(120_000, 120_000, "instances", limit=64e9)
-    monkeypatch.setattr("bagwise.kernels.memory.available_memory", lambda: 200.0)
+    monkeypatch.setattr("bagwise.similarity.matrix_memory.available_memory", lambda: 200.0)
     with pytest.raises(MemoryError, match="6 x 6 bags"):
         set_kernel(bags)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bagwise._numba.compiling import forget_stale_code
+from bagwise._core.compiled.compiling import forget_stale_code
 
 KEEPER = Path(__file__).parents[1] / ".ci" / "kernels.py"
 
@@ -87,7 +87,8 @@ def test_more_machine_code_takes_the_place_of_less_and_the_oldest_make_room(keep
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 def test_machine_code_that_is_damaged_is_made_anew(tmp_path, suffix):
     (tmp_path / "some_kernel.py").write_text(
-        "from bagwise._numba.compiling import kernel\n\n\n@kernel\ndef one_more(x):\n    return x + 1\n"
+        "from bagwise._core.compiled.compiling import kernel\n\n\n"
+        "@kernel\ndef one_more(x):\n    return x + 1\n"
     )
     code = "import sys; sys.path.insert(0, '.'); from some_kernel import one_more; print(one_more(1))"
 

@@ -18,7 +18,7 @@ from bagwise import (
     set_kernel,
     statistic_kernel,
 )
-from bagwise.kernels import resolve_gamma
+from bagwise.similarity import resolve_gamma
 
 RBF = {"kernel": "rbf", "gamma": 0.4}
 
@@ -36,7 +36,7 @@ def new():
 @pytest.fixture(params=[2**25, 700])
 def block_bytes(request, monkeypatch):
     """A usual block, and blocks of a few rows."""
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", request.param)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", request.param)
 
 
 def weighted_sums(rows, w, columns, v, **kernel):
@@ -107,7 +107,7 @@ def test_a_clique_counts_once():
 def test_sparse_bags_and_bags_in_files_are_dense_ones(bags, tmp_path, monkeypatch):
     sparse = bags.with_instances(sp.csr_array(bags.instances))
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, np.arange(6) % 2))
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
     w = np.linspace(0.5, 1.5, 30)
     for how in ({"weights": "graph"}, {"weights": w}, {"level2": "rbf"}, {"kernel": "linear", "weights": w}):
         how = {**RBF, **how}

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
 from bagwise import pu_auc, pu_f1, pu_precision, pu_recall, pu_risk
-from bagwise.pu.losses import LOSSES
+from bagwise.models.pu.losses import LOSSES
 
 PRIOR = 0.3
 

@@ -8,12 +8,12 @@ from scipy.optimize import check_grad
 from scipy.special import expit, logsumexp
 
 from bagwise import Or, Rule, make_noisy_or_bags
-from bagwise.density.problem import DensityProblem
 from bagwise.families import make_family
-from bagwise.linear_model.design import Design
-from bagwise.linear_model.in_memory import InMemoryProblem
-from bagwise.linear_model.null import fit_null
-from bagwise.mixture.build import build_model, prepare
+from bagwise.models.linear_model.engine.design import Design
+from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.null import fit_null
+from bagwise.models.mixture.build import build_model, prepare
+from bagwise.models.prototypes.density_problem import DensityProblem
 from bagwise.rules.base import RuleResult
 from bagwise.solvers.control import Control
 from bagwise.solvers.em import run_em

@@ -39,9 +39,9 @@ from bagwise import (
     save_npy,
     scan_bags,
 )
-from bagwise._pictures import DARK, LIGHT, palette_of
-from bagwise.linear_model.plots import _ratio_ticks
-from bagwise.mixture.plots import plot_components, plot_error_curves, plot_information_cost
+from bagwise._display.pictures import DARK, LIGHT, palette_of
+from bagwise.models.linear_model.plots import _ratio_ticks
+from bagwise.models.mixture.plots import plot_components, plot_error_curves, plot_information_cost
 
 NAMES = ["angle", "charge", "logP", "mass"]
 

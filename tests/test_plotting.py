@@ -10,7 +10,7 @@ import pytest
 
 import bagwise
 from bagwise import Bags
-from bagwise.plotting import plot_bags
+from bagwise.evaluation.plotting import plot_bags
 
 pytest.importorskip("matplotlib", reason="pictures need matplotlib")
 
@@ -131,7 +131,7 @@ def test_without_matplotlib_the_error_says_how_to_install_it(bags, monkeypatch):
 def test_drawing_leaves_pyplot_and_the_backend_alone():
     code = """
 import sys, io, numpy as np
-from bagwise.plotting import plot_bags
+from bagwise.evaluation.plotting import plot_bags
 assert "matplotlib" not in sys.modules
 plot_bags(np.zeros((1, 2, 4)), [0, 1], image_shape=(2, 2)).figure_.savefig(io.BytesIO())
 assert "matplotlib.pyplot" not in sys.modules

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, Transfo
 from sklearn.pipeline import Pipeline
 
 ROOT = Path(__file__).parent.parent
-THE_ONE_FILE = ROOT / "src/bagwise/_sklearn.py"
+THE_ONE_FILE = ROOT / "src/bagwise/_core/sklearn_private.py"
 FILES = [
     path
     for room in ("src", "tests", "benchmarks", "docs")
@@ -21,7 +21,7 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-# What scikit-learn's classes call their own, but for what every estimator writes (`bagwise._sklearn` says
+# What scikit-learn's classes call their own, but for what every estimator writes (`sklearn_private.py` says
 # why), a name so plain that our own classes may have it, and what notebooks ask for.
 OWN = {
     name

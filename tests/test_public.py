@@ -106,11 +106,11 @@ def test_dependencies_point_one_way():
 def test_scores_stand_on_the_losses_of_pu_and_pu_on_no_score():
     metrics = (ROOT / "src/bagwise/metrics.py").read_text()
     assert set(re.findall(r"^from (bagwise[\w.]*)", metrics, flags=re.M)) == {
-        "bagwise.base",
-        "bagwise.pu.losses",
+        "bagwise.models.base",
+        "bagwise.models.pu.losses",
     }
     for path in (ROOT / "src/bagwise/pu").glob("*.py"):
-        assert not re.search(r"^\s*from bagwise.metrics", path.read_text(), flags=re.M), path.name
+        assert not re.search(r"^\s*from bagwise.evaluation.metrics", path.read_text(), flags=re.M), path.name
 
 
 def test_the_package_needs_no_tools_of_tests():

@@ -1,5 +1,6 @@
 """Ranks of values among those of training: exact where few, close where many, and the same anywhere."""
 
+import bagwise.models.base.rank_scaler
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +10,6 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.peaks import measured, only_linux
 
-import bagwise.rank_scaler
 from bagwise import (
     Bags,
     BagStatistics,
@@ -50,7 +50,7 @@ def test_scikit_learns_checks(estimator, check):
 
 @pytest.mark.parametrize("block_bytes", [2**23, 700])
 def test_ranks_are_shares_below_and_half_of_ties(block_bytes, monkeypatch):
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", block_bytes)
     X, new = mixed(200), np.vstack([mixed(50, 1), np.full((2, 5), [[1e9], [-1e9]])])
     scaler = RankScaler().fit(X)
     for j in range(5):
@@ -92,8 +92,8 @@ def test_zeros_of_sparse_matrices_stay_zeros(weighted):
 
 
 def test_many_values_are_ranked_closely_and_heavy_ones_exactly(monkeypatch):
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 5 * 8 * 1000)
-    monkeypatch.setattr(bagwise.rank_scaler, "_MOST", 200)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 5 * 8 * 1000)
+    monkeypatch.setattr(bagwise.models.base.rank_scaler, "_MOST", 200)
     X = mixed(20_000)
     scaler = RankScaler().fit(X)
     assert max(map(len, scaler.values_)) <= 3 * 200
@@ -155,8 +155,8 @@ def test_embeddings_take_a_scale(embedding):
 def test_ranks_of_bags_in_files_are_those_of_memory(tmp_path, monkeypatch):
     bags = Bags(DATA.bags.instances.astype(np.float32), DATA.bags.offsets)
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, DATA.y))
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 8 * 3 * 20)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 3 * 20)
     for model in (MODELS[0], BagStatistics(scale="rank"), OnInstances(RankScaler())):
         ours, theirs = (clone(model).fit(X, DATA.y) for X in (scan, bags))
         ours, theirs = (getattr(m, "scaler_", None) or m.transformer_ for m in (ours, theirs))
@@ -168,7 +168,7 @@ def test_ranks_of_bags_in_files_are_those_of_memory(tmp_path, monkeypatch):
 def test_large_instances_keep_fewer_values(monkeypatch):
     X = np.random.default_rng(0).normal(size=(6000, 2))
     assert max(map(len, RankScaler().fit(X).values_)) == 6000
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 10_000)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 10_000)
     scaler = RankScaler().fit(X)
     assert 2000 < max(map(len, scaler.values_)) <= 4096
     found = scaler.transform(X)

@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from bagwise import MILogisticRegression, MILogisticRegressionCV, MIMixture, make_noisy_or_bags, reporting
-from bagwise.live_line import PlainLine, Progress
-from bagwise.reporting import Reporter
+from bagwise import MILogisticRegression, MILogisticRegressionCV, MIMixture, make_noisy_or_bags
+from bagwise._core.live_line import PlainLine, Progress
+from bagwise.solvers import reporting
+from bagwise.solvers.reporting import Reporter
 
 
 @pytest.fixture
@@ -58,8 +59,8 @@ def terminal(request, alone, monkeypatch):
     else:
         pytest.importorskip("rich")
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
-    monkeypatch.setattr("bagwise.live_line._BETWEEN", 0.0)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
+    monkeypatch.setattr("bagwise._core.live_line._BETWEEN", 0.0)
 
     def watch():  # in the test itself: pytest puts its own stream there after fixtures are set up
         stream = Terminal()
@@ -117,7 +118,7 @@ def test_where_nobody_watches_a_line_per_start(alone, capsys):
 
 def test_time_left_is_that_of_the_present_pass(monkeypatch):
     clock = iter(np.arange(0.0, 100.0, 2.0))
-    monkeypatch.setattr("bagwise.live_line.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("bagwise._core.live_line.time.monotonic", lambda: next(clock))
     progress = Progress("Model", n_bags=100)
     progress.bags_done(10)
     progress.bags_done(10)

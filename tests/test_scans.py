@@ -40,11 +40,11 @@ from bagwise import (
     set_kernel,
     statistic_kernel,
 )
-from bagwise.base import ScoreClassifier
-from bagwise.blocks import Sums
-from bagwise.blocks import layout as layout_module
-from bagwise.blocks import memory as memory_module
+from bagwise.data.blocks import Sums
+from bagwise.data.blocks import layout as layout_module
+from bagwise.data.blocks import memory as memory_module
 from bagwise.io.scan import parquet_bags, parquet_long
+from bagwise.models.base import ScoreClassifier
 from bagwise.testing import all_estimators, example_of
 
 EXAMPLES = [example_of(cls) for cls in all_estimators()]
@@ -56,7 +56,7 @@ NAMES = [type(estimator).__name__ for estimator in EXAMPLES]
 @pytest.fixture
 def everything_is_large(monkeypatch):
     """Treat a few bags as if they did not fit: blocks of 13 instances, and nothing is held."""
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
     for module in (layout_module, memory_module, parquet_long, parquet_bags):
         monkeypatch.setattr(module, "block_rows", lambda _: 13)
 
@@ -379,7 +379,7 @@ def test_embeddings_learn_from_a_scan(many, monkeypatch):
     )
     ours, theirs = (ClusterEmbedding(5, random_state=0).fit(X) for X in (scan, bags))  # a sample of all
     np.testing.assert_array_equal(ours.transform(scan), theirs.transform(bags))
-    monkeypatch.setattr("bagwise.embedding.instances.SAMPLE_VALUES", 4 * 200)
+    monkeypatch.setattr("bagwise.models.embedding.instances.SAMPLE_VALUES", 4 * 200)
     few, again = (ClusterEmbedding(5, random_state=0).fit(X) for X in (scan, bags))
     np.testing.assert_array_equal(few.clusterer_.labels_, again.clusterer_.labels_)
     assert len(few.clusterer_.labels_) == 200

@@ -4,7 +4,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bagwise import EMDD, DiverseDensity, make_noisy_or_bags
-from bagwise.threads import blas_threads_for
+from bagwise._core.threads import blas_threads_for
 
 
 def blas_threads() -> set[int]:

@@ -12,7 +12,7 @@ from bagwise import (
     SoftORLogisticRegression,
     make_noisy_or_bags,
 )
-from bagwise.base import ScoreClassifier, is_as_probable
+from bagwise.models.base import ScoreClassifier, is_as_probable
 from bagwise.testing.ties import check_a_tie_is_positive
 
 DATA = make_noisy_or_bags(40, random_state=0)
@@ -90,7 +90,7 @@ def test_the_check_fails_where_a_tie_is_negative_and_where_there_is_none():
 
 
 def test_duels_both_ways_that_are_equal_but_for_rounding_tie():
-    from bagwise.multiclass import count_votes
+    from bagwise.models.wrappers.multiclass import count_votes
 
     score = np.array([0.7, -3.0, 1e8])
     forth, back = np.tile(score, (3, 1)), np.tile(score, (3, 1))

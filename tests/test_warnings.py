@@ -26,8 +26,8 @@ from bagwise import (
     make_bag_pipeline,
     make_noisy_or_bags,
 )
-from bagwise.base import estimators
 from bagwise.exceptions import ConvergenceWarning, PositiveClassWarning, VersionWarning
+from bagwise.models.base import estimators
 
 DATA = make_noisy_or_bags(40, size=(1, 4), random_state=0)
 TEXT = np.where(DATA.y == 1, "yes", "no")

@@ -46,9 +46,9 @@ CHAPTERS = {
 def write_pages(folder: Path) -> None:
     """Write the index of the reference and a page for every public name."""
     rooms = [room for listed in CHAPTERS.values() for room in listed]
-    missing = sorted(set(bagwise._ROOMS) ^ set(rooms))
+    missing = sorted(set(bagwise._PUBLIC) ^ set(rooms))
     if missing:
-        raise ValueError(f"docs/_ext/reference_pages.py and bagwise._ROOMS differ by {', '.join(missing)}.")
+        raise ValueError(f"docs/_ext/reference_pages.py and bagwise._PUBLIC differ by {', '.join(missing)}.")
     folder.mkdir(exist_ok=True)
     lines = [
         "Reference",
@@ -58,7 +58,7 @@ def write_pages(folder: Path) -> None:
         "",
     ]
     for chapter, listed in CHAPTERS.items():
-        names = [name for room in listed for name in bagwise._ROOMS[room]]
+        names = [name for room in listed for name in bagwise._PUBLIC[room]]
         lines += [chapter, "-" * len(chapter), "", ".. currentmodule:: bagwise", ""]
         lines += [".. autosummary::", "   :toctree: .", "", *(f"   {name}" for name in names), ""]
     _write(folder / "index.rst", "\n".join(lines))

@@ -41,7 +41,7 @@ def scrape_displays(block, block_vars, gallery_conf) -> str:
     """
     from sphinx_gallery.scrapers import figure_rst
 
-    from bagwise._pictures import Display
+    from bagwise._display.pictures import Display
 
     paths, sets = [], []
     for value in list(block_vars["example_globals"].values()):

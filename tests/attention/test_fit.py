@@ -10,11 +10,11 @@ from sklearn.metrics import roc_auc_score
 from tests.hidden import run_without
 
 from bagwise import AttentionMILClassifier, Bags, load_digit_bags, make_noisy_or_bags, save
-from bagwise.attention.classifier import _Objective
-from bagwise.attention.network import draw, layout, read
-from bagwise.base import Training
-from bagwise.checkpoints.store import Store
-from bagwise.folds import held_out_for_stopping
+from bagwise.models.attention.classifier import _Objective
+from bagwise.models.attention.network import draw, layout, read
+from bagwise.models.base import Training
+from bagwise.models.base.folds import held_out_for_stopping
+from bagwise.persist.checkpoints.store import Store
 
 torch = pytest.importorskip("torch", reason="fits need torch")
 
@@ -254,7 +254,7 @@ def test_the_example_of_the_docstring_runs():
 
 def test_large_bags_give_the_same_fit(monkeypatch):
     here = AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y)
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
     there = AttentionMILClassifier(**QUICK).fit(Bags(DATA.bags.instances, DATA.bags.offsets), DATA.y)
     np.testing.assert_allclose(
         there.decision_function(DATA.bags), here.decision_function(DATA.bags), rtol=1e-9

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from tests.hidden import run_without
 
 from bagwise import AttentionMILClassifier, Bags, make_noisy_or_bags
-from bagwise.attention.network import draw, layout, read
+from bagwise.models.attention.network import draw, layout, read
 from bagwise.testing import all_estimators
 
 DATA = make_noisy_or_bags(12, size=(1, 5), n_features=3, random_state=0)

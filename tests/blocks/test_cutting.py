@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bagwise.blocks import block_rows, cut, cut_rows, share_out
+from bagwise.data.blocks import block_rows, cut, cut_rows, share_out
 
 
 @given(st.lists(st.integers(0, 20), max_size=40), st.integers(1, 30))

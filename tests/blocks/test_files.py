@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from bagwise import Bags, save_parquet, scan_bags
-from bagwise.blocks import ExtendedBlocks, FileBlocks, MemoryBlocks, Sums, run_together
-from bagwise.blocks import files as files_module
-from bagwise.blocks import layout as layout_module
-from bagwise.blocks.buffers import Buffers
+from bagwise.data.blocks import ExtendedBlocks, FileBlocks, MemoryBlocks, Sums, run_together
+from bagwise.data.blocks import files as files_module
+from bagwise.data.blocks import layout as layout_module
+from bagwise.data.blocks.buffers import Buffers
 from bagwise.io.scan import parquet_bags, parquet_long
 
 
@@ -36,7 +36,7 @@ def write(path, bags, *, layout, rows):
 @pytest.fixture
 def in_files(monkeypatch, tmp_path):
     """Make blocks of a few rows from files, however small they are."""
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
 
     def make(bags, *, layout, most=10, rows=7):
         for module in (layout_module, parquet_long, parquet_bags):
@@ -196,7 +196,7 @@ def test_buffers_are_used_again_only_when_nobody_looks_at_them():
 
 
 def test_memory_holds_a_few_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
     bags = some_bags([50] * 4000, np.float32)
     table = pa.table(
         {"bag": np.repeat(np.arange(4000), 50), **dict(zip("abc", bags.instances.T, strict=True))}

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags
-from bagwise.blocks import (
+from bagwise.data.blocks import (
     Block,
     ExtendedBlocks,
     MemoryBlocks,

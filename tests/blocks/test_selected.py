@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 
 from bagwise import Sequences
-from bagwise.blocks import Block, MemoryBlocks, PerBag, PickedRows, SelectedBlocks, Sums, hold, run_together
-from bagwise.blocks.views import ExtendedBlocks, TransformedBlocks
+from bagwise.data.blocks import (
+    Block,
+    MemoryBlocks,
+    PerBag,
+    PickedRows,
+    SelectedBlocks,
+    Sums,
+    hold,
+    run_together,
+)
+from bagwise.data.blocks.views import ExtendedBlocks, TransformedBlocks
 
 SIZES = np.random.default_rng(0).integers(1, 6, 20)
 OFFSETS = np.append(0, np.cumsum(SIZES))
@@ -94,7 +103,7 @@ def test_runs_that_want_different_bags_share_passes():
 
 
 def test_large_blocks_stay_large_however_few_bags_are_wanted(monkeypatch):
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
     assert SelectedBlocks(some_blocks(), WANTED["none"]).are_large
 
 

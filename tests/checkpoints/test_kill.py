@@ -14,7 +14,7 @@ import pytest
 from tests.studies import always
 
 from bagwise import make_noisy_or_bags, save_npz
-from bagwise.checkpoints import store as stores
+from bagwise.persist.checkpoints import store as stores
 
 pytestmark = pytest.mark.slow
 
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.slow
 COMMON = """
 import sys, time
 import numpy as np
-import bagwise.blocks.base as base
+import bagwise.data.blocks.base as base
 from bagwise import *
-from bagwise.checkpoints import store
+from bagwise.persist.checkpoints import store
 """
 # A write that is the last of so many is told, and waits to be killed.
 WAIT = """
@@ -119,7 +119,7 @@ def test_kill(name, tmp_path, monkeypatch):
     assert process.returncode == -signal.SIGKILL and path.exists()
 
     scope = {}
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 2**23)  # the code may set it
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 2**23)  # the code may set it
     exec(COMMON + code, scope)
     entries, read = {}, stores.Store.read
 

@@ -6,12 +6,15 @@ import threading
 import numpy as np
 import pytest
 
-from bagwise.blocks import Sums
-from bagwise.checkpoints import file as files
-from bagwise.checkpoints import opened
-from bagwise.checkpoints import place as places
-from bagwise.checkpoints import store as stores
-from bagwise.checkpoints.plain import (
+from bagwise._core.interrupt import interruptible
+from bagwise.data.blocks import Sums
+from bagwise.families.gaussian import GaussianParams
+from bagwise.models.mixture.params import MixtureParams
+from bagwise.persist.checkpoints import file as files
+from bagwise.persist.checkpoints import opened
+from bagwise.persist.checkpoints import place as places
+from bagwise.persist.checkpoints import store as stores
+from bagwise.persist.checkpoints.plain import (
     NotPlainError,
     Packer,
     copied,
@@ -20,10 +23,7 @@ from bagwise.checkpoints.plain import (
     taken_apart,
     unpack,
 )
-from bagwise.families.gaussian import GaussianParams
-from bagwise.mixture.params import MixtureParams
 from bagwise.rules import CountLogistic, CountTable, Or
-from bagwise.solvers.interrupt import interruptible
 
 
 class CutOffError(Exception):

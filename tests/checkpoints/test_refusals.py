@@ -20,9 +20,9 @@ from bagwise import (
     make_noisy_or_bags,
     milr_path,
 )
-from bagwise.checkpoints import file as files
-from bagwise.checkpoints.identity import described
-from bagwise.checkpoints.store import Store
+from bagwise.persist.checkpoints import file as files
+from bagwise.persist.checkpoints.identity import described
+from bagwise.persist.checkpoints.store import Store
 from bagwise.rules import CountTable
 
 DATA = make_noisy_or_bags(40, random_state=0)
@@ -133,7 +133,7 @@ def test_other_bags(change, cut_off):
 
 def test_another_version(cut_off, monkeypatch):
     path = cut_off(RIDGE)
-    monkeypatch.setattr("bagwise.checkpoints.identity.__version__", "9.9")
+    monkeypatch.setattr("bagwise.persist.checkpoints.identity.__version__", "9.9")
     with pytest.raises(ValueError, match=rf"was written by bagwise 0\.[\d.]+, and this is 9\.9{REMEDY}"):
         clone(RIDGE).fit(DATA.bags, DATA.y, checkpoint=path)
 

@@ -26,7 +26,7 @@ from bagwise import (
     save_npz,
     scan_bags,
 )
-from bagwise.checkpoints.store import Store
+from bagwise.persist.checkpoints.store import Store
 from bagwise.rules import CountLogistic, CountTable, Or
 
 LINEAR = make_noisy_or_bags(60, n_features=4, random_state=0)
@@ -213,7 +213,7 @@ def test_a_fit_with_an_l1_norm_ends_with_the_same_bits(name, puts, looks, tmp_pa
     ],
 )
 def test_a_fit_of_many_bags_ends_with_the_same_bits(name, place, puts, monkeypatch, tmp_path):
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 1)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1)
     model, data = LARGE[name]
     if place == "file":
         file = save_npz(tmp_path / "bags", data.bags, data.y)
@@ -236,7 +236,7 @@ def test_a_fit_of_many_bags_ends_with_the_same_bits(name, place, puts, monkeypat
 @pytest.mark.parametrize("data", [LINEAR, WIDE], ids=["few features", "many"])
 def test_a_path_ends_with_the_same_bits(data, large, puts, monkeypatch, tmp_path):
     if large:
-        monkeypatch.setattr("bagwise.blocks.base.LARGE", 1)
+        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1)
     how = {"alphas": 6, "tol": 1e-8, "checkpoint": tmp_path / "path"}
     without = milr_path(data.bags, data.y, alphas=6, tol=1e-8)
     whole = milr_path(data.bags, data.y, **how)

@@ -66,7 +66,7 @@ def test_a_model_that_fails_ends_with_status_1(table, capsys, monkeypatch):
     def fails(self, X, y, sample_weight=None):
         raise ValueError("it does not like these bags.")
 
-    monkeypatch.setattr("bagwise.single_instance.SingleInstanceClassifier.fit", fails)
+    monkeypatch.setattr("bagwise.models.wrappers.single_instance.SingleInstanceClassifier.fit", fails)
     asked = ["compare", table, *COLUMNS, "--positive", "yes", "--cv", "2", "--models", "single,statistics"]
     assert main(asked) == 1
     assert "single failed: split 1 of 2: it does not like these bags." in capsys.readouterr().out

@@ -52,12 +52,12 @@ def commands(folder):
         "plot": ["plot", model, data, "--what", "path", "-o", str(folder / "a.png")],
         "show": ["show", model],
         "demo": ["demo", "--bags", "20", "--out", str(folder / "demo.html")],
-        **({"reproduce": ["reproduce"]} if find_spec("bagwise.experiments") else {}),  # a wheel has none
+        **({"reproduce": ["reproduce"]} if find_spec("reproduction") else {}),  # a wheel has none
     }
 
 
 def test_without_the_experiments_it_says_where_they_are(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "bagwise.experiments", None)  # as if they were not there
+    monkeypatch.setitem(sys.modules, "reproduction", None)  # as if they were not there
     assert main(["reproduce"]) == 2
     assert "run `pip install -e .` in a checkout" in capsys.readouterr().err
 

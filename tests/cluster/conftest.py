@@ -18,8 +18,8 @@ def client():
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Make blocks of a few instances, and let nothing be too small for a cluster."""
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
-    monkeypatch.setattr("bagwise.blocks.layout.block_rows", lambda _: 40)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.layout.block_rows", lambda _: 40)
 
 
 @pytest.fixture

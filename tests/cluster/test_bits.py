@@ -21,10 +21,10 @@ from bagwise import (
     scan_bags,
     set_kernel,
 )
-from bagwise.blocks import PerBag, ReweightedBlocks, SelectedBlocks, Sums
-from bagwise.cluster import ClusterBlocks
-from bagwise.cluster.blocks import _groups_of, _shown_name
-from bagwise.cluster.place import assigned
+from bagwise.data.blocks import PerBag, ReweightedBlocks, SelectedBlocks, Sums
+from bagwise.data.cluster import ClusterBlocks
+from bagwise.data.cluster.blocks import _groups_of, _shown_name
+from bagwise.data.cluster.place import assigned
 
 
 def what_is_learned(model):
@@ -151,7 +151,7 @@ def _some_bags():
 
 
 def test_a_group_that_is_sent_is_small_whatever_was_read(scan):
-    from bagwise.cluster.group import Group
+    from bagwise.data.cluster.group import Group
 
     layout = scan.blocks().layout
     group = Group(layout.part(2, 4), np.dtype(np.float32), None)
@@ -172,7 +172,7 @@ def test_a_group_that_is_sent_is_small_whatever_was_read(scan):
 @pytest.mark.parametrize("n_blocks", [1, 2, 7, 8, 9, 100])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_groups_are_branches_of_the_one_tree(n_blocks, n_threads):
-    from bagwise.blocks import add_up
+    from bagwise.data.blocks import add_up
 
     class Term(str):
         def __add__(self, other):
@@ -194,7 +194,7 @@ def test_groups_stay_where_they_are_as_far_as_shares_allow():
 
 
 def test_tasks_are_named_by_what_a_model_asks_for(scan, client):
-    from bagwise.blocks.views import _transformed
+    from bagwise.data.blocks.views import _transformed
 
     assert _shown_name(firsts, ()) == "firsts"
     assert _shown_name(_transformed, (firsts, np.sqrt, 3)) == "firsts"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bagwise import MILogisticRegression, MIMixture
-from bagwise.checkpoints.store import Store
+from bagwise.persist.checkpoints.store import Store
 
 pytestmark = pytest.mark.study
 

@@ -16,7 +16,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 @pytest.fixture
 def scan(small_blocks, monkeypatch, tmp_path):
-    monkeypatch.setattr("bagwise.cluster.tables.block_rows", lambda _: 5)
+    monkeypatch.setattr("bagwise.evaluation.cluster_frames.block_rows", lambda _: 5)
     bags, y = make_bags()
     bags = Bags(
         bags.instances,

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold
 
 from bagwise import Bags, compare, make_noisy_or_bags, make_positive_unlabeled, save_bags, scan_bags
-from bagwise.comparison.plan import cut_folds, read_labelled
-from bagwise.comparison.portfolio import FURTHER, OF_MANY_CLASSES, REPRESENTATIVES
-from bagwise.comparison.suited import facts_of, suited_models
+from bagwise.evaluation.comparison.plan import cut_folds, read_labelled
+from bagwise.evaluation.comparison.portfolio import FURTHER, OF_MANY_CLASSES, REPRESENTATIVES
+from bagwise.evaluation.comparison.suited import facts_of, suited_models
 
 
 def chosen(X, y, groups=None, cv=3):

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import gamma
 
-from bagwise.comparison.differences import corrected_t
+from bagwise.evaluation.comparison.differences import corrected_t
 
 
 def _tail_of_t(value, df):

@@ -10,7 +10,7 @@ import pytest
 
 SCRIPT = """
 import sys
-import bagwise.checkpoints.store as store
+import bagwise.persist.checkpoints.store as store
 store._EVERY = store._SHARE = 0.0  # written after every cell
 from bagwise import compare
 from tests.comparison.recorders import FITTED, Dies, Recorder

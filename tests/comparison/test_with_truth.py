@@ -1,8 +1,8 @@
 """The models that are held against each other, and their cross-validation."""
 
 from bagwise import load_digit_bags
-from bagwise.comparison.portfolio import REPRESENTATIVES, VARIANTS
-from bagwise.comparison.with_truth import cross_validate, make_folds
+from bagwise.evaluation.comparison.portfolio import REPRESENTATIVES, VARIANTS
+from bagwise.evaluation.comparison.with_truth import cross_validate, make_folds
 
 
 def test_the_table_of_models_fits_a_screen_and_the_first_one_finds_the_instances():

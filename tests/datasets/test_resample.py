@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import GroupKFold
 
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 from bagwise.datasets import augment_bags, make_noisy_or_bags, make_positive_unlabeled
 
 

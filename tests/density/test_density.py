@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import check_grad
 
 from bagwise import EMDD, Bags, DiscriminativeMixture, DiverseDensity, Max, Mean, Or, make_mixture_bags
-from bagwise.density.problem import DensityProblem, NearestProblem
+from bagwise.models.prototypes.density_problem import DensityProblem, NearestProblem
 
 
 def make_problem(rule, rng, on_target=False):

@@ -18,13 +18,13 @@ from bagwise import (
     CitationKNNClassifier,
     DissimilarityEmbedding,
     bag_distances,
-    distances,
     make_bag_pipeline,
     make_noisy_or_bags,
     save_parquet,
     scan_bags,
     set_kernel,
 )
+from bagwise.similarity import bag_distances as distances
 
 
 def some_bags(n=9, seed=0, n_features=4):
@@ -69,7 +69,7 @@ DEFINITIONS = {
 @pytest.fixture(params=[2**23, 700])
 def block_bytes(request, monkeypatch):
     """A usual block, and blocks of a few rows."""
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", request.param)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", request.param)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
@@ -100,7 +100,7 @@ def test_a_large_bag_is_compared_in_parts(metric, monkeypatch):
         return whole(X, offsets, Z, others)
 
     monkeypatch.setattr(distances, "nearest_instances", counted)
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 8 * 56)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 56)
     found = bag_distances(bags, metric=metric, **how)
     np.testing.assert_allclose(found, [[define(a, b) for b in bags] for a in bags], rtol=1e-12, atol=1e-15)
     assert max(numbers for _, numbers in seen) <= 56 and 14 in dict(seen), "a part of the bag of fifty"
@@ -143,8 +143,8 @@ def test_distances_of_bags_in_files_are_those_of_memory(metric, tmp_path, monkey
     bags = Bags(bags.instances.astype(np.float32), bags.offsets)
     order = np.random.default_rng(0).permutation(30)[:20]
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, np.arange(30) % 2))
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 8 * 4 * 20)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 4 * 20)
     expected = bag_distances(bags, metric=metric)
     np.testing.assert_array_equal(bag_distances(scan, metric=metric), expected)
     shuffled = bag_distances(scan[order], scan, metric=metric)
@@ -181,7 +181,7 @@ def test_what_cannot_be_is_refused(monkeypatch):
         bag_distances(bags.with_instances(bags.instances * 1e200))
     with pytest.raises(ValueError, match="bag 1 is empty"):
         bag_distances([np.ones((1, 2)), np.ones((0, 2))])
-    monkeypatch.setattr("bagwise.kernels.memory.available_memory", lambda: 10.0)
+    monkeypatch.setattr("bagwise.similarity.matrix_memory.available_memory", lambda: 10.0)
     with pytest.raises(MemoryError, match=r"distance matrix of 3 x 3 bags .*DissimilarityEmb"):
         bag_distances(bags)
 

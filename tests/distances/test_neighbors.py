@@ -20,7 +20,7 @@ from bagwise import (
     load_digit_bags,
     make_noisy_or_bags,
 )
-from bagwise.neighbors.base import nearest_first
+from bagwise.models.neighbors.base import nearest_first
 
 DATA = make_noisy_or_bags(50, size=(1, 6), coef=[3.0, -3.0, 0.0], intercept=-1.0, random_state=0)
 TRAIN, TEST = slice(0, 30), slice(30, 50)
@@ -206,6 +206,6 @@ def test_bags_of_musk_that_are_right_when_left_out(fetch, citation, bayesian):
 def test_a_large_bag_is_predicted_in_blocks(monkeypatch):
     model = BayesianKNNClassifier().fit(DATA.bags[TRAIN], DATA.y[TRAIN])
     whole = model.predict_proba(DATA.bags)
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 10)
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 8 * 3 * 5)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 10)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 3 * 5)
     np.testing.assert_array_equal(model.predict_proba(Bags.from_list(list(DATA.bags))), whole)

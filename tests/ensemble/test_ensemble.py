@@ -10,18 +10,18 @@ from sklearn.model_selection import GroupKFold
 
 import bagwise
 from bagwise import BagEnsembleClassifier, Bags, load_digit_bags, make_noisy_or_bags, set_kernel
-from bagwise.ensemble import families, kernel_part
-from bagwise.ensemble.blend import blend, held_out_log_odds, sharpening
-from bagwise.ensemble.cost import estimate
-from bagwise.ensemble.families import FAMILIES, choose
-from bagwise.ensemble.machines import PENALTIES, fit_machines
-from bagwise.ensemble.prototypes import PrototypeView
-from bagwise.ensemble.ranks import RankedExtremesView
-from bagwise.ensemble.statistics import StatisticsView
-from bagwise.ensemble.views import Gram, Instances
-from bagwise.kernels.widths import own_kernels_of_widths, set_kernels_of_widths
-from bagwise.linear_model import MILogisticRegression
-from bagwise.prototypes.points import Prototypes
+from bagwise.models.ensemble import families, kernel_part
+from bagwise.models.ensemble.blend import blend, held_out_log_odds, sharpening
+from bagwise.models.ensemble.cost import estimate
+from bagwise.models.ensemble.families import FAMILIES, choose
+from bagwise.models.ensemble.machines import PENALTIES, fit_machines
+from bagwise.models.ensemble.prototypes import PrototypeView
+from bagwise.models.ensemble.ranks import RankedExtremesView
+from bagwise.models.ensemble.statistics import StatisticsView
+from bagwise.models.ensemble.views import Gram, Instances
+from bagwise.models.linear_model import MILogisticRegression
+from bagwise.models.prototypes.points import Prototypes
+from bagwise.similarity.widths import own_kernels_of_widths, set_kernels_of_widths
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_a_weight_is_repetition_in_every_family(data, name):
 
 @pytest.mark.parametrize("most", [2**20, 40])
 def test_kernels_of_several_widths_are_those_of_one_each(data, most, monkeypatch):
-    from bagwise.blocks import cutting
+    from bagwise.data.blocks import cutting
 
     monkeypatch.setattr(cutting, "BLOCK_BYTES", most)
     left, right = data.bags[:25], data.bags[25:]
@@ -169,7 +169,7 @@ def test_bags_in_files_are_learned_from_where_they_lie(data, tmp_path, monkeypat
     np.testing.assert_array_equal(
         held.decision_function(scan), small().fit(data.bags, data.y).decision_function(data.bags)
     )
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
     scan = bagwise.scan_bags(tmp_path / "bags.parquet")
     with pytest.warns(UserWarning, match="the instances lie in files"):
         streamed = small().fit(scan, data.y)

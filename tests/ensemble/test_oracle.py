@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from bagwise import BagEnsembleClassifier, make_noisy_or_bags
-from bagwise.kernels import set_kernel
+from bagwise.similarity import set_kernel
 
 N_TRAIN = 30
 SPLITS = [

@@ -5,14 +5,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from reproduction import all_experiments
+from reproduction.code import Part, Sources
+from reproduction.framework import Settings
 
 import bagwise
-from bagwise.experiments import all_experiments
-from bagwise.experiments.code import Part, Sources
-from bagwise.experiments.framework import Settings
 
 PACKAGE = {
-    "__init__.py": '_ROOMS = {"room": ["lazy"], "unused": ["nobody"]}\n',
+    "__init__.py": '_PUBLIC = {"room": ["lazy"], "unused": ["nobody"]}\n',
     "room/__init__.py": "from pack.room.thing import lazy\nfrom pack.room.other import other\n",
     "room/thing.py": "def lazy():\n    from pack.helper import help\n\n    return help()\n",
     "room/other.py": "def other():\n    return 1\n",

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-
-from bagwise.experiments.ensemble_report import report
-from bagwise.experiments.framework import Settings
+from reproduction.ensemble_report import report
+from reproduction.framework import Settings
 
 
 def cell(n_right, model):

@@ -2,17 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
-
-from bagwise import Bags, BagStatistics, load_digit_bags, make_noisy_or_bags
-from bagwise.cli import main
-from bagwise.experiments import leaderboard
-from bagwise.experiments.code import Sources
-from bagwise.experiments.framework import Cell, Experiment, Report, Settings, Table
-from bagwise.experiments.leaderboard_tables import (
+from reproduction import leaderboard
+from reproduction.code import Sources
+from reproduction.framework import Cell, Experiment, Report, Settings, Table
+from reproduction.leaderboard_tables import (
     Board,
     against_the_best,
     cells_of,
@@ -21,8 +14,15 @@ from bagwise.experiments.leaderboard_tables import (
     unsettled,
     what_can_be_seen,
 )
-from bagwise.experiments.nested import cross_validated
-from bagwise.experiments.runner import run_experiment
+from reproduction.nested import cross_validated
+from reproduction.runner import run_experiment
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+
+from bagwise import Bags, BagStatistics, load_digit_bags, make_noisy_or_bags
+from bagwise.cli import main
 
 
 def test_scores_are_those_of_scikit_learn():
@@ -54,8 +54,11 @@ def test_every_model_learns_by_the_protocol(run):
 def test_a_cell_depends_on_its_own_model_alone():
     sources = Sources()
     modules = {part.module for part in sources.parts(leaderboard.models.bayesian_knn)}
-    assert "bagwise.neighbors.bayesian" in modules and "bagwise.experiments.nested" in modules
-    assert not any(module.startswith(("bagwise.svm", "bagwise.trees", "bagwise.apr")) for module in modules)
+    assert "bagwise.models.neighbors.bayesian" in modules and "reproduction.nested" in modules
+    assert not any(
+        module.startswith(("bagwise.models.svm", "bagwise.models.trees", "bagwise.models.prototypes"))
+        for module in modules
+    )
 
 
 def cell(right, **others):
@@ -76,7 +79,7 @@ def board(monkeypatch):
     """Two models on two data sets of four bags; the second has no probabilities, and one repetition less."""
     labels = np.array([0, 1, 1, 1])
     for module in ("leaderboard_tables", "nested"):
-        monkeypatch.setattr(f"bagwise.experiments.{module}.fetched", lambda dataset: (None, labels))
+        monkeypatch.setattr(f"reproduction.{module}.fetched", lambda dataset: (None, labels))
     results = {
         "musk1-a-0": cell("1111", log_loss=0.5),
         "musk1-a-1": cell("1110", log_loss=0.7),

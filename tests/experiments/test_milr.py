@@ -2,16 +2,11 @@
 
 import numpy as np
 import pytest
+from reproduction.milr import bag_scores, evaluate
+from reproduction.milr_simulations import naive_forward, ordinary_errors, printed_alpha_max, printed_em
 from scipy.special import expit
 
 from bagwise import MILogisticRegression, make_noisy_or_bags
-from bagwise.experiments.milr import bag_scores, evaluate
-from bagwise.experiments.milr_simulations import (
-    naive_forward,
-    ordinary_errors,
-    printed_alpha_max,
-    printed_em,
-)
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from bagwise.experiments.pu_prior import SETTINGS, cut_where_counted, draw_bags
+from reproduction.pu_prior import SETTINGS, cut_where_counted, draw_bags
 
 PAGES = Path(__file__).parents[2] / "docs/reproduction"
 ROWS = list(csv.DictReader((PAGES / "pu-prior-1.csv").read_text(encoding="utf-8").splitlines()))

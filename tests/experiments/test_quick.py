@@ -6,13 +6,13 @@ import random
 from dataclasses import replace
 
 import pytest
+from reproduction import all_experiments
+from reproduction.framework import Settings
+from reproduction.runner import run_experiment
 from tests.studies import always
 
+from bagwise._display.markdown import as_markdown
 from bagwise.datasets._sources import SOURCES
-from bagwise.experiments import all_experiments
-from bagwise.experiments.framework import Settings
-from bagwise.experiments.runner import run_experiment
-from bagwise.report.markdown import as_markdown
 
 QUICK = Settings(quick=True)
 # Scheme C has a penalty for every fold, and no single one.

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from reproduction.ranks import find_cliques, holm, rank_models, signed_rank_p
 from scipy.stats import PermutationMethod, rankdata, wilcoxon
-
-from bagwise.experiments.ranks import find_cliques, holm, rank_models, signed_rank_p
 
 
 @pytest.mark.parametrize("n", [5, 9, 15])

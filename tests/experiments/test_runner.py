@@ -6,10 +6,8 @@ import re
 
 import numpy as np
 import pytest
-
-import bagwise.experiments
-from bagwise.cli import main
-from bagwise.experiments.framework import (
+import reproduction
+from reproduction.framework import (
     Cell,
     Experiment,
     Figure,
@@ -19,7 +17,9 @@ from bagwise.experiments.framework import (
     mean_and_error,
     with_error,
 )
-from bagwise.experiments.runner import count_stored, run_experiment
+from reproduction.runner import count_stored, run_experiment
+
+from bagwise.cli import main
 
 computed = []
 
@@ -109,7 +109,7 @@ def test_stored_cells_count_only_for_the_same_function_arguments_and_seed(tmp_pa
 
 def test_stored_cells_count_only_for_the_same_code(tmp_path, monkeypatch):
     run_experiment(make_experiment(), Settings(), out=tmp_path)
-    monkeypatch.setattr("bagwise.experiments.code.Sources.key", lambda sources, function: "edited")
+    monkeypatch.setattr("reproduction.code.Sources.key", lambda sources, function: "edited")
     run_experiment(make_experiment(), Settings(), out=tmp_path)
     assert len(computed) == 8
     run_experiment(make_experiment(), Settings(), out=tmp_path)
@@ -118,10 +118,10 @@ def test_stored_cells_count_only_for_the_same_code(tmp_path, monkeypatch):
 
 def test_a_cell_is_stored_with_the_code_that_it_began_with(tmp_path, monkeypatch):
     def edit_while_running(number, seed):
-        monkeypatch.setattr("bagwise.experiments.code.Sources.key", lambda sources, function: "edited")
+        monkeypatch.setattr("reproduction.code.Sources.key", lambda sources, function: "edited")
         return square(number, seed)
 
-    monkeypatch.setattr("bagwise.experiments.code.Sources.key", lambda sources, function: "as it was")
+    monkeypatch.setattr("reproduction.code.Sources.key", lambda sources, function: "as it was")
     run_experiment(make_experiment(edit_while_running), Settings(), out=tmp_path)
     run_experiment(make_experiment(edit_while_running), Settings(), out=tmp_path)
     assert len(computed) == 8
@@ -164,7 +164,7 @@ def test_errors_are_standard_errors_over_repeats():
 @pytest.fixture
 def toy(monkeypatch, request):
     experiment = make_experiment(**getattr(request, "param", {}))
-    monkeypatch.setattr(bagwise.experiments, "all_experiments", lambda: {"toy": experiment})
+    monkeypatch.setattr(reproduction, "all_experiments", lambda: {"toy": experiment})
 
 
 def test_the_program_lists_experiments(toy, capsys):

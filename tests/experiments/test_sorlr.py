@@ -4,11 +4,11 @@ import os
 
 import numpy as np
 import pytest
+from reproduction.sorlr_models import METHODS, WIDTHS, Split, predict
+from reproduction.sorlr_problems import load_problem
+from reproduction.sorlr_report import Curves
 
 from bagwise import make_count_bags
-from bagwise.experiments.sorlr_models import METHODS, WIDTHS, Split, predict
-from bagwise.experiments.sorlr_problems import load_problem
-from bagwise.experiments.sorlr_report import Curves
 
 
 @pytest.fixture(scope="module")

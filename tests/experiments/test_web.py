@@ -5,8 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-from bagwise.experiments.web import cosine_distance, terms_weighed, uncommon_terms
+from reproduction.web import cosine_distance, terms_weighed, uncommon_terms
 
 RNG = np.random.default_rng(0)
 

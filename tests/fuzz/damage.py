@@ -15,7 +15,7 @@ from tests.fuzz.judging import Refused, require, shown
 from tests.same_bags import assert_same
 
 from bagwise import Bags, iter_parquet, load, load_bags, scan_bags
-from bagwise._cache import cache_folder
+from bagwise._core.cache import cache_folder
 from bagwise.persist.files import read_model, write_model
 
 # A checksum stands for every byte of these, so that what is read must be what was written. The others have

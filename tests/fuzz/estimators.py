@@ -19,7 +19,7 @@ from tests.fuzz.parameters import draw_estimator
 
 import bagwise
 from bagwise import Bags, Sequences
-from bagwise.base import BagEstimator
+from bagwise.models.base import BagEstimator
 from bagwise.testing import example_of
 from bagwise.testing.discovery import can_be_fitted
 

@@ -16,7 +16,7 @@ from tests.fuzz.damaging import damage
 from tests.fuzz.judging import require
 
 _SOURCE = """
-from bagwise._numba.compiling import kernel
+from bagwise._core.compiled.compiling import kernel
 
 @kernel
 def weighted(n, x):

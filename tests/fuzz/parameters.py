@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 
 from bagwise import CountLogistic, CountTable, Threshold
-from bagwise._sklearn import HasMethods, Interval, StrOptions
+from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
 from bagwise.rules import Rule
 from bagwise.testing import all_rules, example_of
 

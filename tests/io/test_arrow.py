@@ -6,8 +6,8 @@ import pyarrow.feather
 import pytest
 
 from bagwise import Bags
+from bagwise.data.description import describe
 from bagwise.io._arrow import bags_from_table, table_from_bags
-from bagwise.io._description import describe
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bagwise import Bags, load_csv, load_npz, save_bags, save_csv, save_npz
-from bagwise.io._atomic import replacing
+from bagwise._core.files.atomic import replacing
 
 BAGS = Bags(np.zeros((2, 1)), [0, 1, 2])
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, modes and signals are those of POSIX")
@@ -33,7 +33,7 @@ def test_what_a_killed_save_left_is_cleared_by_the_next_and_nothing_else(tmp_pat
     path = tmp_path / "a[1].npz"
     code = """
 import os, signal, sys
-from bagwise.io._atomic import replacing, replacing_folder
+from bagwise._core.files.atomic import replacing, replacing_folder
 with replacing(sys.argv[1]) as part, replacing_folder(sys.argv[1] + "-folder") as folder:
     part.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)

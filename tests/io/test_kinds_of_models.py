@@ -264,8 +264,12 @@ def test_rows_of_labels_are_written_from_files_in_any_order(tmp_path, monkeypatc
     expected = instance_frame(model, BAGS[order], LABELS.iloc[order])
     best = key_instances(model, BAGS[order], k=2).reset_index(drop=True)
     scan = scan_bags(save_parquet(tmp_path / "bags.parquet", BAGS, layout="long"))[order]
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
-    for module in ("bagwise.io.predictions", "bagwise.io.scan.parquet_long", "bagwise.blocks.layout"):
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    for module in (
+        "bagwise.evaluation.prediction_frames",
+        "bagwise.io.scan.parquet_long",
+        "bagwise.data.blocks.layout",
+    ):
         monkeypatch.setattr(f"{module}.block_rows", lambda _: 11)
     path = instance_frame(model, scan, LABELS.iloc[order], path=tmp_path / f"a{suffix}")
     written = pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)

@@ -44,8 +44,12 @@ def fitted():
 @pytest.fixture
 def large(monkeypatch):
     """Treat a few bags as if they did not fit, in blocks of a few instances."""
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
-    for module in ("bagwise.io.predictions", "bagwise.io.scan.parquet_long", "bagwise.blocks.layout"):
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    for module in (
+        "bagwise.evaluation.prediction_frames",
+        "bagwise.io.scan.parquet_long",
+        "bagwise.data.blocks.layout",
+    ):
         monkeypatch.setattr(f"{module}.block_rows", lambda _: 11)
 
 

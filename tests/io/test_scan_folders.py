@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags, load_bags, load_npz, save_h5, save_npy, save_npz, scan_bags
-from bagwise.blocks import FileBlocks
+from bagwise.data.blocks import FileBlocks
 from bagwise.io.scan import folder as folder_module
 from bagwise.io.scan import npz as npz_module
 
@@ -65,7 +65,7 @@ def path(request, tmp_path):
 @pytest.mark.parametrize("held", [True, False])
 def test_a_scan_knows_and_loads_what_loading_gives(path, monkeypatch, held):
     if not held:
-        monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
     scan, (bags, y) = scan_bags(path), load_bags(path)
     assert_same(scan.load(), bags)
     assert_same(scan.load(), some_bags())
@@ -76,8 +76,8 @@ def test_a_scan_knows_and_loads_what_loading_gives(path, monkeypatch, held):
 
 
 def test_blocks_are_those_of_memory(path, monkeypatch):
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
-    for module in ("bagwise.blocks.layout", "bagwise.io.scan.folder"):
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    for module in ("bagwise.data.blocks.layout", "bagwise.io.scan.folder"):
         monkeypatch.setattr(f"{module}.block_rows", lambda _: 4)
     monkeypatch.setattr(npz_module, "block_rows", lambda _: 3)
     scan, bags = scan_bags(path), some_bags()
@@ -94,7 +94,7 @@ def test_blocks_are_those_of_memory(path, monkeypatch):
 @pytest.mark.parametrize("name", ["h5", "npy"])
 def test_a_folder_is_opened_once_and_remembered(name, tmp_path, cache, monkeypatch):
     path = SAVE[name](tmp_path / "slides", some_bags(), np.arange(6))
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
     looked = []
     usual = folder_module.look_at_shapes
     monkeypatch.setattr(folder_module, "look_at_shapes", lambda *a: looked.append(1) or usual(*a))

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from bagwise import Bags, MILogisticRegression, SoftORLogisticRegression
 from bagwise.exceptions import ConvergenceWarning
-from bagwise.linear_model.labeler import profile_band
+from bagwise.models.linear_model.labeler import profile_band
 
 
 def within_three_errors(covered):

@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from bagwise import MILogisticRegression, Threshold, make_count_bags, make_noisy_or_bags
-from bagwise.blocks import base
+from bagwise.data.blocks import base
 
 DATA = make_noisy_or_bags(150, size=(1, 5), coef=[1.5, -1.5, 0.0, 0.7], intercept=-1.0, random_state=3)
 COUNTS = make_count_bags(200, size=6, labeler=2, coef=[2.0, -2.0], random_state=0)

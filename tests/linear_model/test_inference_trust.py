@@ -92,8 +92,8 @@ def test_bags_that_are_many_have_the_same_table_from_blocks(rule, monkeypatch):
     model = maximum_likelihood(rule, n_init=1).fit(bags.bags, bags.y)
     groups = np.arange(400) // 4
     few, few_groups = model.inference(), model.inference(groups=groups)
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 1000)
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 3 * 8 * 300)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1000)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 3 * 8 * 300)
     many = model.inference()
     np.testing.assert_allclose(many.se, few.se, rtol=1e-6)
     np.testing.assert_allclose(model.inference(groups=groups).se, few_groups.se, rtol=1e-6)

@@ -17,15 +17,15 @@ from bagwise import (
     make_noisy_or_bags,
     milr_path,
 )
-from bagwise.linear_model import cv
-from bagwise.linear_model._lasso.columns import ColumnCopy
-from bagwise.linear_model._lasso.problem import LassoProblem
-from bagwise.linear_model._lasso.search import search_l1
-from bagwise.linear_model.design import Design
-from bagwise.linear_model.in_memory import InMemoryProblem
-from bagwise.linear_model.moments import moments_of
-from bagwise.linear_model.null import fit_null
-from bagwise.linear_model.setup import make_design
+from bagwise.models.linear_model import cv
+from bagwise.models.linear_model.engine.design import Design
+from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.lasso.columns import ColumnCopy
+from bagwise.models.linear_model.engine.lasso.problem import LassoProblem
+from bagwise.models.linear_model.engine.lasso.search import search_l1
+from bagwise.models.linear_model.engine.moments import moments_of
+from bagwise.models.linear_model.engine.null import fit_null
+from bagwise.models.linear_model.engine.setup import make_design
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import minimize_l1
 from bagwise.solvers.working_set import ElasticNet
@@ -212,7 +212,7 @@ def test_wide_sparse_data_is_never_made_dense():
 
 
 def test_scaling_of_large_data_stays_implicit_and_does_not_cancel(monkeypatch):
-    monkeypatch.setattr("bagwise.linear_model.design.COPY_BYTES", 0)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.design.COPY_BYTES", 0)
     data = make_noisy_or_bags(60, size=3, n_features=5, random_state=0)
     for shift in (0.0, 1e3, 1e9):
         moved = data.bags.with_instances(data.bags.instances + shift)
@@ -226,7 +226,7 @@ def test_scaling_of_large_data_stays_implicit_and_does_not_cancel(monkeypatch):
 
 @pytest.mark.parametrize("n_pairs", [1024, 4])
 def test_curvature_of_the_design_is_that_of_the_scaled_instances(n_pairs, monkeypatch):
-    monkeypatch.setattr("bagwise.linear_model.moments._PAIRS", n_pairs)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.moments._PAIRS", n_pairs)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.6)
     offsets = np.array([0, 1, 4, 5, 12, 20, 30])
@@ -245,7 +245,7 @@ def test_curvature_of_the_design_is_that_of_the_scaled_instances(n_pairs, monkey
         v = outer[a:b] @ Z[a:b] if b - a > 1 else np.zeros(4)
         expected += np.outer(v, v)
         without_negligible += np.outer(v, v)
-    monkeypatch.setattr("bagwise.linear_model._lasso.columns._WORTH_BYTES", 0)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.lasso.columns._WORTH_BYTES", 0)
     for matrix in (X, sp.csr_array(X), X.astype(np.float32)):
         design = Design(matrix, offsets, factor=factor, shift=shift)
         raw, roughly = (
@@ -304,7 +304,7 @@ def test_cross_validation_chooses_the_least_deviance_on_folds_drawn_once(data, m
 
 def test_the_deviance_of_a_fold_is_that_of_a_fit_without_it(data, monkeypatch):
     rough = MILogisticRegressionCV(alphas=8, cv=4, n_init=1, random_state=0).fit(data.bags, data.y)
-    monkeypatch.setattr("bagwise.linear_model.cv._FOLD_TOL", 1e-9)
+    monkeypatch.setattr("bagwise.models.linear_model.cv._FOLD_TOL", 1e-9)
     exact = clone(rough).fit(data.bags, data.y)
     # What the rougher tolerance of folds moves is far below the standard error between folds.
     errors = exact.deviances_.std(axis=1, ddof=1) / 2

@@ -13,7 +13,7 @@ from bagwise import (
     make_noisy_or_bags,
     milr_path,
 )
-from bagwise.blocks import MemoryBlocks, sample_bags
+from bagwise.data.blocks import MemoryBlocks, sample_bags
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +24,9 @@ def data():
 @pytest.fixture(params=[700, 2**20], ids=["many blocks", "one block"])
 def large(request, monkeypatch):
     """Let small data be large, with a sample of a sixth of the bags, in blocks of so many instances."""
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 1000)
-    monkeypatch.setattr("bagwise.linear_model.fits._NUMBERS", 12_000)
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 6 * 8 * request.param)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1000)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.fits._NUMBERS", 12_000)
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 6 * 8 * request.param)
 
 
 RIDGE = {"l1_ratio": 0.0, "alpha": 3.0, "n_init": 2, "random_state": 0}
@@ -34,7 +34,7 @@ RIDGE = {"l1_ratio": 0.0, "alpha": 3.0, "n_init": 2, "random_state": 0}
 
 def in_memory(model, bags, y, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("bagwise.blocks.base.LARGE", 2**40)
+        patch.setattr("bagwise.data.blocks.base.LARGE", 2**40)
         return model.fit(bags, y)
 
 
@@ -96,7 +96,7 @@ def test_learned_rules_reach_the_objective_in_memory(how, data, large, monkeypat
 
 def test_a_path_reaches_the_objectives_in_memory(data, large, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("bagwise.blocks.base.LARGE", 2**40)
+        patch.setattr("bagwise.data.blocks.base.LARGE", 2**40)
         expected = milr_path(data.bags, data.y, alphas=8)
     path = milr_path(data.bags, data.y, alphas=8)
     assert path.alpha_max == pytest.approx(expected.alpha_max, rel=1e-9)

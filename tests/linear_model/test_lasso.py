@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import MILogisticRegression, MILogisticRegressionCV, Or, make_noisy_or_bags, milr_path
-from bagwise.linear_model import cv
-from bagwise.linear_model._lasso import columns
-from bagwise.linear_model._lasso.columns import ColumnCopy
-from bagwise.linear_model._lasso.problem import LassoProblem
-from bagwise.linear_model.design import Design
-from bagwise.linear_model.in_memory import InMemoryProblem
-from bagwise.linear_model.null import fit_null
+from bagwise.models.linear_model import cv
+from bagwise.models.linear_model.engine.design import Design
+from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.lasso import columns
+from bagwise.models.linear_model.engine.lasso.columns import ColumnCopy
+from bagwise.models.linear_model.engine.lasso.problem import LassoProblem
+from bagwise.models.linear_model.engine.null import fit_null
 from bagwise.solvers.control import Control
 from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.working_set import ElasticNet
@@ -159,7 +159,7 @@ def test_a_lifted_point_with_a_large_error_is_computed_anew(data):
 
 
 def test_a_large_matrix_is_not_restricted_and_a_sparse_one_is(data, monkeypatch):
-    monkeypatch.setattr("bagwise.linear_model.design.COPY_BYTES", 0)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.design.COPY_BYTES", 0)
     monkeypatch.setattr(columns, "COPY_BYTES", 0)
     X = np.array(data.bags.instances)
     for matrix, is_restricted in ((X, False), (sp.csr_array(X), True)):
@@ -236,7 +236,7 @@ def test_a_fit_is_optimal_even_if_rounding_is_worse_than_estimated(data, warm_st
 
 @pytest.mark.parametrize("n_points", [1, 7])
 def test_several_points_at_once_are_those_computed_one_by_one(n_points, monkeypatch):
-    monkeypatch.setattr("bagwise.blocks.cutting.BLOCK_BYTES", 8 * 5 * 40)  # several blocks
+    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 5 * 40)  # several blocks
     rng = np.random.default_rng(0)
     how = {"factor": 2.0, "shift": np.arange(5.0) / 9}
     problem = make_problem(rng.normal(size=(90, 5)), np.arange(0, 91, 3), **how).bags

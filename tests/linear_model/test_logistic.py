@@ -13,8 +13,8 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 import bagwise
 from bagwise import Bags, MILogisticRegression, Or, SoftMax, make_noisy_or_bags
 from bagwise.exceptions import ConvergenceWarning, PositiveClassWarning, VersionWarning
-from bagwise.linear_model.design import Design
-from bagwise.linear_model.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.design import Design
+from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
 from bagwise.testing import all_rules, enumerate_labels
 
 
@@ -264,7 +264,7 @@ def test_parameters_are_checked(data, parameters, message):
 
 def test_a_pickle_of_another_version_warns(data, monkeypatch):
     model = MILogisticRegression(random_state=0).fit(data.bags, data.y)
-    monkeypatch.setattr(bagwise.base.estimators, "__version__", "0.0.1")
+    monkeypatch.setattr(bagwise.models.base.estimators, "__version__", "0.0.1")
     old = pickle.dumps(model)
     monkeypatch.undo()
     with pytest.warns(VersionWarning, match=r"pickled by bagwise 0\.0\.1 and is read by"):

@@ -18,8 +18,8 @@ from bagwise import (
     save_parquet,
     scan_bags,
 )
-from bagwise.folds import cut_in_two
-from bagwise.linear_model.selection import _with_columns
+from bagwise.models.base.folds import cut_in_two
+from bagwise.models.linear_model.selection import _with_columns
 
 TOO_SMALL = "The features were selected on these bags: the p values are too small"
 
@@ -121,7 +121,7 @@ def test_bags_in_files_are_split_refitted_and_tested(data, lasso, tmp_path, monk
     whole = refit_selected(lasso, data.bags, data.y)
     here = [whole.inference(groups=groups), refit_selected(lasso, data.bags, data.y, **parts).inference()]
     # Let them be large, so that they are read in blocks.
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
     model = refit_selected(lasso, scan, scan.y)
     assert model._kept.training.bags is not None and not isinstance(model._kept.training.bags, Bags)
     there = [model.inference(groups=groups), refit_selected(lasso, scan, scan.y, **parts).inference()]
@@ -149,7 +149,7 @@ def test_the_naive_selection_takes_instances_as_bags_of_one(data):
     assert sorted(naive_wald_selection(X, z, level=0.001).selection_order_) == [1, 4]
     # Another program for the same: Newton's steps on ordinary logistic regressions.
     many = make_noisy_or_bags(80, n_features=8, random_state=5)
-    milr = pytest.importorskip("bagwise.experiments.milr_simulations", reason="a wheel has no experiments")
+    milr = pytest.importorskip("reproduction.milr_simulations", reason="a wheel has no experiments")
     label = np.repeat(many.y, many.bags.sizes).astype(float)
     expected = milr.naive_forward(many.bags.instances, label, level=0.2)
     assert expected.any()

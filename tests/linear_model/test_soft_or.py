@@ -203,8 +203,8 @@ def test_slope_and_offset_of_a_logistic_labeler_are_recovered():
 
 def test_standard_errors_are_those_of_the_whole_information():
     """The rule's covariance against a Hessian of all parameters by differences."""
-    from bagwise.linear_model.labeler import rule_covariance
-    from bagwise.linear_model.learned_rule import JointProblem
+    from bagwise.models.linear_model.engine.learned_rule import JointProblem
+    from bagwise.models.linear_model.labeler import rule_covariance
 
     data = make_count_bags(300, size=8, labeler=soft_labels, coef=[2.0, -2.0], random_state=1)
     model = SoftORLogisticRegression(alpha=1.0, tol=1e-8, random_state=0)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from reproduction.labelled import fit_labelled
 
 from bagwise import MIMixture, make_mixture_bags
-from bagwise.mixture.labelled import fit_labelled
-from bagwise.mixture.model import BagMixture
+from bagwise.models.mixture.model import BagMixture
 
 
 @pytest.fixture(scope="module")

@@ -356,7 +356,7 @@ def test_the_partner_finds_the_boundary_of_the_mixture_it_belongs_to():
 
 
 def test_pictures_are_figures_and_refuse_what_they_cannot_draw():
-    from bagwise.mixture.plots import plot_components
+    from bagwise.models.mixture.plots import plot_components
 
     data = make_mixture_bags(20, random_state=0)
     for family in ("gaussian", "gaussian_spherical"):

@@ -5,7 +5,7 @@ import pytest
 
 from bagwise import Bags
 from bagwise.families import GaussianDiag
-from bagwise.mixture.build import build_model, prepare
+from bagwise.models.mixture.build import build_model, prepare
 from bagwise.rules import CountTable, Rule, RuleResult
 from bagwise.solvers.control import Control
 from bagwise.solvers.em import run_em

@@ -5,16 +5,16 @@ import warnings
 
 import numpy as np
 import pytest
+from reproduction.labelled import fit_labelled
 
 from bagwise import Bags, DiscriminativeMixture, MIMixture, make_mixture_bags, save_parquet, scan_bags
-from bagwise.base import Training
-from bagwise.blocks import Block, Blocks, MemoryBlocks, hold
-from bagwise.blocks.base import call
+from bagwise.data.blocks import Block, Blocks, MemoryBlocks, hold
+from bagwise.data.blocks.base import call
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.families import FAMILIES, make_family
-from bagwise.mixture.build import build_model, prepare
-from bagwise.mixture.labelled import fit_labelled
-from bagwise.mixture.start import Survey, content_of, survey_block
+from bagwise.models.base import Training
+from bagwise.models.mixture.build import build_model, prepare
+from bagwise.models.mixture.start import Survey, content_of, survey_block
 from bagwise.rules import Or
 from bagwise.solvers import Control, run_em
 
@@ -24,7 +24,7 @@ MATRICES = sorted(set(FAMILIES) - {"markov"})
 @pytest.fixture
 def large(monkeypatch):
     """Let a few numbers be many."""
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
 
 
 class NpyBlocks(Blocks):
@@ -109,7 +109,7 @@ RUNS = [slice(0, 1), slice(1, 14), slice(14, 15), slice(15, 33), slice(33, 33), 
 )
 def test_files_give_the_bits_that_memory_gives(name, parameters, dtype, is_large, tmp_path, monkeypatch):
     if is_large:
-        monkeypatch.setattr("bagwise.blocks.base.LARGE", 100)
+        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
     X, offsets, y, weight = draw(name, dtype=dtype)
     in_files = Place(lambda y, w: NpyBlocks(tmp_path, X, RUNS, offsets, y, w), offsets, X.shape[1])
     models = [
@@ -139,7 +139,7 @@ def test_many_bags_are_fitted_as_few_are(name, supervision, monkeypatch):
     X, offsets, y, weight = draw(name)
     models = []
     for limit in (2**23, 100):
-        monkeypatch.setattr("bagwise.blocks.base.LARGE", limit)
+        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", limit)
         model = mixture(name, supervision=supervision)
         models.append(fit(model, in_memory(X, offsets, most=20), y, weight))
     few, many = models
@@ -175,7 +175,9 @@ def test_starts_that_share_passes_are_starts_by_themselves(large):
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_many_bags_in_any_order_and_twice_instead_of_weight_two_start_alike(name, large, monkeypatch):
-    monkeypatch.setattr("bagwise.mixture.build._DRAWN_VALUES", 64 * 3)  # fewer instances than there are
+    monkeypatch.setattr(
+        "bagwise.models.mixture.build._DRAWN_VALUES", 64 * 3
+    )  # fewer instances than there are
     X, offsets, y, _ = draw(name, n_bags=90)
     bags, weight = Bags(X, offsets), np.where(np.arange(90) % 2 == 0, 2.0, 1.0)
     shuffled = np.random.default_rng(1).permutation(90)
@@ -266,7 +268,7 @@ def test_bags_that_all_are_known_are_fitted(name, monkeypatch):
     X, offsets, _, _ = draw(name)
     values = []
     for limit in (2**23, 100):
-        monkeypatch.setattr("bagwise.blocks.base.LARGE", limit)
+        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", limit)
         model = fit_labelled(mixture(name, max_iter=50), Bags(X, offsets), np.zeros(40))
         assert model.positive_rate_ == 0.0 and model.converged_
         values.append(model.objective_)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from reproduction.labelled import fit_labelled
 
 from bagwise import MIMixture, make_mixture_bags
-from bagwise.mixture.labelled import fit_labelled
 
 DATA = make_mixture_bags(150, size=3, separation=5.0, positive_rate=0.3, random_state=0)
 POSITIVE = DATA.bags[DATA.y == 1]

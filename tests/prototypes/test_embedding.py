@@ -14,7 +14,7 @@ from bagwise import (
     save_parquet,
     scan_bags,
 )
-from bagwise.prototypes.points import Prototypes
+from bagwise.models.prototypes.points import Prototypes
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_prototypes_come_from_files_as_from_memory(prototypes, data, tmp_path, m
     model = PrototypeEmbedding(prototypes, n_prototypes=5, random_state=0)
     expected = model.fit_transform(data.bags)
     np.testing.assert_allclose(model.fit_transform(scan), expected, rtol=1e-9)
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
     if prototypes == "kmeans":
         np.testing.assert_allclose(model.fit_transform(scan), expected, rtol=1e-6)
     assert model.fit_transform(scan).shape == (30, 5)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from reproduction.pu_causes import CoefficientDSDD, RoundedLSDD
 
 from bagwise import Bags
-from bagwise.experiments.pu_causes import CoefficientDSDD, RoundedLSDD
-from bagwise.kernels import InstanceKernel
-from bagwise.pu.ramp import ramp
+from bagwise.models.pu.ramp import ramp
+from bagwise.similarity import InstanceKernel
 
 
 def noisy_copies(n_features, seed=0):

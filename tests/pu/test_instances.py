@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC, LinearSVC
 
 import bagwise
-import bagwise._numba.dual as dual_kernels
+import bagwise._core.compiled.dual as dual_kernels
 from bagwise import (
     Bags,
     DSDDClassifier,
@@ -23,11 +23,11 @@ from bagwise import (
     PUSetKernelClassifierCV,
     pu_risk_bound,
 )
-from bagwise.base import Training
-from bagwise.kernels import InstanceKernel
-from bagwise.pu.lsdd import LSDDScore, _signed_log
-from bagwise.pu.pumil import distinct_bags
-from bagwise.pu.ramp import RampProblem, ramp
+from bagwise.models.base import Training
+from bagwise.models.pu.lsdd import LSDDScore, _signed_log
+from bagwise.models.pu.pumil import distinct_bags
+from bagwise.models.pu.ramp import RampProblem, ramp
+from bagwise.similarity import InstanceKernel
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control
 

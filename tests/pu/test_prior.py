@@ -12,8 +12,8 @@ from bagwise import (
     plot_prior_sensitivity,
 )
 from bagwise.exceptions import ClassPriorWarning
-from bagwise.pu.features import PUFeatures, split_features
-from bagwise.pu.ratio import DensityRatio, bounded_priors, rotated
+from bagwise.models.pu.features import PUFeatures, split_features
+from bagwise.models.pu.ratio import DensityRatio, bounded_priors, rotated
 
 
 def draw_bags(n, positive, rng, n_features=4, separation=4.0):

@@ -6,10 +6,10 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from bagwise.pu import risk
-from bagwise.pu.features import PUFeatures
-from bagwise.pu.losses import LOSSES
-from bagwise.pu.risk import minimize_risk
+from bagwise.models.pu import risk
+from bagwise.models.pu.features import PUFeatures
+from bagwise.models.pu.losses import LOSSES
+from bagwise.models.pu.risk import minimize_risk
 from bagwise.solvers.result import Status
 
 PROBLEMS = [

@@ -17,7 +17,7 @@ from bagwise import (
     minimax_kernel,
     pu_risk,
 )
-from bagwise.pu.features import choose_centers
+from bagwise.models.pu.features import choose_centers
 
 
 def pu_bags(n_positive=30, n_unlabeled=90, prior=0.3, seed=0, n_features=4):
@@ -161,7 +161,7 @@ def test_all_centers_of_too_many_bags_are_refused():
 def test_rows_on_demand_give_the_same_solution(monkeypatch):
     bags, y, _ = pu_bags()
     dense = PUSetKernelClassifier(degree=2, class_prior=0.3).fit(bags, y)
-    monkeypatch.setattr("bagwise.pu.features._DENSE_BYTES", 8 * 90 * 20)
+    monkeypatch.setattr("bagwise.models.pu.features._DENSE_BYTES", 8 * 90 * 20)
     cached = PUSetKernelClassifier(degree=2, class_prior=0.3).fit(bags, y)
     assert cached.objective_ == pytest.approx(dense.objective_, rel=1e-8)
 

@@ -8,9 +8,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from bagwise import Bags, ClassPriorEstimator
-from bagwise.base import Training
-from bagwise.pu.sample import prior_splits
-from bagwise.pu.tail import UpperTails, bag_vectors, deal_folds, out_of_fold_scores
+from bagwise.models.base import Training
+from bagwise.models.pu.sample import prior_splits
+from bagwise.models.pu.tail import UpperTails, bag_vectors, deal_folds, out_of_fold_scores
 
 
 def scores_of(n_positive, n_unlabeled, prior, seed=0, gap=3.0):

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from bagwise._held_out.intervals import auc_interval
+from bagwise.evaluation.held_out.intervals import auc_interval
 from bagwise.report import bands
 from bagwise.report.bands import precision_recall_band, roc_band
 

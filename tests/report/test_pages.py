@@ -25,9 +25,9 @@ from bagwise import (
     make_noisy_or_bags,
     write_report,
 )
-from bagwise._inspection import inspect_bags
-from bagwise.base import WaistClassifier
-from bagwise.report import Figure, Page, Section
+from bagwise._display.parts import Figure, Page, Section
+from bagwise.evaluation.checks import inspect_bags
+from bagwise.models.base import WaistClassifier
 from bagwise.report.writing import write_page
 from bagwise.rules import make_rule
 
@@ -74,7 +74,7 @@ def test_a_model_has_its_sections_in_the_one_order(page):
 
 
 def test_the_verdict_has_an_interval_and_the_scores_of_the_program(page, data):
-    from bagwise._held_out import judge, predict_held_out
+    from bagwise.evaluation.held_out import judge, predict_held_out
 
     model = MILogisticRegression(n_init=2, random_state=0)
     scores = judge(predict_held_out(model, data.bags, data.y, n_folds=3)).scores
@@ -111,7 +111,7 @@ def test_figures_take_their_colours_from_the_page(page):
 
 
 def test_confusions_are_counted(page, data):
-    from bagwise._held_out import predict_held_out
+    from bagwise.evaluation.held_out import predict_held_out
 
     held = predict_held_out(MILogisticRegression(n_init=2, random_state=0), data.bags, data.y, n_folds=3)
     text = section(page, "Right and wrong")
@@ -124,7 +124,7 @@ def test_confusions_are_counted(page, data):
 
 def test_opened_bags_are_explained_by_the_model_that_had_not_seen_them(page, data):
     from bagwise import explain_bag
-    from bagwise._held_out import predict_held_out
+    from bagwise.evaluation.held_out import predict_held_out
 
     model = MILogisticRegression(n_init=2, random_state=0)
     held = predict_held_out(model, data.bags, data.y, n_folds=3, keep_models=True)
@@ -297,7 +297,7 @@ def test_100_000_bags_of_1_000_features_make_a_page_below_2_mb(tmp_path):
 
 
 def test_pictures_that_take_too_much_room_become_coarser(tmp_path, monkeypatch):
-    from bagwise._pictures import new_axes
+    from bagwise._display.pictures import new_axes
     from bagwise.report import writing
 
     rng = np.random.default_rng(0)

@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bagwise.report import Bar, Figure, Page, Section, Table
-from bagwise.report.markdown import as_markdown
-from bagwise.report.text import table_lines
+from bagwise._display.markdown import as_markdown
+from bagwise._display.parts import Bar, Figure, Page, Section, Table
+from bagwise._display.text import table_lines
 
 TABLE = Table(
     "Scores",
@@ -28,7 +28,7 @@ def of_text():
 
 def of_rich():
     console = pytest.importorskip("rich.console", reason="this is the table by rich")
-    from bagwise.report.rich_text import rich_table
+    from bagwise._display.rich_text import rich_table
 
     stream = io.StringIO()
     console.Console(file=stream, width=100).print(rich_table(TABLE))
@@ -98,7 +98,7 @@ def test_tables_are_known_without_loading_anything_heavy():
     import sys
 
     code = (
-        "import sys, bagwise.report, bagwise.report.text\n"
+        "import sys, bagwise.report, bagwise._display.text\n"
         "assert not {'numpy', 'matplotlib', 'jinja2', 'rich'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bagwise._numba.count_leaf import BUDGET, row_length
-from bagwise.blocks import share_out
+from bagwise._core.compiled.count_leaf import BUDGET, row_length
+from bagwise.data.blocks import share_out
 from bagwise.rules import CountRule, CountTable
 from bagwise.testing import enumerate_labels
 

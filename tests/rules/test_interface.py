@@ -9,8 +9,8 @@ import pytest
 from numba.core import caching
 from sklearn.base import clone
 
-from bagwise._numba import bag, links, mean, or_
-from bagwise._numba.compiling import kernel
+from bagwise._core.compiled import bag, links, mean, or_
+from bagwise._core.compiled.compiling import kernel
 from bagwise.rules import RULES as NAMED
 from bagwise.rules import (
     CountLogistic,

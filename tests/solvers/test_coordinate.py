@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bagwise._numba.coordinate import descend, learn_curvature
-from bagwise._numba.single import add_products, sum_products
+from bagwise._core.compiled.coordinate import descend, learn_curvature
+from bagwise._core.compiled.single import add_products, sum_products
 
 
 def make_model(seed, k, condition=30.0):

@@ -244,7 +244,7 @@ def test_a_tolerance_beyond_rounding_ends_in_a_stall_and_not_in_a_loop(seed):
 
 
 def test_working_sets_of_a_step_each_do_not_outlast_the_limit(monkeypatch):
-    import bagwise._numba.dual as kernels
+    import bagwise._core.compiled.dual as kernels
 
     problem = random_problem(0)
     monkeypatch.setattr(kernels, "pair_steps", one_step_at_a_time(kernels.pair_steps))

@@ -3,7 +3,7 @@ import threading
 import numpy as np
 import pytest
 
-from bagwise.blocks import MemoryBlocks
+from bagwise.data.blocks import MemoryBlocks
 from bagwise.solvers import Control, Status, best_of, run_em
 
 
@@ -183,7 +183,7 @@ def test_a_second_interrupt_is_passed_on():
 
 def test_starts_that_share_passes_have_the_course_of_each_alone(monkeypatch):
     alone = fit()
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 1)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1)
     before = BLOCKS.n_passes
     together = fit()
     assert [r.history for r in together] == [r.history for r in alone]
@@ -191,7 +191,7 @@ def test_starts_that_share_passes_have_the_course_of_each_alone(monkeypatch):
 
 
 def test_a_flag_ends_starts_that_share_passes(monkeypatch):
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 1)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1)
     stop = threading.Event()
     results = fit(
         n_init=4,

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bagwise.solvers import interrupt
-from bagwise.solvers.interrupt import interruptible, raise_if_stopped, stop_flag
+from bagwise._core import interrupt
+from bagwise._core.interrupt import interruptible, raise_if_stopped, stop_flag
 from bagwise.solvers.result import SolverResult, Status, record_result
 
 
@@ -67,7 +67,7 @@ def test_an_interrupt_while_a_block_begins_or_ends_leaves_nothing_behind(number,
             press()
         return before
 
-    monkeypatch.setattr("bagwise.solvers.interrupt.signal.signal", interrupted)
+    monkeypatch.setattr("bagwise._core.interrupt.signal.signal", interrupted)
     with pytest.raises(KeyboardInterrupt), interruptible(at_once=at_once):
         pass
     monkeypatch.undo()

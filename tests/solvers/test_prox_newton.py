@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import ElasticNet as ScikitLearnElasticNet
 
-from bagwise.checkpoints import opened
+from bagwise.persist.checkpoints import opened
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import finish, minimize_l1
 from bagwise.solvers.quadratic import QuadraticModel

@@ -11,10 +11,10 @@ from sklearn.svm import SVC
 
 from bagwise import Bags, MissSVC, OneVsOneBagClassifier, make_noisy_or_bags
 from bagwise.exceptions import ConvergenceWarning
-from bagwise.kernels import InstanceKernel
+from bagwise.models.svm.gram import Gram
+from bagwise.models.svm.problem import BagMarginProblem, Labelling
+from bagwise.similarity import InstanceKernel
 from bagwise.solvers import Control
-from bagwise.svm.gram import Gram
-from bagwise.svm.problem import BagMarginProblem, Labelling
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.tree import DecisionTreeRegressor
 
 from bagwise import Bags, LogOddsMean, MIGradientBoostingClassifier, Threshold, make_noisy_or_bags
+from bagwise.models.trees.additive import BoostedScores, summed_exactly
+from bagwise.models.trees.boosting import _scores as real
+from bagwise.models.trees.growing import OrderedFeatures, split_shares
+from bagwise.models.trees.losses import ExponentialLoss, RuleLoss
 from bagwise.rules import GeometricMean, Mean, Or, SoftMax
-from bagwise.trees.additive import BoostedScores, summed_exactly
-from bagwise.trees.boosting import _scores as real
-from bagwise.trees.growing import OrderedFeatures, split_shares
-from bagwise.trees.losses import ExponentialLoss, RuleLoss
 
 LOSSES = [
     *(RuleLoss(rule) for rule in (Or(), Mean(), SoftMax(), GeometricMean(), Threshold(2))),
@@ -215,7 +215,7 @@ def test_held_out_bags_are_whole_groups_of_those_that_count(data, monkeypatch):
         seen.append(part)
         return real(loss, part)
 
-    monkeypatch.setattr("bagwise.trees.boosting._scores", scores)
+    monkeypatch.setattr("bagwise.models.trees.boosting._scores", scores)
     model = MIGradientBoostingClassifier(early_stopping=True, n_estimators=5, random_state=0)
     model.fit(data.bags, data.y, weight, groups=groups)
     first = {float(bag[0, 0]): number for number, bag in enumerate(data.bags)}

@@ -84,15 +84,15 @@ def test_sparse_bags_and_bags_in_files_are_dense_ones(data, tmp_path, monkeypatc
     expected = model.fit_transform(dense, data.y)
     np.testing.assert_array_equal(model.fit_transform(sparse, data.y), expected)
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", dense, data.y))
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
     found = model.fit_transform(scan, data.y)  # all bags are in the sample, which is weighted alike
     np.testing.assert_array_equal(found, expected)
 
 
 def test_bags_that_no_fold_has_are_described_as_new_ones(data, monkeypatch):
-    monkeypatch.setattr("bagwise.blocks.base.LARGE", 0)
-    monkeypatch.setattr("bagwise.embedding.trees.SAMPLE_VALUES", 4 * 100)
-    monkeypatch.setattr("bagwise.blocks.sampling._FEWEST", 10)
+    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    monkeypatch.setattr("bagwise.models.embedding.trees.SAMPLE_VALUES", 4 * 100)
+    monkeypatch.setattr("bagwise.data.blocks.sampling._FEWEST", 10)
     model = TreeEmbedding(cross_fit=3, random_state=0)
     training, new = model.fit_transform(data.bags, data.y), model.transform(data.bags)
     as_new = (training == new).all(axis=1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bagwise.report.parts import Figure, Table
-from bagwise.report.text import one_line
+from bagwise._display.parts import Figure, Table
+from bagwise._display.text import one_line
 
 
 def as_markdown(table: Table) -> str:
@@ -13,7 +13,7 @@ def as_markdown(table: Table) -> str:
 
     Examples
     --------
-    >>> from bagwise.report.parts import Table
+    >>> from bagwise._display.parts import Table
     >>> print(as_markdown(Table("", [{"name": "a|b", "AUC": 0.5}])))
     | name | AUC |
     | --- | --- |

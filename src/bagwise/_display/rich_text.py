@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bagwise.report.parts import Table
-from bagwise.report.text import one_line
+from bagwise._display.parts import Table
+from bagwise._display.text import one_line
 
 
 def rich_table(table: Table) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bagwise.report.parts import Table
+from bagwise._display.parts import Table
 
 
 def table_lines(table: Table) -> list[str]:
@@ -12,7 +12,7 @@ def table_lines(table: Table) -> list[str]:
 
     Examples
     --------
-    >>> from bagwise.report.parts import Table
+    >>> from bagwise._display.parts import Table
     >>> print("\n".join(table_lines(Table.of(["name", "AUC"], [["a", 0.5], ["longer", 12.25]]))))
     name      AUC
     ------  -----

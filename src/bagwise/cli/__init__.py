@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with screen.progress(1) as begin:  # a second or two, more from a cold disk
             begin("loading")
-            from bagwise.solvers.interrupt import interruptible
+            from bagwise._core.interrupt import interruptible
 
         # A fit ends after its present step, anything else at once, and a fit too at the second Ctrl-C.
         with interruptible(at_once=True):

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bagwise._display.parts import Table
 from bagwise.cli.command import Command
 from bagwise.cli.data import (
     KINDS,
@@ -18,10 +19,9 @@ from bagwise.cli.data import (
 )
 from bagwise.cli.pages import add_html_argument, check_page, write_page_of
 from bagwise.cli.screen import Screen
-from bagwise.report import Table
 
 if TYPE_CHECKING:
-    from bagwise._inspection.report import Report
+    from bagwise.evaluation.checks.report import Report
 
 _DESCRIPTION = f"""\
 Look at a data set before a model is fitted: sizes and labels, missing values, empty bags,
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read the file, and show what was found."""
     check_page(arguments.html)
-    from bagwise._inspection import inspect_bags
+    from bagwise.evaluation.checks import inspect_bags
     from bagwise.io import load_bags
 
     with telling_warnings(screen) as told, reading_data(arguments.file):

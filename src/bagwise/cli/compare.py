@@ -23,7 +23,7 @@ from bagwise.cli.screen import Screen
 from bagwise.cli.words import Words, choose_positive
 
 if TYPE_CHECKING:
-    from bagwise.comparison import Comparison
+    from bagwise.evaluation.comparison import Comparison
 
 _DESCRIPTION = f"""\
 Which model should I use? Hold models against each other on the same folds, each with its settings
@@ -170,7 +170,7 @@ def _compare(
 ) -> Comparison:
     import numpy as np
 
-    from bagwise.comparison.perform import Question, perform
+    from bagwise.evaluation.comparison.perform import Question, perform
 
     if from_unlabeled:
         y = np.where(y == np.unique(y)[-1], 1.0, np.nan)
@@ -190,7 +190,7 @@ def _compare(
 
 def show_comparison(comparison: Comparison, screen: Screen) -> None:
     """Show the table of a comparison, and what stands below it."""
-    from bagwise.comparison.table import as_table, remarks
+    from bagwise.evaluation.comparison.table import as_table, remarks
 
     screen.table(as_table(comparison))
     for text in remarks(comparison):

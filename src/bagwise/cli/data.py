@@ -98,7 +98,7 @@ def find_label(y: np.ndarray, word: str, option: str) -> Any:
 def check_picture(path: Path, option: str) -> None:
     """Refuse a path that no picture can be written to, before any work is done."""
     try:
-        from bagwise._pictures import new_figure
+        from bagwise._display.pictures import new_figure
 
         known = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
     except ImportError as error:

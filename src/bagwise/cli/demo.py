@@ -10,14 +10,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bagwise._display.parts import Table
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import add_json_argument, check_picture
 from bagwise.cli.pages import check_page, write_page_of
 from bagwise.cli.screen import Screen
-from bagwise.report import Table
 
 if TYPE_CHECKING:
-    from bagwise.comparison.with_truth import Score
+    from bagwise.evaluation.comparison.with_truth import Score
 
 _DESCRIPTION = """\
 See multiple-instance learning at work on bags of handwritten digits, in about a quarter of a
@@ -63,10 +63,10 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         if can_draw:
             check_page(arguments.out, "--out")
             check_picture(picture, "--out")
-        from bagwise.comparison.portfolio import REPRESENTATIVES, VARIANTS
-        from bagwise.comparison.with_truth import make_folds
+        from bagwise._core.threads import one_blas_thread
         from bagwise.datasets import load_digit_bags
-        from bagwise.threads import one_blas_thread
+        from bagwise.evaluation.comparison.portfolio import REPRESENTATIVES, VARIANTS
+        from bagwise.evaluation.comparison.with_truth import make_folds
 
         try:
             data = load_digit_bags(arguments.bags, random_state=arguments.seed)
@@ -117,7 +117,7 @@ def _doing(what: str, screen: Screen) -> Iterator[None]:
 
 
 def _compare(models: Any, data: Any, folds: Any, seed: int, screen: Screen) -> list[Score]:
-    from bagwise.comparison.with_truth import cross_validate
+    from bagwise.evaluation.comparison.with_truth import cross_validate
 
     scores = []
     with screen.progress(len(models) * (len(folds) + 1)) as begin:
@@ -156,8 +156,8 @@ def _table(scores: list[Score]) -> Table:
 
 def _write_page(data: Any, scores: list[Score], arguments: argparse.Namespace) -> None:
     """Write all that is to be known of logistic regression, and the other models beside it."""
-    from bagwise._held_out import predict_held_out
-    from bagwise.linear_model import MILogisticRegression
+    from bagwise.evaluation.held_out import predict_held_out
+    from bagwise.models.linear_model import MILogisticRegression
     from bagwise.report.models import judged_subject
 
     seed = arguments.seed
@@ -179,8 +179,8 @@ def _draw(data: Any, fold: Any, seed: int, path: Path) -> None:
     """Draw the first test bags, by a model that was trained without them."""
     import numpy as np
 
-    from bagwise.linear_model import MILogisticRegression
-    from bagwise.plotting import plot_bags
+    from bagwise.evaluation.plotting import plot_bags
+    from bagwise.models.linear_model import MILogisticRegression
 
     train, test = fold
     model = MILogisticRegression(random_state=seed).fit(data.bags[train], data.y[train])

@@ -13,7 +13,7 @@ from bagwise.cli.saved import SavedModel, add_model_arguments, labels_for, open_
 from bagwise.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from bagwise.explanations import BagExplanation
+    from bagwise.evaluation.explanations import BagExplanation
 
 _DESCRIPTION = f"""\
 Explain what a model says of one bag: its instances, the most positive first, each with its

@@ -29,7 +29,7 @@ from bagwise.cli.words import Words, choose_positive
 if TYPE_CHECKING:
     import numpy as np
 
-    from bagwise._held_out import Judgement
+    from bagwise.evaluation.held_out import Judgement
 
 _DESCRIPTION = f"""\
 Fit a model to labelled bags: look the data over, judge the model by cross-validation, fit it to
@@ -204,8 +204,8 @@ def _look(bags: Any, named: np.ndarray, labels: np.ndarray, arguments: argparse.
     """
     from dataclasses import replace
 
-    from bagwise._inspection import inspect_bags, inspect_scan
-    from bagwise._inspection.report import Finding
+    from bagwise.evaluation.checks import inspect_bags, inspect_scan
+    from bagwise.evaluation.checks.report import Finding
 
     inspect = inspect_scan if arguments.scan else inspect_bags
     report = inspect(bags, named)
@@ -230,7 +230,7 @@ def _look(bags: Any, named: np.ndarray, labels: np.ndarray, arguments: argparse.
 def _hold_out(
     model: Any, bags: Any, y: np.ndarray, groups: Any, arguments: argparse.Namespace, begin: Any
 ) -> Any:
-    from bagwise._held_out import predict_held_out
+    from bagwise.evaluation.held_out import predict_held_out
 
     return predict_held_out(
         model,
@@ -247,7 +247,7 @@ def _hold_out(
 def _judge(
     model: Any, bags: Any, y: np.ndarray, held: Any, groups: Any, words: Words | None, arguments: Any
 ) -> Judgement:
-    from bagwise._held_out import judge, judge_unlabeled
+    from bagwise.evaluation.held_out import judge, judge_unlabeled
 
     if MODELS[arguments.model].from_unlabeled:
         return judge_unlabeled(model, bags, y, held, groups)
@@ -255,7 +255,7 @@ def _judge(
 
 
 def _fit(model: Any, bags: Any, y: np.ndarray, groups: Any) -> None:
-    from bagwise._held_out.predictions import fit_in_groups
+    from bagwise.evaluation.held_out.predictions import fit_in_groups
 
     fit_in_groups(model, bags, y, groups)
 

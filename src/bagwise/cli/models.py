@@ -99,7 +99,7 @@ def make_model(name: str, settings: Sequence[str], seed: int) -> Any:
             )
         chosen[key] = parse_value(value)
     model.set_params(**chosen)
-    from bagwise._sklearn import check_parameters
+    from bagwise._core.sklearn_private import check_parameters
 
     try:
         for part in [model, *(step for _, step in getattr(model, "steps", ()))]:

@@ -7,7 +7,7 @@ from itertools import groupby
 from textwrap import fill
 
 from bagwise._version import __version__
-from bagwise.cli import check, compare, convert, demo, explain, fit, plot, predict, reproduce, show
+from bagwise.cli import check, compare, convert, demo, explain, fit, plot, predict, show
 from bagwise.cli.command import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -20,7 +20,6 @@ COMMANDS: tuple[Command, ...] = (
     explain.COMMAND,
     plot.COMMAND,
     show.COMMAND,
-    reproduce.COMMAND,
 )
 
 

@@ -123,7 +123,7 @@ def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
     """Whether a model was fitted to these bags, by its digest, or else by the name of their file."""
     import numpy as np
 
-    from bagwise.base.digest import training_digest
+    from bagwise.models.base.digest import training_digest
 
     digest = getattr(saved.model, "training_digest_", None)
     if digest is None or not hasattr(saved.model, "_read"):
@@ -135,7 +135,7 @@ def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
 
 def _heatmap(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -> tuple[Any, str]:
     from bagwise import plot_heatmap
-    from bagwise.bags.places import place_of
+    from bagwise.data.bags.places import place_of
 
     if arguments.id is None and len(bags) != 1:
         raise CommandError(f"there are {len(bags)} bags; say which to draw by --id.")

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bagwise._display.parts import Table
 from bagwise.cli.cluster import add_dask_argument, shared_out
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import KINDS, is_same_file, telling_warnings
 from bagwise.cli.saved import SavedModel, add_model_arguments, open_both
 from bagwise.cli.screen import Screen
-from bagwise.report import Table
 
 _DESCRIPTION = f"""\
 Predict new bags by a model that bagwise fit saved: a row per bag with its id, the prediction in

@@ -12,8 +12,8 @@ from itertools import count
 from math import isfinite
 from typing import Any, TextIO
 
-from bagwise.report import Table
-from bagwise.report.text import table_lines
+from bagwise._display.parts import Table
+from bagwise._display.text import table_lines
 
 # Longer lines are hard to read; shorter terminals are respected.
 _WIDEST = 100
@@ -208,7 +208,7 @@ class RichScreen(Screen):
         self.console.print(text, style="dim", width=self.width)
 
     def _write_table(self, table: Table) -> None:
-        from bagwise.report.rich_text import rich_table
+        from bagwise._display.rich_text import rich_table
 
         self.console.print(rich_table(table))
 

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from bagwise._display.parts import Table
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import add_json_argument
 from bagwise.cli.screen import Screen
-from bagwise.report import Table
 
 _DESCRIPTION = """\
 Show what is in a model that bagwise.save wrote: its class and parameters, features and classes,

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from bagwise._bag_parts import as_text
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
+from bagwise.data.bags.parts import as_text
 
 # The names that the columns of a file have by custom, first come first served.
 BAG_NAMES = ("bag_id", "bag", "slide_id")

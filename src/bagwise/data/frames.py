@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 
 
 def bags_from_frame(frame: Any, *, bag: str, features: Sequence[str] | None = None) -> Bags:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._numba.arrays import readonly
+from bagwise._core.compiled.arrays import readonly
 
 
 class Sequences:

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bagwise._cache import cache_folder
+from bagwise._core.cache import cache_folder
 from bagwise.datasets._sources import SOURCES, Source
 
 

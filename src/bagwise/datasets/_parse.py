@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 
 
 def parse_c45(content: bytes) -> tuple[Bags, np.ndarray]:

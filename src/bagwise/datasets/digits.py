@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
 
-from bagwise._types import Seed
-from bagwise.bags import Bags
+from bagwise._core.types import Seed
+from bagwise.data.bags import Bags
 from bagwise.datasets._draw import (
     check_count,
     check_number,

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from bagwise._types import Seed
-from bagwise.bags import Bags
+from bagwise._core.types import Seed
+from bagwise.data.bags import Bags
 from bagwise.datasets._draw import (
     check_agreement,
     check_array,

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
 
-from bagwise._types import Seed
-from bagwise.bags import Bags, as_bags
-from bagwise.base import BagsLike
+from bagwise._core.types import Seed
+from bagwise.data.bags import Bags, as_bags
+from bagwise.data.types import BagsLike
 from bagwise.datasets._draw import check_count, check_number, nearest_count
 
 
@@ -31,7 +31,7 @@ def make_positive_unlabeled(
 
     The unlabeled bags are a sample of the population in which the share of positive bags is
     `class_prior`: they, and not all the bags together, have the class prior that the estimators
-    of `bagwise.pu` ask for.
+    of `bagwise.models.pu` ask for.
 
     Parameters
     ----------

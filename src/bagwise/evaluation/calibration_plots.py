@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import column_or_1d
 
-from bagwise._pictures import Display, axes_for, legend_above
-from bagwise._types import Folds
+from bagwise._core.types import Folds
+from bagwise._display.pictures import Display, axes_for, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,7 +156,7 @@ def calibration_points(
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise.calibration_plots import calibration_points
+    >>> from bagwise.evaluation.calibration_plots import calibration_points
     >>> positive, probability = np.arange(20) % 4 == 0, np.repeat([0.2, 0.6], 10)
     >>> said, share, low, high = calibration_points(positive, probability, 4)
     >>> said.round(2).tolist(), share.tolist(), high.round(2).tolist()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagwise._types import FilePath
-from bagwise.blocks import block_rows, cut
-from bagwise.cluster.blocks import cancelled_unless_done
-from bagwise.cluster.place import Cluster
+from bagwise._core.types import FilePath
+from bagwise.data.blocks import block_rows, cut
+from bagwise.data.cluster.blocks import cancelled_unless_done
+from bagwise.data.cluster.place import Cluster
 
 if TYPE_CHECKING:
-    from bagwise.scanned import ScannedBags
+    from bagwise.data.scanned import ScannedBags
 
 Columns = dict[str, np.ndarray]
 Said = Callable[[Any, Any], Columns]
@@ -29,7 +29,7 @@ def write_folder(
 
     The files follow each other by name in the order of the bags. The workers must see the folder.
     """
-    from bagwise.io._atomic import replacing_folder
+    from bagwise._core.files.atomic import replacing_folder
     from bagwise.io._remote import is_address
 
     if is_address(path):
@@ -81,8 +81,8 @@ def _said_of_part(
     """Say what is to be said of some bags, block by block; write it to a file, or give it."""
     import pickle
 
+    from bagwise._core.threads import one_blas_thread
     from bagwise.io._table import RowFile
-    from bagwise.threads import one_blas_thread
 
     said = pickle.loads(pickled)
     done = 0

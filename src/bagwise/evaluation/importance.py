@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import check_scoring
 from sklearn.utils import Bunch, check_random_state
 
-from bagwise._bag_parts import feature_number
-from bagwise._types import Seed
-from bagwise.bags import as_bags, is_scan
-from bagwise.base import BagsLike
+from bagwise._core.types import Seed
+from bagwise.data.bags import as_bags, is_scan
+from bagwise.data.bags.parts import feature_number
+from bagwise.data.types import BagsLike
 
 Features = Sequence[int | str] | int | str
 

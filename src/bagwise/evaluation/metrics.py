@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from bagwise.base import BagsLike, is_positive
-from bagwise.pu.losses import ALL_LOSSES, check_pu_labels, risk_of_scores, split_scores
+from bagwise.models.base import BagsLike, is_positive
+from bagwise.models.pu.losses import ALL_LOSSES, check_pu_labels, risk_of_scores, split_scores
 
 
 def pu_risk(
@@ -59,7 +59,7 @@ def pu_risk(
 
     Examples
     --------
-    >>> from bagwise.metrics import pu_risk
+    >>> from bagwise.evaluation.metrics import pu_risk
     >>> y = [1, 1, 0, 0, 0, 0]
     >>> round(pu_risk(y, [1.0, 2.0, 1.5, -1.0, -2.0, -1.0], class_prior=0.25), 3)  # a faultless score
     0.0
@@ -153,7 +153,7 @@ def pu_recall(y: ArrayLike, score: ArrayLike, *, sample_weight: ArrayLike | None
 
     Examples
     --------
-    >>> from bagwise.metrics import pu_recall
+    >>> from bagwise.evaluation.metrics import pu_recall
     >>> pu_recall([1, 1, 0, 0], [0.5, -0.5, 0.5, -0.5])
     0.5
     """
@@ -180,7 +180,7 @@ def pu_precision(
 
     Examples
     --------
-    >>> from bagwise.metrics import pu_precision
+    >>> from bagwise.evaluation.metrics import pu_precision
     >>> pu_precision([1, 1, 0, 0, 0, 0], [1.0, 1.0, 1.0, 1.0, -1.0, -1.0], class_prior=0.25)
     0.5
     """
@@ -204,7 +204,7 @@ def pu_f1(
 
     Examples
     --------
-    >>> from bagwise.metrics import pu_f1
+    >>> from bagwise.evaluation.metrics import pu_f1
     >>> round(pu_f1([1, 1, 0, 0, 0, 0], [1.0, 1.0, 1.0, 1.0, -1.0, -1.0], class_prior=0.25), 3)
     0.667
     """
@@ -232,7 +232,7 @@ def pu_auc(
 
     Examples
     --------
-    >>> from bagwise.metrics import pu_auc
+    >>> from bagwise.evaluation.metrics import pu_auc
     >>> round(pu_auc([1, 0, 0, 0, 0], [2.0, 2.0, 1.0, 0.5, 0.0], class_prior=0.25), 3)
     1.0
     """

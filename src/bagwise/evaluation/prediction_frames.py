@@ -11,21 +11,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from bagwise._types import FilePath
-from bagwise.bags import Bags, as_bags, is_scan
-from bagwise.base import BagsLike
-from bagwise.base.labels import require_label_per_bag
-from bagwise.base.reading import warn_of_rows
-from bagwise.blocks import block_rows, cut, is_large
-from bagwise.instance_level import (
+from bagwise._core.types import FilePath
+from bagwise.data.bags import Bags, as_bags, is_scan
+from bagwise.data.blocks import block_rows, cut, is_large
+from bagwise.data.frames import frame_backend, instance_columns_of
+from bagwise.data.types import BagsLike
+from bagwise.io._table import RowFile
+from bagwise.models.base.labels import require_label_per_bag
+from bagwise.models.base.reading import warn_of_rows
+from bagwise.models.wrappers.instance_level import (
     label_names,
     learned_from_several,
     posterior_of_instances,
     said_of_bags,
     said_of_instances,
 )
-from bagwise.io._table import RowFile
-from bagwise.io.frames import frame_backend, instance_columns_of
 
 Columns = dict[str, np.ndarray]
 
@@ -302,7 +302,7 @@ def _tabulate(
     if is_scan(bags) and not bags.in_order:
         parts = _out_of_order(bags, y, said, sides)
     elif is_scan(bags) and bags.cluster is not None:
-        from bagwise.cluster.tables import columns_of_parts, write_folder
+        from bagwise.evaluation.cluster_frames import columns_of_parts, write_folder
 
         if path is not None and not Path(path).suffix:
             return write_folder(bags.cluster, bags, y, said, path, sides=sides)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise.base import BagsLike
+from bagwise.data.types import BagsLike
+from bagwise.evaluation.metrics import bag_scores, pu_auc, pu_f1, pu_precision, pu_recall, pu_risk
 from bagwise.exceptions import ClassPriorWarning, warn_user
-from bagwise.metrics import bag_scores, pu_auc, pu_f1, pu_precision, pu_recall, pu_risk
-from bagwise.pu import ClassPriorEstimator
+from bagwise.models.pu import ClassPriorEstimator
 
 # A prior of 0 or 1 is an end of an interval, and no prior: scores there are limits.
 _NEAR = 1e-9

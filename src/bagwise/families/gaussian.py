@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly, refuse_other_widths
-from bagwise.blocks import cut_rows
+from bagwise._core.compiled.arrays import readonly, refuse_other_widths
+from bagwise.data.blocks import cut_rows
 from bagwise.families.base import Family
 from bagwise.families.moments import Moments, moments_of
 from bagwise.families.parts import complete_rows, for_kernels, part_rows, picked
@@ -79,7 +79,7 @@ class Gaussian(Family):
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Difference of two log densities, in one pass over complete instances."""
-        from bagwise._numba.mixture import whitened_odds
+        from bagwise._core.compiled.mixture import whitened_odds
 
         (whiten, half_log_det), (other, other_half) = map(
             _whitener, (positive.covariance, negative.covariance)
@@ -95,7 +95,7 @@ class Gaussian(Family):
 
     def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Sums of w u and of w u u', u = x - m, the former as the first row: (n_features + 1, n_features)."""
-        from bagwise._numba.mixture import second_moments
+        from bagwise._core.compiled.mixture import second_moments
 
         weight, mean, zero = readonly(weight, prior.mean, 0.0 * prior.mean, dtype=np.float64)
         sums = second_moments(*for_kernels(X), weight, mean)
@@ -186,7 +186,7 @@ class GaussianTied(Gaussian):
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Difference of two log densities: linear."""
-        from bagwise._numba.mixture import diagonal_form
+        from bagwise._core.compiled.mixture import diagonal_form
 
         direction = np.linalg.solve(positive.covariance, positive.mean - negative.mean)
         middle = 0.5 * (positive.mean + negative.mean)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly, refuse_other_widths
-from bagwise.blocks import cut_rows
+from bagwise._core.compiled.arrays import readonly, refuse_other_widths
+from bagwise.data.blocks import cut_rows
 from bagwise.families.base import Family
 from bagwise.families.moments import Moments, moments_of
 from bagwise.families.parts import complete_rows, for_kernels, part_rows, picked
@@ -60,7 +60,7 @@ class GaussianDiag(Family):
 
     def log_density(self, X: Any, params: Any) -> np.ndarray:
         """Log density of every instance, over the features that it has."""
-        from bagwise._numba.mixture import diagonal_form
+        from bagwise._core.compiled.mixture import diagonal_form
 
         mean, variance = np.broadcast_arrays(*params)
         refuse_other_widths(X, mean)
@@ -77,7 +77,7 @@ class GaussianDiag(Family):
 
     def log_odds(self, X: Any, positive: Any, negative: Any) -> np.ndarray:
         """Difference of two log densities, in one pass over complete instances."""
-        from bagwise._numba.mixture import diagonal_form
+        from bagwise._core.compiled.mixture import diagonal_form
 
         mean, variance = np.broadcast_arrays(*negative)
         other_mean, other_variance = np.broadcast_arrays(*positive)
@@ -91,7 +91,7 @@ class GaussianDiag(Family):
 
     def statistics(self, X: Any, weight: np.ndarray, params: Any, prior: Any) -> np.ndarray:
         """Sums of w, w u and w u^2 for every feature, with u = x - m: shape (3, n_features)."""
-        from bagwise._numba.mixture import diagonal_moments
+        from bagwise._core.compiled.mixture import diagonal_moments
 
         weight, mean = readonly(weight, prior.mean, dtype=np.float64)
         sums = diagonal_moments(*for_kernels(X), weight, mean)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from bagwise._core.named_parts import make_part
 from bagwise.families.base import Family
 from bagwise.families.bernoulli import Bernoulli
 from bagwise.families.categorical import Categorical
 from bagwise.families.gaussian import Gaussian, GaussianTied
 from bagwise.families.gaussian_diag import GaussianDiag, GaussianSpherical
 from bagwise.families.markov import Markov
-from bagwise.named_parts import make_part
 
 # The one list of names: constraints, errors and tests derive from it.
 FAMILIES: dict[str, type[Family]] = {

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bagwise.data.sequences import Sequences
 from bagwise.families.base import Family
 from bagwise.families.discrete import Largest, from_log_simplex, log_simplex, read_pseudo_count
-from bagwise.sequences import Sequences
 
 
 class MarkovParams(NamedTuple):

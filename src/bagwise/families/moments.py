@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly
-from bagwise.blocks import PickedRows, cut_rows
+from bagwise._core.compiled.arrays import readonly
+from bagwise.data.blocks import PickedRows, cut_rows
 from bagwise.families.parts import for_kernels, part_rows
 
 
@@ -68,7 +68,7 @@ class Moments:
 
 def moments_of(X: np.ndarray | PickedRows, weight: np.ndarray, *, pairs: bool = False) -> Moments:
     """Sum up a block, of every feature or of every pair of them; nothing of its size is made."""
-    from bagwise._numba.mixture import diagonal_moments, second_moments
+    from bagwise._core.compiled.mixture import diagonal_moments, second_moments
 
     matrix = for_kernels(X)
     weight, zero = readonly(weight, np.zeros(X.shape[1]), dtype=np.float64)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._numba.arrays import ALL_ROWS, readonly
-from bagwise.blocks import PickedRows, cut_rows
+from bagwise._core.compiled.arrays import ALL_ROWS, readonly
+from bagwise.data.blocks import PickedRows, cut_rows
 from bagwise.families.refusal import rows_named_by
 
 # So many values go through a family that works in double precision at a time: they, and the handful of arrays
@@ -39,7 +39,7 @@ def complete_rows(X: np.ndarray | PickedRows) -> tuple[np.ndarray, np.ndarray]:
 
 
 def for_kernels(X: np.ndarray | PickedRows) -> tuple[np.ndarray, np.ndarray]:
-    """Give a matrix and its rows that are meant as kernels take them: see `_numba.mixture`.
+    """Give a matrix and its rows that are meant as kernels take them: see `_core.compiled.mixture`.
 
     Single precision stays as it is; whatever else there is becomes double.
     """

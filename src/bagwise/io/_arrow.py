@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._bag_parts import as_text
-from bagwise.bags import Bags
-from bagwise.io._description import BAG_NAMES, LABEL_NAMES, choose_column, restore
+from bagwise.data.bags import Bags
+from bagwise.data.bags.parts import as_text
+from bagwise.data.description import BAG_NAMES, LABEL_NAMES, choose_column, restore
 
 try:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bagwise._bag_parts import as_text
+from bagwise.data.bags.parts import as_text
 from bagwise.io._rows import Table
 
 # What people and programs write into a cell of numbers that has none; "nan" is a number as it is.

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._bag_parts import as_python
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
+from bagwise.data.bags.parts import as_python
 
 
 def wanted_features(features: Sequence[str] | None, like: Any) -> list[str] | None:

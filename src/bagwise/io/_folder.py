@@ -12,11 +12,10 @@ from urllib.parse import quote
 
 import numpy as np
 
-from bagwise._types import FilePath
-from bagwise.bags import Bags
-from bagwise.exceptions import warn_user
-from bagwise.io._damage import reading
-from bagwise.io._description import (
+from bagwise._core.files.damage import reading
+from bagwise._core.types import FilePath
+from bagwise.data.bags import Bags
+from bagwise.data.description import (
     BAG_NAMES,
     LABEL_NAMES,
     check_bags,
@@ -27,6 +26,7 @@ from bagwise.io._description import (
     refuse_duplicates,
     restore,
 )
+from bagwise.exceptions import warn_user
 from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table
 
 LABELS = "labels.csv"

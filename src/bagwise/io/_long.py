@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bagwise._bag_parts import as_python
-from bagwise.bags import Bags
-from bagwise.io._description import BAG_NAMES, LABEL_NAMES, choose_column, missing_values, restore
-from bagwise.io.frames import _describes_bags
+from bagwise.data.bags import Bags
+from bagwise.data.bags.parts import as_python
+from bagwise.data.description import BAG_NAMES, LABEL_NAMES, choose_column, missing_values, restore
+from bagwise.data.frames import _describes_bags
 
 
 def refuse_empty_bags(bags: Bags) -> None:

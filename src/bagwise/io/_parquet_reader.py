@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from bagwise.bags import Bags
+from bagwise._core.files.damage import reading
+from bagwise.data.bags import Bags
+from bagwise.data.description import check_description, join, refuse_duplicates
 from bagwise.io._arrow import BagRows, BagTables, pa
-from bagwise.io._damage import reading
-from bagwise.io._description import check_description, join, refuse_duplicates
 from bagwise.io._long import bags_from_long, infer_long
 from bagwise.io._remote import RemoteFile
 from bagwise.io.parquet import SIZES_KEY

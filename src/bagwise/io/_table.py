@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.io._atomic import holding, replacing
+from bagwise._core.files.atomic import holding, replacing
+from bagwise._core.files.damage import reading
+from bagwise.data.description import check_description, text_array
 from bagwise.io._column_types import ColumnType, as_numbers, cast
-from bagwise.io._damage import reading
-from bagwise.io._description import check_description, text_array
 from bagwise.io._rows import Table, as_table
 
 _BLOCK = 10_000  # rows that are text at any one time

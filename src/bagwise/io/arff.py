@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bagwise._types import FilePath, Labels
-from bagwise.bags import Bags
-from bagwise.io._damage import reading
-from bagwise.io._description import refuse_duplicates
+from bagwise._core.files.damage import reading
+from bagwise._core.types import FilePath, Labels
+from bagwise.data.bags import Bags
+from bagwise.data.description import refuse_duplicates
 
 _NUMERIC = ("numeric", "real", "integer")
 # A value of a row: quoted by ' or " (with \ before what would end it), or bare.

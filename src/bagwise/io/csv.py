@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._types import FilePath, Labels
-from bagwise.bags import Bags
-from bagwise.blocks.cutting import cut
-from bagwise.io._atomic import holding
-from bagwise.io._description import check_bags, describe
+from bagwise._core.files.atomic import holding
+from bagwise._core.types import FilePath, Labels
+from bagwise.data.bags import Bags
+from bagwise.data.blocks.cutting import cut
+from bagwise.data.description import check_bags, describe
 from bagwise.io._long import bags_from_long, choose_bag_and_label, infer_long, long_columns, refuse_empty_bags
 from bagwise.io._rows import Table, as_table
 from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table

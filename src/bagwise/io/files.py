@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._types import FilePath, Labels
-from bagwise.bags import Bags
-from bagwise.io._description import is_positive_label
+from bagwise._core.types import FilePath, Labels
+from bagwise.data.bags import Bags
+from bagwise.data.description import is_positive_label
 from bagwise.io._features import refuse_other_count, wanted_features, with_features
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._types import FilePath, Labels
-from bagwise.bags import Bags
-from bagwise.io._atomic import replacing_folder
-from bagwise.io._damage import reading
+from bagwise._core.files.atomic import replacing_folder
+from bagwise._core.files.damage import reading
+from bagwise._core.types import FilePath, Labels
+from bagwise.data.bags import Bags
 from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, safe_name, write_labels
 
 # What a dataset may claim beyond what the file holds of it: filters make much of little, but not anything.

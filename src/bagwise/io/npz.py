@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from bagwise._bag_parts import checked_sparse
-from bagwise._types import FilePath, Labels
-from bagwise.bags import Bags
-from bagwise.io._atomic import replacing
-from bagwise.io._damage import reading, refuse_false_sizes
-from bagwise.io._description import checked_labels, text_array
+from bagwise._core.files.atomic import replacing
+from bagwise._core.files.damage import reading, refuse_false_sizes
+from bagwise._core.types import FilePath, Labels
+from bagwise.data.bags import Bags
+from bagwise.data.bags.parts import checked_sparse
+from bagwise.data.description import checked_labels, text_array
 
 # A file holds `X` (or the three arrays of a CSR matrix), `offsets`, and where given `y`, `bag_ids`,
 # `feature_names`, and side columns under these prefixes.

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._types import FilePath, Labels
-from bagwise.bags import Bags
-from bagwise.blocks.cutting import cut
-from bagwise.io._atomic import replacing
-from bagwise.io._description import check_bags, describe, refuse_duplicates
+from bagwise._core.files.atomic import replacing
+from bagwise._core.types import FilePath, Labels
+from bagwise.data.bags import Bags
+from bagwise.data.blocks.cutting import cut
+from bagwise.data.description import check_bags, describe, refuse_duplicates
 from bagwise.io._long import long_columns, refuse_empty_bags
 
 _GROUP_BYTES = 32 * 2**20  # of instances in a row group

@@ -8,9 +8,9 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from bagwise._types import FilePath, Labels
-from bagwise.bags import Bags
-from bagwise.io._damage import reading
+from bagwise._core.files.damage import reading
+from bagwise._core.types import FilePath, Labels
+from bagwise.data.bags import Bags
 
 # What a part of the zip archive that a workbook is may unfold to: no small file takes all memory.
 _MOST_OF_A_BYTE = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bagwise.io._sealed import Seal, Sealed, read_sealed, write_sealed
+from bagwise._core.files.sealed import Seal, Sealed, read_sealed, write_sealed
 
 # Format 1, of 0.2.0, names our types by their modules; format 2 by identifiers (`known_types.py`). A new
 # format comes with upgrades from the one before (`upgrades.py`).

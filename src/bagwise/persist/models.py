@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._types import FilePath
-from bagwise.io._damage import refuse_false_sizes
+from bagwise._core.files.damage import refuse_false_sizes
+from bagwise._core.types import FilePath
 from bagwise.persist.archive import (
     all_types,
     mend_keys,

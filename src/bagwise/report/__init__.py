@@ -1,6 +1,5 @@
-"""Reports: one type of table and of figure for all who show something, and pages made of them."""
+"""HTML pages about a model, a comparison or a data set."""
 
-from bagwise.report.parts import Bar, Beside, Code, Figure, Findings, Fold, Page, Section, Table
 from bagwise.report.writing import write_report
 
-__all__ = ["Bar", "Beside", "Code", "Figure", "Findings", "Fold", "Page", "Section", "Table", "write_report"]
+__all__ = ["write_report"]

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._held_out import HeldOut, Judgement, judge
-from bagwise._held_out.predictions import fit_in_groups
-from bagwise._inspection import inspect_any
-from bagwise._inspection.report import count
-from bagwise.bags import as_bags, is_scan
-from bagwise.comparison import Comparison, ModelResult
-from bagwise.comparison.table import title_of
+from bagwise._display.parts import Figure, Table
+from bagwise.data.bags import as_bags, is_scan
+from bagwise.evaluation.checks import inspect_any
+from bagwise.evaluation.checks.report import count
+from bagwise.evaluation.comparison import Comparison, ModelResult
+from bagwise.evaluation.comparison.table import title_of
+from bagwise.evaluation.held_out import HeldOut, Judgement, judge
+from bagwise.evaluation.held_out.predictions import fit_in_groups
 from bagwise.report.models import tiles_of
-from bagwise.report.parts import Figure, Table
 from bagwise.report.repeat import repeat_parts
 from bagwise.report.subject import Subject, names_of, short
 

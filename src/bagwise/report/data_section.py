@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise._inspection.data import row_blocks
-from bagwise._inspection.report import count
-from bagwise.bags import is_scan
-from bagwise.report.parts import Beside, Figure, Findings, Fold, Table
+from bagwise._display.parts import Beside, Figure, Findings, Fold, Table
+from bagwise.data.bags import is_scan
+from bagwise.evaluation.checks.data import row_blocks
+from bagwise.evaluation.checks.report import count
 from bagwise.report.subject import Subject, percent, short
 
 # Findings that say how a label could be told without learning anything.
@@ -126,7 +126,7 @@ def _sizes(subject: Subject) -> Figure:
     sizes = np.asarray(subject.bags.sizes)
 
     def draw() -> Any:
-        from bagwise._pictures import STYLES, legend_above, new_axes, palette_of
+        from bagwise._display.pictures import STYLES, legend_above, new_axes, palette_of
 
         figure, ax = new_axes(4.4, 2.4)
         palette = palette_of(ax)

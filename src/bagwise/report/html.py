@@ -7,8 +7,8 @@ import hashlib
 from importlib.resources import files
 from typing import Any
 
-from bagwise._pictures import DARK, LIGHT
-from bagwise.report.parts import Bar, Figure, Page
+from bagwise._display.parts import Bar, Figure, Page
+from bagwise._display.pictures import DARK, LIGHT
 from bagwise.report.svg import Fineness, clean, color_variables, inline_svg
 
 _LONGEST = 4000  # letters of a text: more are no text

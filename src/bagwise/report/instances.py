@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._bag_parts import as_python
-from bagwise._inspection.report import count
-from bagwise.bags import is_scan
-from bagwise.explanations import BagExplanation, explain_bag
-from bagwise.instance_level import (
+from bagwise._display.parts import Bar, Beside, Figure, Fold, Table
+from bagwise.data.bags import is_scan
+from bagwise.data.bags.parts import as_python
+from bagwise.evaluation.checks.report import count
+from bagwise.evaluation.explanations import BagExplanation, explain_bag
+from bagwise.models.wrappers.instance_level import (
     label_names,
     posterior_of_instances,
     said_of_bags,
     said_of_instances,
     speaker,
 )
-from bagwise.report.parts import Bar, Beside, Figure, Fold, Table
 from bagwise.report.subject import Subject, percent, short
 
 N_BEST, N_WORST = 4, 4
@@ -180,7 +180,7 @@ def _features(found: BagExplanation) -> Iterator[Table]:
 
 def _heat_map(model: Any, bags: Any) -> Iterator[Figure]:
     """Draw instances where they lie, if they have coordinates."""
-    from bagwise.plotting import plot_heatmap
+    from bagwise.evaluation.plotting import plot_heatmap
 
     columns = bags.instance_columns
     pair = [columns[name] for name in ("x", "y") if name in columns]
@@ -217,7 +217,7 @@ def _picture_of_all(subject: Subject, places: list[int]) -> Iterator[Figure]:
     shape = image_shape(subject.bags.feature_names)
     if shape is None or subject.y is None or len(subject.names) != 2:
         return
-    from bagwise.plotting import plot_bags
+    from bagwise.evaluation.plotting import plot_bags
 
     some = subject.bags[places]
     some = some.load() if is_scan(some) else some

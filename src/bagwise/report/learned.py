@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._inspection.data import DataSet
-from bagwise._inspection.report import count
-from bagwise.bags import is_scan
-from bagwise.instance_level import model_and_inside
-from bagwise.report.parts import Beside, Figure, Table
+from bagwise._display.parts import Beside, Figure, Table
+from bagwise.data.bags import is_scan
+from bagwise.evaluation.checks.data import DataSet
+from bagwise.evaluation.checks.report import count
+from bagwise.models.wrappers.instance_level import model_and_inside
 from bagwise.report.subject import Subject, short
 
 _MOST_SHOWN = 15
@@ -143,7 +143,7 @@ def _inference(subject: Subject) -> list[Any]:
         found = replace(found, names=[short(name, 22) for name in found.names])
     except (ValueError, AttributeError) as error:
         return [f"There are no intervals of coefficients: {error}"]
-    from bagwise.linear_model.plots import plot_odds_ratios
+    from bagwise.models.linear_model.plots import plot_odds_ratios
 
     note = " ".join(found.notes)
     return [
@@ -168,7 +168,7 @@ def _bars(names: list[str], effect: np.ndarray, order: np.ndarray, label: str) -
     shown = order[:_MOST_DRAWN]
 
     def draw() -> Any:
-        from bagwise._pictures import new_axes, palette_of
+        from bagwise._display.pictures import new_axes, palette_of
 
         figure, ax = new_axes(4.2, 0.7 + 0.24 * len(shown))
         palette = palette_of(ax)

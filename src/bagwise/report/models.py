@@ -10,15 +10,15 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise._held_out import HeldOut, Judgement, judge, judge_unlabeled, predict_held_out
-from bagwise._inspection import inspect_any
-from bagwise._inspection.report import Report, count
-from bagwise.bags import as_bags, is_scan
-from bagwise.base.labels import require_label_per_bag
+from bagwise.data.bags import as_bags, is_scan
+from bagwise.evaluation.checks import inspect_any
+from bagwise.evaluation.checks.report import Report, count
+from bagwise.evaluation.held_out import HeldOut, Judgement, judge, judge_unlabeled, predict_held_out
 from bagwise.exceptions import PositiveClassWarning
-from bagwise.instance_level import label_names, model_and_inside
+from bagwise.models.base.labels import require_label_per_bag
+from bagwise.models.pu.base import PUClassifier
+from bagwise.models.wrappers.instance_level import label_names, model_and_inside
 from bagwise.persist.card import digest_of
-from bagwise.pu.base import PUClassifier
 from bagwise.report.repeat import fit_code, repeat_parts, settings_of, versions
 from bagwise.report.subject import Subject, names_of, percent, short, with_interval
 

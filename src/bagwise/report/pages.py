@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._inspection import inspect_any
-from bagwise._inspection.report import Report, count
+from bagwise._display.parts import Page, Section
 from bagwise._version import __version__
+from bagwise.evaluation.checks import inspect_any
+from bagwise.evaluation.checks.report import Report, count
 from bagwise.report.data_section import data_parts, leak_parts
 from bagwise.report.instances import instance_parts
 from bagwise.report.learned import coefficient_parts, rule_parts
-from bagwise.report.parts import Page, Section
 from bagwise.report.performance import confusion_parts, curve_parts
 from bagwise.report.repeat import repeat_parts, versions
 from bagwise.report.stability import stability_parts

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._held_out import HeldOut
-from bagwise._held_out.intervals import share_interval
-from bagwise._inspection.report import count
-from bagwise.calibration_plots import calibration_runs
+from bagwise._display.parts import Figure, Table
+from bagwise.evaluation.calibration_plots import calibration_runs
+from bagwise.evaluation.checks.report import count
+from bagwise.evaluation.held_out import HeldOut
+from bagwise.evaluation.held_out.intervals import share_interval
 from bagwise.report.bands import Band, precision_recall_band, roc_band
-from bagwise.report.parts import Figure, Table
 from bagwise.report.subject import Subject, percent, short
 
 _MOST_CLASSES = 8
@@ -69,7 +69,7 @@ def _band_note(band: Band, subject: Subject) -> str:
 
 def _curve(name: str, title: str, band: Band, note: str, around: Callable[[Any, Any], None]) -> Figure:
     def draw() -> Any:
-        from bagwise._pictures import new_axes, palette_of
+        from bagwise._display.pictures import new_axes, palette_of
 
         figure, ax = new_axes(*_PANEL)
         palette = palette_of(ax)
@@ -106,7 +106,7 @@ def _calibration(positive: np.ndarray, probability: np.ndarray, subject: Subject
     said, share, low, high = calibration_in_groups(positive, probability, subject.groups)
 
     def draw() -> Any:
-        from bagwise._pictures import new_axes, palette_of
+        from bagwise._display.pictures import new_axes, palette_of
 
         figure, ax = new_axes(*_PANEL)
         palette = palette_of(ax)

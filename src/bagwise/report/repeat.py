@@ -7,9 +7,9 @@ import re
 from importlib.metadata import version
 from typing import Any
 
+from bagwise._display.parts import Code, Table
 from bagwise._version import __version__
-from bagwise.instance_level import model_and_inside
-from bagwise.report.parts import Code, Table
+from bagwise.models.wrappers.instance_level import model_and_inside
 from bagwise.report.subject import short
 
 _STANDS_ON = ("numpy", "scipy", "scikit-learn", "numba")

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._held_out.intervals import auc_interval, share_interval
-from bagwise._inspection.report import count
-from bagwise.bags import is_scan
-from bagwise.instance_level import label_names, said_of_instances, speaker
-from bagwise.report.parts import Table
+from bagwise._display.parts import Table
+from bagwise.data.bags import is_scan
+from bagwise.evaluation.checks.report import count
+from bagwise.evaluation.held_out.intervals import auc_interval, share_interval
+from bagwise.models.wrappers.instance_level import label_names, said_of_instances, speaker
 from bagwise.report.subject import Subject, percent
 
 _SAME = 1e-4  # objectives that differ by less, relative to their size, are the same optimum

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._bag_parts import as_python
-from bagwise._held_out import Judgement
-from bagwise._inspection.report import Report
-from bagwise.instance_level import model_and_inside
+from bagwise.data.bags.parts import as_python
+from bagwise.evaluation.checks.report import Report
+from bagwise.evaluation.held_out import Judgement
+from bagwise.models.wrappers.instance_level import model_and_inside
 
 _LONGEST = 40
 

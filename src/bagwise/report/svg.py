@@ -14,8 +14,8 @@ from io import BytesIO
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from bagwise._pictures import LIGHT, Palette
-from bagwise.report.parts import Figure
+from bagwise._display.parts import Figure
+from bagwise._display.pictures import LIGHT, Palette
 
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"

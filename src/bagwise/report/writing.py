@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from bagwise.report.parts import Page
+from bagwise._display.parts import Page
 
 # A page is sent by mail and kept for years.
 _LARGEST = 2 * 10**6
@@ -75,9 +75,9 @@ def write_report(
     """
     target = check_path(path)
     require_packages()
-    from bagwise._inspection.report import Report
-    from bagwise.bags import describes_bags
-    from bagwise.comparison import Comparison
+    from bagwise.data.bags import describes_bags
+    from bagwise.evaluation.checks.report import Report
+    from bagwise.evaluation.comparison import Comparison
     from bagwise.report.comparisons import comparison_subject
     from bagwise.report.models import model_subject
     from bagwise.report.pages import check_subject, make_page
@@ -103,7 +103,7 @@ def write_report(
 
 def write_page(page: Page, path: Path) -> Path:
     """Write a page as HTML, whole or not at all."""
-    from bagwise.io._atomic import replacing
+    from bagwise._core.files.atomic import replacing
     from bagwise.report.html import page_as_html
     from bagwise.report.svg import Fineness
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
-from bagwise._numba.arrays import readonly
+from bagwise._core.compiled.arrays import readonly
 
 
 @dataclass(frozen=True)

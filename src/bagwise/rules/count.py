@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._numba.arrays import readonly
-from bagwise.blocks.cutting import cut
-from bagwise.blocks.sharing import share_out
+from bagwise._core.compiled.arrays import readonly
+from bagwise.data.blocks.cutting import cut
+from bagwise.data.blocks.sharing import share_out
 from bagwise.rules.base import Rule, RuleResult, normalise
 
 _LIKELY = np.log(0.75)
@@ -290,7 +290,7 @@ class CountRule(Rule):
 
 def run_kernels(bags: tuple[Any, ...], rule: tuple[Any, ...], outputs: tuple[Any, ...]) -> np.ndarray:
     """Do one block of bags: small ones, then large ones, then those too improbable for plain floats."""
-    from bagwise._numba.count_leaf import ALIGN, BUDGET, small_bags
+    from bagwise._core.compiled.count_leaf import ALIGN, BUDGET, small_bags
 
     log_odds, offsets, y, v = bags
     work: tuple[Any, ...] = (None, None)
@@ -303,12 +303,12 @@ def run_kernels(bags: tuple[Any, ...], rule: tuple[Any, ...], outputs: tuple[Any
         # Rows are at most that long: all that were left because they are large are among these.
         large = left[(sizes + 1) * (np.minimum(sizes, rule[2][left, y[left]]) + 1 + ALIGN) > BUDGET]
         if len(large):
-            from bagwise._numba.count_tree import large_bags
+            from bagwise._core.compiled.count_tree import large_bags
 
             large_bags(*bags, *rule, large, *outputs, *work, log_likelihood)
             left = left[np.isnan(log_likelihood[left])]
     if len(left):
-        from bagwise._numba.count_log import improbable_bags
+        from bagwise._core.compiled.count_log import improbable_bags
 
         (v,) = readonly(np.empty(0) if v is None else v)
         improbable_bags(log_odds, offsets, y, v, *rule, left, *outputs, log_likelihood)

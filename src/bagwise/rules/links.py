@@ -47,7 +47,7 @@ class SoftMax(Link):
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
-        from bagwise._numba.links import softmax_gradient
+        from bagwise._core.compiled.links import softmax_gradient
 
         if not math.isfinite(self.sharpness):
             raise ValueError(
@@ -185,6 +185,6 @@ class Max(Link):
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
-        from bagwise._numba.links import max_gradient
+        from bagwise._core.compiled.links import max_gradient
 
         return max_gradient(*normalise(log_odds, offsets, y))

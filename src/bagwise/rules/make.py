@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from bagwise.named_parts import make_part
+from bagwise._core.named_parts import make_part
 from bagwise.rules.base import Rule
 from bagwise.rules.labelers import CountLogistic, CountTable
 from bagwise.rules.links import GeometricMean, LogOddsMean, Max, SoftMax

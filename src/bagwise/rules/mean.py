@@ -62,7 +62,7 @@ class Mean(Rule):
         -------
         RuleResult
         """
-        from bagwise._numba.mean import mean_estep
+        from bagwise._core.compiled.mean import mean_estep
 
         log_likelihood, posterior, complement = mean_estep(*normalise(log_odds, offsets, y))
         return RuleResult(log_likelihood, posterior, complement, statistics=np.empty(0))
@@ -71,7 +71,7 @@ class Mean(Rule):
         self, log_odds: ArrayLike, offsets: ArrayLike, y: ArrayLike
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the log-likelihood and its gradient: see `Rule.gradient`."""
-        from bagwise._numba.mean import mean_gradient
+        from bagwise._core.compiled.mean import mean_gradient
 
         return mean_gradient(*normalise(log_odds, offsets, y))
 
@@ -96,7 +96,7 @@ class Mean(Rule):
         -------
         product : ndarray of shape (n_instances,)
         """
-        from bagwise._numba.mean import mean_hessian_product
+        from bagwise._core.compiled.mean import mean_hessian_product
 
         return mean_hessian_product(*normalise(log_odds, offsets, y, v))
 

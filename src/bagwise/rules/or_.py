@@ -63,7 +63,7 @@ class Or(Rule):
         -------
         RuleResult
         """
-        from bagwise._numba.or_ import or_estep
+        from bagwise._core.compiled.or_ import or_estep
 
         log_likelihood, posterior, complement = or_estep(*normalise(log_odds, offsets, y))
         return RuleResult(log_likelihood, posterior, complement, statistics=np.empty(0))
@@ -95,7 +95,7 @@ class Or(Rule):
         -------
         product : ndarray of shape (n_instances,)
         """
-        from bagwise._numba.or_ import or_hessian_product
+        from bagwise._core.compiled.or_ import or_hessian_product
 
         return or_hessian_product(*normalise(log_odds, offsets, y, v))
 
@@ -128,7 +128,7 @@ def any_gradient(
     The first is -log1p(r), r = 1 / (exp(s) - 1): as exact where it is near 0 as elsewhere. Exponentials and
     logarithms are numpy's, which computes several at a time; only faint and large bags need their own.
     """
-    from bagwise._numba.or_ import or_slopes, softplus_parts
+    from bagwise._core.compiled.or_ import or_slopes, softplus_parts
 
     log_odds, offsets, y = normalise(log_odds, offsets, y)
     odds = np.abs(log_odds)

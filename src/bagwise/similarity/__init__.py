@@ -1,19 +1,30 @@
-"""Kernels: of instances, and of bags as sets; blockwise, and refused before they would fill the memory.
+"""Kernels and distances of instances and of bags, computed in blocks and refused if they exceed the memory.
 
 `set_kernel`, `statistic_kernel` and `minimax_kernel` give plain matrices, for ``SVC(kernel="precomputed")``
-and anything else that takes a kernel matrix. `InstanceKernel` is what the machines in `bagwise.svm` use.
+and anything else that takes a kernel matrix. `InstanceKernel` is what the SVMs in `bagwise.models.svm` use.
+
+- `instance_kernels`, `instance_distances`: of instances; they do not cancel far from the origin (`centred`).
+- `bag_kernels`, with `instance_weights`, `second_level`, `mean_kernels` and `widths`; `bag_distances`.
+- `kernel_bags`: `KernelBags`, rows of precomputed kernels that know the bags of their columns.
+- `statistics`: statistics of the instances of every bag. `matrix_memory`: the size of a matrix before it is
+  computed.
 """
 
-from bagwise.kernels.bags import bag_statistics, minimax_kernel, set_kernel, statistic_kernel
-from bagwise.kernels.instances import InstanceKernel, resolve_gamma
-from bagwise.kernels.means import MeanKernel, mean_kernel
-from bagwise.kernels.memory import available_memory, require_memory
+from bagwise.similarity.bag_distances import bag_distances
+from bagwise.similarity.bag_kernels import bag_statistics, minimax_kernel, set_kernel, statistic_kernel
+from bagwise.similarity.instance_kernels import InstanceKernel, resolve_gamma
+from bagwise.similarity.kernel_bags import KernelBags, instance_kernel
+from bagwise.similarity.matrix_memory import available_memory, require_memory
+from bagwise.similarity.mean_kernels import MeanKernel, mean_kernel
 
 __all__ = [
     "InstanceKernel",
+    "KernelBags",
     "MeanKernel",
     "available_memory",
+    "bag_distances",
     "bag_statistics",
+    "instance_kernel",
     "mean_kernel",
     "minimax_kernel",
     "require_memory",

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise._numba.arrays import readonly
-from bagwise._types import Kernel
-from bagwise.base import BagsLike
-from bagwise.blocks import block_rows, cut_rows, fill_pairs
-from bagwise.kernels.bags import blocks_of, kernel_of, own_kernels, rows_and_columns, set_kernel
-from bagwise.kernels.memory import require_memory
-from bagwise.kernels.second_level import squared_distances
+from bagwise._core.compiled.arrays import readonly
+from bagwise._core.types import Kernel
+from bagwise.data.blocks import block_rows, cut_rows, fill_pairs
+from bagwise.data.types import BagsLike
+from bagwise.similarity.bag_kernels import blocks_of, kernel_of, own_kernels, rows_and_columns, set_kernel
+from bagwise.similarity.matrix_memory import require_memory
+from bagwise.similarity.second_level import squared_distances
 
 METRICS = ("minimal", "maximal", "ranked", "mean_min", "mmd")
 # What else `bag_distances` takes, by name.
@@ -141,7 +141,7 @@ def nearest_instances(
 
     Rows are double, arrays or CSR, and have as many features; none of the bags is empty.
     """
-    from bagwise._numba.distances import nearest_of_dense, nearest_of_sparse
+    from bagwise._core.compiled.distances import nearest_of_dense, nearest_of_sparse
 
     if X.shape[1] != Z.shape[1]:
         raise ValueError(f"instances have {X.shape[1]} features but others have {Z.shape[1]}.")

@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._statistics import bag_sums, describe
-from bagwise._types import Kernel, Transformer
-from bagwise.bags import AnyBags, as_bags, is_scan
-from bagwise.base import BagsLike
-from bagwise.blocks import Block, Blocks, block_rows, cut_rows, fill_pairs, in_doubles, sparse_in_parts
-from bagwise.kernels.instances import InstanceKernel, refuse_overflow, resolve_gamma
-from bagwise.kernels.memory import require_memory
-from bagwise.kernels.second_level import median_width, squared_distances
-from bagwise.kernels.weights import (
+from bagwise._core.types import Kernel, Transformer
+from bagwise.data.bags import AnyBags, as_bags, is_scan
+from bagwise.data.blocks import Block, Blocks, block_rows, cut_rows, fill_pairs, in_doubles, sparse_in_parts
+from bagwise.data.types import BagsLike
+from bagwise.similarity.instance_kernels import InstanceKernel, refuse_overflow, resolve_gamma
+from bagwise.similarity.instance_weights import (
     WeightedBlocks,
     WeightedKernel,
     graph_weights,
@@ -26,6 +23,9 @@ from bagwise.kernels.weights import (
     weight_sums,
     weighted,
 )
+from bagwise.similarity.matrix_memory import require_memory
+from bagwise.similarity.second_level import median_width, squared_distances
+from bagwise.similarity.statistics import bag_sums, describe
 
 PairKernel = InstanceKernel | WeightedKernel
 
@@ -101,14 +101,14 @@ def set_kernel(
     --------
     >>> from sklearn.svm import SVC
     >>> from bagwise import load_digit_bags
-    >>> from bagwise.kernels import set_kernel
+    >>> from bagwise.similarity import set_kernel
     >>> data = load_digit_bags(60, random_state=0)
     >>> train, test = data.bags[:40], data.bags[40:]
     >>> svc = SVC(kernel="precomputed").fit(set_kernel(train), data.y[:40])
     >>> svc.predict(set_kernel(test, train)).shape
     (20,)
     """
-    from bagwise._numba.dual import mirror_upper
+    from bagwise._core.compiled.dual import mirror_upper
 
     if normalize not in ("average", "feature", None):
         raise ValueError(f"normalize must be 'average', 'feature' or None; got {normalize!r}.")
@@ -204,7 +204,7 @@ def statistic_kernel(
     Examples
     --------
     >>> from bagwise import load_digit_bags
-    >>> from bagwise.kernels import statistic_kernel
+    >>> from bagwise.similarity import statistic_kernel
     >>> statistic_kernel(load_digit_bags(30, random_state=0).bags, kernel="rbf").shape
     (30, 30)
     """
@@ -248,7 +248,7 @@ def minimax_kernel(
 
     Examples
     --------
-    >>> from bagwise.kernels import minimax_kernel
+    >>> from bagwise.similarity import minimax_kernel
     >>> minimax_kernel([[[0.0], [1.0]], [[2.0], [3.0]]])  # statistics (0, 1) and (2, 3)
     array([[ 2.,  4.],
            [ 4., 14.]])

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise._distances import middle
-from bagwise.kernels import InstanceKernel
+from bagwise.similarity.instance_distances import middle
+from bagwise.similarity.instance_kernels import InstanceKernel
 
 # Rows are far from the origin where it is this many times as far away as they are from each other.
 _FAR = 10.0

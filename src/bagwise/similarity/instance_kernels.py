@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from bagwise._distances import scaled_distances
-from bagwise._statistics import weighted_median
-from bagwise.blocks import Block, Blocks, MemoryBlocks, block_rows, cut_rows, in_doubles
+from bagwise.data.blocks import Block, Blocks, MemoryBlocks, block_rows, cut_rows, in_doubles
+from bagwise.similarity.instance_distances import scaled_distances
+from bagwise.similarity.statistics import weighted_median
 
 _MEDIAN_OF = 2000  # rows whose distances the median is taken of
 
@@ -40,7 +40,7 @@ class InstanceKernel:
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise.kernels import InstanceKernel
+    >>> from bagwise.similarity import InstanceKernel
     >>> InstanceKernel("poly", gamma=1.0, degree=2)(np.eye(2), np.eye(2))
     array([[1., 0.],
            [0., 1.]])
@@ -92,7 +92,7 @@ class InstanceKernel:
 
     def fill(self, X: Any, out: np.ndarray) -> None:
         """Write the matrix of `X` with itself, exactly symmetric, into ``out[:n, :n]``, block by block."""
-        from bagwise._numba.dual import mirror_upper
+        from bagwise._core.compiled.dual import mirror_upper
 
         n = X.shape[0]
         for rows in cut_rows(n, block_rows(n)):

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.blocks import Block, Blocks, ExtendedBlocks, in_doubles
-from bagwise.kernels.instances import InstanceKernel
+from bagwise.data.blocks import Block, Blocks, ExtendedBlocks, in_doubles
+from bagwise.similarity.instance_kernels import InstanceKernel
 
 # Distances within this share of the mean one are not below it: rounding makes no edges.
 _EVEN = 1e-9

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._bag_parts import as_bag_index, as_offsets
-from bagwise._types import Kernel
-from bagwise.bags import Bags, as_bags
-from bagwise.base import BagsLike
-from bagwise.blocks import fill_pairs
-from bagwise.kernels import require_memory
-from bagwise.kernels.bags import blocks_of, kernel_of, rows_and_columns
+from bagwise._core.types import Kernel
+from bagwise.data.bags import Bags, as_bags
+from bagwise.data.bags.parts import as_bag_index, as_offsets
+from bagwise.data.blocks import fill_pairs
+from bagwise.data.types import BagsLike
+from bagwise.similarity.bag_kernels import blocks_of, kernel_of, rows_and_columns
+from bagwise.similarity.matrix_memory import require_memory
 
 
 class KernelBags(Bags):

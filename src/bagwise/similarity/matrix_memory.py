@@ -31,7 +31,7 @@ def require_memory(
 
     Examples
     --------
-    >>> from bagwise.kernels import require_memory
+    >>> from bagwise.similarity import require_memory
     >>> require_memory(1000, 1000, "bags") / 1e6
     8.0
     """

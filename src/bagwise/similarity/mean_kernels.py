@@ -8,10 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.bags import AnyBags
-from bagwise.base import BagsLike
-from bagwise.kernels.bags import bag_statistics, blocks_of, rows_and_columns, set_kernel, statistic_kernel
-from bagwise.kernels.instances import resolve_gamma
+from bagwise.data.bags import AnyBags
+from bagwise.data.types import BagsLike
+from bagwise.similarity.bag_kernels import (
+    bag_statistics,
+    blocks_of,
+    rows_and_columns,
+    set_kernel,
+    statistic_kernel,
+)
+from bagwise.similarity.instance_kernels import resolve_gamma
 
 _NAMES = ("set", "graph", "minimax", "mean")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise._statistics import weighted_median
+from bagwise.similarity.statistics import weighted_median
 
 
 def squared_distances(K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

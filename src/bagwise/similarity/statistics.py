@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import safe_sparse_dot
 
-from bagwise.blocks import block_rows, cut
+from bagwise.data.blocks import block_rows, cut
 
 STATISTICS = ("min", "max", "mean", "std", "median", "size")
 

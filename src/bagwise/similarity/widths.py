@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._distances import scaled_distances
-from bagwise.bags import AnyBags
-from bagwise.blocks import Block, block_rows, cut_rows, fill_pairs, in_doubles
-from bagwise.kernels.bags import blocks_of
+from bagwise.data.bags import AnyBags
+from bagwise.data.blocks import Block, block_rows, cut_rows, fill_pairs, in_doubles
+from bagwise.similarity.bag_kernels import blocks_of
+from bagwise.similarity.instance_distances import scaled_distances
 
 # Every width is so many times narrower than the one before: k ** 4 is the kernel at four times gamma.
 STEP = 4
@@ -42,7 +42,7 @@ def set_kernels_of_widths(
     --------
     >>> import numpy as np
     >>> from bagwise import load_digit_bags, set_kernel
-    >>> from bagwise.kernels.widths import set_kernels_of_widths
+    >>> from bagwise.similarity.widths import set_kernels_of_widths
     >>> bags = load_digit_bags(20, random_state=0).bags
     >>> _, narrow = set_kernels_of_widths(bags, None, 0.01, 2)
     >>> bool(np.allclose(narrow, set_kernel(bags, gamma=0.04)))

@@ -5,7 +5,6 @@ from bagwise.solvers.control import Control
 from bagwise.solvers.dual import DualResult, enough_steps, solve_dual
 from bagwise.solvers.em import EMModel, run_em
 from bagwise.solvers.interior import solve_dual_interior
-from bagwise.solvers.interrupt import interruptible
 from bagwise.solvers.prox_newton import L1Problem, L1Result, minimize_l1
 from bagwise.solvers.result import SolverResult, Status, best_of
 from bagwise.solvers.rows import DenseRows, RowCache
@@ -24,7 +23,6 @@ __all__ = [
     "Status",
     "best_of",
     "enough_steps",
-    "interruptible",
     "minimize_cccp",
     "minimize_l1",
     "minimize_smooth",

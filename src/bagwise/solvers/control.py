@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
-from bagwise.solvers.interrupt import stop_flag
+from bagwise._core.interrupt import stop_flag
 
 
 class Place(Protocol):
-    """What runs see of a checkpoint, if there is one: see `bagwise.checkpoints.Checkpoint`."""
+    """What runs see of a checkpoint, if there is one: see `bagwise.persist.checkpoints.Checkpoint`."""
 
     def within(self, name: str) -> Self:
         """Give a place inside, for one of several runs at the same time."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from bagwise._numba.arrays import readonly
+from bagwise._core.compiled.arrays import readonly
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 from bagwise.solvers.rows import DenseRows, Rows
@@ -125,7 +125,7 @@ def solve_dual(
     >>> float(machine.x @ x), abs(machine.multiplier)  # the largest margin: f(x) = x
     (1.0, 0.0)
     """
-    from bagwise._numba.dual import pair_steps
+    from bagwise._core.compiled.dual import pair_steps
 
     matrix = kernel if isinstance(kernel, Rows) else DenseRows(kernel)
     n_points = len(matrix.diagonal)

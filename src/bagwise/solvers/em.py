@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import Parallel, delayed
 
-from bagwise.blocks import Block, Blocks, run_together
+from bagwise.data.blocks import Block, Blocks, run_together
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 

@@ -50,7 +50,7 @@ class QuadraticModel:
 
     def after(self, old: Point, new: Point) -> QuadraticModel:
         """Learn from the change of the gradient along a step (the update of BFGS); it stays convex."""
-        from bagwise._numba.coordinate import learn_curvature
+        from bagwise._core.compiled.coordinate import learn_curvature
 
         entries = self.entries
         step, change = (new.x - old.x)[entries], (new.gradient - old.gradient)[entries]
@@ -65,7 +65,7 @@ class QuadraticModel:
 
         Where the model is convex, all its columns take part, else those wanted alone.
         """
-        from bagwise._numba.coordinate import descend
+        from bagwise._core.compiled.coordinate import descend
 
         entries, H = self._convex_part(wanted)
         is_penalised = np.arange(len(entries)) < len(entries) - 1

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bagwise.blocks import Blocks
-from bagwise.live_line import PlainLine, Progress, RichLine, make_line
+from bagwise._core.live_line import PlainLine, Progress, RichLine, make_line
+from bagwise.data.blocks import Blocks
 
 _logger = logging.getLogger("bagwise")
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from bagwise._core.interrupt import stop_flag
 from bagwise.exceptions import ConvergenceWarning, warn_user
-from bagwise.solvers.interrupt import stop_flag
 
 
 class Status(Enum):

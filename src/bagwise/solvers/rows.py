@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly
+from bagwise._core.compiled.arrays import readonly
 
 _ANY = np.iinfo(np.int64).max
 
@@ -56,7 +56,7 @@ class DenseRows:
 
     def square(self, points: np.ndarray) -> np.ndarray:
         """Give a copy of ``K[points][:, points]``."""
-        from bagwise._numba.dual import gather_square
+        from bagwise._core.compiled.dual import gather_square
 
         square = np.empty((len(points), len(points)))
         gather_square(self.matrix, *readonly(points), square)
@@ -64,7 +64,7 @@ class DenseRows:
 
     def add(self, points: np.ndarray, change: np.ndarray, product: np.ndarray) -> None:
         """Add ``K[:, points] @ change`` to `product`."""
-        from bagwise._numba.dual import add_rows
+        from bagwise._core.compiled.dual import add_rows
 
         add_rows(self.matrix, *readonly(points, change), product)
 

@@ -51,7 +51,7 @@ class ElasticNet(NamedTuple):
 
     def violation(self, point: Point) -> np.ndarray:
         """How far each entry is from optimal: the distance of zero from the subdifferential."""
-        from bagwise._numba.coordinate import violations
+        from bagwise._core.compiled.coordinate import violations
 
         return violations(self.gradient(point), point.x, self.l1)
 

@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 from bagwise.datasets import make_noisy_or_bags
 from bagwise.exceptions import PositiveClassWarning
 from bagwise.testing.ties import check_a_tie_is_positive

@@ -18,7 +18,7 @@ def all_estimators() -> list[type[BaseEstimator]]:
 
     Those that need a package to be fitted (``_requires``) are left out where it is not installed.
     """
-    from bagwise.base import BagEstimator
+    from bagwise.models.base import BagEstimator
 
     return _exported(
         lambda cls: (

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 
 _LINES = 40  # segments between a negative and a positive bag
 _HALVINGS = 54  # until the two ends are neighbouring floats

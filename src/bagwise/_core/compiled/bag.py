@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import math
 
-from bagwise._numba.compiling import kernel
-from bagwise._numba.scalar import FAINT, add_compensated, both_sigmas
+from bagwise._core.compiled.compiling import kernel
+from bagwise._core.compiled.scalar import FAINT, add_compensated, both_sigmas
 
 # A plain sum of this many terms errs by 64 units in the last place at worst, and the sums of the
 # blocks are compensated: 1e-12 holds for bags of any size, at the speed of a plain sum.

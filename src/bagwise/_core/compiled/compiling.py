@@ -11,7 +11,7 @@ from typing import Any
 
 import numba
 
-from bagwise._numba.notice import watch_compiling
+from bagwise._core.compiled.notice import watch_compiling
 
 
 def kernel(function=None, *, reorder=False):

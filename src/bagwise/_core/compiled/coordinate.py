@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise._numba.compiling import kernel
+from bagwise._core.compiled.compiling import kernel
 
 # Steps of coordinate descent are longer by this factor: below 2 a quadratic still falls.
 OVER = 1.3

@@ -23,9 +23,9 @@ import math
 
 import numpy as np
 
-from bagwise._numba.bag import largest_size
-from bagwise._numba.compiling import kernel
-from bagwise._numba.scalar import both_sigmas
+from bagwise._core.compiled.bag import largest_size
+from bagwise._core.compiled.compiling import kernel
+from bagwise._core.compiled.scalar import both_sigmas
 
 # Rows are looked at every so many instances, and multiplied by STEP when all entries are below SMALL.
 EVERY, SMALL, STEP = 8, 2.0**-256, 2.0**256

@@ -25,9 +25,9 @@ import math
 
 import numpy as np
 
-from bagwise._numba.compiling import kernel
-from bagwise._numba.count_leaf import write_prior
-from bagwise._numba.scalar import both_sigmas, softplus
+from bagwise._core.compiled.compiling import kernel
+from bagwise._core.compiled.count_leaf import write_prior
+from bagwise._core.compiled.scalar import both_sigmas, softplus
 
 
 @kernel

@@ -16,9 +16,9 @@ import math
 
 import numpy as np
 
-from bagwise._numba.bag import largest_size
-from bagwise._numba.compiling import kernel
-from bagwise._numba.count_leaf import (
+from bagwise._core.compiled.bag import largest_size
+from bagwise._core.compiled.compiling import kernel
+from bagwise._core.compiled.count_leaf import (
     ALIGN,
     BUDGET,
     LOG_STEP,

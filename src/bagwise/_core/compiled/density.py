@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from bagwise._numba.compiling import kernel
-from bagwise._numba.scalar import log1mexp
+from bagwise._core.compiled.compiling import kernel
+from bagwise._core.compiled.scalar import log1mexp
 
 
 @kernel(reorder=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from bagwise._numba.compiling import kernel
+from bagwise._core.compiled.compiling import kernel
 
 # Curvature of a pair of points that coincide, relative to their diagonal: the step then goes to a bound.
 FLAT = 1e-12

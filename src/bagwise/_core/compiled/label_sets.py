@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from bagwise._numba.compiling import kernel
+from bagwise._core.compiled.compiling import kernel
 
 
 @kernel

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from bagwise._numba.bag import fill_bag, largest_size, sum_except
-from bagwise._numba.compiling import kernel
-from bagwise._numba.scalar import softplus
+from bagwise._core.compiled.bag import fill_bag, largest_size, sum_except
+from bagwise._core.compiled.compiling import kernel
+from bagwise._core.compiled.scalar import softplus
 
 
 @kernel

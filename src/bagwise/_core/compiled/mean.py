@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from bagwise._numba.bag import fill_bag, largest_size, sum_except
-from bagwise._numba.compiling import kernel
+from bagwise._core.compiled.bag import fill_bag, largest_size, sum_except
+from bagwise._core.compiled.compiling import kernel
 
 
 @kernel

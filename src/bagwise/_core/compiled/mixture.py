@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from bagwise._numba.compiling import kernel
+from bagwise._core.compiled.compiling import kernel
 
 # The product of this many factors between 1 and 2 does not overflow, and its logarithm is one
 # logarithm instead of as many.

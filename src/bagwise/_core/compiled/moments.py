@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise._numba.compiling import kernel
+from bagwise._core.compiled.compiling import kernel
 
 
 @kernel

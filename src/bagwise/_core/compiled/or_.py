@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from bagwise._numba.bag import BLOCK, fill_bag, largest_size, sum_except
-from bagwise._numba.compiling import kernel
-from bagwise._numba.scalar import FAINT, FAINTEST, add_compensated, log1mexp, sigma, softplus
+from bagwise._core.compiled.bag import BLOCK, fill_bag, largest_size, sum_except
+from bagwise._core.compiled.compiling import kernel
+from bagwise._core.compiled.scalar import FAINT, FAINTEST, add_compensated, log1mexp, sigma, softplus
 
 
 @kernel

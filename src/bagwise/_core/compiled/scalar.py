@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bagwise._numba.compiling import kernel
+from bagwise._core.compiled.compiling import kernel
 
 # Below this log-odds sigma(eta) = softplus(eta) = exp(eta): the next term of either series is
 # smaller by the factor exp(-37) = 8.5e-17, less than half a unit in the last place.

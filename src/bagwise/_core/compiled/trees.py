@@ -2,14 +2,14 @@
 
 Node `n` sends an instance to ``left[n]`` where ``x[feature[n]] <= threshold[n]``, else ``right[n]``; leaves
 have the feature -1. The caller has seen to it that features exist and that children come after their parents,
-so that every walk ends inside the arrays (`bagwise.trees.flat`).
+so that every walk ends inside the arrays (`bagwise.models.trees.flat`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bagwise._numba.compiling import kernel
+from bagwise._core.compiled.compiling import kernel
 
 
 @kernel

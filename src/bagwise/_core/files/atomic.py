@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from bagwise._types import FilePath
+from bagwise._core.types import FilePath
 
 
 @contextmanager

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bagwise._types import FilePath
-from bagwise.io._atomic import replacing
+from bagwise._core.files.atomic import replacing
+from bagwise._core.types import FilePath
 
 
 class Seal(NamedTuple):

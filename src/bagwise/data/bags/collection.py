@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
-from bagwise._bag_parts import (
+from bagwise.data.bags.parts import (
     as_column,
     as_columns,
     as_feature_names,
@@ -21,8 +21,8 @@ from bagwise._bag_parts import (
     join,
     without_mask,
 )
-from bagwise.bags.telling import TellingBags
-from bagwise.sequences import Sequences
+from bagwise.data.bags.telling import TellingBags
+from bagwise.data.sequences import Sequences
 
 
 class Bags(TellingBags):
@@ -220,7 +220,7 @@ class Bags(TellingBags):
         >>> bags.feature_names, bags.per_bag(df["active"])
         (array(['angle'], dtype='<U5'), array([1, 0]))
         """
-        from bagwise.io.frames import bags_from_frame
+        from bagwise.data.frames import bags_from_frame
 
         return bags_from_frame(frame, bag=bag, features=features)
 

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from bagwise._bag_parts import as_python, show_counts
-from bagwise.blocks import Blocks
+from bagwise.data.bags.parts import as_python, show_counts
+from bagwise.data.blocks import Blocks
 
 _FIRST_BAGS, _FIRST_COLUMNS = 8, 6  # that a notebook shows
 

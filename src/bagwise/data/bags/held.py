@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from bagwise._bag_parts import (
+from bagwise.data.bags.common import AnyBags
+from bagwise.data.bags.parts import (
     as_feature_names,
     as_matrix,
     as_python,
@@ -19,12 +20,11 @@ from bagwise._bag_parts import (
     refuse_empty_bags,
     selection,
 )
-from bagwise.bags.common import AnyBags
-from bagwise.bags.places import numbers_of
-from bagwise.blocks import Blocks, MemoryBlocks
+from bagwise.data.bags.places import numbers_of
+from bagwise.data.blocks import Blocks, MemoryBlocks
 
 if TYPE_CHECKING:
-    from bagwise.bags.collection import Bags
+    from bagwise.data.bags.collection import Bags
 
 
 class HeldBags(AnyBags):

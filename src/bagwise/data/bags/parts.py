@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from bagwise._numba.arrays import readonly
-from bagwise.sequences import Sequences
+from bagwise._core.compiled.arrays import readonly
+from bagwise.data.sequences import Sequences
 
 
 def as_python(value: Any) -> Any:
@@ -110,6 +110,7 @@ def join(parts: list[Any]) -> Any:
 
 
 def as_offsets(offsets: ArrayLike, n_instances: int) -> np.ndarray:
+    """Return offsets as int64, or refuse what does not cut the instances into bags."""
     given = np.asarray(offsets)
     if given.ndim != 1 or len(given) == 0 or not np.issubdtype(given.dtype, np.integer):
         raise ValueError(
@@ -133,6 +134,7 @@ def as_offsets(offsets: ArrayLike, n_instances: int) -> np.ndarray:
 
 
 def as_feature_names(names: Sequence[str] | np.ndarray | None, n_features: int) -> np.ndarray | None:
+    """Return feature names as an array of text, or None; refuse a wrong number of them."""
     if names is None:
         return None
     names = np.asarray([str(name) for name in names])
@@ -142,6 +144,7 @@ def as_feature_names(names: Sequence[str] | np.ndarray | None, n_features: int) 
 
 
 def as_column(what: str, values: Any, n: int, of: str) -> np.ndarray:
+    """Return a side column as an array with one value per bag or instance."""
     is_text = isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values)
     values = as_text(values) if is_text and values else np.asarray(without_mask(values))
     if values.shape[:1] != (n,):
@@ -150,12 +153,14 @@ def as_column(what: str, values: Any, n: int, of: str) -> np.ndarray:
 
 
 def as_columns(what: str, columns: Mapping[str, Any] | None, n: int, of: str) -> dict[str, np.ndarray]:
+    """Return side columns by name, each checked by `as_column`."""
     return {
         str(name): as_column(f"{what}[{name!r}]", values, n, of) for name, values in (columns or {}).items()
     }
 
 
 def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
+    """Return an index array or a mask as the indices of bags."""
     index = np.asarray(key)
     if index.ndim != 1:
         raise IndexError(f"Bags are indexed by a number, a slice or a 1-D array; got {key!r}.")
@@ -243,6 +248,7 @@ def show_counts(**counts: int) -> str:
 
 
 def same_names(a: Any, b: Any) -> bool:
+    """Whether two arrays of names are equal, or both None."""
     return (a is None) == (b is None) and (a is None or np.array_equal(a, b))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._bag_parts import as_python
-from bagwise.bags.common import AnyBags
+from bagwise.data.bags.common import AnyBags
+from bagwise.data.bags.parts import as_python
 
 
 def place_of(ids: np.ndarray, wanted: Any) -> int:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._bag_parts import as_matrix, depth
-from bagwise.bags.collection import Bags
+from bagwise.data.bags.collection import Bags
+from bagwise.data.bags.parts import as_matrix, depth
 
 
 def as_bags(X: Any) -> Bags:

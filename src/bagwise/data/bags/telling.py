@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise._bag_parts import as_python, group
-from bagwise.bags.held import HeldBags
-from bagwise.sequences import Sequences
+from bagwise.data.bags.held import HeldBags
+from bagwise.data.bags.parts import as_python, group
+from bagwise.data.sequences import Sequences
 
 if TYPE_CHECKING:
-    from bagwise.bags.collection import Bags
+    from bagwise.data.bags.collection import Bags
 
 # So many numbers are looked at as double precision at a time.
 _AT_ONCE = 4_000_000
@@ -47,7 +47,7 @@ class TellingBags(HeldBags):
         """
         import narwhals as nw
 
-        from bagwise.io.frames import frame_backend, instance_columns_of
+        from bagwise.data.frames import frame_backend, instance_columns_of
 
         self._refuse_sequences("to_frame")
         columns = {"bag": self.ids[self.bag_index]}
@@ -82,7 +82,7 @@ class TellingBags(HeldBags):
         """
         import narwhals as nw
 
-        from bagwise.io.frames import feature_names_of, frame_backend
+        from bagwise.data.frames import feature_names_of, frame_backend
 
         self._refuse_sequences("describe")
         step = max(1, _AT_ONCE // max(1, self.n_instances))

@@ -4,16 +4,16 @@ What a pass over the instances needs beside them must not have their size: so th
 time, and what a model asks of them is a sum over blocks.
 """
 
-from bagwise.blocks.base import Block, Blocks, PerBag, PerBlock, Sums, add_up, is_large, stack
-from bagwise.blocks.cutting import block_rows, cut, cut_rows
-from bagwise.blocks.files import FileBlocks
-from bagwise.blocks.memory import MemoryBlocks, hold, sparse_in_parts
-from bagwise.blocks.pairs import fill_pairs, in_doubles
-from bagwise.blocks.sampling import sample_bags
-from bagwise.blocks.selected import PickedRows, SelectedBlocks
-from bagwise.blocks.sharing import share_out
-from bagwise.blocks.together import run_together
-from bagwise.blocks.views import ExtendedBlocks, ReweightedBlocks, TransformedBlocks
+from bagwise.data.blocks.base import Block, Blocks, PerBag, PerBlock, Sums, add_up, is_large, stack
+from bagwise.data.blocks.cutting import block_rows, cut, cut_rows
+from bagwise.data.blocks.files import FileBlocks
+from bagwise.data.blocks.memory import MemoryBlocks, hold, sparse_in_parts
+from bagwise.data.blocks.pairs import fill_pairs, in_doubles
+from bagwise.data.blocks.sampling import sample_bags
+from bagwise.data.blocks.selected import PickedRows, SelectedBlocks
+from bagwise.data.blocks.sharing import share_out
+from bagwise.data.blocks.together import run_together
+from bagwise.data.blocks.views import ExtendedBlocks, ReweightedBlocks, TransformedBlocks
 
 __all__ = [
     "Block",

@@ -353,7 +353,7 @@ def add_up(parts: Iterable[Any]) -> Any:
 
     Examples
     --------
-    >>> from bagwise.blocks import add_up
+    >>> from bagwise.data.blocks import add_up
     >>> add_up(["(a", "b)", "(c", "d)", "e"])
     '(ab)(cd)e'
     """

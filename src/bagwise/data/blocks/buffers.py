@@ -16,7 +16,7 @@ class Buffers:
 
     Examples
     --------
-    >>> from bagwise.blocks.buffers import Buffers
+    >>> from bagwise.data.blocks.buffers import Buffers
     >>> buffers = Buffers()
     >>> kept = buffers.empty((2, 3), float)
     >>> again = buffers.empty((2, 3), float)  # not the same

@@ -17,7 +17,7 @@ def cut(offsets: np.ndarray, most: float) -> list[slice]:
 
     Examples
     --------
-    >>> from bagwise.blocks import cut
+    >>> from bagwise.data.blocks import cut
     >>> cut([0, 2, 4, 9, 10], 4)
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
     """

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks.base import Block, Blocks, call
-from bagwise.blocks.buffers import Buffers
-from bagwise.blocks.cutting import cut_rows
-from bagwise.blocks.layout import Layout, Source
-from bagwise.blocks.sharing import n_threads
-from bagwise.threads import one_blas_thread
+from bagwise._core.threads import one_blas_thread
+from bagwise.data.blocks.base import Block, Blocks, call
+from bagwise.data.blocks.buffers import Buffers
+from bagwise.data.blocks.cutting import cut_rows
+from bagwise.data.blocks.layout import Layout, Source
+from bagwise.data.blocks.sharing import n_threads
 
 # More threads than this would wait for the file, and every one holds a block.
 _MOST_WORKERS = 4

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly
-from bagwise.blocks.base import Block
-from bagwise.blocks.buffers import Buffers
-from bagwise.blocks.cutting import block_rows, cut
+from bagwise._core.compiled.arrays import readonly
+from bagwise.data.blocks.base import Block
+from bagwise.data.blocks.buffers import Buffers
+from bagwise.data.blocks.cutting import block_rows, cut
 
 _NOTHING = np.empty(0)
 
@@ -259,7 +259,7 @@ def ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise.blocks.layout import ranges
+    >>> from bagwise.data.blocks.layout import ranges
     >>> ranges(np.array([10, 3]), np.array([2, 3]))
     array([10, 11,  3,  4,  5])
     """

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.blocks.base import Block, Blocks, call, stack
-from bagwise.blocks.cutting import block_rows, cut, cut_rows
-from bagwise.blocks.sharing import n_threads, share_out
-from bagwise.threads import one_blas_thread
+from bagwise._core.threads import one_blas_thread
+from bagwise.data.blocks.base import Block, Blocks, call, stack
+from bagwise.data.blocks.cutting import block_rows, cut, cut_rows
+from bagwise.data.blocks.sharing import n_threads, share_out
 
 # So many blocks are computed for each thread before their results are handed on.
 _AT_A_TIME = 8

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks.base import Block, Blocks
-from bagwise.blocks.cutting import block_rows, cut
+from bagwise.data.blocks.base import Block, Blocks
+from bagwise.data.blocks.cutting import block_rows, cut
 
 # From the instances and offsets of some bags, and of others, to a number, or several, for every two of them.
 PairFunction = Callable[[Any, np.ndarray, Any, np.ndarray], np.ndarray]

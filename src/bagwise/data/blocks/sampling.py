@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise.blocks.base import Blocks
-from bagwise.blocks.memory import MemoryBlocks
+from bagwise.data.blocks.base import Blocks
+from bagwise.data.blocks.memory import MemoryBlocks
 
 # A sample has at least so many bags of every class, if there are so many.
 _FEWEST = 500

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.blocks.base import Block, Blocks, PerBlock, with_parts
-from bagwise.blocks.views import BlocksView
+from bagwise.data.blocks.base import Block, Blocks, PerBlock, with_parts
+from bagwise.data.blocks.views import BlocksView
 
 
 class PickedRows:

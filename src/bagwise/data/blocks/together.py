@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from bagwise.blocks.base import Block, Blocks, Request, Sums
-from bagwise.blocks.views import BlocksView
+from bagwise.data.blocks.base import Block, Blocks, Request, Sums
+from bagwise.data.blocks.views import BlocksView
 
 R = TypeVar("R")
 

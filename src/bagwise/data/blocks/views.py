@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks.base import Block, Blocks, PerBag, PerBlock
+from bagwise.data.blocks.base import Block, Blocks, PerBag, PerBlock
 
 
 class BlocksView(Blocks):

@@ -3,7 +3,7 @@
 Only `ScannedBags.on` comes here, and only then is `distributed` imported.
 """
 
-from bagwise.cluster.blocks import ClusterBlocks
-from bagwise.cluster.place import Cluster
+from bagwise.data.cluster.blocks import ClusterBlocks
+from bagwise.data.cluster.place import Cluster
 
 __all__ = ["Cluster", "ClusterBlocks"]

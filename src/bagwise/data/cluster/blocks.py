@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks import FileBlocks, add_up
-from bagwise.blocks.base import Blocks, PerBlock, Request, with_parts
-from bagwise.cluster.group import Group, Slot, add_sums, hold_labels, list_of_group, sum_of_group
-from bagwise.cluster.place import TASKS_PER_THREAD, Cluster
+from bagwise.data.blocks import FileBlocks, add_up
+from bagwise.data.blocks.base import Blocks, PerBlock, Request, with_parts
+from bagwise.data.cluster.group import Group, Slot, add_sums, hold_labels, list_of_group, sum_of_group
+from bagwise.data.cluster.place import TASKS_PER_THREAD, Cluster
 
 # So many sums are added up by one task. They are neighbours, and a power of two: the tree is the one tree.
 _FAN_IN = 8
@@ -156,7 +156,7 @@ def _groups_of(n_blocks: int, n_threads: int) -> list[tuple[int, int]]:
 
     Examples
     --------
-    >>> from bagwise.cluster.blocks import _groups_of
+    >>> from bagwise.data.cluster.blocks import _groups_of
     >>> _groups_of(11, 1)
     [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10), (10, 11)]
     """
@@ -172,7 +172,7 @@ def _digest(*what: Any) -> str:
 
 def _shown_name(f: Callable[..., Any], args: tuple[Any, ...]) -> str:
     """Name what a model asks for, behind the views of its blocks, for whoever looks at the cluster."""
-    if getattr(f, "__module__", "").startswith("bagwise.blocks"):
+    if getattr(f, "__module__", "").startswith("bagwise.data.blocks"):
         for number, one in enumerate(args):
             if isinstance(one, list) and one and isinstance(one[0], Request):
                 return _shown_name(*one[0])

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks import Block, PerBlock, add_up
-from bagwise.blocks.base import with_parts
-from bagwise.blocks.layout import Layout
-from bagwise.threads import one_blas_thread
+from bagwise._core.threads import one_blas_thread
+from bagwise.data.blocks import Block, PerBlock, add_up
+from bagwise.data.blocks.base import with_parts
+from bagwise.data.blocks.layout import Layout
 
 # A group that would take more than this share of a worker's memory is read anew for every pass.
 _LARGEST_SHARE = 0.25

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
-from bagwise.cluster.group import Group, open_group
+from bagwise.data.cluster.group import Group, open_group
 
 # Blocks of the last few selections of bags stay on the workers: of all, and of the fold at hand.
 _SELECTIONS_KEPT = 2
@@ -139,7 +139,7 @@ def assigned(workers: Sequence[str], threads: dict[str, int]) -> list[str]:
 
     Examples
     --------
-    >>> from bagwise.cluster.place import assigned
+    >>> from bagwise.data.cluster.place import assigned
     >>> assigned(["", "", "", ""], {"a": 1, "b": 1})
     ['a', 'a', 'b', 'b']
     >>> assigned(["a", "a", "b", "b"], {"a": 1, "c": 1})

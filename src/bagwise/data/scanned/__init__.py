@@ -1,5 +1,5 @@
 """Bags that stay in their files: what is known of them, and passes over them."""
 
-from bagwise.scanned.scan import ScannedBags
+from bagwise.data.scanned.scan import ScannedBags
 
 __all__ = ["ScannedBags"]

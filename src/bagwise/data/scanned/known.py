@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from bagwise._bag_parts import as_feature_names, read_only, refuse_empty_bags
-from bagwise._types import Labels
-from bagwise.bags import AnyBags, Bags
-from bagwise.blocks import is_large
-from bagwise.scanned.steps import Step
+from bagwise._core.types import Labels
+from bagwise.data.bags import AnyBags, Bags
+from bagwise.data.bags.parts import as_feature_names, read_only, refuse_empty_bags
+from bagwise.data.blocks import is_large
+from bagwise.data.scanned.steps import Step
 
 if TYPE_CHECKING:
-    from bagwise.cluster import Cluster
-    from bagwise.io.scan.source import FileSource
+    from bagwise.data.cluster import Cluster
+    from bagwise.data.scanned.source import FileSource
 
 
 class KnownBags(AnyBags):

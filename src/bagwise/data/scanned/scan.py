@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagwise._bag_parts import as_feature_names, refuse_missing_values, selection
-from bagwise._types import Labels
-from bagwise.bags import Bags
-from bagwise.bags.places import numbers_of
-from bagwise.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_rows, cut, is_large
-from bagwise.blocks.layout import read_runs
-from bagwise.scanned.known import KnownBags
-from bagwise.scanned.steps import Step
+from bagwise._core.types import Labels
+from bagwise.data.bags import Bags
+from bagwise.data.bags.parts import as_feature_names, refuse_missing_values, selection
+from bagwise.data.bags.places import numbers_of
+from bagwise.data.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_rows, cut, is_large
+from bagwise.data.blocks.layout import read_runs
+from bagwise.data.scanned.known import KnownBags
+from bagwise.data.scanned.steps import Step
 
 if TYPE_CHECKING:
-    from bagwise.cluster import Cluster
+    from bagwise.data.cluster import Cluster
 
 
 class ScannedBags(KnownBags):
@@ -85,7 +85,7 @@ class ScannedBags(KnownBags):
         -------
         ScannedBags
         """
-        from bagwise.cluster import Cluster
+        from bagwise.data.cluster import Cluster
 
         return self._but(cluster=Cluster(client))
 
@@ -207,7 +207,7 @@ class ScannedBags(KnownBags):
         in_files = self._in_files(y, weight, check=self._check())
         blocks: Blocks = in_files
         if self._cluster is not None:
-            from bagwise.cluster import ClusterBlocks
+            from bagwise.data.cluster import ClusterBlocks
 
             blocks = ClusterBlocks(in_files, self._cluster)
         for step, transform in zip(self._steps, self._transforms(), strict=True):
@@ -271,7 +271,7 @@ class ScannedBags(KnownBags):
         self, numbers: np.ndarray, runs: list[np.ndarray], are_all: bool, *, sides: bool = True
     ) -> Iterator[Bags]:
         """Read runs of bags, by rising numbers in the files, each as `Bags` of its own."""
-        from bagwise.io._description import join  # which stands on this module by its room
+        from bagwise.data.description import join  # which stands on this module by its room
 
         source = self._source
         sizes = np.diff(source.offsets)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from bagwise.blocks.buffers import Buffers
-from bagwise.blocks.layout import Piece
+from bagwise.data.blocks.buffers import Buffers
+from bagwise.data.blocks.layout import Piece
 
 
 class Stamp(NamedTuple):

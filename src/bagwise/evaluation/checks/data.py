@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.bags import Bags
-from bagwise.scanned import ScannedBags
+from bagwise.data.bags import Bags
+from bagwise.data.scanned import ScannedBags
 
 _BLOCK_ELEMENTS = 2**20
 # A column of more different numbers than this, not all of them whole, measures something.
@@ -117,7 +117,7 @@ class DataSet:
     @cached_property
     def row_codes(self) -> np.ndarray:
         """A number for every instance; equal numbers, equal rows."""
-        from bagwise._inspection.rows import row_codes
+        from bagwise.evaluation.checks.rows import row_codes
 
         return row_codes(self.bags.instances)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise._inspection.data import DataSet
-from bagwise._inspection.report import Finding, count, first_few, quoted
+from bagwise.evaluation.checks.data import DataSet
+from bagwise.evaluation.checks.report import Finding, count, first_few, quoted
 
 # Parts of the names that columns of groups and of splits usually have.
 _GROUPS = ("patient", "subject", "person", "donor", "participant", "animal", "case", "family", "group")

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise._inspection import groups, instances, labels, repeats
-from bagwise._inspection.data import DataSet
-from bagwise._inspection.report import Finding, Report, count, first_few, quoted, size_in_words
-from bagwise.bags import Bags, is_scan
-from bagwise.scanned import ScannedBags
+from bagwise.data.bags import Bags, is_scan
+from bagwise.data.scanned import ScannedBags
+from bagwise.evaluation.checks import groups, instances, labels, repeats
+from bagwise.evaluation.checks.data import DataSet
+from bagwise.evaluation.checks.report import Finding, Report, count, first_few, quoted, size_in_words
 
 # A check takes a `DataSet` and gives a `Finding`. These need instances that are numbers ...
 _OF_VALUES = (
@@ -57,7 +57,7 @@ def inspect_bags(bags: Bags, y: Any = None) -> Report:
     --------
     >>> import numpy as np
     >>> from bagwise import Bags
-    >>> from bagwise._inspection import inspect_bags
+    >>> from bagwise.evaluation.checks import inspect_bags
     >>> report = inspect_bags(Bags(np.array([[1.0], [2.0], [np.nan]]), [0, 2, 3]), [0, 1])
     >>> report.findings[0].level, report.findings[0].text
     ('warning', '1 NaN value, in bag 1, instance 0, feature 0. Remove or impute ...')

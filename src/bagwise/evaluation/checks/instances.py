@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise._inspection.data import DataSet
-from bagwise._inspection.report import Finding, count, first_few, quoted, size_in_words
+from bagwise.evaluation.checks.data import DataSet
+from bagwise.evaluation.checks.report import Finding, count, first_few, quoted, size_in_words
 
 # An RBF kernel or a penalty sees only the widest of two features that differ by more than this.
 _WIDE_RATIO = 100.0

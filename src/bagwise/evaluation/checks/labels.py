@@ -7,8 +7,8 @@ from math import sqrt
 import numpy as np
 from scipy.special import gammaln, ndtr
 
-from bagwise._inspection.data import DataSet
-from bagwise._inspection.report import Finding, count, first_few, quoted
+from bagwise.evaluation.checks.data import DataSet
+from bagwise.evaluation.checks.report import Finding, count, first_few, quoted
 
 _P_VALUE = 0.01
 _AUC_DISTANCE = 0.1
@@ -64,7 +64,7 @@ def check_classes(data: DataSet) -> Finding:
             "note",
             "labels",
             f"{len(classes)} classes, and most models here take two: wrap them in "
-            "sklearn.multiclass.OneVsRestClassifier or bagwise.multiclass.OneVsOneBagClassifier.",
+            "sklearn.multiclass.OneVsRestClassifier or bagwise.OneVsOneBagClassifier.",
         )
     low, high = map(quoted, classes)
     if classes.dtype.kind not in "biuf":

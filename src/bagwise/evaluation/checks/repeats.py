@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise._inspection.data import DataSet
-from bagwise._inspection.report import Finding, count, first_few, quoted
-from bagwise._inspection.rows import mix
+from bagwise.evaluation.checks.data import DataSet
+from bagwise.evaluation.checks.report import Finding, count, first_few, quoted
+from bagwise.evaluation.checks.rows import mix
 
 
 def check_repeated_rows(data: DataSet) -> Finding:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise._inspection.data import row_blocks
+from bagwise.evaluation.checks.data import row_blocks
 
 
 def row_codes(X: Any) -> np.ndarray:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.comparison.plan import Labelled, Split
-from bagwise.comparison.portfolio import Entry
-from bagwise.comparison.results import ModelResult
-from bagwise.comparison.scoring import Said, score_of_split, score_together
+from bagwise.evaluation.comparison.plan import Labelled, Split
+from bagwise.evaluation.comparison.portfolio import Entry
+from bagwise.evaluation.comparison.results import ModelResult
+from bagwise.evaluation.comparison.scoring import Said, score_of_split, score_together
 
 
 def assemble(

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._held_out.intervals import mean_test
-from bagwise.bags.recognise import is_scan
-from bagwise.comparison.plan import Labelled
-from bagwise.comparison.portfolio import COUNT, ONE, SHARE, WHOLE
-from bagwise.comparison.results import ModelResult
+from bagwise.data.bags.recognise import is_scan
+from bagwise.evaluation.comparison.plan import Labelled
+from bagwise.evaluation.comparison.portfolio import COUNT, ONE, SHARE, WHOLE
+from bagwise.evaluation.comparison.results import ModelResult
+from bagwise.evaluation.held_out.intervals import mean_test
 
 # A difference counts from this p value on. Between it and the other, the whole bag may be what matters.
 _SURE, _DOUBT = 0.01, 0.2
@@ -164,7 +164,7 @@ def _diagnose(data: Labelled, seed: int) -> Any:
     """Ask `diagnose_rule`; None where it cannot answer: files, too many instances, missing values."""
     if is_scan(data.bags) or data.bags.n_instances > _MOST_DIAGNOSED:
         return None
-    from bagwise.linear_model import diagnose_rule
+    from bagwise.models.linear_model import diagnose_rule
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

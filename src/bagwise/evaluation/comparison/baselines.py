@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from bagwise.comparison.portfolio import Entry
+from bagwise.evaluation.comparison.portfolio import Entry
 
 
 def log_sizes(bags: Any) -> np.ndarray:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bagwise._held_out.predictions import fit_in_groups
-from bagwise.checkpoints.identity import described
-from bagwise.solvers.interrupt import raise_if_stopped
-from bagwise.threads import one_blas_thread
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise._core.threads import one_blas_thread
+from bagwise.evaluation.held_out.predictions import fit_in_groups
+from bagwise.persist.checkpoints.identity import described
 
 # What was chosen inside a fit, in models of ours that choose by themselves.
 _CHOSEN = ("alpha_", "degree_")

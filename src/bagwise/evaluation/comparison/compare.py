@@ -6,11 +6,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from bagwise.base import BagsLike
-from bagwise.comparison.comparison import Comparison
-from bagwise.comparison.perform import Question, perform
-from bagwise.comparison.scoring import DEFAULT_SCORING
-from bagwise.reporting import Reporter, one_line
+from bagwise.data.types import BagsLike
+from bagwise.evaluation.comparison.comparison import Comparison
+from bagwise.evaluation.comparison.perform import Question, perform
+from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING
+from bagwise.solvers.reporting import Reporter, one_line
 
 
 def compare(

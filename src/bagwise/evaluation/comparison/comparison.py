@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagwise.comparison.assumption import Assumption
-from bagwise.comparison.differences import Difference, paired_differences
-from bagwise.comparison.results import ModelResult
+from bagwise.evaluation.comparison.assumption import Assumption
+from bagwise.evaluation.comparison.differences import Difference, paired_differences
+from bagwise.evaluation.comparison.results import ModelResult
 
 if TYPE_CHECKING:
-    from bagwise._pictures import Display
+    from bagwise._display.pictures import Display
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +135,7 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """Give a pandas frame with a row for every model, best first."""
-        from bagwise.comparison.table import as_frame
+        from bagwise.evaluation.comparison.table import as_frame
 
         return as_frame(self)
 
@@ -154,7 +154,7 @@ class Comparison:
         Display
             With `figure_` and `ax_`.
         """
-        from bagwise.comparison.plots import plot_comparison
+        from bagwise.evaluation.comparison.plots import plot_comparison
 
         return plot_comparison(self, scoring, ax=ax)
 
@@ -165,6 +165,6 @@ class Comparison:
         return write_report(self, path, X, y)
 
     def __repr__(self) -> str:
-        from bagwise.comparison.table import as_text
+        from bagwise.evaluation.comparison.table import as_text
 
         return as_text(self)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t
 
-from bagwise._held_out.intervals import LEVEL
-from bagwise.comparison.results import ModelResult
+from bagwise.evaluation.comparison.results import ModelResult
+from bagwise.evaluation.held_out.intervals import LEVEL
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def corrected_t(differences: np.ndarray, held_per_one: float) -> tuple[float, fl
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise.comparison.differences import corrected_t
+    >>> from bagwise.evaluation.comparison.differences import corrected_t
     >>> mean, low, high, p = corrected_t(np.array([0.1, 0.0, 0.2, 0.1, 0.1]), 0.25)
     >>> round(mean, 3), round(p, 3)
     (0.1, 0.103)

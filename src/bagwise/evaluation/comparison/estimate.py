@@ -7,8 +7,8 @@ import time
 import numpy as np
 from joblib import effective_n_jobs
 
-from bagwise.comparison.cells import run_cell
-from bagwise.comparison.running import Cells
+from bagwise.evaluation.comparison.cells import run_cell
+from bagwise.evaluation.comparison.running import Cells
 
 # Kernel matrices grow with the square of the instances, all else with their number.
 _POWERS = {"kernel machine": 2.0}
@@ -47,7 +47,7 @@ def in_words(seconds: float) -> str:
 
     Examples
     --------
-    >>> from bagwise.comparison.estimate import in_words
+    >>> from bagwise.evaluation.comparison.estimate import in_words
     >>> in_words(0.4), in_words(42.0), in_words(200.0), in_words(9000.0)
     ('a second', '40 seconds', '3 minutes', '2.5 hours')
     """

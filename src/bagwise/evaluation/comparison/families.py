@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from bagwise.comparison.portfolio import COUNT, ONE, SHARE, WHOLE, Entry
+from bagwise.evaluation.comparison.portfolio import COUNT, ONE, SHARE, WHOLE, Entry
 
 # Families by the room of bagwise that a class lives in.
 _FAMILIES = {

@@ -9,16 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import effective_n_jobs
 
-from bagwise.base.digest import training_digest
-from bagwise.checkpoints import Checkpoint, CheckpointLike, opened, seed_of
-from bagwise.checkpoints.identity import described
-from bagwise.comparison.assemble import assemble
-from bagwise.comparison.assumption import judge_assumption
-from bagwise.comparison.baselines import BASELINES
-from bagwise.comparison.comparison import Comparison
-from bagwise.comparison.estimate import estimate_seconds, in_words
-from bagwise.comparison.families import entry_of
-from bagwise.comparison.plan import (
+from bagwise._core.interrupt import interruptible
+from bagwise.evaluation.comparison.assemble import assemble
+from bagwise.evaluation.comparison.assumption import judge_assumption
+from bagwise.evaluation.comparison.baselines import BASELINES
+from bagwise.evaluation.comparison.comparison import Comparison
+from bagwise.evaluation.comparison.estimate import estimate_seconds, in_words
+from bagwise.evaluation.comparison.families import entry_of
+from bagwise.evaluation.comparison.plan import (
     Labelled,
     cut_folds,
     notes_of_folds,
@@ -26,13 +24,15 @@ from bagwise.comparison.plan import (
     read_models,
     read_seed,
 )
-from bagwise.comparison.portfolio import Entry
-from bagwise.comparison.repeating import code_of, versions
-from bagwise.comparison.running import Cells
-from bagwise.comparison.scoring import DEFAULT_SCORING, read_scoring
-from bagwise.comparison.suited import facts_of, suited_models
+from bagwise.evaluation.comparison.portfolio import Entry
+from bagwise.evaluation.comparison.repeating import code_of, versions
+from bagwise.evaluation.comparison.running import Cells
+from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING, read_scoring
+from bagwise.evaluation.comparison.suited import facts_of, suited_models
 from bagwise.exceptions import ComparisonInterrupted
-from bagwise.solvers.interrupt import interruptible
+from bagwise.models.base.digest import training_digest
+from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, opened, seed_of
+from bagwise.persist.checkpoints.identity import described
 
 # Words for `models`, and whether bags that are not positive are then unlabeled.
 _WORDS = {"default": False, "positive_unlabeled": True}

@@ -12,12 +12,12 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
-from bagwise._bag_parts import as_python
-from bagwise.bags import as_bags, describes_bags
-from bagwise.bags.recognise import is_scan
-from bagwise.base.labels import Training, require_label_per_bag
-from bagwise.folds import bag_folds
-from bagwise.pu.losses import check_pu_labels
+from bagwise.data.bags import as_bags, describes_bags
+from bagwise.data.bags.parts import as_python
+from bagwise.data.bags.recognise import is_scan
+from bagwise.models.base.folds import bag_folds
+from bagwise.models.base.labels import Training, require_label_per_bag
+from bagwise.models.pu.losses import check_pu_labels
 
 Split = tuple[np.ndarray, np.ndarray]
 

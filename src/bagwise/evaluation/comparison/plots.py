@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagwise._pictures import Display, axes_for
-from bagwise.comparison.table import shown, title_of_shown
+from bagwise._display.pictures import Display, axes_for
+from bagwise.evaluation.comparison.table import shown, title_of_shown
 
 if TYPE_CHECKING:
-    from bagwise.comparison.comparison import Comparison
+    from bagwise.evaluation.comparison.comparison import Comparison
 
 
 def plot_comparison(comparison: Comparison, scoring: str | None = None, *, ax: Any = None) -> Display:

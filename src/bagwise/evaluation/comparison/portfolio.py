@@ -13,15 +13,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
 
-from bagwise.density import EMDD
-from bagwise.embedding import BagStatistics
-from bagwise.linear_model import MILogisticRegression, MILogisticRegressionCV, SoftORLogisticRegression
-from bagwise.mixture import MIMixture
-from bagwise.neighbors import CitationKNNClassifier
-from bagwise.pu import LSDDClassifierCV, PUMILClassifier, PUSetKernelClassifierCV
-from bagwise.single_instance import SingleInstanceClassifier
-from bagwise.svm import MISVC, MissSVC, SetKernelSVC
-from bagwise.trees import MIGradientBoostingClassifier
+from bagwise.models.embedding import BagStatistics
+from bagwise.models.linear_model import MILogisticRegression, MILogisticRegressionCV, SoftORLogisticRegression
+from bagwise.models.mixture import MIMixture
+from bagwise.models.neighbors import CitationKNNClassifier
+from bagwise.models.prototypes import EMDD
+from bagwise.models.pu import LSDDClassifierCV, PUMILClassifier, PUSetKernelClassifierCV
+from bagwise.models.svm import MISVC, MissSVC, SetKernelSVC
+from bagwise.models.trees import MIGradientBoostingClassifier
+from bagwise.models.wrappers.single_instance import SingleInstanceClassifier
 
 # What a model takes the label of a bag to depend on.
 ONE, SHARE, COUNT, WHOLE = "one instance", "a share", "a count", "the whole bag"

@@ -7,10 +7,10 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from bagwise._version import __version__
-from bagwise.comparison.scoring import DEFAULT_SCORING
+from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING
 
 if TYPE_CHECKING:
-    from bagwise.comparison.perform import Question
+    from bagwise.evaluation.comparison.perform import Question
 
 
 def versions() -> dict[str, str]:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from bagwise.checkpoints import Checkpoint
-from bagwise.comparison.cells import run_cell
-from bagwise.comparison.plan import Labelled, Split
-from bagwise.comparison.portfolio import Entry
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise.evaluation.comparison.cells import run_cell
+from bagwise.evaluation.comparison.plan import Labelled, Split
+from bagwise.evaluation.comparison.portfolio import Entry
+from bagwise.persist.checkpoints import Checkpoint
 
 _OF_A_CLASS = 12
 # A model, by its place, and a split.

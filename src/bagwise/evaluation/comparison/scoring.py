@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from bagwise._held_out.intervals import auc_interval, mean_interval, share_interval
-from bagwise._sklearn import available_if
-from bagwise.comparison.differences import corrected_t, held_per_learned
-from bagwise.comparison.plan import Labelled
-from bagwise.comparison.results import Interval
-from bagwise.metrics import make_pu_scorer
-from bagwise.pu import ClassPriorEstimator
+from bagwise._core.sklearn_private import available_if
+from bagwise.evaluation.comparison.differences import corrected_t, held_per_learned
+from bagwise.evaluation.comparison.plan import Labelled
+from bagwise.evaluation.comparison.results import Interval
+from bagwise.evaluation.held_out.intervals import auc_interval, mean_interval, share_interval
+from bagwise.evaluation.metrics import make_pu_scorer
+from bagwise.models.pu import ClassPriorEstimator
 
 DEFAULT_SCORING = ("accuracy", "roc_auc", "neg_log_loss")
 # Scores that a class more than two would make of other pairs.

@@ -13,9 +13,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, Stratifi
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import get_tags
 
-from bagwise.bags.recognise import is_scan
-from bagwise.comparison.plan import Labelled, Split
-from bagwise.comparison.portfolio import (
+from bagwise.data.bags.recognise import is_scan
+from bagwise.evaluation.comparison.plan import Labelled, Split
+from bagwise.evaluation.comparison.portfolio import (
     FROM_UNLABELED,
     FURTHER,
     OF_MANY_CLASSES,
@@ -23,8 +23,8 @@ from bagwise.comparison.portfolio import (
     Entry,
     Model,
 )
-from bagwise.linear_model import MILogisticRegressionCV
-from bagwise.pipeline import OnInstances, make_bag_pipeline
+from bagwise.models.linear_model import MILogisticRegressionCV
+from bagwise.models.wrappers.pipeline import OnInstances, make_bag_pipeline
 
 # Folds inside training bags, in which settings are chosen.
 _INNER_FOLDS = 3

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagwise.comparison.results import ModelResult
-from bagwise.report import Table
-from bagwise.report.text import table_lines
+from bagwise._display.parts import Table
+from bagwise._display.text import table_lines
+from bagwise.evaluation.comparison.results import ModelResult
 
 if TYPE_CHECKING:
-    from bagwise.comparison.comparison import Comparison
+    from bagwise.evaluation.comparison.comparison import Comparison
 
 WIDTH = 80
 # Longer names are cut, so that the table keeps its width.

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from bagwise.bags import Bags
-from bagwise.comparison.portfolio import Model
+from bagwise.data.bags import Bags
+from bagwise.evaluation.comparison.portfolio import Model
 
 N_FOLDS = 5
 

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logit
 
-from bagwise.bags import Bags
-from bagwise.instance_level import said_of_instances, speaker
+from bagwise.data.bags import Bags
+from bagwise.models.wrappers.instance_level import said_of_instances, speaker
 
 _MOST_NUMBERS = 2**22  # that are scored at any one time
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._bag_parts import as_python
-from bagwise.bags import Bags, as_bags, is_scan
-from bagwise.bags.places import place_of
-from bagwise.explanations.effects import feature_effects, usual_values
-from bagwise.explanations.explanation import BagExplanation, FeatureEffect
-from bagwise.instance_level import (
+from bagwise.data.bags import Bags, as_bags, is_scan
+from bagwise.data.bags.parts import as_python
+from bagwise.data.bags.places import place_of
+from bagwise.evaluation.explanations.effects import feature_effects, usual_values
+from bagwise.evaluation.explanations.explanation import BagExplanation, FeatureEffect
+from bagwise.models.wrappers.instance_level import (
     label_names,
     posterior_of_instances,
     said_of_bags,

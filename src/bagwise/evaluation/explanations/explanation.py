@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise.report import Table
-from bagwise.report.text import table_lines
+from bagwise._display.parts import Table
+from bagwise._display.text import table_lines
 
 
 class FeatureEffect(NamedTuple):
@@ -138,7 +138,7 @@ class BagExplanation:
         Display
             With `figure_` and `ax_`.
         """
-        from bagwise.explanations.picture import draw_explanation
+        from bagwise.evaluation.explanations.picture import draw_explanation
 
         return draw_explanation(self, ax)
 

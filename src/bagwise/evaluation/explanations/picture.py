@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagwise._pictures import Display, Palette, axes_for, legend_above, new_panels, palette_of
+from bagwise._display.pictures import Display, Palette, axes_for, legend_above, new_panels, palette_of
 
 if TYPE_CHECKING:
-    from bagwise.explanations.explanation import BagExplanation
+    from bagwise.evaluation.explanations.explanation import BagExplanation
 
 _LONGEST_NAME = 22
 

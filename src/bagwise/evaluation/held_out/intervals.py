@@ -34,7 +34,7 @@ def share_interval(hits: np.ndarray, groups: np.ndarray | None = None) -> Interv
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise._held_out.intervals import share_interval
+    >>> from bagwise.evaluation.held_out.intervals import share_interval
     >>> low, high = share_interval(np.arange(20) < 18)
     >>> round(low, 3), round(high, 3)
     (0.699, 0.972)

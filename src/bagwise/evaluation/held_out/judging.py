@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._held_out.predictions import HeldOut
-from bagwise._held_out.scores import IN_GROUPS, MEANING, score_held_out
-from bagwise.report import Table
+from bagwise._display.parts import Table
+from bagwise.evaluation.held_out.predictions import HeldOut
+from bagwise.evaluation.held_out.scores import IN_GROUPS, MEANING, score_held_out
 
 # With fewer groups intervals were seen to be too narrow in simulations.
 _FEW_GROUPS = 30
@@ -90,7 +90,7 @@ def judge_unlabeled(
 
     `model`, fitted to all bags, says what it took the prior for.
     """
-    from bagwise.pu_reports import pu_report
+    from bagwise.evaluation.pu_reports import pu_report
 
     known = {
         name: getattr(model, name) for name in ("class_prior_", "prior_estimate_") if hasattr(model, name)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from bagwise.base.labels import Training
-from bagwise.folds import bag_folds
+from bagwise.models.base.folds import bag_folds
+from bagwise.models.base.labels import Training
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bagwise._held_out.intervals import auc_interval, mean_interval, share_interval
-from bagwise._held_out.predictions import HeldOut
+from bagwise.evaluation.held_out.intervals import auc_interval, mean_interval, share_interval
+from bagwise.evaluation.held_out.predictions import HeldOut
 
 # What intervals speak of, for whoever shows them.
 MEANING = (

@@ -4,8 +4,8 @@ Every picture takes ``ax=`` and returns a display with `figure_` and `ax_`. Figu
 no window opens and the backend of the calling program is left alone.
 """
 
-from bagwise.plotting.heatmap import plot_heatmap
-from bagwise.plotting.images import plot_bags
-from bagwise.plotting.sequence import plot_sequence
+from bagwise.evaluation.plotting.heatmap import plot_heatmap
+from bagwise.evaluation.plotting.images import plot_bags
+from bagwise.evaluation.plotting.sequence import plot_sequence
 
 __all__ = ["plot_bags", "plot_heatmap", "plot_sequence"]

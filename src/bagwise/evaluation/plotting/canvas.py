@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._pictures import DARK, Palette, heat_map, new_figure, palette_of
+from bagwise._display.pictures import DARK, Palette, heat_map, new_figure, palette_of
 
 if TYPE_CHECKING:
     pass

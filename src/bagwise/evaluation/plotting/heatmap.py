@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._pictures import LIGHT, Display, axes_for, heat_map
-from bagwise.bags import Bags
-from bagwise.plotting.one_bag import say_of_one
+from bagwise._display.pictures import LIGHT, Display, axes_for, heat_map
+from bagwise.data.bags import Bags
+from bagwise.evaluation.plotting.one_bag import say_of_one
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bagwise.scanned import ScannedBags
+    from bagwise.data.scanned import ScannedBags
 
 
 def plot_heatmap(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._pictures import Display
-from bagwise.bags import Bags, as_bags
-from bagwise.base import BagsLike
-from bagwise.plotting.canvas import GAP, ROW, Canvas
-from bagwise.plotting.tables import draw_tables
+from bagwise._display.pictures import Display
+from bagwise.data.bags import Bags, as_bags
+from bagwise.data.types import BagsLike
+from bagwise.evaluation.plotting.canvas import GAP, ROW, Canvas
+from bagwise.evaluation.plotting.tables import draw_tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

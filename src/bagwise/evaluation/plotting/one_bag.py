@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise._bag_parts import as_python
-from bagwise.bags import Bags, as_bags, is_scan
-from bagwise.bags.places import place_of
-from bagwise.instance_level import label_names, said_of_bags, said_of_instances
+from bagwise.data.bags import Bags, as_bags, is_scan
+from bagwise.data.bags.parts import as_python
+from bagwise.data.bags.places import place_of
+from bagwise.models.wrappers.instance_level import label_names, said_of_bags, said_of_instances
 
 
 class OneBag(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.bags import Bags
-from bagwise.plotting.canvas import Canvas
+from bagwise.data.bags import Bags
+from bagwise.evaluation.plotting.canvas import Canvas
 
 _LINE, _STRIP, _SPACE = 0.13, 0.16, 0.05  # a line's height, the strip of intensities, and what parts them
 _MOST_NAMES = 40

@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bagwise._types import FilePath
+from bagwise._core.types import FilePath
+from bagwise.data.scanned import ScannedBags
 from bagwise.io.parquet import save_parquet
 from bagwise.io.scan.door import find_files, scan_bags
 from bagwise.io.scan.runs import BagComesBackError
-from bagwise.scanned import ScannedBags
 
 _PART_BYTES = 32 * 2**20
 

@@ -8,11 +8,11 @@ from glob import has_magic
 from pathlib import Path
 from typing import Any
 
-from bagwise._types import FilePath
-from bagwise.io._description import is_positive_label
+from bagwise._core.types import FilePath
+from bagwise.data.description import is_positive_label
+from bagwise.data.scanned import ScannedBags
+from bagwise.data.scanned.source import FileSource, Stamp
 from bagwise.io._remote import find_remote, is_address
-from bagwise.io.scan.source import FileSource, Stamp
-from bagwise.scanned import ScannedBags
 
 _FORMATS = ("parquet", "h5", "npy", "npz")
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._cache import cache_folder
-from bagwise.blocks import block_rows, cut_rows
-from bagwise.io._atomic import replacing
+from bagwise._core.cache import cache_folder
+from bagwise._core.files.atomic import replacing
+from bagwise.data.blocks import block_rows, cut_rows
+from bagwise.data.scanned.source import FileSource, Stamp, shown_run
 from bagwise.io._folder import FolderIndex, OpenBag, Shapes, look_at_shapes, read_column, restore_columns
-from bagwise.io.scan.source import FileSource, Stamp, shown_run
 
 
 @dataclass

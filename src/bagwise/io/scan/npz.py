@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy_format
 
-from bagwise.blocks import block_rows
-from bagwise.blocks.buffers import Buffers
+from bagwise.data.blocks import block_rows
+from bagwise.data.blocks.buffers import Buffers
+from bagwise.data.scanned.source import FileSource, MatrixPiece, Stamp
 from bagwise.io.npz import bags_of_arrays, read_arrays
-from bagwise.io.scan.source import FileSource, MatrixPiece, Stamp
 
 
 @dataclass

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks.buffers import Buffers
-from bagwise.blocks.layout import Piece
+from bagwise._core.files.damage import reading
+from bagwise.data.blocks.buffers import Buffers
+from bagwise.data.blocks.layout import Piece
+from bagwise.data.scanned.source import FileSource, Stamp
 from bagwise.io._arrow import BagTables
-from bagwise.io._damage import reading
 from bagwise.io._parquet_reader import Reader
-from bagwise.io.scan.source import FileSource, Stamp
 
 
 @dataclass

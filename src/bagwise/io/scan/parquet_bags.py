@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks import block_rows
-from bagwise.blocks.buffers import Buffers
+from bagwise.data.blocks import block_rows
+from bagwise.data.blocks.buffers import Buffers
+from bagwise.data.description import refuse_duplicates
+from bagwise.data.scanned.source import MatrixPiece, Stamp
 from bagwise.io._arrow import BagRows
-from bagwise.io._description import refuse_duplicates
 from bagwise.io._parquet_reader import Reader, joined_rows
 from bagwise.io.scan.parquet import ParquetSource, row_groups
-from bagwise.io.scan.source import MatrixPiece, Stamp
 
 
 @dataclass

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks import block_rows
-from bagwise.blocks.buffers import Buffers
+from bagwise.data.blocks import block_rows
+from bagwise.data.blocks.buffers import Buffers
+from bagwise.data.description import restore
+from bagwise.data.scanned.source import ColumnsPiece, Stamp
 from bagwise.io._arrow import from_arrow, in_one, is_number, pa
-from bagwise.io._description import restore
 from bagwise.io._long import choose_bag_and_label, choose_features, refuse_missing
 from bagwise.io._parquet_reader import Reader
 from bagwise.io.scan.parquet import ParquetSource, row_groups
 from bagwise.io.scan.runs import Runs
-from bagwise.io.scan.source import ColumnsPiece, Stamp
 
 _ROWS = 2**16  # of a few columns, looked at together
 

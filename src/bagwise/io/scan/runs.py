@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._bag_parts import as_python
-from bagwise.io._description import join
+from bagwise.data.bags.parts import as_python
+from bagwise.data.description import join
 from bagwise.io._long import two_values
 
 

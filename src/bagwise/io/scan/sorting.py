@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from bagwise.blocks.cutting import cut
+from bagwise.data.blocks.cutting import cut
 from bagwise.io._arrow import pa
 from bagwise.io._long import choose_bag_and_label
 from bagwise.io._parquet_reader import Reader

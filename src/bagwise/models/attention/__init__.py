@@ -1,5 +1,5 @@
 """Networks whose attention says which instances of a bag count: trained by torch, used without it."""
 
-from bagwise.attention.classifier import AttentionMILClassifier
+from bagwise.models.attention.classifier import AttentionMILClassifier
 
 __all__ = ["AttentionMILClassifier"]

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import Interval
-from bagwise._types import ClassWeight, Scale, Seed
-from bagwise.attention.gradient import loss_and_gradient, one_torch_thread, require_torch
-from bagwise.attention.network import Network, draw, layout, read
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.sklearn_private import Interval
+from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import Blocks, PerBag, TransformedBlocks
+from bagwise.models.attention.gradient import loss_and_gradient, one_torch_thread, require_torch
+from bagwise.models.attention.network import Network, draw, layout, read
+from bagwise.models.base import (
     CLASS_WEIGHT_CONSTRAINT,
     SCALE_CONSTRAINT,
     BagsLike,
@@ -25,12 +26,11 @@ from bagwise.base import (
     fit_scaler,
     validated_fit,
 )
-from bagwise.blocks import Blocks, PerBag, TransformedBlocks
-from bagwise.checkpoints import CheckpointLike, identity_of, opened, seed_of
-from bagwise.folds import held_out_for_stopping
-from bagwise.reporting import Reporter
+from bagwise.models.base.folds import held_out_for_stopping
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened, seed_of
 from bagwise.solvers.adam import adam
 from bagwise.solvers.control import Control
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, record_result
 
 

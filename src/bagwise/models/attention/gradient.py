@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.attention.network import Part, split
-from bagwise.blocks import Block, Sums
+from bagwise.data.blocks import Block, Sums
+from bagwise.models.attention.network import Part, split
 
 
 def require_torch() -> None:

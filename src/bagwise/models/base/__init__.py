@@ -7,11 +7,12 @@ and weights; predictions follow from scores of bags (`ScoreClassifier`), from sc
 numbers.
 """
 
-from bagwise.base.classifiers import BagClassifier, InstanceScoreClassifier, ScoreClassifier
-from bagwise.base.digest import training_digest
-from bagwise.base.estimators import BagEstimator, BagTransformer
-from bagwise.base.fitting import validated_fit
-from bagwise.base.labels import (
+from bagwise.data.types import BagsLike
+from bagwise.models.base.classifiers import BagClassifier, InstanceScoreClassifier, ScoreClassifier
+from bagwise.models.base.digest import training_digest
+from bagwise.models.base.estimators import BagEstimator, BagTransformer
+from bagwise.models.base.fitting import validated_fit
+from bagwise.models.base.labels import (
     CLASS_WEIGHT_CONSTRAINT,
     Training,
     bag_weights,
@@ -22,10 +23,10 @@ from bagwise.base.labels import (
     refuse_lost_classes,
     refuse_unknown_labels,
 )
-from bagwise.base.reading import BagsLike, read_bags
-from bagwise.base.regressors import BagRegressor
-from bagwise.base.scaling import SCALE_CONSTRAINT, Scaled, affine_map, fit_scaler
-from bagwise.base.waist import RULE_CONSTRAINT, WaistClassifier, has_posterior
+from bagwise.models.base.reading import read_bags
+from bagwise.models.base.regressors import BagRegressor
+from bagwise.models.base.scaling import SCALE_CONSTRAINT, Scaled, affine_map, fit_scaler
+from bagwise.models.base.waist import RULE_CONSTRAINT, WaistClassifier, has_posterior
 
 __all__ = [
     "CLASS_WEIGHT_CONSTRAINT",

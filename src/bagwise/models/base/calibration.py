@@ -8,12 +8,12 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
-from bagwise.bags import Bags
-from bagwise.base import Training
-from bagwise.checkpoints import Checkpoint, cell_of
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise.data.bags import Bags
 from bagwise.exceptions import warn_user
-from bagwise.folds import bag_folds
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise.models.base.folds import bag_folds
+from bagwise.models.base.labels import Training
+from bagwise.persist.checkpoints import Checkpoint, cell_of
 
 _FOLDS = 5
 # Exponents are looked for between these; the least still keeps the order of probabilities.
@@ -71,7 +71,7 @@ def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, offset
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise.calibration import fit_exponent
+    >>> from bagwise.models.base.calibration import fit_exponent
     >>> y = np.array([1, 1, 1, 0, 0, 0, 0, 1])  # three of four calls are right
     >>> round(fit_exponent(np.array([10.0, 10, 10, 10, -10, -10, -10, -10]), y, np.ones(8)), 3)
     0.11
@@ -122,7 +122,7 @@ def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise.calibration import fit_lines
+    >>> from bagwise.models.base.calibration import fit_lines
     >>> slope, shift = fit_lines(np.array([[-3.0, -1.0, 1.0, 3.0]]), np.array([0, 1, 0, 1]), np.ones(4))
     >>> round(float(slope[0]), 3), bool(abs(shift[0]) < 1e-9)
     (0.206, True)

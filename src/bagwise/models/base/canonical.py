@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 
 
 class Ordered(NamedTuple):
@@ -60,7 +60,7 @@ def row_ranks(X: Any) -> np.ndarray:
 
     Examples
     --------
-    >>> from bagwise.base.canonical import row_ranks
+    >>> from bagwise.models.base.canonical import row_ranks
     >>> import numpy as np
     >>> row_ranks(np.array([[1.0, 5.0], [0.0, 7.0], [1.0, -2.0], [0.0, 7.0]]))
     array([3, 0, 2, 0])

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 
-from bagwise.bags import Bags
-from bagwise.base.digest import training_digest
-from bagwise.base.estimators import BagEstimator
-from bagwise.base.labels import (
+from bagwise.data.bags import Bags
+from bagwise.data.types import BagsLike
+from bagwise.models.base.digest import training_digest
+from bagwise.models.base.estimators import BagEstimator
+from bagwise.models.base.labels import (
     Training,
     bag_weights,
     class_factors,
@@ -23,7 +24,6 @@ from bagwise.base.labels import (
     refuse_unknown_labels,
     require_label_per_bag,
 )
-from bagwise.base.reading import BagsLike
 
 
 class BagClassifier(ClassifierMixin, BagEstimator):

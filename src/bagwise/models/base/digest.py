@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.bags import Bags
-from bagwise.blocks import is_large
-from bagwise.scanned import ScannedBags
-from bagwise.sequences import Sequences
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import is_large
+from bagwise.data.scanned import ScannedBags
+from bagwise.data.sequences import Sequences
 
 # So many numbers at either end are looked at: a quarter of a megabyte, which takes a fraction of a
 # millisecond.

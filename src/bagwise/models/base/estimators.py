@@ -10,11 +10,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._version import __version__
-from bagwise.bags import Bags, as_bags, describes_bags
-from bagwise.base.huge import overflow_explained, refuse_overflow
-from bagwise.base.reading import BagsLike, lie_large, read_bags, warn_of_rows
-from bagwise.blocks import Block, PerBag
+from bagwise.data.bags import Bags, as_bags, describes_bags
+from bagwise.data.blocks import Block, PerBag
+from bagwise.data.types import BagsLike
 from bagwise.exceptions import VersionWarning, warn_user
+from bagwise.models.base.huge import overflow_explained, refuse_overflow
+from bagwise.models.base.reading import lie_large, read_bags, warn_of_rows
 
 
 class BagEstimator(BaseEstimator):

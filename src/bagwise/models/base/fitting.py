@@ -8,11 +8,11 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from bagwise._sklearn import validated
-from bagwise.bags import as_bags, is_scan
-from bagwise.base.huge import overflow_explained, refuse_overflow
-from bagwise.reporting import one_line
-from bagwise.solvers.interrupt import interruptible
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import validated
+from bagwise.data.bags import as_bags, is_scan
+from bagwise.models.base.huge import overflow_explained, refuse_overflow
+from bagwise.solvers.reporting import one_line
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
@@ -20,8 +20,8 @@ _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 def validated_fit(fit: _Fit) -> _Fit:
     """Decorate `fit` so that it checks parameters first, and Ctrl-C ends it after its present step.
 
-    See `bagwise.solvers.interrupt`: what was reached is kept in the fitted attributes, and KeyboardInterrupt
-    is raised at the end. The live line of ``verbose=1`` (`bagwise.reporting`) ends with the fit.
+    See `bagwise._core.interrupt`: what was reached is kept in the fitted attributes, and KeyboardInterrupt
+    is raised at the end. The live line of ``verbose=1`` (`bagwise.solvers.reporting`) ends with the fit.
     """
     return validated(interruptible()(one_line()(_explain_huge_values(fit))))
 

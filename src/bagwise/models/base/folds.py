@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
-from bagwise._bag_parts import as_python
-from bagwise._types import Seed
-from bagwise.base import Training
+from bagwise._core.types import Seed
+from bagwise.data.bags.parts import as_python
+from bagwise.models.base.labels import Training
 
 Split = tuple[np.ndarray, np.ndarray]
 

@@ -12,11 +12,11 @@ from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from bagwise._bag_parts import as_python, without_mask
-from bagwise._sklearn import StrOptions
-from bagwise._types import ClassWeight
-from bagwise.bags import AnyBags, Bags, describes_bags
-from bagwise.base.reading import BagsLike
+from bagwise._core.sklearn_private import StrOptions
+from bagwise._core.types import ClassWeight
+from bagwise.data.bags import AnyBags, Bags, describes_bags
+from bagwise.data.bags.parts import as_python, without_mask
+from bagwise.data.types import BagsLike
 from bagwise.exceptions import PositiveClassWarning, warn_user
 
 # Between these a weight, its powers and its products with features are numbers.
@@ -125,7 +125,7 @@ def encode_labels(
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y "
             f"has {len(classes)} classes. Wrap {name} in sklearn.multiclass.OneVsRestClassifier or "
-            "bagwise.multiclass.OneVsOneBagClassifier."
+            "bagwise.OneVsOneBagClassifier."
         )
     if classes.dtype.kind not in "biuf":
         low, high = map(as_python, classes)

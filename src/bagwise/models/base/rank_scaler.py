@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bagwise.blocks import Block, Blocks, MemoryBlocks, is_large, sparse_in_parts
+from bagwise.data.blocks import Block, Blocks, MemoryBlocks, is_large, sparse_in_parts
 
 # So many different values of a feature are kept; of large instances so many in all, within bounds.
 _MOST, _MOST_OF_LARGE, _LEAST_OF_LARGE, _ALL_OF_LARGE = 2**14, 2**12, 2**8, 2**16

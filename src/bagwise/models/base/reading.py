@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from bagwise._bag_parts import checked_sparse, refuse_missing_values, without_mask
-from bagwise.bags import Bags, as_bags, describes_bags
-from bagwise.bags.recognise import refuse_empty_list
-from bagwise.blocks import is_large
+from bagwise.data.bags import Bags, as_bags, describes_bags
+from bagwise.data.bags.parts import checked_sparse, refuse_missing_values, without_mask
+from bagwise.data.bags.recognise import refuse_empty_list
+from bagwise.data.blocks import is_large
+from bagwise.data.scanned import ScannedBags
+from bagwise.data.sequences import Sequences
+from bagwise.data.types import BagsLike
 from bagwise.exceptions import warn_user
-from bagwise.scanned import ScannedBags
-from bagwise.sequences import Sequences
-
-# What an estimator takes as `X`: a list of 2-D arrays and a 3-D array are array-like, and so is a frame.
-BagsLike: TypeAlias = Bags | ScannedBags | ArrayLike | sp.sparray | sp.spmatrix
 
 _FLOATS = (np.float64, np.float32)
 

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from bagwise.bags import Bags
-from bagwise.base.digest import training_digest
-from bagwise.base.estimators import BagEstimator
-from bagwise.base.labels import Training, bag_weights, read_numbers
-from bagwise.base.reading import BagsLike
+from bagwise.data.bags import Bags
+from bagwise.data.types import BagsLike
+from bagwise.models.base.digest import training_digest
+from bagwise.models.base.estimators import BagEstimator
+from bagwise.models.base.labels import Training, bag_weights, read_numbers
 
 
 class BagRegressor(RegressorMixin, BagEstimator):

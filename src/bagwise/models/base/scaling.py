@@ -11,13 +11,13 @@ from sklearn.base import clone
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from bagwise._numba.arrays import readonly
-from bagwise._sklearn import HasMethods, StrOptions
-from bagwise.bags import Bags
-from bagwise.base.huge import LARGEST, refuse_overflow
-from bagwise.base.labels import Training
-from bagwise.blocks import Block, Blocks
-from bagwise.rank_scaler import RankScaler
+from bagwise._core.compiled.arrays import readonly
+from bagwise._core.sklearn_private import HasMethods, StrOptions
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import Block, Blocks
+from bagwise.models.base.huge import LARGEST, refuse_overflow
+from bagwise.models.base.labels import Training
+from bagwise.models.base.rank_scaler import RankScaler
 
 # What `scale` may be, for `_parameter_constraints`.
 SCALE_CONSTRAINT: list[Any] = [
@@ -119,7 +119,7 @@ class ColumnMoments:
 
 def moments_of_columns(block: Block) -> ColumnMoments:
     """Moments of a block's columns, over the instances of bags that have a weight."""
-    from bagwise._numba.rows import column_moments
+    from bagwise._core.compiled.rows import column_moments
 
     X, weight = block.X, block.weight_of_each
     if not weight.all():

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bagwise.bags import Bags
-from bagwise.blocks import Block
-from bagwise.scanned import ScannedBags
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import Block
+from bagwise.data.scanned import ScannedBags
 
 
 def learns_from_scans(estimator: Any) -> bool:

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from bagwise._sklearn import StrOptions, available_if
-from bagwise.bags import Bags
-from bagwise.base.classifiers import ScoreClassifier
-from bagwise.base.reading import BagsLike
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import StrOptions, available_if
+from bagwise.data.bags import Bags
+from bagwise.data.types import BagsLike
+from bagwise.models.base.classifiers import ScoreClassifier
 from bagwise.rules import RULES, Rule, make_rule
-from bagwise.solvers.interrupt import interruptible
 
 # What `rule` may be, for `_parameter_constraints`.
 RULE_CONSTRAINT: list[Any] = [StrOptions(set(RULES)), Rule]

@@ -1,10 +1,10 @@
 """Bags to vectors: transformers after which any scikit-learn classifier can follow."""
 
-from bagwise.embedding.aggregates import FisherEmbedding, VLADEmbedding
-from bagwise.embedding.clusters import ClusterEmbedding
-from bagwise.embedding.dissimilarity import DissimilarityEmbedding
-from bagwise.embedding.statistics import BagStatistics
-from bagwise.embedding.trees import TreeEmbedding
+from bagwise.models.embedding.aggregates import FisherEmbedding, VLADEmbedding
+from bagwise.models.embedding.clusters import ClusterEmbedding
+from bagwise.models.embedding.dissimilarity import DissimilarityEmbedding
+from bagwise.models.embedding.statistics import BagStatistics
+from bagwise.models.embedding.trees import TreeEmbedding
 
 __all__ = [
     "BagStatistics",

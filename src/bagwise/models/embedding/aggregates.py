@@ -13,14 +13,14 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise._sklearn import Interval
-from bagwise._statistics import dense_runs
-from bagwise._types import Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, validated_fit
-from bagwise.base.scaling import fit_scaler
-from bagwise.embedding.instances import n_different, some_dense_instances
-from bagwise.solvers.interrupt import interruptible
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import Interval
+from bagwise._core.types import Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, validated_fit
+from bagwise.models.base.scaling import fit_scaler
+from bagwise.models.embedding.instances import n_different, some_dense_instances
+from bagwise.similarity.statistics import dense_runs
 
 
 class _Aggregate(Scaled, BagTransformer):

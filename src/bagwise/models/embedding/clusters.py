@@ -13,13 +13,13 @@ from sklearn.cluster import KMeans
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise._sklearn import HasMethods, Interval, StrOptions
-from bagwise._types import Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
-from bagwise.blocks import Block
-from bagwise.embedding.instances import n_different, some_instances
-from bagwise.solvers.interrupt import interruptible
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
+from bagwise._core.types import Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import Block
+from bagwise.models.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
+from bagwise.models.embedding.instances import n_different, some_instances
 
 
 class ClusterEmbedding(Scaled, BagTransformer):

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise._types import Kernel, Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
-from bagwise.distances import METRICS, bag_distances, metric_arguments
-from bagwise.solvers.interrupt import interruptible
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise._core.types import Kernel, Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
+from bagwise.similarity.bag_distances import METRICS, bag_distances, metric_arguments
 
 
 class DissimilarityEmbedding(Scaled, BagTransformer):

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin
 
-from bagwise._statistics import STATISTICS, describe
-from bagwise._types import Scale
-from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
+from bagwise._core.types import Scale
+from bagwise.data.bags import Bags
+from bagwise.models.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
+from bagwise.similarity.statistics import STATISTICS, describe
 
 
 class BagStatistics(Scaled, BagTransformer):

@@ -12,18 +12,18 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise._sklearn import Interval
-from bagwise._types import Seed
-from bagwise.bags import Bags
-from bagwise.base import BagsLike, BagTransformer, encode_labels, validated_fit
-from bagwise.base.reading import lie_large
-from bagwise.base.streaming import in_memory
-from bagwise.blocks import sample_bags
-from bagwise.embedding.instances import SAMPLE_VALUES
-from bagwise.solvers.interrupt import raise_if_stopped
-from bagwise.trees.additive import summed_exactly
-from bagwise.trees.flat import Trees
-from bagwise.trees.growing import OrderedFeatures
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise._core.sklearn_private import Interval
+from bagwise._core.types import Seed
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import sample_bags
+from bagwise.models.base import BagsLike, BagTransformer, encode_labels, validated_fit
+from bagwise.models.base.reading import lie_large
+from bagwise.models.base.streaming import in_memory
+from bagwise.models.embedding.instances import SAMPLE_VALUES
+from bagwise.models.trees.additive import summed_exactly
+from bagwise.models.trees.flat import Trees
+from bagwise.models.trees.growing import OrderedFeatures
 
 
 class TreeEmbedding(BagTransformer):

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from bagwise.calibration import fit_exponent, fit_lines, platt_targets
-from bagwise.folds import Split
+from bagwise.models.base.calibration import fit_exponent, fit_lines, platt_targets
+from bagwise.models.base.folds import Split
 
 # Settings whose held-out bags are less probable by this, each, count e times less.
 TEMPERATURE = 0.02

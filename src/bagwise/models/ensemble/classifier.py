@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
 from sklearn.utils import check_random_state
 
-from bagwise._bag_parts import as_python
-from bagwise._sklearn import StrOptions, available_if
-from bagwise._types import Folds, Seed
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.sklearn_private import StrOptions, available_if
+from bagwise._core.types import Folds, Seed
+from bagwise.data.bags import Bags
+from bagwise.data.bags.parts import as_python
+from bagwise.data.blocks import in_doubles
+from bagwise.exceptions import warn_user
+from bagwise.models.base import (
     BagsLike,
     ScoreClassifier,
     Training,
@@ -26,16 +28,14 @@ from bagwise.base import (
     training_digest,
     validated_fit,
 )
-from bagwise.base.streaming import in_files, in_memory
-from bagwise.blocks import in_doubles
-from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
-from bagwise.ensemble.cost import Cost, estimate
-from bagwise.ensemble.families import choose, refuse_unknown
-from bagwise.ensemble.vote import Found, Vote, fit_vote
-from bagwise.ensemble.words import describe_fit
-from bagwise.exceptions import warn_user
-from bagwise.folds import bag_folds
-from bagwise.reporting import Reporter
+from bagwise.models.base.folds import bag_folds
+from bagwise.models.base.streaming import in_files, in_memory
+from bagwise.models.ensemble.cost import Cost, estimate
+from bagwise.models.ensemble.families import choose, refuse_unknown
+from bagwise.models.ensemble.vote import Found, Vote, fit_vote
+from bagwise.models.ensemble.words import describe_fit
+from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
+from bagwise.solvers.reporting import Reporter
 
 
 def _speaks_of_instances(model: Any) -> bool:

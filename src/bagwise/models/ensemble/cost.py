@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bagwise.ensemble.families import FAMILIES, MATRICES, Choice
-from bagwise.ensemble.machines import PENALTIES
+from bagwise.models.ensemble.families import FAMILIES, MATRICES, Choice
+from bagwise.models.ensemble.machines import PENALTIES
 
 # Seconds on one core of 2020, measured: a pair of instances beside a product of two features, a machine by
 # the square of its bags, and beside that; a value of an instance in a pass.

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bagwise.bags import Bags
-from bagwise.distances import bag_distances
-from bagwise.ensemble.views import HOW, Instances, VectorView
-from bagwise.folds import Split
+from bagwise.data.bags import Bags
+from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.views import HOW, Instances, VectorView
+from bagwise.similarity.bag_distances import bag_distances
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.bags import Bags
-from bagwise.base import Training
-from bagwise.checkpoints import Checkpoint, cell_of
-from bagwise.ensemble.machines import PENALTIES, fit_machines
-from bagwise.ensemble.views import View
-from bagwise.folds import Split
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise.data.bags import Bags
+from bagwise.models.base import Training
+from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.machines import PENALTIES, fit_machines
+from bagwise.models.ensemble.views import View
+from bagwise.persist.checkpoints import Checkpoint, cell_of
 
 
 @dataclass(frozen=True)

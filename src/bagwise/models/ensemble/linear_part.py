@@ -9,15 +9,15 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 
-from bagwise.bags import Bags
-from bagwise.base import Training, fit_scaler
-from bagwise.blocks import MemoryBlocks, in_doubles
-from bagwise.checkpoints import Checkpoint, cell_of
-from bagwise.embedding import BagStatistics
-from bagwise.ensemble.machines import mean_held_out
-from bagwise.ensemble.statistics import without_noise
-from bagwise.folds import Split
-from bagwise.solvers.interrupt import interruptible
+from bagwise._core.interrupt import interruptible
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import MemoryBlocks, in_doubles
+from bagwise.models.base import Training, fit_scaler
+from bagwise.models.base.folds import Split
+from bagwise.models.embedding import BagStatistics
+from bagwise.models.ensemble.machines import mean_held_out
+from bagwise.models.ensemble.statistics import without_noise
+from bagwise.persist.checkpoints import Checkpoint, cell_of
 
 _STATISTICS = ("min", "max", "mean", "std")
 # Weights of the losses, for columns of variance one, or a twelfth if they are ranks.

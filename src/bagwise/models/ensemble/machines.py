@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from bagwise.ensemble.views import Gram
-from bagwise.folds import Split
+from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.views import Gram
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import solve_dual
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.bags import Bags
-from bagwise.base import Training
-from bagwise.checkpoints import Checkpoint, cell_of
-from bagwise.ensemble.machines import mean_held_out
-from bagwise.folds import Split
-from bagwise.linear_model import MILogisticRegression
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise.data.bags import Bags
+from bagwise.models.base import Training
+from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.machines import mean_held_out
+from bagwise.models.linear_model import MILogisticRegression
+from bagwise.persist.checkpoints import Checkpoint, cell_of
 
 # Ridge penalties of the coefficients, beside a sum over bags.
 _ALPHAS = (1.0, 10.0)

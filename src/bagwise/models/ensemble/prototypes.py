@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bagwise.bags import Bags
-from bagwise.base.canonical import row_ranks
-from bagwise.blocks import in_doubles
-from bagwise.ensemble.views import FACTORS, HOW, Gram, Instances, View
-from bagwise.folds import Split
-from bagwise.prototypes.points import Prototypes
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import in_doubles
+from bagwise.models.base.canonical import row_ranks
+from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.views import FACTORS, HOW, Gram, Instances, View
+from bagwise.models.prototypes.points import Prototypes
 
 _MOST = 2000  # prototypes
 

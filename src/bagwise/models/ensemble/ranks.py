@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._statistics import describe
-from bagwise.bags import Bags
-from bagwise.base import fit_scaler
-from bagwise.blocks import in_doubles
-from bagwise.ensemble.views import VectorView
-from bagwise.folds import Split
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import in_doubles
+from bagwise.models.base import fit_scaler
+from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.views import VectorView
+from bagwise.similarity.statistics import describe
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bagwise.bags import Bags
-from bagwise.ensemble.views import HOW, Gram, Instances, View
-from bagwise.folds import Split
-from bagwise.kernels import InstanceKernel, resolve_gamma, set_kernel
-from bagwise.kernels.bags import blocks_of
-from bagwise.kernels.second_level import median_width, squared_distances
-from bagwise.kernels.widths import STEP, own_kernels_of_widths, set_kernels_of_widths
+from bagwise.data.bags import Bags
+from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.views import HOW, Gram, Instances, View
+from bagwise.similarity import InstanceKernel, resolve_gamma, set_kernel
+from bagwise.similarity.bag_kernels import blocks_of
+from bagwise.similarity.second_level import median_width, squared_distances
+from bagwise.similarity.widths import STEP, own_kernels_of_widths, set_kernels_of_widths
 
 # The widest kernel has gamma at this times one by the median squared distance of instances.
 _WIDEST, _N_WIDTHS = 0.5, 3

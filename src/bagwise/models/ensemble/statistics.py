@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bagwise._statistics import describe
-from bagwise.bags import Bags
-from bagwise.blocks import in_doubles
-from bagwise.ensemble.views import HOW, VectorView
-from bagwise.folds import Split
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import in_doubles
+from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.views import HOW, VectorView
+from bagwise.similarity.statistics import describe
 
 # A rank sees the last digit: of means and spreads so many are kept, and a spread below this part of the mean
 # is what rounding leaves of none.

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from bagwise._statistics import describe
-from bagwise.bags import Bags
-from bagwise.base import fit_scaler
-from bagwise.blocks import MemoryBlocks, in_doubles
-from bagwise.folds import Split
-from bagwise.kernels import InstanceKernel, resolve_gamma
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import MemoryBlocks, in_doubles
+from bagwise.models.base import fit_scaler
+from bagwise.models.base.folds import Split
+from bagwise.similarity import InstanceKernel, resolve_gamma
+from bagwise.similarity.statistics import describe
 
 # Gamma of Gaussian kernels, beside one by the median squared distance of what they compare.
 FACTORS = (0.25, 1.0, 4.0)

@@ -7,14 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise.bags import Bags
-from bagwise.base import Training
-from bagwise.checkpoints import Checkpoint
-from bagwise.ensemble.blend import Blend, Sharpening, blend, held_out_log_odds, log_likelihood, sharpening
-from bagwise.ensemble.families import FAMILIES, Choice
-from bagwise.folds import Split
-from bagwise.reporting import Reporter
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise.data.bags import Bags
+from bagwise.models.base import Training
+from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.blend import (
+    Blend,
+    Sharpening,
+    blend,
+    held_out_log_odds,
+    log_likelihood,
+    sharpening,
+)
+from bagwise.models.ensemble.families import FAMILIES, Choice
+from bagwise.persist.checkpoints import Checkpoint
+from bagwise.solvers.reporting import Reporter
 
 # Constants of log-odds are multiples of one over this, about 1e-12.
 _PARTS_OF_ONE = 2**40

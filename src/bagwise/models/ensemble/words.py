@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bagwise.ensemble.families import FAMILIES
-from bagwise.ensemble.vote import Found
+from bagwise.models.ensemble.families import FAMILIES
+from bagwise.models.ensemble.vote import Found
 
 
 def describe_fit(found: Sequence[Found], pairs: Sequence[tuple[Any, Any]], n_folds: int, reason: str) -> str:

@@ -1,15 +1,15 @@
 """Linear models of instances joined to a bag rule."""
 
-from bagwise.linear_model.cv import MILogisticRegressionCV
-from bagwise.linear_model.diagnose import RuleDiagnosis, diagnose_rule
-from bagwise.linear_model.inference import Inference, rate_change
-from bagwise.linear_model.labeler import Labeler
-from bagwise.linear_model.logistic import MILogisticRegression
-from bagwise.linear_model.path import MILRPath, milr_path
-from bagwise.linear_model.plots import plot_cv, plot_odds_ratios, plot_path
-from bagwise.linear_model.rule_plots import plot_labeler
-from bagwise.linear_model.selection import forward_selection, naive_wald_selection, refit_selected
-from bagwise.linear_model.soft_or import SoftORLogisticRegression
+from bagwise.models.linear_model.cv import MILogisticRegressionCV
+from bagwise.models.linear_model.diagnose import RuleDiagnosis, diagnose_rule
+from bagwise.models.linear_model.inference import Inference, rate_change
+from bagwise.models.linear_model.labeler import Labeler
+from bagwise.models.linear_model.logistic import MILogisticRegression
+from bagwise.models.linear_model.path import MILRPath, milr_path
+from bagwise.models.linear_model.plots import plot_cv, plot_odds_ratios, plot_path
+from bagwise.models.linear_model.rule_plots import plot_labeler
+from bagwise.models.linear_model.selection import forward_selection, naive_wald_selection, refit_selected
+from bagwise.models.linear_model.soft_or import SoftORLogisticRegression
 
 __all__ = [
     "Inference",

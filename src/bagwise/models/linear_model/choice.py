@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.base import Training
-from bagwise.folds import Split
+from bagwise.models.base import Training
+from bagwise.models.base.folds import Split
 
 # A held-out deviance is above the base rate's if it is by more than this part, which solvers leave open.
 _ABOVE = 1e-3

@@ -12,11 +12,17 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise._types import ClassWeight, Folds, Scale, Seed
-from bagwise.base import BagsLike, Training, validated_fit
-from bagwise.blocks import Block, Blocks, ReweightedBlocks, run_together
-from bagwise.checkpoints import (
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise._core.threads import blas_threads_for
+from bagwise._core.types import ClassWeight, Folds, Scale, Seed
+from bagwise.data.blocks import Block, Blocks, ReweightedBlocks, run_together
+from bagwise.models.base import BagsLike, Training, validated_fit
+from bagwise.models.base.folds import Split, bag_folds
+from bagwise.models.linear_model.choice import base_rate_deviances, describe_choice
+from bagwise.models.linear_model.engine.fits import Sample, draw_sample
+from bagwise.models.linear_model.logistic import LinearBagClassifier, MILogisticRegression
+from bagwise.models.linear_model.path import MILRPath, fit_path
+from bagwise.persist.checkpoints import (
     Checkpoint,
     CheckpointLike,
     cell_of,
@@ -25,15 +31,9 @@ from bagwise.checkpoints import (
     recorded,
     seed_of,
 )
-from bagwise.folds import Split, bag_folds
-from bagwise.linear_model.choice import base_rate_deviances, describe_choice
-from bagwise.linear_model.fits import Sample, draw_sample
-from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
-from bagwise.linear_model.path import MILRPath, fit_path
-from bagwise.reporting import Reporter
 from bagwise.rules import Rule
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import record_result
-from bagwise.threads import blas_threads_for
 
 # Paths of folds only compare penalties: this tolerance moves a held-out deviance by far less than its error.
 _FOLD_TOL = 1e-4

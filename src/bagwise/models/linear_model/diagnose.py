@@ -11,16 +11,16 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from bagwise._types import Folds, Seed
-from bagwise.base import BagsLike, read_bags
-from bagwise.linear_model.labeler import Labeler
-from bagwise.linear_model.soft_or import SoftORLogisticRegression
+from bagwise._core.types import Folds, Seed
+from bagwise.models.base import BagsLike, read_bags
+from bagwise.models.linear_model.labeler import Labeler
+from bagwise.models.linear_model.soft_or import SoftORLogisticRegression
 from bagwise.rules import CountTable, Threshold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bagwise._pictures import Display
+    from bagwise._display.pictures import Display
 
 
 _CANDIDATES = {
@@ -118,7 +118,7 @@ class RuleDiagnosis:
         Display
             With `figure_` and `ax_`.
         """
-        from bagwise.linear_model.rule_plots import plot_diagnosis
+        from bagwise.models.linear_model.rule_plots import plot_diagnosis
 
         return plot_diagnosis(self, ax=ax)
 

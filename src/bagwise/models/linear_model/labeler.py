@@ -10,19 +10,19 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit, ndtri
 
-from bagwise.blocks import Block
-from bagwise.linear_model.design import Scaling
-from bagwise.linear_model.inference.likelihood import FittedLikelihood
-from bagwise.linear_model.inference.profile import Profile, Quantity
-from bagwise.linear_model.learned_rule import JointProblem
-from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.data.blocks import Block
+from bagwise.models.linear_model.engine.design import Scaling
+from bagwise.models.linear_model.engine.learned_rule import JointProblem
+from bagwise.models.linear_model.engine.problem import LinearBagProblem
+from bagwise.models.linear_model.inference.likelihood import FittedLikelihood
+from bagwise.models.linear_model.inference.profile import Profile, Quantity
 from bagwise.rules import CountRule, LearnedRule, Or, Threshold
 from bagwise.rules.learned import log_odds_of_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bagwise._pictures import Display
+    from bagwise._display.pictures import Display
 
 
 # Where the penalty has moved log-odds by more of their standard errors, bands do not cover.
@@ -158,7 +158,7 @@ class Labeler:
         Display
             With `figure_` and `ax_`.
         """
-        from bagwise.linear_model.rule_plots import plot_labeler
+        from bagwise.models.linear_model.rule_plots import plot_labeler
 
         return plot_labeler(self, level=level, intervals=intervals, ax=ax)
 

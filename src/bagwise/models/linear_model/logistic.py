@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise._types import ClassWeight, Scale, Seed
-from bagwise.base import (
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise._core.threads import blas_threads_for
+from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise.models.base import (
     RULE_CONSTRAINT,
     SCALE_CONSTRAINT,
     BagsLike,
@@ -23,23 +24,22 @@ from bagwise.base import (
     fit_scaler,
     validated_fit,
 )
-from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded, seed_of
-from bagwise.linear_model.em import refuse_em
-from bagwise.linear_model.fits import make_fit
-from bagwise.linear_model.in_memory import InMemoryProblem
-from bagwise.linear_model.inference.kept import Kept
-from bagwise.linear_model.problem import LinearBagProblem
-from bagwise.linear_model.products import log_odds_of
-from bagwise.linear_model.setup import make_problem
-from bagwise.reporting import Reporter
+from bagwise.models.linear_model.engine.em import refuse_em
+from bagwise.models.linear_model.engine.fits import make_fit
+from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.problem import LinearBagProblem
+from bagwise.models.linear_model.engine.products import log_odds_of
+from bagwise.models.linear_model.engine.setup import make_problem
+from bagwise.models.linear_model.inference.kept import Kept
+from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded, seed_of
 from bagwise.rules import Rule, make_rule
 from bagwise.solvers.control import Control
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, SolverResult, as_totals, best_of, record_result
 from bagwise.solvers.working_set import ElasticNet
-from bagwise.threads import blas_threads_for
 
 if TYPE_CHECKING:
-    from bagwise.linear_model.inference.table import Inference
+    from bagwise.models.linear_model.inference.table import Inference
 
 
 class LinearBagClassifier(Recorded, WaistClassifier):
@@ -394,7 +394,7 @@ class MILogisticRegression(LinearBagClassifier):
         >>> (model.inference().p_value < 0.05).tolist()
         [True, True, True, False]
         """
-        from bagwise.linear_model.inference.compute import infer
+        from bagwise.models.linear_model.inference.compute import infer
 
         check_is_fitted(self)
         return infer(self, X, y, sample_weight, intervals=intervals, groups=groups)

@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._sklearn import check_parameters
-from bagwise._types import ClassWeight, Scale
-from bagwise.base import BagsLike, affine_map, fit_scaler
-from bagwise.blocks import Blocks
-from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded
-from bagwise.linear_model._lasso.columns import ColumnCopy
-from bagwise.linear_model._lasso.path import PathSolver
-from bagwise.linear_model._lasso.problem import LassoProblem
-from bagwise.linear_model.fits import Sample
-from bagwise.linear_model.in_memory import InMemoryProblem
-from bagwise.linear_model.large_path import LargePath, both_ways_on
-from bagwise.linear_model.logistic import LinearBagClassifier, MILogisticRegression
-from bagwise.linear_model.null import fit_null
-from bagwise.linear_model.products import log_odds_of
-from bagwise.linear_model.setup import make_problem
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import check_parameters
+from bagwise._core.threads import blas_threads_for
+from bagwise._core.types import ClassWeight, Scale
+from bagwise.data.blocks import Blocks
+from bagwise.models.base import BagsLike, affine_map, fit_scaler
+from bagwise.models.linear_model.engine.fits import Sample
+from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.large_path import LargePath, both_ways_on
+from bagwise.models.linear_model.engine.lasso.columns import ColumnCopy
+from bagwise.models.linear_model.engine.lasso.path import PathSolver
+from bagwise.models.linear_model.engine.lasso.problem import LassoProblem
+from bagwise.models.linear_model.engine.null import fit_null
+from bagwise.models.linear_model.engine.products import log_odds_of
+from bagwise.models.linear_model.engine.setup import make_problem
+from bagwise.models.linear_model.logistic import LinearBagClassifier, MILogisticRegression
+from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded
 from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
-from bagwise.solvers.interrupt import interruptible
 from bagwise.solvers.prox_newton import WarmModel, finish
-from bagwise.threads import blas_threads_for
 
 # How many coefficients the table of a path names at each penalty.
 _SHOWN = 3

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.isotonic import isotonic_regression
 
-from bagwise._pictures import STYLES, Display, Palette, axes_for, legend_above, width_of
-from bagwise.linear_model.inference import Inference
-from bagwise.linear_model.path import MILRPath
+from bagwise._display.pictures import STYLES, Display, Palette, axes_for, legend_above, width_of
+from bagwise.models.linear_model.inference import Inference
+from bagwise.models.linear_model.path import MILRPath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bagwise._pictures import Display, axes_for, legend_above, palette_of
+from bagwise._display.pictures import Display, axes_for, legend_above, palette_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bagwise.linear_model.diagnose import RuleDiagnosis
-    from bagwise.linear_model.labeler import Labeler
+    from bagwise.models.linear_model.diagnose import RuleDiagnosis
+    from bagwise.models.linear_model.labeler import Labeler
 
 
 def plot_labeler(

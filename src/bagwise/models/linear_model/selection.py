@@ -12,20 +12,20 @@ from scipy.special import ndtr
 from sklearn.base import clone
 from sklearn.utils import column_or_1d
 
-from bagwise._types import Seed
-from bagwise.bags import as_bags, is_scan
-from bagwise.base import BagsLike, Training, bag_weights
+from bagwise._core.interrupt import interruptible
+from bagwise._core.types import Seed
+from bagwise.data.bags import as_bags, is_scan
 from bagwise.exceptions import ConvergenceWarning
-from bagwise.folds import cut_in_two
-from bagwise.linear_model.inference.kept import Kept
-from bagwise.linear_model.inference.likelihood import Columns, likelihood_of
-from bagwise.linear_model.inference.trust import why_no_errors
-from bagwise.linear_model.logistic import MILogisticRegression
+from bagwise.models.base import BagsLike, Training, bag_weights
+from bagwise.models.base.folds import cut_in_two
+from bagwise.models.linear_model.inference.kept import Kept
+from bagwise.models.linear_model.inference.likelihood import Columns, likelihood_of
+from bagwise.models.linear_model.inference.trust import why_no_errors
+from bagwise.models.linear_model.logistic import MILogisticRegression
 from bagwise.rules import Rule
-from bagwise.solvers.interrupt import interruptible
 
 if TYPE_CHECKING:
-    from bagwise.linear_model.cv import MILogisticRegressionCV
+    from bagwise.models.linear_model.cv import MILogisticRegressionCV
 
 
 _SAME_BAGS = (

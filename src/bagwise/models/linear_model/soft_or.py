@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._types import ClassWeight, Scale, Seed
-from bagwise.base import BagsLike
-from bagwise.linear_model.labeler import Labeler, describe_labeler
-from bagwise.linear_model.logistic import MILogisticRegression
+from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise.data.types import BagsLike
+from bagwise.models.linear_model.labeler import Labeler, describe_labeler
+from bagwise.models.linear_model.logistic import MILogisticRegression
 from bagwise.rules import CountTable, Rule
 
 

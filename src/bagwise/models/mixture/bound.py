@@ -45,7 +45,7 @@ def bayes_error_bound(
 
     Examples
     --------
-    >>> from bagwise.mixture import bayes_error_bound
+    >>> from bagwise.models.mixture import bayes_error_bound
     >>> rates = {"positive_rate": 0.2, "false_positive_rate": 0.01, "false_negative_rate": 0.1}
     >>> [round(float(bayes_error_bound(s, **rates)), 4) for s in (1, 5, 20)]
     [0.028, 0.0574, 0.0082]

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise.blocks import Block, Blocks, SelectedBlocks, Sums, cut, cut_rows, hold, run_together
+from bagwise.data.blocks import Block, Blocks, SelectedBlocks, Sums, cut, cut_rows, hold, run_together
 from bagwise.families import Family
 from bagwise.families.parts import is_matrix, part_rows, start_statistics_of
 from bagwise.families.refusal import rows_named_by
-from bagwise.mixture.model import BagMixture, Known, Start
-from bagwise.mixture.start import Pool, Survey, survey_block
+from bagwise.models.mixture.model import BagMixture, Known, Start
+from bagwise.models.mixture.start import Pool, Survey, survey_block
 from bagwise.rules import Rule
 
 # Starts are drawn from so many values, where there are more than can be kept.

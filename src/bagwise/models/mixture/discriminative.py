@@ -9,10 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._sklearn import HasMethods, Interval, StrOptions
-from bagwise._types import ClassWeight, Seed
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
+from bagwise._core.types import ClassWeight, Seed
+from bagwise.data.bags import Bags
+from bagwise.data.scanned import ScannedBags
+from bagwise.families import FAMILIES, Family, make_family
+from bagwise.families.parts import sufficient_of
+from bagwise.models.base import (
     CLASS_WEIGHT_CONSTRAINT,
     RULE_CONSTRAINT,
     BagsLike,
@@ -20,13 +23,10 @@ from bagwise.base import (
     WaistClassifier,
     validated_fit,
 )
-from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened
-from bagwise.families import FAMILIES, Family, make_family
-from bagwise.families.parts import sufficient_of
-from bagwise.linear_model import MILogisticRegression
-from bagwise.mixture.build import look_at
+from bagwise.models.linear_model import MILogisticRegression
+from bagwise.models.mixture.build import look_at
+from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened
 from bagwise.rules import Rule
-from bagwise.scanned import ScannedBags
 from bagwise.solvers.result import Recorded
 
 

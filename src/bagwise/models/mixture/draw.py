@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 from bagwise.families import Family
-from bagwise.mixture.params import MixtureParams
+from bagwise.models.mixture.params import MixtureParams
 
 
 def draw_instances(

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly
-from bagwise.blocks import Block
+from bagwise._core.compiled.arrays import readonly
+from bagwise.data.blocks import Block
 from bagwise.families import Family
 from bagwise.families.parts import of_instances, statistics_of
-from bagwise.mixture.params import MixtureParams, class_log_joint, component_log_joint, log_odds_of
+from bagwise.models.mixture.params import MixtureParams, class_log_joint, component_log_joint, log_odds_of
 from bagwise.rules import Rule, RuleResult
 
 
@@ -66,7 +66,7 @@ class BlockEStep:
 
     def _two_components(self, block: Block, params: MixtureParams) -> Statistics:
         """One component a class: a pass for the log-odds, and one for the sums of the lighter class."""
-        from bagwise._numba.mixture import mixture_remainder
+        from bagwise._core.compiled.mixture import mixture_remainder
 
         # In place: fresh arrays of this size, in every iteration, cost as much as the sums that fill them.
         log_odds = of_instances(self.family, "log_odds", block.X, *params.components)

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch, check_random_state
 
-from bagwise._types import Seed
-from bagwise.bags import Bags
-from bagwise.base import BagsLike, WaistClassifier, is_positive
+from bagwise._core.interrupt import interruptible
+from bagwise._core.types import Seed
+from bagwise.data.bags import Bags
 from bagwise.families import Family
-from bagwise.mixture.bound import bayes_error_bound
-from bagwise.mixture.draw import draw_instances
-from bagwise.mixture.params import MixtureParams, class_log_joint, component_log_joint, log_odds_of
+from bagwise.models.base import BagsLike, WaistClassifier, is_positive
+from bagwise.models.mixture.bound import bayes_error_bound
+from bagwise.models.mixture.draw import draw_instances
+from bagwise.models.mixture.params import MixtureParams, class_log_joint, component_log_joint, log_odds_of
 from bagwise.rules import Rule
-from bagwise.solvers.interrupt import interruptible
 from bagwise.solvers.result import Recorded
 
 
@@ -142,7 +142,7 @@ class FittedMixture(Recorded, WaistClassifier):
         Returns
         -------
         float or array
-            See `bagwise.mixture.bayes_error_bound`.
+            See `bagwise.bayes_error_bound`.
         """
         rng = check_random_state(random_state)
         calls = []

@@ -10,29 +10,24 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import HasMethods, Interval, StrOptions
-from bagwise._types import Seed
-from bagwise.bags import Bags
-from bagwise.base import (
-    RULE_CONSTRAINT,
-    BagsLike,
-    Training,
-    validated_fit,
-)
-from bagwise.blocks import SelectedBlocks
-from bagwise.calibration import fit_exponent, held_out_scores
-from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
+from bagwise._core.types import Seed
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import SelectedBlocks
 from bagwise.families import FAMILIES, Family, make_family
 from bagwise.families.parts import check_all
-from bagwise.mixture.build import prepare, read_n_components
-from bagwise.mixture.fitted import FittedMixture
-from bagwise.mixture.model import Start
-from bagwise.mixture.naming import name_components
-from bagwise.mixture.search import search
-from bagwise.reporting import Reporter
+from bagwise.models.base import RULE_CONSTRAINT, BagsLike, Training, validated_fit
+from bagwise.models.base.calibration import fit_exponent, held_out_scores
+from bagwise.models.mixture.build import prepare, read_n_components
+from bagwise.models.mixture.fitted import FittedMixture
+from bagwise.models.mixture.model import Start
+from bagwise.models.mixture.naming import name_components
+from bagwise.models.mixture.search import search
+from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
 from bagwise.rules import Rule, make_rule
 from bagwise.solvers.control import Control
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import best_of, record_result
 
 

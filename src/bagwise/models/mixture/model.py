@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise.blocks import Block, Blocks, Sums
+from bagwise.data.blocks import Block, Blocks, Sums
 from bagwise.families import Family
-from bagwise.mixture.estep import BlockEStep, Statistics, lighter_component
-from bagwise.mixture.params import MixtureParams, pack_params, unpack_params
-from bagwise.mixture.start import Pool
+from bagwise.models.mixture.estep import BlockEStep, Statistics, lighter_component
+from bagwise.models.mixture.params import MixtureParams, pack_params, unpack_params
+from bagwise.models.mixture.start import Pool
 from bagwise.rules import Rule
 
 # Gives the parameters of a start: (model, blocks, rng) -> params.

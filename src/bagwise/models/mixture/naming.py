@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks import Block, Blocks
+from bagwise.data.blocks import Block, Blocks
 from bagwise.families import Family
-from bagwise.mixture.params import MixtureParams, component_log_joint
+from bagwise.models.mixture.params import MixtureParams, component_log_joint
 
 
 def name_components(family: Family, params: MixtureParams, negative: Blocks) -> MixtureParams:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._pictures import Display, axes_for, new_panels, palette_of
-from bagwise.bags import Bags
+from bagwise._display.pictures import Display, axes_for, new_panels, palette_of
+from bagwise.data.bags import Bags
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ def plot_information_cost(
 
     Examples
     --------
-    >>> from bagwise.mixture.plots import plot_information_cost
+    >>> from bagwise.models.mixture.plots import plot_information_cost
     >>> plot_information_cost([0.5], [1.0]).ax_.get_xlabel()
     'P(+) before the label is seen'
     """
@@ -68,7 +68,7 @@ def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Display:
 
     Examples
     --------
-    >>> from bagwise.mixture.plots import plot_error_curves
+    >>> from bagwise.models.mixture.plots import plot_error_curves
     >>> panel = {"n_bags": [10, 20], "bayes": 0.1, "errors": {"MIMM": [(0.3, 0.02), (0.2, 0.01)]}}
     >>> plot_error_curves({"a scenario": panel}).ax_.get_title(loc="left")
     'a scenario'
@@ -140,7 +140,7 @@ def plot_components(
     Examples
     --------
     >>> from bagwise import MIMixture, make_mixture_bags
-    >>> from bagwise.mixture.plots import plot_components
+    >>> from bagwise.models.mixture.plots import plot_components
     >>> data = make_mixture_bags(40, random_state=0)
     >>> model = MIMixture(random_state=0).fit(data.bags, data.y)
     >>> plot_components(model, data.bags, data.y).ax_.get_xlabel()

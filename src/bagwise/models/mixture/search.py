@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bagwise.mixture.build import Ground, build_model
-from bagwise.mixture.model import Start
+from bagwise.models.mixture.build import Ground, build_model
+from bagwise.models.mixture.model import Start
 from bagwise.rules import Rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.em import EMResult, run_em

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly
-from bagwise.blocks import Block, cut_rows, stack
+from bagwise._core.compiled.arrays import readonly
+from bagwise.data.blocks import Block, cut_rows, stack
 from bagwise.families import Family
 from bagwise.families.parts import part_rows, statistics_of
 
@@ -119,7 +119,7 @@ def params_of_prior(family: Family, X: Any, prior: Any) -> Any:
 
 def content_of(X: Any) -> np.ndarray:
     """Give every instance a number that depends on nothing but the instance, as good as random."""
-    from bagwise._numba.content import content_keys
+    from bagwise._core.compiled.content import content_keys
 
     keys = np.empty(len(X), dtype=np.uint64)
     for rows in cut_rows(len(X), part_rows(X)):

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, column_or_1d
 
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise.data.bags import Bags
+from bagwise.models.base import (
     BagClassifier,
     BagsLike,
     Training,
@@ -19,7 +19,7 @@ from bagwise.base import (
     refuse_lost_classes,
     training_digest,
 )
-from bagwise.multilabel.one_label import encode_one_label, read_one_label
+from bagwise.models.multilabel.one_label import encode_one_label, read_one_label
 
 
 class LabelMatrixClassifier(BagClassifier):

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from bagwise._numba.arrays import readonly
-from bagwise.bags import Bags
-from bagwise.blocks import Block, Blocks, Sums
-from bagwise.linear_model.design import Scaling
+from bagwise._core.compiled.arrays import readonly
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import Block, Blocks, Sums
+from bagwise.models.linear_model.engine.design import Scaling
 
 # A bag with k labels has 2^k sets of labels that its first instances may show.
 _MOST_LABELS = 16
@@ -85,7 +85,7 @@ def label_estep(
     log_p: np.ndarray, offsets: np.ndarray, starts: np.ndarray, labels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood per bag, and posterior probabilities of classes per instance."""
-    from bagwise._numba.label_sets import label_set_estep
+    from bagwise._core.compiled.label_sets import label_set_estep
 
     return label_set_estep(*readonly(log_p, offsets, starts, labels))
 

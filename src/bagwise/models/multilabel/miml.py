@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, log_softmax, logsumexp
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import Interval
-from bagwise._types import Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.sklearn_private import Interval
+from bagwise._core.threads import blas_threads_for
+from bagwise._core.types import Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import (
     SCALE_CONSTRAINT,
     BagsLike,
     Training,
@@ -23,10 +24,9 @@ from bagwise.base import (
     is_as_probable,
     validated_fit,
 )
-from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
-from bagwise.linear_model.setup import scaled_blocks
-from bagwise.multilabel.label_matrix import LabelMatrixClassifier
-from bagwise.multilabel.label_sets import (
+from bagwise.models.linear_model.engine.setup import scaled_blocks
+from bagwise.models.multilabel.label_matrix import LabelMatrixClassifier
+from bagwise.models.multilabel.label_sets import (
     LabelSetProblem,
     as_lists,
     label_estep,
@@ -34,12 +34,12 @@ from bagwise.multilabel.label_sets import (
     log_one_label,
     refuse_impossible,
 )
-from bagwise.reporting import Reporter
+from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
 from bagwise.rules import Or
 from bagwise.solvers.control import Control
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, SolverResult, as_totals, record_result
 from bagwise.solvers.smooth import minimize_smooth
-from bagwise.threads import blas_threads_for
 
 
 class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):

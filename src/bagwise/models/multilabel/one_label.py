@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from bagwise._bag_parts import without_mask
-from bagwise.base import refuse_unknown_labels
+from bagwise.data.bags.parts import without_mask
+from bagwise.models.base import refuse_unknown_labels
 
 
 def read_one_label(y: Any) -> tuple[np.ndarray, np.ndarray] | None:

@@ -9,13 +9,13 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from bagwise._sklearn import HasMethods, available_if
-from bagwise.base import BagsLike, validated_fit
-from bagwise.base.streaming import learns_from_scans
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import HasMethods, available_if
 from bagwise.exceptions import warn_user
-from bagwise.multiclass import _estimator_has
-from bagwise.multilabel.label_matrix import LabelMatrixClassifier
-from bagwise.solvers.interrupt import interruptible
+from bagwise.models.base import BagsLike, validated_fit
+from bagwise.models.base.streaming import learns_from_scans
+from bagwise.models.multilabel.label_matrix import LabelMatrixClassifier
+from bagwise.models.wrappers.multiclass import _estimator_has
 
 
 class MultiLabelBagClassifier(LabelMatrixClassifier):

@@ -1,6 +1,6 @@
 """Classifiers by the nearest bags."""
 
-from bagwise.neighbors.bayesian import BayesianKNNClassifier
-from bagwise.neighbors.citation import CitationKNNClassifier
+from bagwise.models.neighbors.bayesian import BayesianKNNClassifier
+from bagwise.models.neighbors.citation import CitationKNNClassifier
 
 __all__ = ["BayesianKNNClassifier", "CitationKNNClassifier"]

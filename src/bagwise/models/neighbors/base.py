@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from bagwise._sklearn import Interval, StrOptions, available_if
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import Interval, StrOptions, available_if
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import in_doubles
+from bagwise.models.base import (
     SCALE_CONSTRAINT,
     BagClassifier,
     BagsLike,
@@ -20,9 +22,7 @@ from bagwise.base import (
     encode_labels,
     training_digest,
 )
-from bagwise.blocks import in_doubles
-from bagwise.distances import METRICS, bag_distances, metric_arguments, nearest_instances
-from bagwise.solvers.interrupt import interruptible
+from bagwise.similarity.bag_distances import METRICS, bag_distances, metric_arguments, nearest_instances
 
 COUNT_CONSTRAINT: list[Any] = [Interval(Integral, 1, None, closed="left")]
 NEIGHBORS_CONSTRAINTS: dict[str, Any] = {
@@ -44,7 +44,7 @@ def nearest_first(distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise.neighbors.base import nearest_first
+    >>> from bagwise.models.neighbors.base import nearest_first
     >>> nearest_first(np.array([[1.0 + 1e-15, 1.0, 0.5]]), np.array([0, 1, 1]))
     array([[2, 1, 0]])
     """

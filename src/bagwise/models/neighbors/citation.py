@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._types import Kernel, Scale
-from bagwise.bags import Bags
-from bagwise.base import BagsLike, ScoreClassifier, validated_fit
-from bagwise.neighbors.base import (
+from bagwise._core.types import Kernel, Scale
+from bagwise.data.bags import Bags
+from bagwise.models.base import BagsLike, ScoreClassifier, validated_fit
+from bagwise.models.neighbors.base import (
     COUNT_CONSTRAINT,
     EQUAL,
     NEIGHBORS_CONSTRAINTS,

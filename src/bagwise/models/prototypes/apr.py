@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._sklearn import Interval
-from bagwise.apr.boxes import discriminate, expand, grow
-from bagwise.bags import Bags
-from bagwise.base import BagsLike, InstanceScoreClassifier, fit_scaler, validated_fit
-from bagwise.base.canonical import in_canonical_order
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise._core.sklearn_private import Interval
+from bagwise.data.bags import Bags
+from bagwise.models.base import BagsLike, InstanceScoreClassifier, fit_scaler, validated_fit
+from bagwise.models.base.canonical import in_canonical_order
+from bagwise.models.prototypes.boxes import discriminate, expand, grow
 
 
 class APRClassifier(InstanceScoreClassifier):

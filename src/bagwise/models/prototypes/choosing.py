@@ -10,16 +10,16 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import Interval
-from bagwise.bags import Bags
-from bagwise.base.streaming import in_memory
-from bagwise.density import DiverseDensity
-from bagwise.embedding.instances import some_instances
-from bagwise.prototypes.points import Prototypes, different_rows
-from bagwise.solvers.interrupt import interruptible
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import Interval
+from bagwise.data.bags import Bags
+from bagwise.models.base.streaming import in_memory
+from bagwise.models.embedding.instances import some_instances
+from bagwise.models.prototypes.diverse_density import DiverseDensity
+from bagwise.models.prototypes.points import Prototypes, different_rows
 
 # How instances may become prototypes, and what more a parameter `n_prototypes` may be.
-INSTANCE_KINDS = {"all", "sample", "kmeans"}
+INSTANCE_KINDS: set[str] = {"all", "sample", "kmeans"}
 NUMBER_CONSTRAINT: list[Any] = [Interval(Integral, 1, None, closed="left")]
 
 

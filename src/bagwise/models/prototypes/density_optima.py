@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.density.problem import distance, halves
+from bagwise.models.prototypes.density_problem import distance, halves
 from bagwise.solvers.result import SolverResult
 
 # Two optima are one if each calls the other's target positive with at least this probability.

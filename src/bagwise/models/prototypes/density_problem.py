@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise._numba.arrays import ALL_ROWS, readonly, refuse_other_widths
+from bagwise._core.compiled.arrays import ALL_ROWS, readonly, refuse_other_widths
 from bagwise.rules import Rule
 
 # An instance on the target itself is positive with probability 1 - exp(-FLOOR), not 1: else a negative
@@ -48,7 +48,7 @@ class DensityProblem:
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and its gradient, both per unit of weight."""
-        from bagwise._numba.mixture import diagonal_moments
+        from bagwise._core.compiled.mixture import diagonal_moments
 
         target, scale = halves(theta)
         q = distance(self.X, target, scale)
@@ -78,7 +78,7 @@ class NearestProblem:
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and its gradient."""
-        from bagwise._numba.density import single_density
+        from bagwise._core.compiled.density import single_density
 
         return single_density(self.X, self.y, self.weight, *readonly(*halves(theta), dtype=np.float64), FLOOR)
 
@@ -91,7 +91,7 @@ def halves(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def distance(X: np.ndarray, target: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Give q of every instance, never quite zero."""
-    from bagwise._numba.mixture import diagonal_form
+    from bagwise._core.compiled.mixture import diagonal_form
 
     refuse_other_widths(X, target, scale)
     X, *vectors = readonly(X, target, np.zeros(len(scale)), np.square(scale), dtype=np.float64)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import Interval
-from bagwise._types import ClassWeight, Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.sklearn_private import Interval
+from bagwise._core.threads import blas_threads_for
+from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import (
     CLASS_WEIGHT_CONSTRAINT,
     RULE_CONSTRAINT,
     SCALE_CONSTRAINT,
@@ -22,16 +23,15 @@ from bagwise.base import (
     WaistClassifier,
     validated_fit,
 )
-from bagwise.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
-from bagwise.density.optima import distinct_optima
-from bagwise.density.problem import DensityProblem, distance, log_odds
-from bagwise.mixture.start import pick_instance
-from bagwise.reporting import Reporter
+from bagwise.models.mixture.start import pick_instance
+from bagwise.models.prototypes.density_optima import distinct_optima
+from bagwise.models.prototypes.density_problem import DensityProblem, distance, log_odds
+from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
 from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, SolverResult, as_totals, record_result
 from bagwise.solvers.smooth import minimize_smooth
-from bagwise.threads import blas_threads_for
 
 
 class DiverseDensity(Recorded, Scaled, WaistClassifier):

@@ -9,17 +9,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise._types import Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, encode_labels, validated_fit
-from bagwise.base.scaling import fit_scaler
-from bagwise.blocks import Block
-from bagwise.density import DiverseDensity
-from bagwise.prototypes.choosing import INSTANCE_KINDS, NUMBER_CONSTRAINT, choose_instances, choose_targets
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise._core.types import Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import Block
+from bagwise.models.base import (
+    SCALE_CONSTRAINT,
+    BagsLike,
+    BagTransformer,
+    Scaled,
+    encode_labels,
+    validated_fit,
+)
+from bagwise.models.base.scaling import fit_scaler
+from bagwise.models.prototypes.choosing import (
+    INSTANCE_KINDS,
+    NUMBER_CONSTRAINT,
+    choose_instances,
+    choose_targets,
+)
+from bagwise.models.prototypes.diverse_density import DiverseDensity
 
 if TYPE_CHECKING:
-    from bagwise.prototypes.points import Prototypes
+    from bagwise.models.prototypes.points import Prototypes
 
 
 class PrototypeEmbedding(Scaled, BagTransformer):

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._types import ClassWeight, Scale, Seed
-from bagwise.density.diverse_density import DiverseDensity
-from bagwise.density.problem import DensityProblem, NearestProblem, distance, halves
+from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise.models.prototypes.density_problem import DensityProblem, NearestProblem, distance, halves
+from bagwise.models.prototypes.diverse_density import DiverseDensity
 from bagwise.rules import Max, Rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise._types import ClassWeight, Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise._core.types import ClassWeight, Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import (
     CLASS_WEIGHT_CONSTRAINT,
     SCALE_CONSTRAINT,
     BagsLike,
@@ -19,12 +20,11 @@ from bagwise.base import (
     ScoreClassifier,
     validated_fit,
 )
-from bagwise.prototypes.choosing import INSTANCE_KINDS, NUMBER_CONSTRAINT, choose_instances
-from bagwise.solvers.interrupt import interruptible
+from bagwise.models.prototypes.choosing import INSTANCE_KINDS, NUMBER_CONSTRAINT, choose_instances
 from bagwise.solvers.one_norm import one_norm_machine
 
 if TYPE_CHECKING:
-    from bagwise.prototypes.points import Prototypes
+    from bagwise.models.prototypes.points import Prototypes
 
 
 # Similarities are rounded to so many binary digits before the machine sees them, so that rounding in their

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._distances import scaled_distances
-from bagwise._statistics import weighted_median
-from bagwise.bags import Bags
-from bagwise.base.canonical import row_ranks
-from bagwise.blocks import block_rows, cut
-from bagwise.density.problem import distance
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import block_rows, cut
+from bagwise.models.base.canonical import row_ranks
+from bagwise.models.prototypes.density_problem import distance
+from bagwise.similarity.instance_distances import scaled_distances
+from bagwise.similarity.statistics import weighted_median
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise._types import Seed
-from bagwise.bags import Bags
-from bagwise.base import SCALE_CONSTRAINT, BagEstimator, BagsLike, Scaled, ScoreClassifier, Training
-from bagwise.folds import Split, bag_folds
-from bagwise.pu.features import BagBasis, choose_centers
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise._core.types import Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import SCALE_CONSTRAINT, BagEstimator, BagsLike, Scaled, ScoreClassifier, Training
+from bagwise.models.base.folds import Split, bag_folds
+from bagwise.models.pu.features import BagBasis, choose_centers
 
 BASIS_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions({"minimax", "mean", "set"}), callable],
@@ -93,8 +93,8 @@ class PUClassifier(Scaled, ScoreClassifier):
         """Accuracy against *true* labels, positive or negative, of bags that were labelled for a test.
 
         Labels that mark positive and unlabeled bags are not true labels: accuracy against them rewards
-        calling every unlabeled bag negative. Judge by such labels with `bagwise.metrics.pu_risk`, and search
-        with `bagwise.metrics.make_pu_scorer`.
+        calling every unlabeled bag negative. Judge by such labels with `bagwise.pu_risk`, and search
+        with `bagwise.make_pu_scorer`.
 
         Parameters
         ----------

@@ -8,22 +8,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise.base import BagsLike, Training, validated_fit
-from bagwise.checkpoints import Checkpoint, CheckpointLike, cell_of, identity_of, opened, seed_of
-from bagwise.pu.base import BASIS_CONSTRAINTS, pu_folds
-from bagwise.pu.features import split_features
-from bagwise.pu.losses import check_pu_labels, risk_of_scores
-from bagwise.pu.prior import check_degrees
-from bagwise.pu.risk import minimize_risk
-from bagwise.pu.set_kernel import LOSS_CONSTRAINTS, SetKernelScore
-from bagwise.reporting import Reporter
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise.models.base import BagsLike, Training, validated_fit
+from bagwise.models.pu.base import BASIS_CONSTRAINTS, pu_folds
+from bagwise.models.pu.features import split_features
+from bagwise.models.pu.losses import check_pu_labels, risk_of_scores
+from bagwise.models.pu.prior import check_degrees
+from bagwise.models.pu.risk import minimize_risk
+from bagwise.models.pu.set_kernel import LOSS_CONSTRAINTS, SetKernelScore
+from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, cell_of, identity_of, opened, seed_of
+from bagwise.solvers.reporting import Reporter
 
 
 class PUSetKernelClassifierCV(SetKernelScore):
     """`PUSetKernelClassifier` whose degree and penalty are chosen by the PU risk of held-out bags.
 
-    For every degree and every alpha the zero-one PU risk (`bagwise.metrics.pu_risk`) is averaged over folds,
+    For every degree and every alpha the zero-one PU risk (`bagwise.pu_risk`) is averaged over folds,
     each with its share of positive and of unlabeled bags. The least wins; of equals the lowest degree, then
     the strongest penalty, wins. Accuracy against the labels would choose a model that calls every unlabeled
     bag negative.

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._types import Folds, Scale, Seed
-from bagwise.base import SCALE_CONSTRAINT, Training
-from bagwise.pu.base import pu_folds
-from bagwise.pu.dsdd import RAMP_CONSTRAINTS, DSDDScore
-from bagwise.pu.instances import DifferenceClassifier, resolve_width
-from bagwise.pu.lsdd import CENTER_CONSTRAINTS, LSDDScore
+from bagwise._core.types import Folds, Scale, Seed
+from bagwise.models.base import SCALE_CONSTRAINT, Training
+from bagwise.models.pu.base import pu_folds
+from bagwise.models.pu.dsdd import RAMP_CONSTRAINTS, DSDDScore
+from bagwise.models.pu.instances import DifferenceClassifier, resolve_width
+from bagwise.models.pu.lsdd import CENTER_CONSTRAINTS, LSDDScore
 
 GRID_CONSTRAINTS: dict[str, Any] = {
     "gammas": ["array-like", None],

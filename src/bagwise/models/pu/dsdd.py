@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import Interval
-from bagwise._types import Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import Training
-from bagwise.kernels import InstanceKernel, require_memory
-from bagwise.pu.instances import DIFFERENCE_CONSTRAINTS, DifferenceClassifier, expand
-from bagwise.pu.ramp import RampProblem, ramp
-from bagwise.reporting import Reporter
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise._core.sklearn_private import Interval
+from bagwise._core.types import Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import Training
+from bagwise.models.pu.instances import DIFFERENCE_CONSTRAINTS, DifferenceClassifier, expand
+from bagwise.models.pu.ramp import RampProblem, ramp
+from bagwise.similarity import InstanceKernel, require_memory
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, SolverResult, record_result
 
 RAMP_CONSTRAINTS: dict[str, Any] = {

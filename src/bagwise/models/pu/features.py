@@ -11,15 +11,9 @@ import numpy as np
 from scipy.linalg import svd
 from sklearn.cluster import KMeans
 
-from bagwise._centred import RisingPolynomial, far_origin
-from bagwise.bags import Bags
-from bagwise.kernels import (
-    InstanceKernel,
-    bag_statistics,
-    require_memory,
-    set_kernel,
-    statistic_kernel,
-)
+from bagwise.data.bags import Bags
+from bagwise.similarity import InstanceKernel, bag_statistics, require_memory, set_kernel, statistic_kernel
+from bagwise.similarity.centred import RisingPolynomial, far_origin
 from bagwise.solvers.rows import DenseRows, RowCache
 
 # Beyond this many bytes rows of the matrix of unlabeled bags are computed when asked for.

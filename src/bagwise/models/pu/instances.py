@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise.base import SCALE_CONSTRAINT, BagsLike, InstanceScoreClassifier, Training, validated_fit
-from bagwise.blocks import block_rows, cut_rows
-from bagwise.kernels import InstanceKernel, resolve_gamma
-from bagwise.pu.base import PUClassifier
-from bagwise.pu.losses import check_pu_labels
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise.data.blocks import block_rows, cut_rows
+from bagwise.models.base import SCALE_CONSTRAINT, BagsLike, InstanceScoreClassifier, Training, validated_fit
+from bagwise.models.pu.base import PUClassifier
+from bagwise.models.pu.losses import check_pu_labels
+from bagwise.similarity import InstanceKernel, resolve_gamma
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 

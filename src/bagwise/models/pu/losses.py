@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise.base import is_positive
+from bagwise.models.base import is_positive
 
 
 def double_hinge(z: np.ndarray) -> np.ndarray:
@@ -46,7 +46,7 @@ def split_scores(y: np.ndarray, score: np.ndarray, weight: np.ndarray) -> tuple[
 
 
 def risk_of_scores(y: np.ndarray, score: np.ndarray, weight: np.ndarray, prior: float, loss: str) -> float:
-    """``prior mean_P[l(g) - l(-g)] + mean_U[l(-g)]``, for labels 1 and 0: see `bagwise.metrics.pu_risk`."""
+    """``prior mean_P[l(g) - l(-g)] + mean_U[l(-g)]``, for labels 1 and 0: see `bagwise.pu_risk`."""
     positive, unlabeled, share_p, share_u = split_scores(y, score, weight)
     of = ALL_LOSSES[loss]
     # A score of zero is called positive, so l(-g) at zero is an error, though l(g) is none.

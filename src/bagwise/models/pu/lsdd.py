@@ -10,14 +10,14 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import Interval
-from bagwise._types import Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import Training
-from bagwise.blocks import block_rows, cut_rows
-from bagwise.kernels import InstanceKernel
-from bagwise.pu.instances import DIFFERENCE_CONSTRAINTS, DifferenceClassifier, expand
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise._core.sklearn_private import Interval
+from bagwise._core.types import Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import block_rows, cut_rows
+from bagwise.models.base import Training
+from bagwise.models.pu.instances import DIFFERENCE_CONSTRAINTS, DifferenceClassifier, expand
+from bagwise.similarity import InstanceKernel
 
 CENTER_CONSTRAINTS: dict[str, Any] = {"n_centers": [Interval(Integral, 1, None, closed="left")]}
 

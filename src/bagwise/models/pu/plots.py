@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from bagwise._pictures import Display, axes_for, legend_above
-from bagwise.base import BagsLike, is_positive
-from bagwise.pu.losses import risk_of_scores
+from bagwise._display.pictures import Display, axes_for, legend_above
+from bagwise.models.base import BagsLike, is_positive
+from bagwise.models.pu.losses import risk_of_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ def prior_sensitivity(
     Examples
     --------
     >>> from bagwise import PUSetKernelClassifier, make_noisy_or_bags
-    >>> from bagwise.pu.plots import prior_sensitivity
+    >>> from bagwise.models.pu.plots import prior_sensitivity
     >>> data = make_noisy_or_bags(60, random_state=0)
     >>> found = prior_sensitivity(PUSetKernelClassifier(), data.bags, data.y, class_priors=[0.2, 0.6])
     >>> sorted(found)

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise._types import Folds, Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import BagClassifier, BagsLike, Training, bag_weights, validated_fit
-from bagwise.pu.base import BASIS_CONSTRAINTS, SetKernelEstimator
-from bagwise.pu.features import InstanceBasis, choose_centers
-from bagwise.pu.instances import resolve_width
-from bagwise.pu.losses import check_pu_labels
-from bagwise.pu.ratio import PriorPath
-from bagwise.pu.sample import (
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise._core.types import Folds, Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import BagClassifier, BagsLike, Training, bag_weights, validated_fit
+from bagwise.models.pu.base import BASIS_CONSTRAINTS, SetKernelEstimator
+from bagwise.models.pu.features import InstanceBasis, choose_centers
+from bagwise.models.pu.instances import resolve_width
+from bagwise.models.pu.losses import check_pu_labels
+from bagwise.models.pu.ratio import PriorPath
+from bagwise.models.pu.sample import (
     PriorSample,
     compared_estimates,
     prior_splits,
@@ -28,7 +28,7 @@ from bagwise.pu.sample import (
 )
 
 if TYPE_CHECKING:
-    from bagwise.pu.estimates import PriorEstimate
+    from bagwise.models.pu.estimates import PriorEstimate
 
 
 # Widths of the Gaussian basis of instances that are compared, as factors of gamma="scale".

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise._types import Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise._core.types import Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import block_rows, cut_rows
+from bagwise.models.base import (
     SCALE_CONSTRAINT,
     BagsLike,
     InstanceScoreClassifier,
@@ -21,14 +22,13 @@ from bagwise.base import (
     is_positive,
     validated_fit,
 )
-from bagwise.blocks import block_rows, cut_rows
-from bagwise.kernels import InstanceKernel, resolve_gamma
-from bagwise.pu.base import PUClassifier
-from bagwise.pu.losses import check_pu_labels
-from bagwise.reporting import Reporter
+from bagwise.models.pu.base import PUClassifier
+from bagwise.models.pu.losses import check_pu_labels
+from bagwise.similarity import InstanceKernel, resolve_gamma
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import enough_steps
 from bagwise.solvers.interior import solve_dual_either_way
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import SolverResult, Status
 
 

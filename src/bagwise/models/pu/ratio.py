@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigh
 
-from bagwise.pu.estimates import PriorEstimate
-from bagwise.pu.features import PUFeatures, split_features
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise.models.pu.estimates import PriorEstimate
+from bagwise.models.pu.features import PUFeatures, split_features
 
 # Ridges tried, as shares of the spread of the features.
 _RIDGES = np.logspace(-9, 1, 21)

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
-from bagwise.pu.features import PUFeatures
-from bagwise.pu.losses import LOSSES
+from bagwise.models.pu.features import PUFeatures
+from bagwise.models.pu.losses import LOSSES
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import solve_dual
 from bagwise.solvers.interior import solve_dual_interior

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.base import Training
-from bagwise.folds import Split, bag_folds
-from bagwise.kernels import require_memory
-from bagwise.pu.estimates import PriorEstimate, warn_if_apart
-from bagwise.pu.ratio import PriorPath, choose_ratio, rotated
-from bagwise.pu.tail import UpperTails, bag_vectors, deal_folds, out_of_fold_scores
+from bagwise.models.base import Training
+from bagwise.models.base.folds import Split, bag_folds
+from bagwise.models.pu.estimates import PriorEstimate, warn_if_apart
+from bagwise.models.pu.ratio import PriorPath, choose_ratio, rotated
+from bagwise.models.pu.tail import UpperTails, bag_vectors, deal_folds, out_of_fold_scores
+from bagwise.similarity import require_memory
 
 # Without a bag that has all but this share of its class's weight there is nothing to compare it with.
 _SHARE_OF_OTHERS = 1e-9

@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from bagwise._sklearn import Interval, StrOptions, available_if
-from bagwise._types import Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import BagsLike, Training, validated_fit
-from bagwise.folds import Split
-from bagwise.pu.base import BASIS_CONSTRAINTS, PRIOR_CONSTRAINT, PUClassifier, SetKernelEstimator
-from bagwise.pu.estimates import PriorEstimate
-from bagwise.pu.features import PUFeatures, split_features
-from bagwise.pu.losses import LOSSES, check_pu_labels
-from bagwise.pu.risk import minimize_risk
-from bagwise.pu.sample import compared_estimates, prior_splits, sample_bags
-from bagwise.reporting import Reporter
+from bagwise._core.sklearn_private import Interval, StrOptions, available_if
+from bagwise._core.types import Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import BagsLike, Training, validated_fit
+from bagwise.models.base.folds import Split
+from bagwise.models.pu.base import BASIS_CONSTRAINTS, PRIOR_CONSTRAINT, PUClassifier, SetKernelEstimator
+from bagwise.models.pu.estimates import PriorEstimate
+from bagwise.models.pu.features import PUFeatures, split_features
+from bagwise.models.pu.losses import LOSSES, check_pu_labels
+from bagwise.models.pu.risk import minimize_risk
+from bagwise.models.pu.sample import compared_estimates, prior_splits, sample_bags
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, record_result
 
 LOSS_CONSTRAINTS: dict[str, Any] = {

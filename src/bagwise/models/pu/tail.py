@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from bagwise.bags import Bags
-from bagwise.folds import Split
-from bagwise.kernels import bag_statistics
-from bagwise.pu.estimates import LEVEL, PriorEstimate
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise.data.bags import Bags
+from bagwise.models.base.folds import Split
+from bagwise.models.pu.estimates import LEVEL, PriorEstimate
+from bagwise.similarity import bag_statistics
 
 # Penalties of the scores, as C of a logistic regression.
 _PENALTIES = (0.01, 0.1, 1.0)

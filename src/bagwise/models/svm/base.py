@@ -11,10 +11,11 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from bagwise._centred import far_origin
-from bagwise._sklearn import Interval, StrOptions, available_if
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise._core.sklearn_private import Interval, StrOptions, available_if
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import block_rows, cut_rows
+from bagwise.models.base import (
     CLASS_WEIGHT_CONSTRAINT,
     SCALE_CONSTRAINT,
     BagsLike,
@@ -24,18 +25,17 @@ from bagwise.base import (
     Training,
     class_factors,
 )
-from bagwise.blocks import block_rows, cut_rows
-from bagwise.calibration import fit_threshold, held_out_scores
-from bagwise.kernels import InstanceKernel, resolve_gamma
-from bagwise.multiclass import count_votes
-from bagwise.reporting import Reporter
+from bagwise.models.base.calibration import fit_threshold, held_out_scores
+from bagwise.models.svm.gram import Gram
+from bagwise.models.svm.precomputed import KernelLookup, column_numbers, number_columns
+from bagwise.models.svm.problem import BagMarginProblem, Machine
+from bagwise.models.wrappers.multiclass import count_votes
+from bagwise.similarity import InstanceKernel, resolve_gamma
+from bagwise.similarity.centred import far_origin
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control
-from bagwise.solvers.interrupt import raise_if_stopped
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, SolverResult, record_result
-from bagwise.svm.gram import Gram
-from bagwise.svm.precomputed import KernelLookup, column_numbers, number_columns
-from bagwise.svm.problem import BagMarginProblem, Machine
 
 KERNEL_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"}), callable],

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._sklearn import Interval
-from bagwise._types import ClassWeight, Kernel, Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import BagsLike, validated_fit
-from bagwise.svm.base import KERNEL_CONSTRAINTS, BagMachine
+from bagwise._core.sklearn_private import Interval
+from bagwise._core.types import ClassWeight, Kernel, Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import BagsLike, validated_fit
+from bagwise.models.svm.base import KERNEL_CONSTRAINTS, BagMachine
 
 
 class _TwoClassMachine(BagMachine):

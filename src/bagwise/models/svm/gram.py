@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.kernels import InstanceKernel, require_memory
+from bagwise.similarity import InstanceKernel, require_memory
 from bagwise.solvers.rows import DenseRows, RowCache
 
 

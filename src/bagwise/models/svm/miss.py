@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise._types import ClassWeight, Kernel, Scale, Seed
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise._core.types import ClassWeight, Kernel, Scale, Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import (
     BagsLike,
     Training,
     bag_weights,
@@ -21,9 +21,9 @@ from bagwise.base import (
     training_digest,
     validated_fit,
 )
-from bagwise.kernels import InstanceKernel, require_memory
-from bagwise.multiclass import OneVsOneBagClassifier
-from bagwise.svm.base import KERNEL_CONSTRAINTS, BagMachine
+from bagwise.models.svm.base import KERNEL_CONSTRAINTS, BagMachine
+from bagwise.models.wrappers.multiclass import OneVsOneBagClassifier
+from bagwise.similarity import InstanceKernel, require_memory
 
 
 class MissSVC(BagMachine):

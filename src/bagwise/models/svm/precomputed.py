@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise.bags import Bags
-from bagwise.blocks import block_rows, cut_rows
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import block_rows, cut_rows
 
 _NUMBER = "number of the training instance"
 

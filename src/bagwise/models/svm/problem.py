@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bagwise.models.svm.gram import Gram
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import enough_steps
 from bagwise.solvers.interior import solve_dual_either_way
-from bagwise.svm.gram import Gram
 
 # Pair steps after which a convex step may end at a rougher gap.
 _PATIENCE = 2000

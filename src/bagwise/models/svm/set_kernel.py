@@ -10,18 +10,18 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._sklearn import Interval, StrOptions, available_if
-from bagwise._types import ClassWeight, Kernel, Scale
-from bagwise.bags import Bags
-from bagwise.base import BagsLike, validated_fit
-from bagwise.kernels import MeanKernel, bag_statistics, set_kernel, statistic_kernel
-from bagwise.kernels.second_level import median_width, squared_distances
-from bagwise.reporting import Reporter
+from bagwise._core.sklearn_private import Interval, StrOptions, available_if
+from bagwise._core.types import ClassWeight, Kernel, Scale
+from bagwise.data.bags import Bags
+from bagwise.models.base import BagsLike, validated_fit
+from bagwise.models.svm.base import KERNEL_CONSTRAINTS, KernelClassifier
+from bagwise.similarity import MeanKernel, bag_statistics, set_kernel, statistic_kernel
+from bagwise.similarity.second_level import median_width, squared_distances
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import enough_steps
 from bagwise.solvers.interior import solve_dual_either_way
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, SolverResult, Status, record_result
-from bagwise.svm.base import KERNEL_CONSTRAINTS, KernelClassifier
 
 
 def _is_a_mean_of_instances(model: Any) -> bool:

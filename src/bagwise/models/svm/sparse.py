@@ -8,19 +8,19 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise._types import ClassWeight, Kernel, Scale
-from bagwise.bags import Bags
-from bagwise.base import BagsLike, Training, validated_fit
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise._core.types import ClassWeight, Kernel, Scale
+from bagwise.data.bags import Bags
 from bagwise.exceptions import warn_user
-from bagwise.reporting import Reporter
+from bagwise.models.base import BagsLike, Training, validated_fit
+from bagwise.models.svm.base import KERNEL_CONSTRAINTS, BagMachine
+from bagwise.models.svm.gram import Gram
+from bagwise.models.svm.problem import BagMarginProblem, Machine
+from bagwise.models.svm.sparse_problem import LabelledProblem, WholeBagProblem, highest_share
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import SolverResult
-from bagwise.svm.base import KERNEL_CONSTRAINTS, BagMachine
-from bagwise.svm.gram import Gram
-from bagwise.svm.problem import BagMarginProblem, Machine
-from bagwise.svm.sparse_problem import LabelledProblem, WholeBagProblem, highest_share
 
 
 class SparseMISVC(BagMachine):

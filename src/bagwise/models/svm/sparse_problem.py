@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.svm.problem import BagMarginProblem, Labelling, Machine, hinge
+from bagwise.models.svm.problem import BagMarginProblem, Labelling, Machine, hinge
 
 
 class WholeBagProblem(BagMarginProblem):

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
+from bagwise.models.trees.flat import Trees
+from bagwise.models.trees.growing import OrderedFeatures, split_shares
+from bagwise.models.trees.losses import BagLoss
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
-from bagwise.trees.flat import Trees
-from bagwise.trees.growing import OrderedFeatures, split_shares
-from bagwise.trees.losses import BagLoss
 
 _HALVINGS = 30  # of a step that does not lower the loss
 _START_STEPS = 100  # of Newton's method for the constant that scores begin with

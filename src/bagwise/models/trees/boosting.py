@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from bagwise._sklearn import Interval, StrOptions
-from bagwise._types import ClassWeight, Seed
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.sklearn_private import Interval, StrOptions
+from bagwise._core.types import ClassWeight, Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import (
     CLASS_WEIGHT_CONSTRAINT,
     RULE_CONSTRAINT,
     BagsLike,
@@ -21,14 +21,14 @@ from bagwise.base import (
     WaistClassifier,
     validated_fit,
 )
-from bagwise.folds import held_out_for_stopping
-from bagwise.reporting import Reporter
+from bagwise.models.base.folds import held_out_for_stopping
+from bagwise.models.trees.additive import BoostedScores, boost
+from bagwise.models.trees.flat import Trees
+from bagwise.models.trees.losses import BagLoss, ExponentialLoss, RuleLoss
 from bagwise.rules import Mean, Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
+from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, record_result
-from bagwise.trees.additive import BoostedScores, boost
-from bagwise.trees.flat import Trees
-from bagwise.trees.losses import BagLoss, ExponentialLoss, RuleLoss
 
 
 class MIGradientBoostingClassifier(Recorded, WaistClassifier):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly
-from bagwise._statistics import dense_runs
+from bagwise._core.compiled.arrays import readonly
+from bagwise.similarity.statistics import dense_runs
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Trees:
 
     def sums(self, X: Any) -> np.ndarray:
         """Sum over the trees of what each says of an instance: shape (n_instances,)."""
-        from bagwise._numba.trees import tree_sums
+        from bagwise._core.compiled.trees import tree_sums
 
         if not len(self.roots):
             return np.zeros(X.shape[0])
@@ -72,7 +72,7 @@ class Trees:
 
     def visits(self, X: Any, offsets: np.ndarray) -> np.ndarray:
         """Count for every bag the instances that pass each node: shape (n_bags, n_nodes)."""
-        from bagwise._numba.trees import tree_visits
+        from bagwise._core.compiled.trees import tree_visits
 
         arrays = (*self._arrays(X.shape[1]), *readonly(self.roots))
         parts = dense_runs(X, offsets)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.trees.flat import Trees
+from bagwise.models.trees.flat import Trees
 
 
 class OrderedFeatures:

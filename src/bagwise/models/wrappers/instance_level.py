@@ -14,9 +14,9 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise._sklearn import available_if
-from bagwise.base import refuse_unknown_labels
-from bagwise.pipeline import BagPipeline
+from bagwise._core.sklearn_private import available_if
+from bagwise.models.base import refuse_unknown_labels
+from bagwise.models.wrappers.pipeline import BagPipeline
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

@@ -14,9 +14,11 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bagwise._sklearn import HasMethods, available_if, votes_and_scores
-from bagwise.bags import Bags
-from bagwise.base import (
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import HasMethods, available_if, votes_and_scores
+from bagwise.data.bags import Bags
+from bagwise.data.scanned import ScannedBags
+from bagwise.models.base import (
     BagsLike,
     ScoreClassifier,
     bag_weights,
@@ -26,10 +28,8 @@ from bagwise.base import (
     training_digest,
     validated_fit,
 )
-from bagwise.base.streaming import learns_from_scans
-from bagwise.instance_level import speaker
-from bagwise.scanned import ScannedBags
-from bagwise.solvers.interrupt import interruptible
+from bagwise.models.base.streaming import learns_from_scans
+from bagwise.models.wrappers.instance_level import speaker
 
 # Scores that differ by less than this share of their size are equal: solvers are no more exact.
 _EQUAL = 1e-9

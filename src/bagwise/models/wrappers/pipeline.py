@@ -13,14 +13,14 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 
-from bagwise._sklearn import Interval, available_if
-from bagwise._types import Seed, Transformer
-from bagwise.bags import Bags, describes_bags
-from bagwise.base import BagsLike, BagTransformer, validated_fit
-from bagwise.base.labels import require_label_per_bag
-from bagwise.base.streaming import in_files, in_memory, passes
-from bagwise.scanned import ScannedBags
-from bagwise.solvers.interrupt import interruptible
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import Interval, available_if
+from bagwise._core.types import Seed, Transformer
+from bagwise.data.bags import Bags, describes_bags
+from bagwise.data.scanned import ScannedBags
+from bagwise.models.base import BagsLike, BagTransformer, validated_fit
+from bagwise.models.base.labels import require_label_per_bag
+from bagwise.models.base.streaming import in_files, in_memory, passes
 
 
 class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]

@@ -12,13 +12,13 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
-from bagwise._sklearn import HasMethods, Interval, available_if
-from bagwise._types import Seed
-from bagwise.bags import Bags
-from bagwise.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, has_posterior, validated_fit
-from bagwise.base.streaming import in_files, in_memory, passes
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import HasMethods, Interval, available_if
+from bagwise._core.types import Seed
+from bagwise.data.bags import Bags
+from bagwise.models.base import RULE_CONSTRAINT, BagsLike, WaistClassifier, has_posterior, validated_fit
+from bagwise.models.base.streaming import in_files, in_memory, passes
 from bagwise.rules import Rule, make_rule
-from bagwise.solvers.interrupt import interruptible
 
 
 def _gives_probabilities(model: Any) -> bool:

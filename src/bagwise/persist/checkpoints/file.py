@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from bagwise.checkpoints.plain import NotPlainError, Packer, unpack
-from bagwise.io._damage import reading
-from bagwise.io._sealed import Seal, read_sealed, write_sealed
+from bagwise._core.files.damage import reading
+from bagwise._core.files.sealed import Seal, read_sealed, write_sealed
+from bagwise.persist.checkpoints.plain import NotPlainError, Packer, unpack
 
 SEAL = Seal("checkpoint", 1, "a fit")
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from bagwise._version import __version__
-from bagwise.bags import Bags
-from bagwise.checkpoints.plain import digest_of
-from bagwise.checkpoints.store import REMEDY
+from bagwise.data.bags import Bags
+from bagwise.persist.checkpoints.plain import digest_of
+from bagwise.persist.checkpoints.store import REMEDY
 
 # A fit ends at the same place whatever these are.
 _WITHOUT_EFFECT = ("verbose", "n_jobs")

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bagwise.checkpoints.identity import refuse_other, with_version
-from bagwise.checkpoints.place import Checkpoint
-from bagwise.checkpoints.store import Store
+from bagwise.persist.checkpoints.identity import refuse_other, with_version
+from bagwise.persist.checkpoints.place import Checkpoint
+from bagwise.persist.checkpoints.store import Store
 
 # What `fit` takes: a path, or a place in the checkpoint of a fit around it.
 CheckpointLike = str | os.PathLike[str] | Checkpoint

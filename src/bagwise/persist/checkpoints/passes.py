@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bagwise.blocks import Blocks
-from bagwise.blocks.views import BlocksView
-from bagwise.checkpoints.place import Checkpoint
+from bagwise.data.blocks import Blocks
+from bagwise.data.blocks.views import BlocksView
+from bagwise.persist.checkpoints.place import Checkpoint
 
 
 class RecordedBlocks(BlocksView):

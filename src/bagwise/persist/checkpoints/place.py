@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bagwise.checkpoints.plain import copied, digest_of, is_plain, n_numbers, put_together, taken_apart
-from bagwise.checkpoints.store import REMEDY, Store
+from bagwise.persist.checkpoints.plain import (
+    copied,
+    digest_of,
+    is_plain,
+    n_numbers,
+    put_together,
+    taken_apart,
+)
+from bagwise.persist.checkpoints.store import REMEDY, Store
 
 # A run keeps no more numbers of answers than this, 32 MB: its first ones, which serve all the same.
 _MOST_ANSWERED = 2**22
@@ -31,7 +38,7 @@ class Checkpoint:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from bagwise.checkpoints import opened
+    >>> from bagwise.persist.checkpoints import opened
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with opened(pathlib.Path(folder) / "run", lambda: {"model": "squares"}) as checkpoint:
     ...         [checkpoint.cell(f"square {n}", lambda here, n=n: n * n) for n in range(3)]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks import Sums
+from bagwise.data.blocks import Sums
 
 # Booleans, integers and floats.
 _KINDS = "biuf"

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bagwise._core.interrupt import stop_flag
 from bagwise.exceptions import warn_user
-from bagwise.solvers.interrupt import stop_flag
 
 # So many seconds lie between two writes, and so many times what a write takes.
 _EVERY, _SHARE = 2.0, 20.0
@@ -49,7 +49,7 @@ class Store:
 
     def read(self) -> dict[str, Any]:
         """Read the file, and give the identity of the fit that wrote it."""
-        from bagwise.checkpoints.file import read_file
+        from bagwise.persist.checkpoints.file import read_file
 
         try:
             identity, self.entries = read_file(self.path)
@@ -95,7 +95,7 @@ class Store:
 
     def write(self) -> None:
         """Write all that is known."""
-        from bagwise.checkpoints.file import write_file  # imports all kinds of files
+        from bagwise.persist.checkpoints.file import write_file  # imports all kinds of files
 
         with self.lock:
             begin = time.monotonic()

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bagwise.linear_model._lasso.columns import ColumnCopy
-from bagwise.linear_model._lasso.problem import LassoProblem
-from bagwise.linear_model._lasso.search import search_l1
-from bagwise.linear_model.in_memory import InMemoryProblem
-from bagwise.linear_model.null import fit_null
-from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.lasso.columns import ColumnCopy
+from bagwise.models.linear_model.engine.lasso.problem import LassoProblem
+from bagwise.models.linear_model.engine.lasso.search import search_l1
+from bagwise.models.linear_model.engine.null import fit_null
+from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import WarmModel, finish, minimize_l1
 from bagwise.solvers.result import SolverResult

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.linear_model.products import log_odds_of, sums_over_instances
+from bagwise.models.linear_model.engine.products import log_odds_of, sums_over_instances
 
 # Larger matrices are never copied, not even in part.
 COPY_BYTES = 64 * 2**20

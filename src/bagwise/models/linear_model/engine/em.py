@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from bagwise.blocks import Blocks
-from bagwise.linear_model.coefficients import CoefficientFit
-from bagwise.linear_model.in_memory import InMemoryProblem
-from bagwise.linear_model.learned_rule import LearnedResult
-from bagwise.linear_model.problem import BagPoint
+from bagwise.data.blocks import Blocks
+from bagwise.models.linear_model.engine.coefficients import CoefficientFit
+from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.learned_rule import LearnedResult
+from bagwise.models.linear_model.engine.problem import BagPoint
 from bagwise.rules import Rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.quadratic import QuadraticModel

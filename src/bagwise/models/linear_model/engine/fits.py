@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from bagwise.blocks import Blocks, MemoryBlocks, run_together, sample_bags
-from bagwise.linear_model.coefficients import CoefficientFit
-from bagwise.linear_model.design import Design
-from bagwise.linear_model.em import EMFit
-from bagwise.linear_model.in_memory import InMemoryProblem
-from bagwise.linear_model.learned_rule import LearnedResult, RuleLearner, learned_result
-from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.data.blocks import Blocks, MemoryBlocks, run_together, sample_bags
+from bagwise.models.linear_model.engine.coefficients import CoefficientFit
+from bagwise.models.linear_model.engine.design import Design
+from bagwise.models.linear_model.engine.em import EMFit
+from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.learned_rule import LearnedResult, RuleLearner, learned_result
+from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.rules import Rule
 from bagwise.solvers.control import Control, Place
 from bagwise.solvers.prox_newton import WarmModel

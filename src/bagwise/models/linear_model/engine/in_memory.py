@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from bagwise.blocks import Block, MemoryBlocks, Sums, add_up
-from bagwise.linear_model.design import Design
-from bagwise.linear_model.moments import moments_of
-from bagwise.linear_model.problem import BagPoint, LinearBagProblem, look_at
+from bagwise.data.blocks import Block, MemoryBlocks, Sums, add_up
+from bagwise.models.linear_model.engine.design import Design
+from bagwise.models.linear_model.engine.moments import moments_of
+from bagwise.models.linear_model.engine.problem import BagPoint, LinearBagProblem, look_at
 from bagwise.rules import Rule
 
 

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise.blocks import Blocks, run_together
-from bagwise.linear_model._lasso.columns import ColumnCopy
-from bagwise.linear_model._lasso.path import PathSolver
-from bagwise.linear_model._lasso.problem import LassoProblem
-from bagwise.linear_model.fits import Sample, draw_sample, on_sample, warm_model
-from bagwise.linear_model.problem import LinearBagProblem
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise.data.blocks import Blocks, run_together
+from bagwise.models.linear_model.engine.fits import Sample, draw_sample, on_sample, warm_model
+from bagwise.models.linear_model.engine.lasso.columns import ColumnCopy
+from bagwise.models.linear_model.engine.lasso.path import PathSolver
+from bagwise.models.linear_model.engine.lasso.problem import LassoProblem
+from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.solvers.control import Control
-from bagwise.solvers.interrupt import raise_if_stopped
 from bagwise.solvers.prox_newton import L1Result, WarmModel, minimize_l1
 from bagwise.solvers.working_set import ElasticNet
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks import Block, Sums
-from bagwise.linear_model.coefficients import CoefficientFit
-from bagwise.linear_model.design import Scaling
-from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.data.blocks import Block, Sums
+from bagwise.models.linear_model.engine.coefficients import CoefficientFit
+from bagwise.models.linear_model.engine.design import Scaling
+from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.rules import CountTable, LearnedRule, Rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import minimize_l1

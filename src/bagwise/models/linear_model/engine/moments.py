@@ -146,7 +146,7 @@ class Moments:
         With roots u of the positive terms and v of the negative ones this is u u' - v v', the symmetric part
         of (u + v) (u - v)': one product of matrices instead of two.
         """
-        from bagwise._numba.moments import gather_pairs
+        from bagwise._core.compiled.moments import gather_pairs
 
         above, below = np.flatnonzero(weight > negligible), np.flatnonzero(weight < -negligible)
         products = np.zeros_like(total)
@@ -170,7 +170,7 @@ class Moments:
         dtype: DTypeLike,
     ) -> None:
         """Add sum_i v_i v_i' over bags, where v_i = sum_j weight_j x_j over the bag's instances."""
-        from bagwise._numba.moments import sum_over_bags
+        from bagwise._core.compiled.moments import sum_over_bags
 
         bags = np.flatnonzero(np.logical_or.reduceat(weight != 0, offsets[:-1]))
         if len(bags):

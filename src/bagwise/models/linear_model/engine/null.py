@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagwise.linear_model.design import Design
-from bagwise.linear_model.in_memory import InMemoryProblem
-from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.models.linear_model.engine.design import Design
+from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.solvers.control import Control
 from bagwise.solvers.smooth import minimize_smooth
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
-from bagwise.blocks import Block, Blocks, Sums
-from bagwise.linear_model.design import Scaling
-from bagwise.linear_model.moments import moments_of
+from bagwise.data.blocks import Block, Blocks, Sums
+from bagwise.models.linear_model.engine.design import Scaling
+from bagwise.models.linear_model.engine.moments import moments_of
 from bagwise.rules import Rule
 
 

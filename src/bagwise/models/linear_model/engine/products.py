@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._numba.arrays import readonly, refuse_other_widths
+from bagwise._core.compiled.arrays import readonly, refuse_other_widths
 
 
 def log_odds_of(X: Any, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
@@ -18,7 +18,7 @@ def log_odds_of(X: Any, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
         return np.repeat(constant[..., None], X.shape[0], axis=-1)
     if not _is_single(X):
         return coef @ X.T + constant[..., None]
-    from bagwise._numba.rows import row_products
+    from bagwise._core.compiled.rows import row_products
 
     (X,) = readonly(X)
     found = np.empty((*coef.shape[:-1], X.shape[0]))
@@ -32,7 +32,7 @@ def sums_over_instances(by_instance: np.ndarray, X: Any) -> np.ndarray:
     """Give ``by_instance @ X``: shape (n_features,), or (n, n_features) for n rows."""
     if not _is_single(X):
         return by_instance @ X
-    from bagwise._numba.rows import column_products
+    from bagwise._core.compiled.rows import column_products
 
     (X,) = readonly(X)
     sums = np.empty((*by_instance.shape[:-1], X.shape[1]))

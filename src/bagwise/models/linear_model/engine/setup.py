@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.base import affine_map
-from bagwise.blocks import Blocks, TransformedBlocks
-from bagwise.linear_model.design import Design, Scaling
-from bagwise.linear_model.in_memory import InMemoryProblem
-from bagwise.linear_model.problem import LinearBagProblem
+from bagwise.data.blocks import Blocks, TransformedBlocks
+from bagwise.models.base import affine_map
+from bagwise.models.linear_model.engine.design import Design, Scaling
+from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.rules import Rule
 
 # Beyond this many spreads from zero, scaling is done on the instances and not in the parameters.

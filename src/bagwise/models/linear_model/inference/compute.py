@@ -10,12 +10,12 @@ from scipy.special import chdtrc, ndtr, stdtr
 from sklearn.base import clone
 from sklearn.utils import column_or_1d
 
-from bagwise.base import BagsLike, Training
-from bagwise.linear_model.inference.likelihood import FittedLikelihood, likelihood_of
-from bagwise.linear_model.inference.null import log_likelihood_without_features, score_without_features
-from bagwise.linear_model.inference.profile import Profile, Quantity
-from bagwise.linear_model.inference.table import Inference
-from bagwise.linear_model.inference.trust import REMAINS, is_positive_definite, why_no_errors
+from bagwise.models.base import BagsLike, Training
+from bagwise.models.linear_model.inference.likelihood import FittedLikelihood, likelihood_of
+from bagwise.models.linear_model.inference.null import log_likelihood_without_features, score_without_features
+from bagwise.models.linear_model.inference.profile import Profile, Quantity
+from bagwise.models.linear_model.inference.table import Inference
+from bagwise.models.linear_model.inference.trust import REMAINS, is_positive_definite, why_no_errors
 
 # Bags are those of the fit if the score there is below this, in squared standard errors, and the
 # log-likelihood and the weight agree to this part.

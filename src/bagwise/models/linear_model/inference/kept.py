@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.base import Training
+from bagwise.models.base import Training
 from bagwise.rules import Rule
 
 

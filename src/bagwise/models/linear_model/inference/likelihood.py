@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.base import Training, fit_scaler
-from bagwise.blocks import Block, Blocks, MemoryBlocks, PerBag, Sums, TransformedBlocks
-from bagwise.linear_model.design import Scaling
-from bagwise.linear_model.learned_rule import JointProblem
-from bagwise.linear_model.problem import LinearBagProblem
-from bagwise.linear_model.setup import make_problem
+from bagwise.data.blocks import Block, Blocks, MemoryBlocks, PerBag, Sums, TransformedBlocks
+from bagwise.models.base import Training, fit_scaler
+from bagwise.models.linear_model.engine.design import Scaling
+from bagwise.models.linear_model.engine.learned_rule import JointProblem
+from bagwise.models.linear_model.engine.problem import LinearBagProblem
+from bagwise.models.linear_model.engine.setup import make_problem
 from bagwise.rules import LearnedRule, Rule
 
 # Steps in log-odds, and in parameters of a rule, for differences of exact gradients.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from bagwise.linear_model.inference.likelihood import FittedLikelihood
-from bagwise.linear_model.learned_rule import JointProblem
-from bagwise.linear_model.null import fit_null
+from bagwise.models.linear_model.engine.learned_rule import JointProblem
+from bagwise.models.linear_model.engine.null import fit_null
+from bagwise.models.linear_model.inference.likelihood import FittedLikelihood
 from bagwise.rules import LearnedRule
 from bagwise.solvers.control import Control
 

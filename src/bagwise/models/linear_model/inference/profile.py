@@ -10,7 +10,7 @@ from scipy.linalg import null_space
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
-from bagwise.linear_model.inference.likelihood import FittedLikelihood
+from bagwise.models.linear_model.inference.likelihood import FittedLikelihood
 
 # Directions with less information than this share of the most are searched as if they had so much.
 _LEAST_SHARE = 1e-4

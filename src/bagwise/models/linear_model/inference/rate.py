@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._bag_parts import feature_number
-from bagwise.bags import as_bags
-from bagwise.base import BagsLike
+from bagwise.data.bags import as_bags
+from bagwise.data.bags.parts import feature_number
+from bagwise.data.types import BagsLike
 
 
 def rate_change(model: Any, X: BagsLike, feature: int | str, change: float) -> np.ndarray:

@@ -101,7 +101,7 @@ class Inference:
         """Give the table as a pandas or polars data frame."""
         import narwhals as nw
 
-        from bagwise.io.frames import frame_backend
+        from bagwise.data.frames import frame_backend
 
         low, high = self.confidence_interval(level).T
         unknown = np.full(len(self.coef), np.nan)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.blocks import Block
-from bagwise.linear_model.design import Scaling
-from bagwise.linear_model.inference.likelihood import FittedLikelihood
-from bagwise.linear_model.moments import moments_of
+from bagwise.data.blocks import Block
+from bagwise.models.linear_model.engine.design import Scaling
+from bagwise.models.linear_model.engine.moments import moments_of
+from bagwise.models.linear_model.inference.likelihood import FittedLikelihood
 
 # The least eigenvalue of the information that is believed, relative to the largest, on scaled features.
 _FLATTEST = 1e-10

@@ -6,8 +6,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bagwise.linear_model.design import COPY_BYTES, Design
-from bagwise.linear_model.moments import Moments, are_moderate, diagonal_where_alone, negligible_weight
+from bagwise.models.linear_model.engine.design import COPY_BYTES, Design
+from bagwise.models.linear_model.engine.moments import (
+    Moments,
+    are_moderate,
+    diagonal_where_alone,
+    negligible_weight,
+)
 
 # Beyond this size products are what a step costs, and the copy saves most of it; a smaller matrix stays in
 # the processor's cache anyway.
@@ -38,7 +43,7 @@ class ColumnCopy:
 
         None, if they are sparse, too large or too small to be worth it, or a column would lose its digits.
         """
-        from bagwise._numba.single import copy_scaled
+        from bagwise._core.compiled.single import copy_scaled
 
         if design.is_sparse or not _WORTH_BYTES <= design.X.nbytes <= COPY_BYTES:
             return None
@@ -60,7 +65,7 @@ class ColumnCopy:
 
     def moved(self, log_odds: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Log-odds after a step of coefficients and intercept; features that do not move are not read."""
-        from bagwise._numba.single import add_products
+        from bagwise._core.compiled.single import add_products
 
         moved, which = log_odds + step[-1], np.flatnonzero(step[:-1])
         add_products(self.matrix, self.columns[which], step[which].astype(np.float32), moved)
@@ -68,7 +73,7 @@ class ColumnCopy:
 
     def pull_back(self, weight: np.ndarray, now: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, float]:
         """Turn a change of weighted derivatives in log-odds into one in parameters; give its norm, too."""
-        from bagwise._numba.single import sum_products
+        from bagwise._core.compiled.single import sum_products
 
         change, by_parameter = weight * (now - before), np.empty(len(self.columns) + 1)
         sum_products(self.matrix, self.columns, change.astype(np.float32), by_parameter[:-1])

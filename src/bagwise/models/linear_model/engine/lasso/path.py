@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagwise.linear_model._lasso.problem import LassoProblem
+from bagwise.models.linear_model.engine.lasso.problem import LassoProblem
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import L1Result, WarmModel, minimize_l1
 from bagwise.solvers.working_set import ElasticNet
 
 if TYPE_CHECKING:
-    from bagwise.linear_model.problem import BagPoint
+    from bagwise.models.linear_model.engine.problem import BagPoint
 
 
 # How far the way back up may go on beyond the largest alpha, in steps of the grid.

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.linalg import norm
 
-from bagwise.linear_model._lasso.columns import ColumnCopy
-from bagwise.linear_model.problem import BagPoint, LinearBagProblem
+from bagwise.models.linear_model.engine.lasso.columns import ColumnCopy
+from bagwise.models.linear_model.engine.problem import BagPoint, LinearBagProblem
 
 # A gradient may be off by this part of the tolerance of the fit, and a step is short if it adds no more than
 # this part of that.

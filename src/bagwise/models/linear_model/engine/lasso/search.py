@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.linear_model._lasso.problem import LassoProblem
+from bagwise.models.linear_model.engine.lasso.problem import LassoProblem
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import L1Result, finish, minimize_l1
 from bagwise.solvers.result import Status
