@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-studies fuzz check types format bench docs dist coverage clean help
+.PHONY: demo test test-studies fuzz check types format bench reproduce docs dist coverage clean help
 
 help:
 	@echo "make demo    set up, and see multiple-instance learning at work on images"
@@ -14,6 +14,7 @@ help:
 	@echo "make types   how much of the public types pyright knows: 95 % or more"
 	@echo "make format  apply the formatting, and write the stub of public names"
 	@echo "make bench   run the benchmarks and write benchmarks/RESULTS.md"
+	@echo "make reproduce NAME=milr-fig2  rerun an experiment of a paper; without NAME, list them (OPTIONS=--quick: seconds)"
 	@echo "make coverage  which lines the tests run, the kernels as plain Python; much slower than make test"
 	@echo "make dist    build sdist and wheel, and see that the wheel is whole and below a megabyte"
 	@echo "make docs    build the site: docs/_build/html/index.html (GALLERY=0: tutorials are not executed)"
@@ -51,6 +52,12 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+# The experiments of the papers (reproduction/); results go to bagwise-results/ unless OPTIONS has --out.
+NAME    ?=
+OPTIONS ?=
+reproduce: $(VENV)/.dev
+	$(BIN)/python -m reproduction $(NAME) $(OPTIONS)
 
 # Compiled code runs no lines that could be counted: the kernels are counted with the compiler off, which is a hundred times
 # slower, by the tests near them and without the public data. Plain Python warns of infinities where compiled code does

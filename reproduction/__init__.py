@@ -1,6 +1,9 @@
-"""The papers' tables and figures, rerun: a module for each paper, run by ``bagwise reproduce``.
+"""The papers' tables and figures, rerun: a module for each paper. ``python -m reproduction`` runs them.
 
-A module with a list ``EXPERIMENTS`` is found by lying in this folder.
+Every module of this folder that has a list ``EXPERIMENTS`` is found. `framework` defines what an experiment
+is, `runner` computes and stores its cells, and `code` decides which stored cells are still valid. The
+leaderboard has a function per model (`leaderboard_models`), one protocol (`nested`) and comparisons over data
+sets (`ranks`). `labelled` fits mixtures to bags that `MIMixture.fit` refuses.
 """
 
 from importlib import import_module
@@ -11,7 +14,8 @@ from reproduction.framework import Experiment
 
 def all_experiments() -> dict[str, Experiment]:
     """All experiments by name, in the order of their modules' names."""
-    modules = (import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__))
+    names = (module.name for module in iter_modules(__path__) if module.name != "__main__")
+    modules = (import_module(f"{__name__}.{name}") for name in names)
     return {
         experiment.name: experiment for module in modules for experiment in getattr(module, "EXPERIMENTS", ())
     }

@@ -1,15 +1,19 @@
-"""``bagwise reproduce``: rerun the experiments of the papers."""
+"""``python -m reproduction``: rerun the experiments of the papers."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bagwise._display.parts import Table
+from bagwise.cli import run_program
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import add_json_argument
+from bagwise.cli.parser import Help
 from bagwise.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -22,16 +26,15 @@ list them.
 Every experiment consists of cells; each that is finished is stored, so that a run that was
 interrupted goes on where it stopped when the same command is given again. A stored cell counts as
 long as the code that it runs is the same. Pages (Markdown), tables (CSV) and figures (PNG) are
-written to --out. Data that are not at hand are downloaded. The experiments come with the sources
-of bagwise (pip install -e .), not with the installed package.
+written to --out. Public data that are not stored locally are downloaded.
 
-  bagwise reproduce mimm-fig2 --quick
+  python -m reproduction mimm-fig2 --quick
 
 The exit status is 0, 2 if there is no such experiment or its data cannot be had, 130 after Ctrl-C."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the subcommand."""
+    """Add the arguments of the program."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="experiments to run; none: list them")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
     parser.add_argument("--quick", action="store_true", help="a few seconds, to see that everything works")
@@ -54,15 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """List the experiments, or run those named."""
-    try:
-        from reproduction import all_experiments
-    except ModuleNotFoundError as error:
-        if error.name != "reproduction":
-            raise
-        raise CommandError(
-            "the experiments are not part of the installed package, only of the sources: "
-            "run `pip install -e .` in a checkout, and give the command again."
-        ) from error
+    from reproduction import all_experiments
     from reproduction.framework import Settings
 
     known = all_experiments()
@@ -73,7 +68,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         ]
         heads = ["name", "what it shows", "minutes\non 2 cores", "public\ndata"]
         screen.table(Table.of(heads, rows, n_text=2))
-        screen.line("bagwise reproduce NAME [NAME ...] runs some of them; --quick tries them out.")
+        screen.line("python -m reproduction NAME [NAME ...] runs some of them; --quick tries them out.")
         if arguments.json:
             about = [
                 {
@@ -172,9 +167,26 @@ def _fetch(experiment: Experiment) -> None:
 
 
 COMMAND = Command(
-    name="reproduce",
+    name="reproduction",
     summary="rerun the experiments of the papers",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,
 )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduction",
+        description=_DESCRIPTION,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    add_arguments(parser)
+    parser.set_defaults(command=COMMAND)
+    return run_program(parser, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -23,6 +23,8 @@ from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import bagwise
+
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 # A release changes no number: whatever the version, it counts as the one under which cells were first stored.
@@ -37,17 +39,19 @@ class Part(NamedTuple):
 
 
 class Sources:
-    """The source files of a package, each read once.
+    """The source files of two packages, the experiments and the library, each read once.
 
     Parameters
     ----------
-    folder : path, optional
-        The folder of the package; by default bagwise itself.
+    experiments, library : path, optional
+        The folders of the packages; by default `reproduction` and `bagwise`.
     """
 
-    def __init__(self, folder: Path | None = None):
-        self.folder = Path(__file__).parent.parent if folder is None else Path(folder)
-        self.package = self.folder.name
+    def __init__(self, experiments: Path | None = None, library: Path | None = None):
+        experiments = Path(__file__).parent if experiments is None else Path(experiments)
+        library = Path(bagwise.__file__).parent if library is None else Path(library)
+        self.experiments, self.library = experiments.name, library.name
+        self.folders = {experiments.name: experiments, library.name: library}
         # What several functions use is read, and looked at, once.
         self._file = cache(self._find_file)
         self._source = cache(self._read_source)
@@ -68,7 +72,7 @@ class Sources:
         waiting = [Part(own, name)]
         while waiting:
             part = waiting.pop()
-            if part.module != own and not part.module.startswith(f"{self.package}.experiments."):
+            if part.module != own and not part.module.startswith(f"{self.experiments}."):
                 part = Part(part.module)
             if part not in parts:
                 parts.add(part)
@@ -76,7 +80,7 @@ class Sources:
         return parts
 
     def _normalised(self, part: Part) -> str:
-        if part.module == f"{self.package}._version":
+        if part.module == f"{self.library}._version":
             return _VERSION
         statements = self._source(part.module).statements(part.name)
         return "".join(ast.dump(statement) for statement in statements)
@@ -86,8 +90,8 @@ class Sources:
 
     def _used_by(self, part: Part) -> Iterator[Part]:
         source = self._source(part.module)
-        if part == Part(self.package):
-            yield from (Part(f"{self.package}.{room}") for room in source.rooms.values())
+        if part == Part(self.library):
+            yield from (Part(f"{self.library}.{module}") for module in source.public.values())
         for statement in source.statements(part.name):
             for node in ast.walk(statement):
                 if isinstance(node, _IMPORTS):
@@ -104,16 +108,17 @@ class Sources:
         """Give the names that an import binds, and what of the package they stand for."""
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name.split(".")[0] == self.package:
-                    yield alias.asname or self.package, Part(alias.name)
+                package = alias.name.split(".")[0]
+                if package in self.folders:
+                    yield alias.asname or package, Part(alias.name)
                     if alias.asname is None:  # binds the package itself
-                        yield self.package, Part(self.package)
+                        yield package, Part(package)
         elif isinstance(node, ast.ImportFrom):
             source = node.module or ""
             if node.level:
                 here = module if self._is_package(module) else module.rpartition(".")[0]
                 source = resolve_name("." * node.level + source, here)
-            if source.split(".")[0] == self.package:
+            if source.split(".")[0] in self.folders:
                 for alias in node.names:
                     yield alias.asname or alias.name, self._origin(source, alias.name)
 
@@ -123,8 +128,8 @@ class Sources:
             return Part(f"{module}.{name}")
         source = self._source(module)
         if self._is_package(module):
-            if name in source.rooms:
-                return self._origin(f"{module}.{source.rooms[name]}", name)
+            if name in source.public:
+                return self._origin(f"{module}.{source.public[name]}", name)
             for binding in source.bound.get(name, ()):
                 for bound, origin in self._imported(binding, module):
                     if bound == name:
@@ -143,10 +148,10 @@ class Sources:
 
     def _find_file(self, module: str) -> Path | None:
         package, *inner = module.split(".")
-        if package != self.package:
+        if package not in self.folders:
             file = getattr(sys.modules.get(module), "__file__", None)
             return None if file is None else Path(file)
-        path = self.folder.joinpath(*inner)
+        path = self.folders[package].joinpath(*inner)
         candidates = (path / "__init__.py", path.with_suffix(".py"))
         return next((file for file in candidates if file.is_file()), None)
 
@@ -166,11 +171,11 @@ class _Source:
                 self.bound.setdefault(name, []).append(statement)
         # Statements that bind no name belong to every definition: they may change any.
         self.loose = [s for s in self.body if not any(s in statements for statements in self.bound.values())]
-        self.rooms: dict[str, str] = {}
+        self.public: dict[str, str] = {}
         for statement in self.bound.get("_PUBLIC", ()):
             if isinstance(statement, ast.Assign):  # the names that a package loads when they are first used
-                for room, names in ast.literal_eval(statement.value).items():
-                    self.rooms |= dict.fromkeys(names, room)
+                for module, names in ast.literal_eval(statement.value).items():
+                    self.public |= dict.fromkeys(names, module)
 
     def statements(self, name: str) -> list[ast.stmt]:
         """Give all statements, or those that make a name what it is."""

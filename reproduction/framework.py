@@ -97,7 +97,7 @@ class Experiment:
     Attributes
     ----------
     name : str
-        As in ``bagwise reproduce NAME``.
+        As in ``python -m reproduction NAME``.
     title : str
         One line that says what it shows.
     paper : str

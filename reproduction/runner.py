@@ -217,7 +217,7 @@ def _provenance(
     flags += " --stored" if stored else ""
     packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "scipy", "scikit-learn", "numba"))
     return (
-        f"Command: `bagwise reproduce {experiment.name}{flags}`. bagwise {__version__}, code {code}, "
+        f"Command: `python -m reproduction {experiment.name}{flags}`. bagwise {__version__}, code {code}, "
         f"Python {platform.python_version()}, {packages}; {took}."
     )
 

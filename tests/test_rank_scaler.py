@@ -1,6 +1,5 @@
 """Ranks of values among those of training: exact where few, close where many, and the same anywhere."""
 
-import bagwise.models.base.rank_scaler
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +9,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.peaks import measured, only_linux
 
+import bagwise.models.base.rank_scaler
 from bagwise import (
     Bags,
     BagStatistics,

@@ -12,41 +12,41 @@ from sphinx import addnodes
 
 import bagwise
 
-# What the rooms are for, in the order in which somebody new would look for them.
+# Chapters of the reference, in the order in which a new user would look for them; each lists packages.
 CHAPTERS = {
-    "Data": ["bags", "scanned", "sequences", "io", "datasets"],
-    "Linear models": ["linear_model"],
+    "Data": ["data.bags", "data.scanned", "data.sequences", "io", "datasets"],
+    "Linear models": ["models.linear_model"],
     "Rules: from instances to bags": ["rules"],
-    "Mixtures and densities": ["mixture", "families", "density"],
-    "Kernel machines": ["svm", "kernels", "kernel_bags"],
-    "Neighbours, boxes, prototypes, trees, networks": [
-        "neighbors",
-        "distances",
-        "apr",
-        "prototypes",
-        "trees",
-        "attention",
+    "Mixtures": ["models.mixture", "families"],
+    "Kernel machines": ["models.svm"],
+    "Kernels and distances": ["similarity"],
+    "Diverse density, prototypes, boxes, neighbours": ["models.prototypes", "models.neighbors"],
+    "Trees, networks, ensembles": ["models.trees", "models.attention", "models.ensemble"],
+    "Positive and unlabeled bags": ["models.pu", "evaluation.pu_reports", "evaluation.metrics"],
+    "Bags as vectors, and third-party models": [
+        "models.embedding",
+        "models.base.rank_scaler",
+        "models.wrappers.pipeline",
+        "models.wrappers.single_instance",
     ],
-    "Ensembles": ["ensemble"],
-    "Positive and unlabeled bags": ["pu", "pu_reports", "metrics"],
-    "Bags as vectors, and other people's models": ["embedding", "rank_scaler", "single_instance", "pipeline"],
-    "Many classes and labels": ["multiclass", "multilabel"],
-    "Choosing, explaining, reporting": [
-        "comparison",
+    "Many classes and labels": ["models.wrappers.multiclass", "models.multilabel"],
+    "Comparing, explaining, reporting": [
+        "evaluation.comparison",
         "report",
-        "explanations",
-        "importance",
-        "calibration_plots",
-        "plotting",
+        "evaluation.explanations",
+        "evaluation.importance",
+        "evaluation.prediction_frames",
+        "evaluation.calibration_plots",
+        "evaluation.plotting",
     ],
-    "Models in files, and warnings": ["persist", "exceptions"],
+    "Model files and warnings": ["persist", "exceptions"],
 }
 
 
 def write_pages(folder: Path) -> None:
     """Write the index of the reference and a page for every public name."""
-    rooms = [room for listed in CHAPTERS.values() for room in listed]
-    missing = sorted(set(bagwise._PUBLIC) ^ set(rooms))
+    packages = [package for listed in CHAPTERS.values() for package in listed]
+    missing = sorted(set(bagwise._PUBLIC) ^ set(packages))
     if missing:
         raise ValueError(f"docs/_ext/reference_pages.py and bagwise._PUBLIC differ by {', '.join(missing)}.")
     folder.mkdir(exist_ok=True)
@@ -58,7 +58,7 @@ def write_pages(folder: Path) -> None:
         "",
     ]
     for chapter, listed in CHAPTERS.items():
-        names = [name for room in listed for name in bagwise._PUBLIC[room]]
+        names = [name for package in listed for name in bagwise._PUBLIC[package]]
         lines += [chapter, "-" * len(chapter), "", ".. currentmodule:: bagwise", ""]
         lines += [".. autosummary::", "   :toctree: .", "", *(f"   {name}" for name in names), ""]
     _write(folder / "index.rst", "\n".join(lines))

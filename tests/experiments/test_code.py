@@ -21,10 +21,9 @@ PACKAGE = {
     "helper.py": '"""Helps."""\n\nfrom pack._version import __version__\n\n\n'
     'def help():\n    """Help."""\n    return 2  # always\n',
     "drawn.py": "def draw():\n    return 3\n",
-    "experiments/__init__.py": "",
-    "experiments/shared.py": "def seed():\n    return 4\n\n\ndef layout():\n    return 5\n",
-    "experiments/mine.py": """from pack import lazy
-from pack.experiments.shared import layout, seed
+    "../trials/shared.py": "def seed():\n    return 4\n\n\ndef layout():\n    return 5\n",
+    "../trials/mine.py": """from pack import lazy
+from trials.shared import layout, seed
 
 NOTE = "A note."
 SCALE = 6
@@ -44,16 +43,20 @@ def report(results):
     return draw(), layout(), NOTE
 """,
 }
-CELL = SimpleNamespace(__module__="pack.experiments.mine", __qualname__="cell")
+CELL = SimpleNamespace(__module__="trials.mine", __qualname__="cell")
 
 
 @pytest.fixture
 def package(tmp_path):
     for name, text in PACKAGE.items():
-        path = tmp_path / "pack" / name
+        path = (tmp_path / "pack" / name).resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return tmp_path / "pack"
+
+
+def sources(package):
+    return Sources(package.parent / "trials", package)
 
 
 def edit(folder, name, old, new):
@@ -65,28 +68,28 @@ def edit(folder, name, old, new):
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("experiments/mine.py", "_inner() * lazy()", "_inner() + lazy()"),
-        ("experiments/mine.py", "return SCALE", "return 2 * SCALE"),
-        ("experiments/mine.py", "SCALE = 6", "SCALE = 7"),
-        ("experiments/mine.py", "SCALE = 6", "SCALE = 6\nprint('a statement for all')"),
-        ("experiments/shared.py", "return 4", "return 5"),
+        ("../trials/mine.py", "_inner() * lazy()", "_inner() + lazy()"),
+        ("../trials/mine.py", "return SCALE", "return 2 * SCALE"),
+        ("../trials/mine.py", "SCALE = 6", "SCALE = 7"),
+        ("../trials/mine.py", "SCALE = 6", "SCALE = 6\nprint('a statement for all')"),
+        ("../trials/shared.py", "return 4", "return 5"),
         ("room/thing.py", "return help()", "return -help()"),
         ("helper.py", "return 2", "return 3"),
         ("room/__init__.py", "from pack.room.thing import lazy", "from pack.room.other import other as lazy"),
     ],
 )
 def test_a_change_of_code_that_a_cell_uses_makes_it_stale(package, name, old, new):
-    before = Sources(package).key(CELL)
+    before = sources(package).key(CELL)
     edit(package, name, old, new)
-    assert Sources(package).key(CELL) != before
+    assert sources(package).key(CELL) != before
 
 
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("experiments/mine.py", "A note.", "Another note."),
-        ("experiments/mine.py", "return draw(), layout(), NOTE", "return NOTE, draw()"),
-        ("experiments/shared.py", "return 5", "return 6"),
+        ("../trials/mine.py", "A note.", "Another note."),
+        ("../trials/mine.py", "return draw(), layout(), NOTE", "return NOTE, draw()"),
+        ("../trials/shared.py", "return 5", "return 6"),
         ("drawn.py", "return 3", "return 4"),
         ("room/other.py", "return 1", "return 2"),
         ("room/__init__.py", "from pack.room.other import other", ""),
@@ -98,9 +101,9 @@ def test_a_change_of_code_that_a_cell_uses_makes_it_stale(package, name, old, ne
     ],
 )
 def test_any_other_change_leaves_a_cell_as_it_is(package, name, old, new):
-    before = Sources(package).key(CELL)
+    before = sources(package).key(CELL)
     edit(package, name, old, new)
-    assert Sources(package).key(CELL) == before
+    assert sources(package).key(CELL) == before
 
 
 @pytest.mark.parametrize(
@@ -113,21 +116,21 @@ def test_any_other_change_leaves_a_cell_as_it_is(package, name, old, new):
     ],
 )
 def test_what_is_imported_as_a_whole_counts_as_a_whole(package, statement, use, expected):
-    (package / "experiments/mine.py").write_text(f"{statement}\n\n\ndef cell():\n    return {use}()\n")
-    assert {Part(module) for module in expected} <= Sources(package).parts(CELL)
+    (package / "../trials/mine.py").write_text(f"{statement}\n\n\ndef cell():\n    return {use}()\n")
+    assert {Part(module) for module in expected} <= sources(package).parts(CELL)
 
 
 def test_relative_imports_are_followed(package):
-    edit(package, "experiments/mine.py", "from pack.experiments.shared import", "from .shared import")
-    edit(package, "experiments/mine.py", "from pack import lazy", "from ..room.thing import lazy")
-    assert {Part("pack.experiments.shared", "seed"), Part("pack.helper")} <= Sources(package).parts(CELL)
+    edit(package, "../trials/mine.py", "from trials.shared import", "from .shared import")
+    edit(package, "room/thing.py", "from pack.helper import", "from ..helper import")
+    assert {Part("trials.shared", "seed"), Part("pack.helper")} <= sources(package).parts(CELL)
 
 
 def test_a_cell_without_source_is_refused(package):
-    with pytest.raises(ValueError, match=r"is not defined in the module 'pack\.experiments\.mine'"):
-        Sources(package).key(SimpleNamespace(__module__=CELL.__module__, __qualname__="absent"))
+    with pytest.raises(ValueError, match=r"is not defined in the module 'trials\.mine'"):
+        sources(package).key(SimpleNamespace(__module__=CELL.__module__, __qualname__="absent"))
     with pytest.raises(ValueError, match="there is no source of the module 'nowhere'"):
-        Sources(package).key(SimpleNamespace(__module__="nowhere", __qualname__="cell"))
+        sources(package).key(SimpleNamespace(__module__="nowhere", __qualname__="cell"))
 
 
 # ---------------------------------------------------------------------- bagwise itself
@@ -140,17 +143,17 @@ def runs(name):
 def test_cells_of_bagwise_follow_the_modules_that_they_use(tmp_path):
     source = Path(bagwise.__file__).parent
     copy = shutil.copytree(source, tmp_path / "bagwise", ignore=shutil.ignore_patterns("__pycache__"))
-    paths = {run: Sources(copy).key(run) for run in runs("milr-fig2")}
-    machines = {run: Sources(copy).key(run) for run in runs("misssvm-fig1")}
+    paths = {run: Sources(library=copy).key(run) for run in runs("milr-fig2")}
+    machines = {run: Sources(library=copy).key(run) for run in runs("misssvm-fig1")}
     edit(copy, "solvers/smooth.py", "import numpy as np", "import numpy as np\n\nEDITED = True")
-    assert all(Sources(copy).key(run) != key for run, key in paths.items())
-    assert all(Sources(copy).key(run) == key for run, key in machines.items())
+    assert all(Sources(library=copy).key(run) != key for run, key in paths.items())
+    assert all(Sources(library=copy).key(run) == key for run, key in machines.items())
 
 
 def test_nothing_that_a_cell_uses_is_imported_by_a_computed_name():
-    sources = Sources()
-    modules = {part.module for name in all_experiments() for run in runs(name) for part in sources.parts(run)}
+    both = Sources()
+    modules = {part.module for name in all_experiments() for run in runs(name) for part in both.parts(run)}
     assert len(modules) > 100
     for module in modules:
-        text = sources._file(module).read_text()
+        text = both._file(module).read_text()
         assert "import_module" not in text and "__import__" not in text, module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import signal
@@ -29,7 +30,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         What the subcommand says, 2 for a mistake of the user's (one sentence on standard error),
         130 after Ctrl-C.
     """
-    parser = make_parser()
+    return run_program(make_parser(), argv)
+
+
+def run_program(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
+    """Parse the arguments, run the `Command` that the parser puts into them, and return the exit status."""
     try:
         arguments = parser.parse_args(argv)
     except SystemExit as end:  # argparse has said what there is to say
@@ -38,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     # What a page says of how it came about.
-    arguments.command_line = shlex.join(["bagwise", *(sys.argv[1:] if argv is None else argv)])
+    arguments.command_line = shlex.join([*parser.prog.split(), *(sys.argv[1:] if argv is None else argv)])
     screen = make_screen(for_scripts=getattr(arguments, "json", False))
     try:
         with screen.progress(1) as begin:  # a second or two, more from a cold disk

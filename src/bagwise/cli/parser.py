@@ -23,7 +23,7 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
-class _Help(argparse.RawDescriptionHelpFormatter):
+class Help(argparse.RawDescriptionHelpFormatter):
     """Help as wide as the terminal: paragraphs are filled, and indented lines (lists, examples) are kept."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
@@ -53,7 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
             command.name,
             help=command.summary,
             description=command.description,
-            formatter_class=_Help,
+            formatter_class=Help,
             allow_abbrev=False,
         )
         command.add_arguments(subparser)

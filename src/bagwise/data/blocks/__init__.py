@@ -9,7 +9,7 @@ from bagwise.data.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.data.blocks.files import FileBlocks
 from bagwise.data.blocks.memory import MemoryBlocks, hold, sparse_in_parts
 from bagwise.data.blocks.pairs import fill_pairs, in_doubles
-from bagwise.data.blocks.sampling import sample_bags
+from bagwise.data.blocks.sampling import pick_instance, sample_bags
 from bagwise.data.blocks.selected import PickedRows, SelectedBlocks
 from bagwise.data.blocks.sharing import share_out
 from bagwise.data.blocks.together import run_together
@@ -36,6 +36,7 @@ __all__ = [
     "hold",
     "in_doubles",
     "is_large",
+    "pick_instance",
     "run_together",
     "sample_bags",
     "share_out",

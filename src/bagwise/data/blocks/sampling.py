@@ -1,6 +1,8 @@
-"""Some of the bags, drawn to stand for all."""
+"""Bags and instances drawn at random: some bags that stand for all, and a single instance."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -47,3 +49,18 @@ def sample_bags(
     rows = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], sizes)
     X = blocks.take(rows, np.float64).astype(np.float64, copy=False)
     return MemoryBlocks(X, offsets, blocks.y[numbers], weight[numbers]), numbers
+
+
+def pick_instance(X: Any, weight: Any, rng: np.random.RandomState) -> int:
+    """Draw the number of an instance by weight, in a way that depends on no order."""
+    place = rng.random_sample()
+    order = np.argsort(_keys(X, rng))  # instances with equal keys are equal: which comes first is all one
+    reached = np.cumsum(weight[order])
+    return int(order[min(int(np.searchsorted(reached, place * reached[-1])), len(order) - 1)])
+
+
+def _keys(X: Any, rng: np.random.RandomState) -> np.ndarray:
+    """Give every instance a number that depends on nothing but the instance (and the seed)."""
+    if hasattr(X, "project"):
+        return X.project(rng)
+    return np.where(np.isnan(X), 0.0, X) @ rng.standard_normal(X.shape[1])

@@ -8,17 +8,18 @@ from sklearn.base import clone
 
 from bagwise.evaluation.comparison.portfolio import COUNT, ONE, SHARE, WHOLE, Entry
 
-# Families by the room of bagwise that a class lives in.
+# Families by the package or module of `bagwise.models` that defines a class; modules come first.
 _FAMILIES = {
     "linear_model": "linear model",
     "mixture": "mixture",
-    "density": "diverse density",
+    "prototypes.diverse_density": "diverse density",
+    "prototypes.emdd": "diverse density",
+    "prototypes.apr": "box",
+    "prototypes": "prototypes",
     "svm": "kernel machine",
-    "single_instance": "single instance",
+    "wrappers.single_instance": "single instance",
     "trees": "boosting",
     "neighbors": "neighbors",
-    "prototypes": "prototypes",
-    "apr": "box",
     "pu": "kernel machine",
     "embedding": "embedding",
 }
@@ -37,8 +38,11 @@ _OF_CLASSES = {"MISVC": ONE, "InstanceMISVC": ONE, "MissSVC": ONE, "SparseMISVC"
 def entry_of(name: str, estimator: Any, seed: int) -> Entry:
     """Make a row of a model: its open seeds are set, so that a fit can be repeated."""
     core = _core(estimator)
-    room = [*type(core).__module__.split("."), ""][1] if type(core).__module__.startswith("bagwise.") else ""
-    family = _FAMILIES.get(room, "given")
+    module = type(core).__module__
+    family = next(
+        (name for part, name in _FAMILIES.items() if f"{module}.".startswith(f"bagwise.models.{part}.")),
+        "given",
+    )
     rule = getattr(core, "rule", None)
     assumes = _OF_RULES.get(rule) if isinstance(rule, str) else None
     assumes = assumes or _OF_CLASSES.get(type(core).__name__) or _OF_FAMILIES.get(family)

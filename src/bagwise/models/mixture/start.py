@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise._core.compiled.arrays import readonly
-from bagwise.data.blocks import Block, cut_rows, stack
+from bagwise.data.blocks import Block, cut_rows, pick_instance, stack
 from bagwise.families import Family
 from bagwise.families.parts import part_rows, statistics_of
 
@@ -132,18 +132,3 @@ def content_of(X: Any) -> np.ndarray:
             words, offsets = part.symbols, part.offsets
         keys[rows] = content_keys(*readonly(words.view(np.uint64), offsets))
     return keys
-
-
-def pick_instance(X: Any, weight: Any, rng: np.random.RandomState) -> int:
-    """Draw the number of an instance by weight, in a way that depends on no order: see `Pool`."""
-    place = rng.random_sample()
-    order = np.argsort(_keys(X, rng))  # instances with equal keys are equal: which comes first is all one
-    reached = np.cumsum(weight[order])
-    return int(order[min(int(np.searchsorted(reached, place * reached[-1])), len(order) - 1)])
-
-
-def _keys(X: Any, rng: np.random.RandomState) -> np.ndarray:
-    """Give every instance a number that depends on nothing but the instance (and the seed)."""
-    if hasattr(X, "project"):
-        return X.project(rng)
-    return np.where(np.isnan(X), 0.0, X) @ rng.standard_normal(X.shape[1])

@@ -13,6 +13,7 @@ from bagwise._core.sklearn_private import Interval
 from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import ClassWeight, Scale, Seed
 from bagwise.data.bags import Bags
+from bagwise.data.blocks import pick_instance
 from bagwise.models.base import (
     CLASS_WEIGHT_CONSTRAINT,
     RULE_CONSTRAINT,
@@ -23,7 +24,6 @@ from bagwise.models.base import (
     WaistClassifier,
     validated_fit,
 )
-from bagwise.models.mixture.start import pick_instance
 from bagwise.models.prototypes.density_optima import distinct_optima
 from bagwise.models.prototypes.density_problem import DensityProblem, distance, log_odds
 from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of

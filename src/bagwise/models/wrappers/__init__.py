@@ -5,16 +5,3 @@
 - `single_instance`: any scikit-learn classifier on instances that inherit their bag's label.
 - `instance_level`: which part of a wrapped model predicts instances.
 """
-
-from bagwise.models.wrappers.multiclass import ByIndex, OneVsOneBagClassifier
-from bagwise.models.wrappers.pipeline import BagPipeline, OnInstances, make_bag_pipeline
-from bagwise.models.wrappers.single_instance import SingleInstanceClassifier
-
-__all__ = [
-    "BagPipeline",
-    "ByIndex",
-    "OnInstances",
-    "OneVsOneBagClassifier",
-    "SingleInstanceClassifier",
-    "make_bag_pipeline",
-]
