@@ -62,8 +62,9 @@ reproduce: $(VENV)/.dev
 # Compiled code runs no lines that could be counted: the kernels are counted with the compiler off, which is a hundred times
 # slower, by the tests near them and without the public data. Plain Python warns of infinities where compiled code does
 # not, and refuses exponentials beyond the largest number: three tests of densities fail so, and count nevertheless.
-KERNELS := tests/rules tests/solvers tests/density tests/distances tests/families tests/trees tests/multilabel \
-  tests/mixture/test_exactness.py tests/pu/test_instances.py tests/test_arrays.py
+KERNELS := tests/rules tests/solvers tests/models/prototypes tests/models/neighbors tests/similarity tests/families \
+  tests/models/trees tests/models/multilabel tests/models/mixture/test_exactness.py tests/models/pu/test_instances.py \
+  tests/core/test_arrays.py
 coverage: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m coverage run --data-file=.coverage.suite -m pytest -q
 	-BAGWISE_DATA= OPENBLAS_NUM_THREADS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --data-file=.coverage.kernels \
@@ -73,7 +74,7 @@ coverage: $(VENV)/.dev
 
 dist: $(VENV)/.dev
 	$(BIN)/python -m hatchling build -d dist
-	$(BIN)/python -m pytest -q tests/test_release.py
+	$(BIN)/python -m pytest -q tests/project/test_release.py
 	@ls -l dist
 
 GALLERY ?= 1

@@ -1,11 +1,6 @@
 """What all tests share."""
 
-from importlib.util import find_spec
-
 import pytest
-
-# Where the tests run on an installed wheel, which has no experiments.
-collect_ignore = [] if find_spec("reproduction") else ["experiments", "pu/test_causes.py"]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import pytest
 
@@ -52,21 +51,14 @@ def commands(folder):
         "plot": ["plot", model, data, "--what", "path", "-o", str(folder / "a.png")],
         "show": ["show", model],
         "demo": ["demo", "--bags", "20", "--out", str(folder / "demo.html")],
-        **({"reproduce": ["reproduce"]} if find_spec("reproduction") else {}),  # a wheel has none
     }
-
-
-def test_without_the_experiments_it_says_where_they_are(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "reproduction", None)  # as if they were not there
-    assert main(["reproduce"]) == 2
-    assert "run `pip install -e .` in a checkout" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_every_command_writes_one_json_object_and_nothing_else(folder, capsys):
     pytest.importorskip("matplotlib", reason="for pictures")
     found = commands(folder)
-    assert set(found) | {"reproduce"} == set(NAMES)
+    assert set(found) == set(NAMES)
     for name, arguments in found.items():
         assert main([*arguments, "--json"]) in (0, 1), name
         out, err = capsys.readouterr()
@@ -94,9 +86,9 @@ def test_screens_fit_a_terminal_of_80_columns(rich, folder, monkeypatch):
         assert main(arguments) in (0, 1), name
         plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
         lines = [line.split("\r")[-1].rstrip() for line in plain.split("\n")]
-        # Paths are never wrapped, and the list of experiments and cards of models have long cells.
+        # Paths are never wrapped, and cards of models have long cells.
         wide = [line for line in lines if len(line) > 80 and str(folder) not in line]
-        if name not in ("reproduce", "show"):
+        if name != "show":
             assert not wide, (name, wide)
 
 

@@ -11,11 +11,14 @@ import sys
 import textwrap
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from tests.studies import always
 
 pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
 
 BEGIN = """
 import os, signal, sys, threading, time
@@ -168,11 +171,13 @@ def test_pairs_in_other_processes_end_with_the_main_one():
             os.killpg(process.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("command", [["demo", "--bags", "40"], ["reproduce", "mimm-fig3", "--quick"]])
-def test_the_program_ends_with_status_130(command, tmp_path):
-    if command[0] == "reproduce":
-        pytest.importorskip("reproduction", reason="a wheel has no experiments")
-    process = start(f"from bagwise.cli import main\nsys.exit(main({command!r}))", cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [("bagwise.cli", ["demo", "--bags", "40"]), ("reproduction.__main__", ["mimm-fig3", "--quick"])],
+)
+def test_the_program_ends_with_status_130(module, arguments, tmp_path):
+    code = f"sys.path.insert(0, {str(ROOT)!r})\nfrom {module} import main\nsys.exit(main({arguments!r}))"
+    process = start(code, cwd=tmp_path)
     interrupt(process)
     _, err = end(process)
     assert err.endswith("bagwise: stopped by Ctrl-C.\n") and process.returncode == 130

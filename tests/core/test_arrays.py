@@ -8,7 +8,7 @@ import pytest
 
 from bagwise._core.compiled.arrays import readonly
 
-SOURCE = Path(__file__).parents[1] / "src/bagwise"
+SOURCE = Path(__file__).parents[2] / "src/bagwise"
 
 
 def test_what_has_the_form_already_is_not_copied_and_stays_writable():

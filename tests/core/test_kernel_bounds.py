@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # Tests that call the kernels, directly or through few layers.
 FOLDERS = ("rules", "solvers", "families", "mixture", "density", "svm", "linear_model", "trees", "distances")
 

@@ -8,7 +8,7 @@ import pytest
 
 from bagwise._core.compiled.compiling import forget_stale_code
 
-KEEPER = Path(__file__).parents[1] / ".ci" / "kernels.py"
+KEEPER = Path(__file__).parents[2] / ".ci" / "kernels.py"
 
 
 def test_machine_code_is_forgotten_when_any_source_changes_and_kept_otherwise(tmp_path):

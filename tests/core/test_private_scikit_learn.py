@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 THE_ONE_FILE = ROOT / "src/bagwise/_core/sklearn_private.py"
 FILES = [
     path

@@ -418,7 +418,7 @@ def test_sequences_are_not_tabulated():
 
 
 def test_the_page_of_data_shows_bags_that_are_there():
-    page = (Path(__file__).parents[1] / "docs/data.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/data.md").read_text()
     block = page.split("## Bags in hand")[1].split("```python\n")[1].split("```")[0]
     scope = {}
     exec(block, scope)

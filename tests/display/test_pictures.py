@@ -400,7 +400,7 @@ def test_tables_show_features_in_deviations_and_intensities_beside():
 
 
 def test_the_page_of_pictures_runs_as_written():
-    page = (Path(__file__).parents[1] / "docs/pictures.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/pictures.md").read_text()
     scope = {}
     for block in re.findall(r"```python\n(.*?)```", page, flags=re.S):
         exec(block, scope)

@@ -21,8 +21,6 @@ from bagwise.io.files import FORMATS
 
 # Not drawn, or not with everything, each for a reason.
 EXEMPT = {"demo": "takes seconds, no arguments, and its own data"}
-# Arguments that are not drawn from all there is.
-_NEVER = {"reproduce": {"names": "an experiment takes minutes; names that do not exist are drawn"}}
 # Options that are always given: without, a comparison takes all families of models, and minutes.
 _ALWAYS = {"compare": {"models"}}
 _NUMBERS = ("0", "1", "3", "-1", "0.5", "1e300", "nan", "x", "")
@@ -88,7 +86,7 @@ def _arguments(name: str, folder: Path, rng) -> list[str]:
             }.get(str(action.nargs), 1)
             if rng.random() < 0.02:
                 count = 0
-            given += [_value(action, name, folder, rng) for _ in range(count)]
+            given += [_value(action, folder, rng) for _ in range(count)]
         elif (
             action.required
             or action.dest in _ALWAYS.get(name, ())
@@ -96,15 +94,13 @@ def _arguments(name: str, folder: Path, rng) -> list[str]:
         ):
             given.append(action.option_strings[-1])
             if action.nargs != 0:
-                given.append(_value(action, name, folder, rng))
+                given.append(_value(action, folder, rng))
     return given
 
 
-def _value(action, command: str, folder: Path, rng) -> str:
+def _value(action, folder: Path, rng) -> str:
     if action.choices is not None and rng.random() < 0.9:
         return str(sorted(action.choices, key=str)[rng.integers(len(action.choices))])
-    if action.dest in _NEVER.get(command, {}):
-        return "no-such-name"
     if action.dest == "jobs":  # processes take seconds to start
         return str(rng.choice(["0", "1", "x", "1.5"]))
     if action.type in (int, float):

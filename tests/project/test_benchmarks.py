@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def tiny_repository(tmp_path):
         subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
 
     package = tmp_path / "src" / "bagwise"
-    shutil.copytree(ROOT / "src/bagwise/report", package / "report")  # lays out tables
+    shutil.copytree(ROOT / "src/bagwise/_display", package / "_display")  # lays out tables
     shutil.copytree(ROOT / "benchmarks" / "libraries", tmp_path / "benchmarks" / "libraries")
     for name in ("__init__", "__main__", "compare", "harness"):
         shutil.copy(ROOT / "benchmarks" / f"{name}.py", tmp_path / "benchmarks")

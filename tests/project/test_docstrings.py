@@ -13,7 +13,7 @@ from numpydoc.validate import ERROR_MSGS, validate
 
 import bagwise
 
-SETTINGS = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["tool"]
+SETTINGS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["tool"]
 OFF = set(SETTINGS["numpydoc_validation"]["checks"]) - {"all"}
 
 # What nobody constructs: bagwise hands it out, and its docstring lists attributes.

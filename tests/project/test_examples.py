@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 # The jobs that were too long once, and are not to become so again.
 SHORT = ["plot_slides", "plot_molecules", "plot_threads", "plot_positive_unlabeled", "plot_counts"]
 PICTURES = {

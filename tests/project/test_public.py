@@ -15,7 +15,7 @@ import pytest
 import bagwise
 from bagwise.testing import all_estimators, all_rules, check_rule
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_stub_names_what_the_package_exports():
@@ -88,47 +88,17 @@ def test_heavy_libraries_wait_until_they_are_needed(heavy):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_dependencies_point_one_way():
-    """Solvers know no model, kernels nothing of ours, rules no estimator."""
-    allowed = {
-        "solvers": {"solvers", "exceptions", "_numba", "blocks"},
-        "_numba": {"_numba"},
-        "blocks": {"blocks", "_numba", "threads"},
-        "rules": {"rules", "_numba", "blocks", "named_parts"},
-        "checkpoints": {"checkpoints", "solvers", "blocks", "bags", "io", "exceptions", "_version"},
-    }
-    for room, others in allowed.items():
-        for path in (ROOT / "src/bagwise" / room).glob("*.py"):
-            used = set(re.findall(r"(?:from|import) bagwise\.(\w+)", path.read_text()))
-            assert used <= others, f"{path.name} imports {used - others}"
-
-
-def test_scores_stand_on_the_losses_of_pu_and_pu_on_no_score():
-    metrics = (ROOT / "src/bagwise/metrics.py").read_text()
-    assert set(re.findall(r"^from (bagwise[\w.]*)", metrics, flags=re.M)) == {
-        "bagwise.models.base",
-        "bagwise.models.pu.losses",
-    }
-    for path in (ROOT / "src/bagwise/pu").glob("*.py"):
-        assert not re.search(r"^\s*from bagwise.evaluation.metrics", path.read_text(), flags=re.M), path.name
-
-
 def test_the_package_needs_no_tools_of_tests():
     for path in (ROOT / "src/bagwise").rglob("*.py"):
         assert not re.search(r"(?:from|import) (?:unittest|pytest)\b", path.read_text()), path
 
 
-def test_the_library_does_not_know_its_program():
-    for path in (ROOT / "src/bagwise").rglob("*.py"):
-        if "cli" not in path.parts and path.name != "__main__.py":
-            assert not re.search(r"(?:from|import) bagwise\.cli", path.read_text()), path
-
-
-def test_the_architectures_table_names_every_room():
-    table = (ROOT / "docs/ARCHITECTURE.md").read_text().split("## Rooms")[1].split("\n## ")[0]
-    rooms = [path for path in (ROOT / "src/bagwise").iterdir() if not path.name.startswith("__")]
-    names = [path.name if path.suffix else f"{path.name}/" for path in rooms if path.suffix in ("", ".py")]
-    assert not [name for name in names if f"`{name}`" not in table and name != "_version.py"]
+def test_the_architecture_page_names_every_package():
+    page = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    packages = [path.parent for path in (ROOT / "src/bagwise").glob("*/__init__.py")]
+    packages += [path.parent for path in (ROOT / "src/bagwise/models").glob("*/__init__.py")]
+    assert len(packages) > 25
+    assert not [path.name for path in packages if f"`{path.name}" not in page]
 
 
 def test_the_readmes_python_runs():

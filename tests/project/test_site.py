@@ -8,7 +8,7 @@ import pytest
 
 import bagwise
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def extension(name):
@@ -25,8 +25,9 @@ def test_every_example_has_a_place_among_the_tutorials():
         tutorials.place_of("plot_new.py")
 
 
-def test_every_public_room_has_a_chapter_of_the_reference():
-    listed = [room for rooms in extension("reference_pages").CHAPTERS.values() for room in rooms]
+def test_every_package_with_public_names_has_a_chapter_of_the_reference():
+    chapters = extension("reference_pages").CHAPTERS.values()
+    listed = [package for packages in chapters for package in packages]
     assert sorted(listed) == sorted(bagwise._PUBLIC)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from reproduction import leaderboard
+from reproduction.__main__ import main
 from reproduction.code import Sources
 from reproduction.framework import Cell, Experiment, Report, Settings, Table
 from reproduction.leaderboard_tables import (
@@ -22,7 +23,6 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from bagwise import Bags, BagStatistics, load_digit_bags, make_noisy_or_bags
-from bagwise.cli import main
 
 
 def test_scores_are_those_of_scikit_learn():
@@ -193,7 +193,7 @@ def test_a_report_that_needs_all_cells_is_not_made_of_some(tmp_path):
 
 
 def test_the_program_says_what_cannot_be_reported(tmp_path, capsys):
-    assert main(["reproduce", "mimm-fig2", "--stored", "--out", str(tmp_path)]) == 2
+    assert main(["mimm-fig2", "--stored", "--out", str(tmp_path)]) == 2
     assert "none of its cells is stored" in capsys.readouterr().err
-    assert main(["reproduce", "mimm-fig2", "--stored", "--fresh", "--out", str(tmp_path)]) == 2
+    assert main(["mimm-fig2", "--stored", "--fresh", "--out", str(tmp_path)]) == 2
     assert "exclude each other" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The runner of experiments, and ``bagwise reproduce``, on an experiment that costs nothing."""
+"""The runner of experiments, and ``python -m reproduction``, on an experiment that costs nothing."""
 
 import csv
 import json
@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import reproduction
+from reproduction.__main__ import main
 from reproduction.framework import (
     Cell,
     Experiment,
@@ -18,8 +19,6 @@ from reproduction.framework import (
     with_error,
 )
 from reproduction.runner import count_stored, run_experiment
-
-from bagwise.cli import main
 
 computed = []
 
@@ -66,7 +65,7 @@ def test_a_run_writes_page_table_and_figure(tmp_path):
     )
     text = page.read_text()
     assert page == tmp_path / "toy.md" and text.startswith("# toy: squares\n\nSomebody (1900)\n\nCommand: ")
-    assert "`bagwise reproduce toy --seed 3 --jobs 1`" in text and "minutes of processor time" in text
+    assert "`python -m reproduction toy --seed 3 --jobs 1`" in text and "minutes of processor time" in text
     assert re.search(r"bagwise \d+\.\d+\.\d+, code [0-9a-f]{12}, Python", text)
     assert "| cell-3 | 9 |" in text and "A note." in text and "![plot](toy-plot.png)" in text
     with (tmp_path / "toy.csv").open() as file:
@@ -168,13 +167,13 @@ def toy(monkeypatch, request):
 
 
 def test_the_program_lists_experiments(toy, capsys):
-    assert main(["reproduce"]) == 0
+    assert main([]) == 0
     out = capsys.readouterr().out
     assert "toy" in out and "squares" in out and "0.5" in out
 
 
 def test_the_program_runs_an_experiment(toy, tmp_path, capsys):
-    assert main(["reproduce", "toy", "--quick", "--seed", "5", "--out", str(tmp_path / "deep" / "out")]) == 0
+    assert main(["toy", "--quick", "--seed", "5", "--out", str(tmp_path / "deep" / "out")]) == 0
     out = capsys.readouterr().out
     assert "cell-1" in out and f"written: {tmp_path / 'deep' / 'out' / 'toy-quick.md'}" in out
     assert len(computed) == 2
@@ -182,7 +181,7 @@ def test_the_program_runs_an_experiment(toy, tmp_path, capsys):
 
 @pytest.mark.parametrize("toy", [{"run": interrupted}], indirect=True)
 def test_ctrl_c_keeps_finished_cells_and_says_how_to_go_on(toy, tmp_path, capsys):
-    assert main(["reproduce", "toy", "--out", str(tmp_path)]) == 130
+    assert main(["toy", "--out", str(tmp_path)]) == 130
     told = capsys.readouterr().err
     assert "2 of 4 cells are finished and kept in" in told and "the same command goes on from there" in told
     # What was stored by other code does not count.
@@ -197,7 +196,7 @@ def test_data_that_cannot_be_had_are_one_sentence(toy, tmp_path, capsys, monkeyp
     monkeypatch.delenv("BAGWISE_DATA", raising=False)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("BAGWISE_CACHE", str(tmp_path / "file"))
-    assert main(["reproduce", "toy", "--out", str(tmp_path)]) == 2
+    assert main(["toy", "--out", str(tmp_path)]) == 2
     assert "bagwise: cannot write to the cache folder" in capsys.readouterr().err
 
 
@@ -208,5 +207,5 @@ def test_mistakes_are_one_sentence(toy, tmp_path, capsys):
         (["toy", "--jobs", "0"], "--jobs is 0"),
         (["toy", "--out", str(tmp_path / "file")], "cannot write to"),
     ):
-        assert main(["reproduce", *arguments]) == 2
+        assert main(arguments) == 2
         assert sentence in capsys.readouterr().err

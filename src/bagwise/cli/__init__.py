@@ -1,4 +1,8 @@
-"""The ``bagwise`` program. Every subcommand is a file of its own, listed in `bagwise.cli.parser`."""
+"""The ``bagwise`` program: one module per subcommand, listed in `parser`.
+
+`data` reads input files, `models` has the short names of models, `words` names labels, `saved` loads
+model files, and `screen` writes all output.
+"""
 
 from __future__ import annotations
 

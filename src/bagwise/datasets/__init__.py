@@ -1,7 +1,7 @@
-"""Bags to learn from: simulators with known truth, digits, and the public benchmarks of the field.
+"""Data to learn from: simulators with known truth, digit bags, and the public benchmarks of the field.
 
-Simulators return the labels of the instances and the parameters beside the bags, so that an
-estimator can be held against the truth. Only the ``fetch_`` functions ever need the network.
+Simulators also return the labels of the instances and the parameters, so that an estimator can be
+compared with the truth. Only the ``fetch_`` functions need the network; downloads are checked and cached.
 """
 
 from bagwise.datasets.digits import load_digit_bags

@@ -1,6 +1,8 @@
-"""How classes make instances: families of distributions, for the components of mixtures.
+"""Families of distributions: how a class generates instances, for the components of mixtures.
 
-A family knows nothing of bags, classes or EM: it gives log densities, and parameters from weighted sums.
+A family knows nothing of bags, classes or EM. It returns log densities, additive statistics, parameters
+from their sums, and a prior: Gaussian, Bernoulli, categorical, Markov. `parts` hands out blocks as they
+are stored, or small parts in double precision. `make` has the names that users pass.
 """
 
 from bagwise.families.base import Family

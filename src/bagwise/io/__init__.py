@@ -1,4 +1,11 @@
-"""Files of bags: a module for each format, and `load_bags`, `save_bags` and `scan_bags` for all of them."""
+"""Files of bags: a module per format, and `load_bags`, `save_bags` and `scan_bags` for all formats.
+
+- `npz`, `parquet`, `csv`, `xlsx`, `arff`; `h5` and `npy` are folders with a file per bag (`_folder`).
+- `_rows`, `_column_types`, `_table`: tables of text. `_arrow`, `_parquet_reader`: Arrow tables. `_long`:
+  tables with a row per instance. `_features`: the features that a reader is asked for. `_remote`:
+  addresses.
+- `scan`: the bags of files without their instances. `files`: formats by the end of a file's name.
+"""
 
 from bagwise.io.arff import load_arff
 from bagwise.io.csv import load_csv, save_csv

@@ -1,1 +1,1 @@
-"""The estimators, a package for each kind of model; `base` is the contract that they share."""
+"""The estimators: a package per kind of model. `base` is the contract that they share."""

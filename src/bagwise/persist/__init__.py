@@ -1,8 +1,14 @@
-"""Models in files that can do no harm: `save` and `load`, by skops (``pip install 'bagwise[persist]'``).
+"""Model files that are safe to load (`save`, `load`), and checkpoints of fits.
 
-A file is three lines and an archive (`files.py`): the format, a checksum of all that follows, a card that
-says what is inside (`card.py`), and what skops writes. Only types that are known to be harmless are restored
-(`known_types.py`); the archive is looked through before skops sees it (`archive.py`).
+A model file is three lines and an archive: the format, a checksum of everything after it, a card that
+describes the model, and an archive of skops (``pip install 'bagwise[persist]'``). Loading never executes
+code.
+
+- `models`: `save` and `load`. `files`: the format number and the checksum. `card`: the description.
+- `known_types`: the types that may be restored, and their identifiers in files; a moved or renamed class
+  keeps its identifier. `upgrades`: attributes of older formats.
+- `archive`: checks of the archive before skops sees it. `consistency`: checks of the restored model.
+- `checkpoints`: results and states of a fit, from which the same call continues after a crash.
 """
 
 from bagwise.persist.files import read_card

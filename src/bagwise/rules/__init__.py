@@ -1,7 +1,17 @@
-"""How instance labels make a bag label: bag rules, and links that have no instance labels.
+"""Bag rules: how instance labels make a bag label, and links that have no instance labels.
 
-A rule turns the log-odds of a bag's instances into the likelihood of the bag's label, and back into
-the posterior of every instance. Instance models know no rule, and rules know no instance model.
+A rule turns the log-odds of a bag's instances into the likelihood of the bag's label, and back into the
+posterior of every instance. Instance models know no rule, and rules know no instance model.
+
+- `base`: the interface. `or_`, `threshold`, `mean`: rules with latent labels. `links`: softmax, geometric
+  mean and maximum, which have a likelihood and a gradient but no posterior.
+- `learned`: the base of rules with parameters. A rule's prior is a term of the objective, and Fisher's
+  identity gives its gradient from the statistics of the E step, so coefficients and rule are learned in
+  one run; with an L1 penalty they take turns.
+- `count`, `labelers`: rules of the number of positive instances (docs/count_rules.md). One forward and
+  one backward recursion, in plain floats unless something underflows, else in the log domain; large bags
+  go through a tree of convolutions without Fourier transforms.
+- `make` has the names that users pass.
 """
 
 from bagwise.rules.base import Link, Rule, RuleResult

@@ -1,13 +1,15 @@
 """Kernels and distances of instances and of bags, computed in blocks and refused if they exceed the memory.
 
-`set_kernel`, `statistic_kernel` and `minimax_kernel` give plain matrices, for ``SVC(kernel="precomputed")``
-and anything else that takes a kernel matrix. `InstanceKernel` is what the SVMs in `bagwise.models.svm` use.
+`set_kernel`, `statistic_kernel` and `minimax_kernel` return plain matrices, for
+``SVC(kernel="precomputed")`` and anything else that takes a kernel matrix. `InstanceKernel` is what the
+SVMs in `bagwise.models.svm` use. Distances are computed from differences of instances, not from products:
+they do not cancel far from the origin, and two bags have the same distance in any company.
 
-- `instance_kernels`, `instance_distances`: of instances; they do not cancel far from the origin (`centred`).
+- `instance_kernels`, `instance_distances`, and polynomials that do not cancel (`centred`).
 - `bag_kernels`, with `instance_weights`, `second_level`, `mean_kernels` and `widths`; `bag_distances`.
 - `kernel_bags`: `KernelBags`, rows of precomputed kernels that know the bags of their columns.
-- `statistics`: statistics of the instances of every bag. `matrix_memory`: the size of a matrix before it is
-  computed.
+- `statistics`: statistics of the instances of every bag. `matrix_memory`: the size of a matrix before it
+  is computed.
 """
 
 from bagwise.similarity.bag_distances import bag_distances

@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from tests.cluster.machines import distributed, make_bags, make_cluster, write
+from tests.data.cluster.machines import distributed, make_bags, make_cluster, write
 
 from bagwise import scan_bags
 

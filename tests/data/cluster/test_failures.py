@@ -11,7 +11,7 @@ import cloudpickle
 import numpy as np
 import pytest
 from sklearn.preprocessing import FunctionTransformer
-from tests.cluster.machines import distributed, make_bags, make_cluster, write
+from tests.data.cluster.machines import distributed, make_bags, make_cluster, write
 
 from bagwise import Bags, MILogisticRegression, OnInstances, scan_bags
 

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from tests.cluster.machines import distributed, make_bags, make_cluster, write
+from tests.data.cluster.machines import distributed, make_bags, make_cluster, write
 
 from bagwise import MILogisticRegression, predict_frame, scan_bags
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from tests.cluster.machines import make_bags, write
+from tests.data.cluster.machines import make_bags, write
 
 from bagwise.cli import main
 

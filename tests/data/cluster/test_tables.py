@@ -6,7 +6,7 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cluster.machines import make_bags
+from tests.data.cluster.machines import make_bags
 
 from bagwise import Bags, MILogisticRegression, instance_frame, predict_frame, save_parquet, scan_bags
 

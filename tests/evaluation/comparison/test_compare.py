@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_pre
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from tests.comparison.recorders import ASKED, FITTED, Guess, Recorder, Refuses, Stops
+from tests.evaluation.comparison.recorders import ASKED, FITTED, Guess, Recorder, Refuses, Stops
 
 from bagwise import Bags, BagStatistics, ComparisonInterrupted, compare, load_digit_bags, make_noisy_or_bags
 

@@ -13,8 +13,8 @@ import sys
 import bagwise.persist.checkpoints.store as store
 store._EVERY = store._SHARE = 0.0  # written after every cell
 from bagwise import compare
-from tests.comparison.recorders import FITTED, Dies, Recorder
-from tests.comparison.test_compare import numbered
+from tests.evaluation.comparison.recorders import FITTED, Dies, Recorder
+from tests.evaluation.comparison.test_compare import numbered
 bags, y, _ = numbered(30)
 found = compare(bags, y, {"first": Recorder(), "dies": Dies()}, checkpoint=sys.argv[1], verbose=0)
 print(len(FITTED), *found["dies"].scores["accuracy"])
@@ -26,7 +26,7 @@ def test_after_kill_9_the_same_call_goes_on(tmp_path):
     path = tmp_path / "run"
 
     def run(**environment):
-        root = Path(__file__).parents[2]
+        root = Path(__file__).parents[3]
         known = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")]), **environment}
         command = [sys.executable, "-c", SCRIPT, str(path)]
         return subprocess.run(command, capture_output=True, text=True, env=known)

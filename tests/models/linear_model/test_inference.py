@@ -169,7 +169,7 @@ def test_plots_show_what_they_are_given(data):
 
 
 def test_the_page_on_inference_runs(capsys):
-    page = Path(__file__).parents[2] / "docs/inference.md"
+    page = Path(__file__).parents[3] / "docs/inference.md"
     scope: dict = {}
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S):
         exec(block, scope)

@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_sco
 
 from bagwise import pu_report
 
-PAGE = (Path(__file__).parents[2] / "docs/pu.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/pu.md").read_text()
 
 
 @pytest.mark.slow

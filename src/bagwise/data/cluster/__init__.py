@@ -1,6 +1,10 @@
-"""Passes over bags that are shared out to the workers of a Dask cluster.
+"""Blocks on a Dask cluster: passes as tasks, sums added by the same tree.
 
-Only `ScannedBags.on` comes here, and only then is `distributed` imported.
+Only `ScannedBags.on` imports this package, and only then is `distributed` imported. A block is a recipe
+(read this row group), never data sent around, so a lost worker is recomputed.
+
+- `group`: what a worker reads, keeps and computes. `place`: which worker has which blocks, and errors
+  when workers or the scheduler fail. `blocks`: `ClusterBlocks`.
 """
 
 from bagwise.data.cluster.blocks import ClusterBlocks

@@ -1,4 +1,4 @@
-"""Look at bags and labels before a model is fitted: `inspect_bags` gives a `Report` of findings."""
+"""Checks of bags and labels before a model is fitted: `inspect_bags` returns a `Report` of findings."""
 
 from bagwise.evaluation.checks.inspect import inspect_any, inspect_bags, inspect_scan
 from bagwise.evaluation.checks.report import Finding, Report

@@ -1,4 +1,8 @@
-"""Why a bag is what a model says it is: its instances, and the features behind them."""
+"""Explanations of a prediction: the instances of a bag, and the features behind them.
+
+`explain`: `explain_bag`. `effects`: what a score loses if a feature has its median value, for any model
+with instance scores. `explanation`, `picture`: the result and its plot.
+"""
 
 from bagwise.evaluation.explanations.explain import explain_bag
 from bagwise.evaluation.explanations.explanation import BagExplanation

@@ -1,4 +1,7 @@
-"""What a model is worth on bags that it has not learned from, with intervals. Without a public name yet."""
+"""Scores on held-out bags, with intervals. The command line shows them; there is no public name yet.
+
+`predictions`: fits and held-out predictions. `scores`, `judging`, `intervals`: what they are worth.
+"""
 
 from bagwise.evaluation.held_out.judging import Judgement, judge, judge_unlabeled
 from bagwise.evaluation.held_out.predictions import HeldOut, predict_held_out

@@ -1,7 +1,10 @@
-"""Pictures of bags, by matplotlib (``pip install 'bagwise[plot]'``).
+"""Plots of bags, by matplotlib (``pip install 'bagwise[plot]'``).
 
-Every picture takes ``ax=`` and returns a display with `figure_` and `ax_`. Figures are made without pyplot:
-no window opens and the backend of the calling program is left alone.
+Every plot takes ``ax=`` and returns a display with `figure_` and `ax_`. Figures are made without pyplot:
+no window opens, and the backend of the calling program stays as it is.
+
+`heatmap`, `sequence`, `images`, `tables`: one bag as a heat map, a sequence, images or a table, on a
+`canvas`.
 """
 
 from bagwise.evaluation.plotting.heatmap import plot_heatmap

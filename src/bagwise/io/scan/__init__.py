@@ -1,4 +1,9 @@
-"""Bags that are larger than memory: scans of files."""
+"""Scans: find the bags of files without reading their instances, for data larger than memory.
+
+`door` is `scan_bags`; `parquet` (with a row per bag or per instance), `folder` and `npz` are the sources;
+`runs` and `sorting` put instances together that belong to one bag; `converting` converts files in one
+pass.
+"""
 
 from bagwise.io.scan.door import scan_bags
 

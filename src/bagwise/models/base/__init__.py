@@ -1,10 +1,18 @@
-"""What every estimator shares: the one door for input, labels, scaling, and the predictions.
+"""The estimator contract: reading of bags, labels and weights, scaling, and predictions.
 
-An estimator of bags is a scikit-learn estimator whose ``X`` may be a `Bags`, a list of 2-D arrays, a 3-D
-array, or a plain 2-D array (bags of one instance). `BagEstimator` reads it, `BagClassifier` adds labels
-and weights; predictions follow from scores of bags (`ScoreClassifier`), from scores of instances
-(`InstanceScoreClassifier`), or from instance log-odds and a rule (`WaistClassifier`). `BagRegressor` learns
-numbers.
+A bag estimator is a scikit-learn estimator whose ``X`` may be a `Bags`, a `ScannedBags`, a list of 2-D
+arrays, a 3-D array, or a plain 2-D array (bags of one instance). `BagEstimator` reads it, `BagClassifier`
+adds labels and weights. Predictions follow from scores of bags (`ScoreClassifier`), from scores of
+instances (`InstanceScoreClassifier`), or from instance log-odds and a rule (`WaistClassifier`);
+`BagRegressor` predicts numbers. ``_by_blocks`` is the one way from `X` to predictions: large bags and
+files are read block by block.
+
+- `reading`, `labels`, `scaling`: the arguments of a fit. `fitting`: the decorator of every `fit`.
+- `digest`: a digest of the training bags. `huge`: errors where finite values overflow. `canonical`: an
+  order of rows that follows from their values. `streaming`: third-party ``partial_fit``, block by block.
+- `folds`: cross-validation inside a fit. `calibration`: from held-out scores to probabilities.
+- `rank_scaler`: ranks among training values. Values of every column are kept with their weights in a
+  sketch; sketches of two blocks add up, and where there are too many values, neighbours are merged.
 """
 
 from bagwise.data.types import BagsLike

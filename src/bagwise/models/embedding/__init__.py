@@ -1,4 +1,8 @@
-"""Bags to vectors: transformers after which any scikit-learn classifier can follow."""
+"""Bags to vectors: transformers after which any scikit-learn classifier can follow.
+
+`statistics`, `clusters`, `aggregates` (VLAD and Fisher vectors), `dissimilarity` (distances to bags),
+`trees` (nodes of trees); `instances` are what they learn from.
+"""
 
 from bagwise.models.embedding.aggregates import FisherEmbedding, VLADEmbedding
 from bagwise.models.embedding.clusters import ClusterEmbedding

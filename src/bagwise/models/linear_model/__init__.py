@@ -1,4 +1,10 @@
-"""Linear models of instances joined to a bag rule."""
+"""Linear models of instances with a bag rule: `MILogisticRegression`, its path, selection and inference.
+
+- `logistic`, `cv`, `soft_or`: the estimators. `path`: `milr_path`. `engine`: how they are fitted.
+- `inference`: standard errors, intervals and tests. `selection`: refits of selected features. `choice`:
+  what a chosen penalty is worth.
+- `diagnose`, `labeler`: what was learned of the rule. `plots`, `rule_plots`: plots of both.
+"""
 
 from bagwise.models.linear_model.cv import MILogisticRegressionCV
 from bagwise.models.linear_model.diagnose import RuleDiagnosis, diagnose_rule

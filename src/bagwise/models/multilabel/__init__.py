@@ -1,4 +1,8 @@
-"""Bags with several labels each: one model per label, or one model of sets of labels."""
+"""Bags with several labels: one model per label, or one model of sets of labels.
+
+`per_label`: one model per label. `miml`, with the likelihood in `label_sets`: one model of all labels.
+`label_matrix`: indicator matrices as labels. `one_label`: bags with one of several labels.
+"""
 
 from bagwise.models.multilabel.miml import MIMLLogisticRegression
 from bagwise.models.multilabel.per_label import MultiLabelBagClassifier

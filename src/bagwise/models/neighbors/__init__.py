@@ -1,4 +1,4 @@
-"""Classifiers by the nearest bags."""
+"""Classifiers by the nearest bags: citation kNN and Bayesian kNN."""
 
 from bagwise.models.neighbors.bayesian import BayesianKNNClassifier
 from bagwise.models.neighbors.citation import CitationKNNClassifier

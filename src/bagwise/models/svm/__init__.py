@@ -1,4 +1,12 @@
-"""Support vector machines of bags: of instances with a maximum over the bag, and of bags as sets."""
+"""Support vector machines of bags: of instances with a maximum over the bag, and of bags as sets.
+
+MI-SVM, mi-SVM and MissSVM are one problem with three weights. A step of the search moves bounds only, the
+last solution starts the next, and the virtual example of a bag is a mean of kernel rows.
+
+- `classic`, `miss`, `sparse`, `set_kernel`: the estimators; `base` is what they share.
+- `problem`, `sparse_problem`: what `solvers.cccp` sees. `gram`: the kernel matrix with virtual examples.
+  `precomputed`: kernels that the user computed.
+"""
 
 from bagwise.models.svm.classic import MISVC, InstanceMISVC
 from bagwise.models.svm.miss import MissSVC

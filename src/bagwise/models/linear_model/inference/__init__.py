@@ -1,4 +1,9 @@
-"""How sure the coefficients are: errors, intervals, tests, and selection by them."""
+"""Standard errors, intervals and tests of coefficients.
+
+`likelihood`: the likelihood around a fit. `trust`: whether standard errors hold there. `compute`,
+`profile`, `null`, `rate`: score tests, profiles, the null model, rates. `table`: the result. `kept`: what
+a fit stores for it.
+"""
 
 from bagwise.models.linear_model.inference.rate import rate_change
 from bagwise.models.linear_model.inference.table import Inference
