@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import os
 import re
 import statistics
 import subprocess
@@ -126,7 +127,8 @@ def test_the_recipes_of_contributing_work_as_written(tmp_path):
     } <= {line.split("(")[0].rstrip(":") for block in blocks for line in block.splitlines()}
     recipes = tmp_path / "recipes.py"
     recipes.write_text("\n".join(blocks))
-    run = subprocess.run([sys.executable, recipes], capture_output=True, text=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # where `reproduction` is
+    run = subprocess.run([sys.executable, recipes], capture_output=True, text=True, env=environment)
     assert run.returncode == 0, run.stderr
 
 

@@ -1,10 +1,12 @@
 """Bag rules: how instance labels make a bag label, and links that have no instance labels.
 
 A rule turns the log-odds of a bag's instances into the likelihood of the bag's label, and back into the
-posterior of every instance. Instance models know no rule, and rules know no instance model.
+posterior of every instance. Instance models know no rule, and rules know no instance model. Everything is
+computed in the log domain, without clipping: a posterior and its complement are accurate to 1e-12.
 
-- `base`: the interface. `or_`, `threshold`, `mean`: rules with latent labels. `links`: softmax, geometric
-  mean and maximum, which have a likelihood and a gradient but no posterior.
+- `base`: the interface; `curvature` is the exact Hessian for or, mean and geometric mean, and Fisher's
+  information for the others. `or_`, `threshold`, `mean`: rules with latent labels. `links`: softmax,
+  geometric mean and maximum, which have a likelihood and a gradient but no posterior.
 - `learned`: the base of rules with parameters. A rule's prior is a term of the objective, and Fisher's
   identity gives its gradient from the statistics of the E step, so coefficients and rule are learned in
   one run; with an L1 penalty they take turns.

@@ -4,8 +4,20 @@ A bag estimator is a scikit-learn estimator whose ``X`` may be a `Bags`, a `Scan
 arrays, a 3-D array, or a plain 2-D array (bags of one instance). `BagEstimator` reads it, `BagClassifier`
 adds labels and weights. Predictions follow from scores of bags (`ScoreClassifier`), from scores of
 instances (`InstanceScoreClassifier`), or from instance log-odds and a rule (`WaistClassifier`);
-`BagRegressor` predicts numbers. ``_by_blocks`` is the one way from `X` to predictions: large bags and
-files are read block by block.
+`BagRegressor` predicts numbers.
+
+What every estimator keeps to:
+
+- What a model cannot do, it does not have: instance-level methods and `posterior_instances` exist only
+  where the model describes instances. They return one row per instance, in the order of
+  ``bags.instances``.
+- ``classes_[1]`` is the positive class, and a tie (score 0, probability 1/2) is positive.
+- After a fit: `n_iter_`, `converged_`, `objective_`, `objective_history_` (never increasing),
+  `objectives_` (all starts) and `training_digest_`; a `ConvergenceWarning` names cause and remedy.
+- Iterative models take ``checkpoint=path`` in `fit`. Ctrl-C ends a fit after its current step.
+- The same `random_state` gives the same bits in every container. No NaN follows from finite input.
+
+``_by_blocks`` is the one way from `X` to predictions: large bags and files are read block by block.
 
 - `reading`, `labels`, `scaling`: the arguments of a fit. `fitting`: the decorator of every `fit`.
 - `digest`: a digest of the training bags. `huge`: errors where finite values overflow. `canonical`: an

@@ -120,7 +120,8 @@ class BagEnsembleClassifier(ScoreClassifier):
     More than two classes are fitted one against one. With l_ij the log-odds of class i against class j, the
     probability of class i is proportional to ``1 / (1 + sum_j exp(-l_ij))`` (Price and others, 1995).
 
-    How it does on public data, and what the combination was found on: ``bagwise reproduce ensemble``.
+    How it does on public data, and what the combination was found on: ``make reproduce NAME=ensemble`` in a
+    checkout.
 
     References
     ----------

@@ -120,7 +120,7 @@ class ClassPriorEstimator(SetKernelEstimator):
     positive and h over unlabeled bags, which estimates a prior of 0.3 as 0.000. Their r has no constant and
     no bounds, their estimate may exceed 1, and they do not say how the ridge is chosen; by the usual
     criterion, ``2 mean_P(r) - mean_U(r^2)`` of bags left out, it is a tenth of the prior now and then.
-    ``bagwise reproduce pu-prior`` compares the methods.
+    ``make reproduce NAME=pu-prior`` in a checkout compares the methods.
 
     References
     ----------
