@@ -8,15 +8,15 @@ import bagwise
 HEAD = """\
 # Written by `make format` (tools/write_stub.py) from the names in __init__.py.
 # ruff: noqa: I001
-from bagwise._version import __version__
+from bagwise._version import __version__ as __version__
 """
 
 
 def stub() -> str:
-    """Return the text of the stub: an import for every public name, room by room."""
+    """Return the text of the stub: an import for every public name, package by package."""
     imports = [
-        f"from bagwise.{room} import {name} as {name}\n"
-        for room, names in bagwise._PUBLIC.items()
+        f"from bagwise.{module} import {name} as {name}\n"
+        for module, names in bagwise._PUBLIC.items()
         for name in names
     ]
     return HEAD + "".join(imports) + "\n__all__: list[str]\n"

@@ -1,5 +1,6 @@
 # Written by `make format` (tools/write_stub.py) from the names in __init__.py.
 # ruff: noqa: I001
+from bagwise._version import __version__ as __version__
 from bagwise.exceptions import ClassPriorWarning as ClassPriorWarning
 from bagwise.exceptions import ComparisonInterrupted as ComparisonInterrupted
 from bagwise.exceptions import PositiveClassWarning as PositiveClassWarning
@@ -109,12 +110,12 @@ from bagwise.models.trees import MIGradientBoostingClassifier as MIGradientBoost
 from bagwise.models.attention import AttentionMILClassifier as AttentionMILClassifier
 from bagwise.models.multilabel import MIMLLogisticRegression as MIMLLogisticRegression
 from bagwise.models.multilabel import MultiLabelBagClassifier as MultiLabelBagClassifier
-from bagwise.models.wrappers import BagPipeline as BagPipeline
-from bagwise.models.wrappers import ByIndex as ByIndex
-from bagwise.models.wrappers import OnInstances as OnInstances
-from bagwise.models.wrappers import OneVsOneBagClassifier as OneVsOneBagClassifier
-from bagwise.models.wrappers import SingleInstanceClassifier as SingleInstanceClassifier
-from bagwise.models.wrappers import make_bag_pipeline as make_bag_pipeline
+from bagwise.models.wrappers.multiclass import ByIndex as ByIndex
+from bagwise.models.wrappers.multiclass import OneVsOneBagClassifier as OneVsOneBagClassifier
+from bagwise.models.wrappers.pipeline import BagPipeline as BagPipeline
+from bagwise.models.wrappers.pipeline import OnInstances as OnInstances
+from bagwise.models.wrappers.pipeline import make_bag_pipeline as make_bag_pipeline
+from bagwise.models.wrappers.single_instance import SingleInstanceClassifier as SingleInstanceClassifier
 from bagwise.models.ensemble import BagEnsembleClassifier as BagEnsembleClassifier
 from bagwise.evaluation.calibration_plots import plot_calibration as plot_calibration
 from bagwise.evaluation.comparison import Comparison as Comparison

@@ -142,6 +142,6 @@ assert "matplotlib.pyplot" not in sys.modules
 def test_figures_are_made_in_one_place():
     package = Path(bagwise.__file__).parent
     for path in package.rglob("*.py"):
-        if path.name != "_pictures.py":
+        if path.name != "pictures.py":
             text = path.read_text()
             assert "matplotlib.figure import" not in text and "pyplot as" not in text, path

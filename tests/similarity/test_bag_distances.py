@@ -24,7 +24,7 @@ from bagwise import (
     scan_bags,
     set_kernel,
 )
-from bagwise.similarity import bag_distances as distances
+from bagwise.similarity import distances
 
 
 def some_bags(n=9, seed=0, n_features=4):

@@ -6,14 +6,14 @@ SVMs in `bagwise.models.svm` use. Distances are computed from differences of ins
 they do not cancel far from the origin, and two bags have the same distance in any company.
 
 - `instance_kernels`, `instance_distances`, and polynomials that do not cancel (`centred`).
-- `bag_kernels`, with `instance_weights`, `second_level`, `mean_kernels` and `widths`; `bag_distances`.
+- `bag_kernels`, with `instance_weights`, `second_level`, `mean_kernels` and `widths`; `distances` of bags.
 - `kernel_bags`: `KernelBags`, rows of precomputed kernels that know the bags of their columns.
 - `statistics`: statistics of the instances of every bag. `matrix_memory`: the size of a matrix before it
   is computed.
 """
 
-from bagwise.similarity.bag_distances import bag_distances
 from bagwise.similarity.bag_kernels import bag_statistics, minimax_kernel, set_kernel, statistic_kernel
+from bagwise.similarity.distances import bag_distances
 from bagwise.similarity.instance_kernels import InstanceKernel, resolve_gamma
 from bagwise.similarity.kernel_bags import KernelBags, instance_kernel
 from bagwise.similarity.matrix_memory import available_memory, require_memory

@@ -15,7 +15,7 @@ from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise._core.types import Kernel, Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.models.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
-from bagwise.similarity.bag_distances import METRICS, bag_distances, metric_arguments
+from bagwise.similarity.distances import METRICS, bag_distances, metric_arguments
 
 
 class DissimilarityEmbedding(Scaled, BagTransformer):

@@ -10,7 +10,7 @@ import numpy as np
 from bagwise.data.bags import Bags
 from bagwise.models.base.folds import Split
 from bagwise.models.ensemble.views import HOW, Instances, VectorView
-from bagwise.similarity.bag_distances import bag_distances
+from bagwise.similarity.distances import bag_distances
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from bagwise.models.base import (
     encode_labels,
     training_digest,
 )
-from bagwise.similarity.bag_distances import METRICS, bag_distances, metric_arguments, nearest_instances
+from bagwise.similarity.distances import METRICS, bag_distances, metric_arguments, nearest_instances
 
 COUNT_CONSTRAINT: list[Any] = [Interval(Integral, 1, None, closed="left")]
 NEIGHBORS_CONSTRAINTS: dict[str, Any] = {
