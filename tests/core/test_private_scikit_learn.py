@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[2]
 THE_ONE_FILE = ROOT / "src/bagwise/_core/sklearn_private.py"
 FILES = [
     path
-    for room in ("src", "tests", "benchmarks", "docs")
-    for path in sorted((ROOT / room).rglob("*.py"))
+    for folder in ("src", "reproduction", "tests", "benchmarks", "docs")
+    for path in sorted((ROOT / folder).rglob("*.py"))
     if path != THE_ONE_FILE
 ]
 
