@@ -5,8 +5,8 @@ What counts for the function of a cell:
 - Of its own module and of others in ``reproduction``, the definitions that it uses, and those that
   they use in turn. Cells stay valid when a report, a note or another experiment of the same file changes.
 - Of the rest of bagwise, whole modules: those that these definitions import, at the top of a file or inside a
-  function, and those that these modules import in turn. A name that a room passes on leads to the module that
-  defines it; the room's other modules do not count.
+  function, and those that these modules import in turn. A name that a package re-exports leads to the
+  module that defines it; other modules of the package do not count.
 
 Comments, docstrings and layout do not count, nor does the number of the version. Neither do other libraries,
 whose versions are on the page, nor what is imported by a computed name. Sources are read, never run.

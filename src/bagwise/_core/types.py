@@ -1,4 +1,4 @@
-"""Names for what one parameter takes in many rooms: for type checkers, and for readers of signatures."""
+"""Types of parameters that many packages share, for type checkers and for readers of signatures."""
 
 from __future__ import annotations
 

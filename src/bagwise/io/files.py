@@ -26,7 +26,7 @@ class Format:
     Attributes
     ----------
     module : str
-        Where in this room it is read and written; loaded when it is used.
+        The module of this package that reads and writes it; loaded when it is used.
     name : str
         As in ``load_NAME`` and ``save_NAME``.
     suffix : str

@@ -14,6 +14,7 @@ from bagwise.data.bags.parts import as_feature_names, refuse_missing_values, sel
 from bagwise.data.bags.places import numbers_of
 from bagwise.data.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_rows, cut, is_large
 from bagwise.data.blocks.layout import read_runs
+from bagwise.data.description import join
 from bagwise.data.scanned.known import KnownBags
 from bagwise.data.scanned.steps import Step
 
@@ -271,8 +272,6 @@ class ScannedBags(KnownBags):
         self, numbers: np.ndarray, runs: list[np.ndarray], are_all: bool, *, sides: bool = True
     ) -> Iterator[Bags]:
         """Read runs of bags, by rising numbers in the files, each as `Bags` of its own."""
-        from bagwise.data.description import join  # which stands on this module by its room
-
         source = self._source
         sizes = np.diff(source.offsets)
         for run, (X, columns) in zip(
