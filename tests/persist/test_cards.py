@@ -31,7 +31,7 @@ from bagwise import (
 )
 from bagwise.cli import main
 from bagwise.exceptions import VersionWarning
-from bagwise.persist.files import read_card
+from bagwise.persist import read_card
 
 
 def test_the_card_says_what_the_model_is(tmp_path):

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
-from tests.persist.models import DATA
+from tests.persist.models import DATA, forge
 from tests.persist.stored_models import StoredBags, form_of, predictions
 
 from bagwise import MILogisticRegression, OnInstances, load, make_bag_pipeline, save
-from bagwise.persist import upgrades
+from bagwise.persist import read_card, upgrades
 from bagwise.persist.known_types import OUR_TYPES
 
 FOLDERS = sorted(Path(__file__).parent.glob("files_of_*"))
@@ -86,3 +86,21 @@ def test_an_upgrade_may_add_and_remove_attributes(tmp_path, monkeypatch):
     model = load(path)
     assert model.n_steps_ == before.n_iter_ and model.tol == model.tolerance == before.tol
     assert model.__dict__.keys() - before.__dict__.keys() == {"n_steps_", "tolerance"}
+
+
+def test_the_card_of_an_older_version_names_the_class_as_new_cards_do(tmp_path):
+    card = read_card(unpacked(FOLDERS[0] / "MILogisticRegression.bagwise.xz", tmp_path))
+    assert card["class"] == "bagwise.MILogisticRegression"
+    assert card["versions"]["bagwise"] == "0.2.0"
+
+
+def test_a_type_of_a_newer_version_is_refused_with_the_version(tmp_path):
+    def rename(members):
+        schema = members["schema.json"].replace(b'"MILogisticRegression"', b'"MICoxRegression"')
+        members["schema.json"] = schema
+
+    path = save(MILogisticRegression(random_state=0).fit(DATA.bags, DATA.y), tmp_path / "model.bagwise")
+    with pytest.raises(
+        ValueError, match=r"'bagwise\.MICoxRegression', which bagwise .* does not have; .*by bagwise"
+    ):
+        load(forge(path, rename), trusted=["bagwise.MICoxRegression"])

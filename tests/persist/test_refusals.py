@@ -22,7 +22,7 @@ from bagwise import (
     make_bag_pipeline,
     save,
 )
-from bagwise.persist.files import read_card
+from bagwise.persist import read_card
 
 
 class Own(MILogisticRegression):

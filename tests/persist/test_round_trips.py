@@ -36,7 +36,7 @@ from bagwise import (
     save,
 )
 from bagwise.families import FAMILIES
-from bagwise.persist.files import read_card
+from bagwise.persist import read_card
 from bagwise.testing import all_estimators, all_rules, example_of
 
 PREDICTORS = [cls for cls in all_estimators() if hasattr(cls, "predict")]

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     """Read the file, and show its card."""
-    from bagwise.persist.files import read_card
+    from bagwise.persist import read_card
 
     path = arguments.file
     try:

@@ -11,7 +11,7 @@ code.
 - `checkpoints`: results and states of a fit, from which the same call continues after a crash.
 """
 
-from bagwise.persist.files import read_card
+from bagwise.persist.card import read_card
 from bagwise.persist.known_types import trusted_types
 from bagwise.persist.models import load, save
 

@@ -1,4 +1,4 @@
-"""What a file says of the model in it, for those who do not want to restore it."""
+"""The card of a model file: a description of the model that can be read without restoring it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,32 @@ from typing import Any
 import numpy as np
 
 from bagwise._version import __version__
+from bagwise.persist.files import read_model
 from bagwise.persist.known_types import name_in_files
+from bagwise.persist.upgrades import identifier_of
 
 # Longer values of parameters are cut: the card says what a model is, the archive has it whole.
 _LONGEST = 300
+
+
+def read_card(path: Any) -> dict[str, Any]:
+    """Read the description of the model in a file, without restoring anything; skops is not needed.
+
+    Parameters
+    ----------
+    path : path
+        A file that `save` wrote.
+
+    Returns
+    -------
+    dict
+        "class", "parameters", "features", "classes", "training", "versions", "saved", "trusted", "about":
+        what ``bagwise show`` prints.
+    """
+    format, card, _ = read_model(path)
+    if format == 1 and isinstance(card, dict) and str(card.get("class")).startswith("bagwise."):
+        card["class"] = f"bagwise.{identifier_of(str(card['class']).rpartition('.')[2])}"
+    return card
 
 
 def make_card(model: Any, *, trusted: list[str], about: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -22,20 +22,3 @@ def write_model(path: Any, card: dict[str, Any], archive: bytes) -> Path:
 def read_model(path: Any) -> Sealed:
     """Read the format, the card and the archive; a file that is not as it was written is refused."""
     return read_sealed(path, _SEAL)
-
-
-def read_card(path: Any) -> dict[str, Any]:
-    """Read what a file says of its model, without restoring anything; skops is not needed.
-
-    Parameters
-    ----------
-    path : path
-        A file that `save` wrote.
-
-    Returns
-    -------
-    dict
-        "class", "parameters", "features", "classes", "training", "versions", "saved", "trusted", "about":
-        what ``bagwise show`` shows.
-    """
-    return read_model(path).head

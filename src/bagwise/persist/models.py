@@ -14,6 +14,7 @@ import numpy as np
 
 from bagwise._core.files.damage import refuse_false_sizes
 from bagwise._core.types import FilePath
+from bagwise._version import __version__
 from bagwise.persist.archive import (
     all_types,
     mend_keys,
@@ -158,9 +159,16 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
     try:
         refuse_false_sizes(io.BytesIO(archive))
         schema = upgrade(read_schema(archive), format)
-        unknown = [name for name in unknown_types(schema) if name not in names]
+        unknown = unknown_types(schema)
     except Exception as error:
         raise ValueError(f"{str(path)!r} has an archive that cannot be read: {_sentence(error)}") from error
+    newer = [name for name in unknown if name.startswith("bagwise.")]
+    if newer:
+        raise ValueError(
+            f"{str(path)!r} holds {', '.join(map(repr, newer))}, which bagwise {__version__} does not have; "
+            f"the file was written by {_versions(card)}: load it with that version of bagwise or a newer one."
+        )
+    unknown = [name for name in unknown if name not in names]
     if unknown:
         raise ValueError(
             f"{str(path)!r} holds {', '.join(map(repr, unknown))}, not known to be harmless; if you know "

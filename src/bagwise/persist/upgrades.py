@@ -33,13 +33,17 @@ _IDENTIFIERS_OF_FORMAT_1 = {
 }
 
 
+def identifier_of(class_name: str) -> str:
+    """Return the identifier of one of our types, from the class name that it has in files of format 1."""
+    return _IDENTIFIERS_OF_FORMAT_1.get(class_name, class_name)
+
+
 def upgrade(schema: dict[str, Any], format: int) -> dict[str, Any]:
     """Bring the schema of an archive from a format to the newest one, in place."""
     if format == 1:
         for node in nodes(schema):
             if str(node["__module__"]).startswith("bagwise."):
-                name = node["__class__"]
-                node["__module__"], node["__class__"] = "bagwise", _IDENTIFIERS_OF_FORMAT_1.get(name, name)
+                node["__module__"], node["__class__"] = "bagwise", identifier_of(str(node["__class__"]))
     for older in range(format, FORMAT):
         for node in nodes(schema):
             change = UPGRADES.get((older, node["__class__"])) if node["__module__"] == "bagwise" else None
