@@ -47,6 +47,7 @@ types: $(VENV)/.dev
 
 format: $(VENV)/.dev
 	$(BIN)/python tools/write_stub.py
+	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -44,7 +44,7 @@ class Family(BaseEstimator):
 
     Examples
     --------
-    Waiting times: log p(x) = log r - r x, with a float | str prior of one event in one unit of time.
+    Waiting times: log p(x) = log r - r x, with a prior worth one event in one unit of time.
 
     >>> import numpy as np
     >>> from bagwise import Bags, Family, MIMixture

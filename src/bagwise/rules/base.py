@@ -20,7 +20,6 @@ class RuleResult:
     Attributes
     ----------
     log_likelihood : ndarray of shape (n_bags,)
-            Zero where the label is unknown.
         log P(y_i | log-odds); 0 where the label is unknown.
     posterior : ndarray of shape (n_instances,)
         P(z_ij = 1 | y_i, log-odds).

@@ -66,7 +66,7 @@ def draw(name="gaussian_diag", n_bags=40, seed=0, *, missing=False, dtype=np.flo
         if name.startswith("gaussian"):
             X[np.repeat(y, sizes) == 1] += 2.0 * (rng.random((int(sizes[y == 1].sum()), 1)) < 0.4)
         X = X.astype(dtype)
-        if missing:
+        if missing and make_family(name).missing != "refuse":
             X[rng.random(X.shape) < 0.2] = np.nan
     return X, offsets, y, rng.random(n_bags) + 0.5
 
