@@ -303,7 +303,7 @@ def test_priors_that_do_not_fit_are_refused():
         start(GaussianDiag(), X, one, 3.0)
     with pytest.raises(ValueError, match="kappa of FraleyRaftery must be at least 0"):
         start(Gaussian(), X, one, FraleyRaftery(kappa=-1.0))
-    with pytest.raises(ValueError, match="family must be one of 'gaussian'"):
+    with pytest.raises(ValueError, match=r"family must be one of .*'gaussian'"):
         make_family("gauss")
 
 
