@@ -1,4 +1,4 @@
-"""A cluster for all tests that leave it alive, and scans whose blocks are small."""
+"""A cluster for the tests that leave it alive, and scans whose blocks are small."""
 
 import warnings
 
@@ -8,9 +8,13 @@ from tests.data.cluster.machines import distributed, make_bags, make_cluster, wr
 from bagwise import scan_bags
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client():
-    """Two workers, processes of their own, for all tests that leave them alive."""
+    """Two workers in their own processes, for the tests of a module that leave them alive.
+
+    Threads of an open client call the `random` module, and hypothesis would report that as a fault of the
+    tests that run meanwhile.
+    """
     with make_cluster() as cluster, distributed.Client(cluster) as found:
         yield found
 
