@@ -12,16 +12,15 @@ from bagwise._core.types import FilePath
 
 
 class Seal(NamedTuple):
-    """A kind of file: its name, its format number, what writes it, and a remedy for damage.
+    """A kind of file: its name, its newest format number, what writes it, and a remedy for damage.
 
-    Formats from `oldest` on are read; the newest one is written.
+    The newest format is written; all formats from 1 on are read.
     """
 
     kind: str
     format: int
     writer: str
     remedy: str = ""
-    oldest: int = 1
 
     def first_line(self, format: int) -> bytes:
         """Return the line that a file of this format begins with."""
@@ -49,7 +48,7 @@ def read_sealed(path: FilePath, seal: Seal) -> Sealed:
     """Read what `write_sealed` wrote; a file that is not as it was written is refused."""
     data, name, kind = Path(path).read_bytes(), str(path), seal.kind
     first, _, rest = data.partition(b"\n")
-    formats = {seal.first_line(format): format for format in range(seal.oldest, seal.format + 1)}
+    formats = {seal.first_line(format): format for format in range(1, seal.format + 1)}
     if first not in formats:
         if first.startswith(f"bagwise {kind} ".encode("ascii")):
             raise ValueError(
