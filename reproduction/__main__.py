@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bagwise._display.parts import Table
 from bagwise.cli import run_program
-from bagwise.cli.command import Command, CommandError
+from bagwise.cli.command import CommandError
 from bagwise.cli.data import add_json_argument
 from bagwise.cli.parser import Help
 from bagwise.cli.screen import Screen
@@ -166,15 +166,6 @@ def _fetch(experiment: Experiment) -> None:
             raise CommandError(error) from error
 
 
-COMMAND = Command(
-    name="reproduction",
-    summary="rerun the experiments of the papers",
-    description=_DESCRIPTION,
-    add_arguments=add_arguments,
-    run=run,
-)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status."""
     parser = argparse.ArgumentParser(
@@ -184,7 +175,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         allow_abbrev=False,
     )
     add_arguments(parser)
-    parser.set_defaults(command=COMMAND)
+    parser.set_defaults(run=run)
     return run_program(parser, argv)
 
 

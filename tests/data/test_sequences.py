@@ -1,4 +1,4 @@
-"""Sequences of symbols by themselves; models of them are tested in tests/mixture."""
+"""Sequences of symbols by themselves; models of them are tested in tests/models/mixture."""
 
 import numpy as np
 

@@ -12,6 +12,7 @@ from tests.persist.stored_models import StoredBags, form_of, predictions
 
 from bagwise import MILogisticRegression, OnInstances, load, make_bag_pipeline, save
 from bagwise.persist import read_card, upgrades
+from bagwise.persist.archive import nodes, read_schema
 from bagwise.persist.known_types import OUR_TYPES
 
 FOLDERS = sorted(Path(__file__).parent.glob("files_of_*"))
@@ -21,6 +22,20 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::bagwise.exceptions.VersionWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning"),
 ]
+
+
+def files_by_type():
+    """Find a file for every type that one contains."""
+    found = {}
+    for path in FILES:
+        content = lzma.decompress(path.read_bytes()).split(b"\n", 3)[3]
+        for node in nodes(upgrades.upgrade(read_schema(content), 1)):
+            if node["__module__"] == "bagwise":
+                found.setdefault(node["__class__"], path.name.removesuffix(".bagwise.xz"))
+    return found
+
+
+FILE_WITH = files_by_type()
 
 
 def unpacked(path, folder):
@@ -44,18 +59,38 @@ def test_a_model_of_an_older_version_predicts_what_it_predicted_then(path, tmp_p
         np.testing.assert_allclose(result[method], values, rtol=1e-12, atol=1e-12, err_msg=method)
 
 
-def test_the_stored_files_are_small():
-    assert len(FILES) > 60
+def test_there_is_a_small_file_for_every_stored_prediction():
+    for folder in FOLDERS:
+        with np.load(folder / "predictions.npz") as stored:
+            names = {key.split("/")[0] for key in stored.files}
+        assert {path.name.removesuffix(".bagwise.xz") for path in FILES if path.parent == folder} == names
     assert sum(path.stat().st_size for folder in FOLDERS for path in folder.iterdir()) < 1_000_000
 
 
-def test_a_file_contains_no_path_of_a_private_module(tmp_path):
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".bagwise.xz"))
+def test_a_new_file_contains_no_path_of_our_modules(path, tmp_path):
+    text = save(load(unpacked(path, tmp_path)), tmp_path / "new.bagwise").read_bytes().decode("latin-1")
+    assert not re.search(r"\bbagwise\.[a-z_]", text.split("\n", 2)[2])
+
+
+def test_a_file_names_types_of_scikit_learn_by_the_module_that_exports_them(tmp_path):
     scaled = make_bag_pipeline(OnInstances(StandardScaler()), MILogisticRegression("mean", random_state=0))
     text = save(scaled.fit(DATA.bags, DATA.y), tmp_path / "model.bagwise").read_bytes().decode("latin-1")
-    assert '"bagwise"' in text and '"sklearn.preprocessing"' in text
-    assert not re.search(r"\b(bagwise|sklearn|numpy)(\.\w+)*\._", text)
-    modules = {module for module, _ in OUR_TYPES.values()}
-    assert not [module for module in modules if f'"{module}"' in text or f"{module}." in text]
+    assert '"sklearn.preprocessing"' in text and "sklearn.preprocessing._" not in text
+
+
+@pytest.mark.parametrize("identifier", sorted(OUR_TYPES))
+def test_every_type_can_be_upgraded(identifier, tmp_path, monkeypatch):
+    upgraded = []
+
+    def unchanged(state):
+        upgraded.append(len(state))
+        return type(state)(state)
+
+    monkeypatch.setitem(upgrades.UPGRADES, (1, identifier), unchanged)
+    path = FOLDERS[0] / f"{FILE_WITH[identifier]}.bagwise.xz"
+    load(unpacked(path, tmp_path))
+    assert upgraded
 
 
 def test_an_upgrade_renames_an_attribute_of_an_older_format(tmp_path, monkeypatch):

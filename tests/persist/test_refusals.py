@@ -63,6 +63,18 @@ def test_other_files_are_refused_by_name(tmp_path):
         load(tmp_path / "nothing.bagwise")
 
 
+def test_a_type_of_ours_without_an_identifier_can_be_trusted_as_any_other(tmp_path, monkeypatch):
+    module = type(sys)("bagwise.plugin")
+    module.Own = Own
+    monkeypatch.setitem(sys.modules, "bagwise.plugin", module)
+    monkeypatch.setattr(Own, "__module__", "bagwise.plugin")
+    model = Own(random_state=0).fit(DATA.bags, DATA.y)
+    path = save(model, tmp_path / "own.bagwise")
+    with pytest.raises(ValueError, match=re.escape("pass trusted=['bagwise.plugin.Own']")):
+        load(path)
+    assert_predicts_alike(model, load(path, trusted=[Own]))
+
+
 def test_types_of_strangers_are_refused_by_name_until_they_are_trusted(tmp_path):
     model = make_pipeline(BagStatistics(), RandomForestClassifier(3, random_state=0)).fit(DATA.bags, DATA.y)
     path = save(model, tmp_path / "forest.bagwise")

@@ -12,10 +12,10 @@ from reproduction.framework import Settings
 import bagwise
 
 PACKAGE = {
-    "__init__.py": '_PUBLIC = {"room": ["lazy"], "unused": ["nobody"]}\n',
-    "room/__init__.py": "from pack.room.thing import lazy\nfrom pack.room.other import other\n",
-    "room/thing.py": "def lazy():\n    from pack.helper import help\n\n    return help()\n",
-    "room/other.py": "def other():\n    return 1\n",
+    "__init__.py": '_PUBLIC = {"inner": ["lazy"], "unused": ["nobody"]}\n',
+    "inner/__init__.py": "from pack.inner.thing import lazy\nfrom pack.inner.other import other\n",
+    "inner/thing.py": "def lazy():\n    from pack.helper import help\n\n    return help()\n",
+    "inner/other.py": "def other():\n    return 1\n",
     "unused.py": "def nobody():\n    return 0\n",
     "_version.py": '__version__ = "1.0"\n',
     "helper.py": '"""Helps."""\n\nfrom pack._version import __version__\n\n\n'
@@ -73,9 +73,13 @@ def edit(folder, name, old, new):
         ("../trials/mine.py", "SCALE = 6", "SCALE = 7"),
         ("../trials/mine.py", "SCALE = 6", "SCALE = 6\nprint('a statement for all')"),
         ("../trials/shared.py", "return 4", "return 5"),
-        ("room/thing.py", "return help()", "return -help()"),
+        ("inner/thing.py", "return help()", "return -help()"),
         ("helper.py", "return 2", "return 3"),
-        ("room/__init__.py", "from pack.room.thing import lazy", "from pack.room.other import other as lazy"),
+        (
+            "inner/__init__.py",
+            "from pack.inner.thing import lazy",
+            "from pack.inner.other import other as lazy",
+        ),
     ],
 )
 def test_a_change_of_code_that_a_cell_uses_makes_it_stale(package, name, old, new):
@@ -91,8 +95,8 @@ def test_a_change_of_code_that_a_cell_uses_makes_it_stale(package, name, old, ne
         ("../trials/mine.py", "return draw(), layout(), NOTE", "return NOTE, draw()"),
         ("../trials/shared.py", "return 5", "return 6"),
         ("drawn.py", "return 3", "return 4"),
-        ("room/other.py", "return 1", "return 2"),
-        ("room/__init__.py", "from pack.room.other import other", ""),
+        ("inner/other.py", "return 1", "return 2"),
+        ("inner/__init__.py", "from pack.inner.other import other", ""),
         ("helper.py", "Helps.", "Is of help."),
         ("helper.py", '"""Help."""', '"""Be of help."""'),
         ("helper.py", "return 2  # always", "return (\n        2  # often\n    )"),
@@ -109,10 +113,10 @@ def test_any_other_change_leaves_a_cell_as_it_is(package, name, old, new):
 @pytest.mark.parametrize(
     ("statement", "use", "expected"),
     [
-        ("from pack import room", "room.other", {"pack.room", "pack.room.other", "pack.room.thing"}),
-        ("import pack.room as r", "r.other", {"pack.room", "pack.room.other", "pack.room.thing"}),
-        ("import pack.drawn", "pack.lazy", {"pack.drawn", "pack.room.thing", "pack.unused"}),
-        ("import pack", "pack.lazy", {"pack.room.thing", "pack.unused"}),
+        ("from pack import inner", "inner.other", {"pack.inner", "pack.inner.other", "pack.inner.thing"}),
+        ("import pack.inner as r", "r.other", {"pack.inner", "pack.inner.other", "pack.inner.thing"}),
+        ("import pack.drawn", "pack.lazy", {"pack.drawn", "pack.inner.thing", "pack.unused"}),
+        ("import pack", "pack.lazy", {"pack.inner.thing", "pack.unused"}),
     ],
 )
 def test_what_is_imported_as_a_whole_counts_as_a_whole(package, statement, use, expected):
@@ -122,7 +126,7 @@ def test_what_is_imported_as_a_whole_counts_as_a_whole(package, statement, use, 
 
 def test_relative_imports_are_followed(package):
     edit(package, "../trials/mine.py", "from trials.shared import", "from .shared import")
-    edit(package, "room/thing.py", "from pack.helper import", "from ..helper import")
+    edit(package, "inner/thing.py", "from pack.helper import", "from ..helper import")
     assert {Part("trials.shared", "seed"), Part("pack.helper")} <= sources(package).parts(CELL)
 
 

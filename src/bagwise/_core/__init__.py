@@ -1,10 +1,10 @@
 """Helpers that know nothing of bags: compiled loops, files, threads, interrupts, types of parameters.
 
 - `compiled`: the hot loops, compiled by numba.
-- `files`: files that are written whole or not at all, and damage to files.
+- `files`: files that are written whole or not at all, checksums, and checks for damage.
 - `interrupt`: Ctrl-C during a fit. `threads`: how many threads BLAS may use.
 - `live_line`: the line that shows progress on a terminal. `cache`: where downloads and indexes are kept.
-- `named_parts`: from a name or an object to a rule or a family.
+- `named_parts`: make a rule or a family from a name or an object.
 - `types`: type aliases of parameters that many packages share.
 - `sklearn_private`: the only module that imports private parts of scikit-learn.
 """

@@ -1,7 +1,10 @@
-"""The ``bagwise`` program: one module per subcommand, listed in `parser`.
+"""The ``bagwise`` program: a module per subcommand, listed in `parser`.
 
-`data` reads input files, `models` has the short names of models, `words` names labels, `saved` loads
-model files, and `screen` writes all output.
+- Subcommands: `check`, `compare`, `convert`, `demo`, `explain`, `fit`, `plot`, `predict`, `show`.
+  `command` defines what a subcommand is.
+- `data` reads input files, `saved` model files. `models` has the short names of models, `words` the names
+  of labels.
+- `screen` writes all output, `pages` writes HTML pages, `cluster` connects to Dask.
 """
 
 from __future__ import annotations
@@ -38,12 +41,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_program(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
-    """Parse the arguments, run the `Command` that the parser puts into them, and return the exit status."""
+    """Parse the arguments, call the function that the parser stores as ``run``, return the exit status."""
     try:
         arguments = parser.parse_args(argv)
     except SystemExit as end:  # argparse has said what there is to say
         return int(end.code or 0)
-    if arguments.command is None:
+    if arguments.run is None:
         parser.print_help()
         return 0
     # What a page says of how it came about.
@@ -56,7 +59,7 @@ def run_program(parser: argparse.ArgumentParser, argv: Sequence[str] | None = No
 
         # A fit ends after its present step, anything else at once, and a fit too at the second Ctrl-C.
         with interruptible(at_once=True):
-            return arguments.command.run(arguments, screen)
+            return int(arguments.run(arguments, screen))
     except CommandError as error:
         screen.error(str(error))
         return 2

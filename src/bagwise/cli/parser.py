@@ -39,14 +39,14 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Make the parser of the program; ``arguments.command`` is the `Command` chosen, or None."""
+    """Return the parser of the program; ``arguments.run`` runs the chosen subcommand, or is None."""
     parser = argparse.ArgumentParser(
         prog="bagwise",
         description="Multiple-instance learning: learn from labelled bags of unlabelled instances.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"bagwise {__version__}")
-    parser.set_defaults(command=None)
+    parser.set_defaults(run=None)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in COMMANDS:
         subparser = subparsers.add_parser(
@@ -57,5 +57,5 @@ def make_parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         command.add_arguments(subparser)
-        subparser.set_defaults(command=command)
+        subparser.set_defaults(run=command.run)
     return parser

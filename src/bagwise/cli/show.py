@@ -38,13 +38,13 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     path = arguments.file
     try:
         card = read_card(path)
-        # A forged card may be anything that JSON can say.
-        lines = _lines(card)
     except OSError as error:
         raise CommandError(f"cannot read {str(path)!r}: {error.strerror or error}.") from error
     except ValueError as error:
         raise CommandError(error) from error
-    except (AttributeError, KeyError, TypeError) as error:
+    try:  # a forged card may be anything that JSON can say
+        lines = _lines(card)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CommandError(f"{str(path)!r} has a card that is not one of bagwise.save.") from error
     if arguments.json:
         screen.data(card)

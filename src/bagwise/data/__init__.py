@@ -1,4 +1,4 @@
-"""Bags, wherever their instances are stored, and passes over them in blocks.
+"""Bags in memory, in files or on a cluster, and passes over them in blocks.
 
 - `bags`: `Bags`, the container in memory: flat instances and offsets.
 - `sequences`: `Sequences`, symbols and offsets, where `Bags` otherwise hold a matrix.

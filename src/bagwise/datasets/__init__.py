@@ -2,6 +2,10 @@
 
 Simulators also return the labels of the instances and the parameters, so that an estimator can be
 compared with the truth. Only the ``fetch_`` functions need the network; downloads are checked and cached.
+
+- `logistic`, `mixture`: simulators; `_draw` is what they share. `resample`: new data sets from existing
+  bags.
+- `digits`: digit bags. `fetch`: public data (`_sources`, `_download`, `_parse`).
 """
 
 from bagwise.datasets.digits import load_digit_bags

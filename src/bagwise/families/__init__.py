@@ -1,8 +1,13 @@
 """Families of distributions: how a class generates instances, for the components of mixtures.
 
 A family knows nothing of bags, classes or EM. It returns log densities, additive statistics, parameters
-from their sums, and a prior: Gaussian, Bernoulli, categorical, Markov. `parts` hands out blocks as they
-are stored, or small parts in double precision. `make` has the names that users pass.
+from their sums, and a prior.
+
+- `base`: the interface. `gaussian`, `gaussian_diag`, `bernoulli`, `categorical`, `markov`: the families.
+- `prior`: priors of Gaussian parameters. `moments`: sums of products. `discrete`, `refusal`: checks of
+  values.
+- `parts`: blocks in their stored precision, or small parts in double precision. `make`: the names that
+  users pass.
 """
 
 from bagwise.families.base import Family

@@ -108,7 +108,7 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
     while waiting:
         item = waiting.pop()
         if isinstance(item, dict):
-            if "__class__" in item and "__module__" in item:
+            if "__class__" in item and "__module__" in item and "__loader__" in item:
                 yield item
             waiting.extend(item.values())
         elif isinstance(item, list):

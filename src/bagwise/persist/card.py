@@ -75,7 +75,7 @@ def make_card(model: Any, *, trusted: list[str], about: dict[str, Any] | None = 
 
 
 def name_of(cls: type) -> str:
-    """Return the full name by which model files call a type."""
+    """Return the name of a type in model files."""
     return ".".join(name_in_files(cls.__module__, cls.__name__))
 
 
@@ -94,7 +94,8 @@ def digest_of(model: Any) -> str | None:
         return str(own)
     steps = [step for _, step in _known(model, "steps") or ()]
     inside = [_known(model, "best_estimator_"), _known(model, "estimator_"), *reversed(steps)]
-    inside += list(_known(model, "estimators_") or ())[:1]
+    estimators = _known(model, "estimators_")
+    inside += [] if estimators is None else list(estimators)[:1]
     for part in inside:
         if hasattr(part, "get_params") and (found := digest_of(part)) is not None:
             return found

@@ -154,6 +154,7 @@ _PLAIN = {
     "uint32 uint64",
     "numpy.ma": "MaskedArray",
     "numpy.random": "Generator MT19937 PCG64 RandomState",
+    "numpy.random.mtrand": "RandomState",
     "scipy.sparse": "csc_array csc_matrix csr_array csr_matrix",
 }
 
@@ -181,7 +182,7 @@ _OUTSIDE_SCIKIT_LEARN = _names(_LOSSES_OF_SCIKIT_LEARN_1_8)
 
 
 def is_known(module: str, name: str) -> bool:
-    """Whether a type or function is known to be harmless, by what model files call it.
+    """Whether a type or function, named as in model files, is known to be harmless.
 
     Of others' modules the part from the first private one on does not count:
     ``sklearn.preprocessing._data.StandardScaler`` is known as ``sklearn.preprocessing.StandardScaler``.
@@ -193,10 +194,10 @@ def is_known(module: str, name: str) -> bool:
 
 
 def name_in_files(module: str, name: str) -> tuple[str, str]:
-    """Return what model files call a type: no private module, unless nothing exports the type.
+    """Return the name of a type in model files: an identifier, or the public module that exports it.
 
-    Our types are called "bagwise" and their identifier, those of scikit-learn by the module that exports
-    them.
+    Our types have the module "bagwise" and their identifier. Types of others that we know have the public
+    module that exports them; all others keep the module that defines them.
     """
     identifier = _IDENTIFIERS.get((module, name))
     if identifier is not None:
@@ -206,7 +207,7 @@ def name_in_files(module: str, name: str) -> tuple[str, str]:
 
 
 def name_here(module: str, name: str) -> tuple[str, str]:
-    """Return the module and name of a type in this version, from what model files call it."""
+    """Return the module and name that a type has in this version, from its name in model files."""
     return OUR_TYPES.get(name, (module, name)) if module == "bagwise" else (module, name)
 
 
@@ -215,7 +216,8 @@ def trusted_types() -> list[str]:
 
     Loading them never executes code. `load` needs no such list. Pass it to other tools that read skops
     archives: ``skops.io.loads(data, trusted=...)``, or ``skops_trusted_types`` of MLflow's scikit-learn
-    flavour. skops itself trusts the estimators of scikit-learn.
+    flavour. skops itself trusts the estimators of scikit-learn. Searches and calibrated models contain more
+    of its types; ``skops.io.get_untrusted_types(data=...)`` lists those to add.
 
     Returns
     -------

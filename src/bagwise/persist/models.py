@@ -162,7 +162,7 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
         unknown = unknown_types(schema)
     except Exception as error:
         raise ValueError(f"{str(path)!r} has an archive that cannot be read: {_sentence(error)}") from error
-    newer = [name for name in unknown if name.startswith("bagwise.")]
+    newer = [name for name in unknown if name.startswith("bagwise.") and name.count(".") == 1]
     if newer:
         raise ValueError(
             f"{str(path)!r} holds {', '.join(map(repr, newer))}, which bagwise {__version__} does not have; "
@@ -245,5 +245,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def _versions(card: dict[str, Any]) -> str:
-    versions = card.get("versions", {}) if isinstance(card, dict) else {}
+    versions = card.get("versions") if isinstance(card, dict) else None
+    if not isinstance(versions, dict):
+        return "an unknown version"
     return ", ".join(f"{name} {number}" for name, number in versions.items()) or "an unknown version"

@@ -1,7 +1,7 @@
-"""Upgrade what older formats of model files contain: names of types, and names of attributes.
+"""Upgrade what older formats of model files contain: names of types, and attributes of objects.
 
-Renaming a fitted attribute or a parameter takes an upgrade here, and a `FORMAT` in `files.py` one higher. The
-identifier of a type in `known_types.py` stays the same when its class is renamed or moved.
+Renaming a fitted attribute or a parameter needs an upgrade here; increase `FORMAT` in `files.py` by one, or
+the upgrade never runs. A type keeps its identifier in `known_types.py` when its class is renamed or moved.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 from bagwise.persist.archive import nodes
 from bagwise.persist.files import FORMAT
+from bagwise.persist.known_types import name_in_files
 
-# The attributes of an object by name; the values are as skops describes them.
-Attributes = dict[str, Any]
-
-# By the format a file has and the identifier of a type: from the attributes then to those of the next format.
-UPGRADES: dict[tuple[int, str], Callable[[Attributes], Attributes]] = {}
+# Upgrades by the format of the file and the identifier of the type. Each maps what skops stored of an object
+# to what the next format stores: a dict of attributes, or a list of values for named tuples. The values are
+# descriptions by skops.
+UPGRADES: dict[tuple[int, str], Callable[[Any], Any]] = {}
 
 # Format 1 names our types by module and class. Class names were unique, so the modules do not matter.
 _IDENTIFIERS_OF_FORMAT_1 = {
@@ -42,14 +42,22 @@ def upgrade(schema: dict[str, Any], format: int) -> dict[str, Any]:
     """Bring the schema of an archive from a format to the newest one, in place."""
     if format == 1:
         for node in nodes(schema):
-            if str(node["__module__"]).startswith("bagwise."):
-                node["__module__"], node["__class__"] = "bagwise", identifier_of(str(node["__class__"]))
+            module, name = str(node["__module__"]), str(node["__class__"])
+            is_ours = module.startswith("bagwise.")
+            new = ("bagwise", identifier_of(name)) if is_ours else name_in_files(module, name)
+            node["__module__"], node["__class__"] = new
     for older in range(format, FORMAT):
         for node in nodes(schema):
-            change = UPGRADES.get((older, node["__class__"])) if node["__module__"] == "bagwise" else None
-            if change is not None:
-                state = node["content"]
-                state["content"] = change(state["content"])
-                # One type per key; all are text.
-                state["key_types"]["content"] = state["key_types"]["content"][:1] * len(state["content"])
+            if node["__module__"] == "bagwise":
+                change = UPGRADES.get((older, str(node["__class__"])))
+                if change is not None:
+                    _change_state(node, change)
     return schema
+
+
+def _change_state(node: dict[str, Any], change: Callable[[Any], Any]) -> None:
+    is_tuple = node.get("__loader__") == "TupleNode"
+    state = node if is_tuple else node["content"]
+    state["content"] = change(state["content"])
+    if not is_tuple:  # one type per key; all are text
+        state["key_types"]["content"] = state["key_types"]["content"][:1] * len(state["content"])

@@ -1,8 +1,8 @@
 """Bag rules: how instance labels make a bag label, and links that have no instance labels.
 
 A rule turns the log-odds of a bag's instances into the likelihood of the bag's label, and back into the
-posterior of every instance. Instance models know no rule, and rules know no instance model. Everything is
-computed in the log domain, without clipping: a posterior and its complement are accurate to 1e-12.
+posterior of every instance. Instance models and rules do not depend on each other. Everything is computed
+in the log domain, without clipping: a posterior and its complement are accurate to 1e-12.
 
 - `base`: the interface; `curvature` is the exact Hessian for or, mean and geometric mean, and Fisher's
   information for the others. `or_`, `threshold`, `mean`: rules with latent labels. `links`: softmax,

@@ -3,10 +3,11 @@
 `set_kernel`, `statistic_kernel` and `minimax_kernel` return plain matrices, for
 ``SVC(kernel="precomputed")`` and anything else that takes a kernel matrix. `InstanceKernel` is what the
 SVMs in `bagwise.models.svm` use. Distances are computed from differences of instances, not from products:
-they do not cancel far from the origin, and two bags have the same distance in any company.
+they do not cancel far from the origin, and the distance of two bags does not depend on other bags.
 
 - `instance_kernels`, `instance_distances`, and polynomials that do not cancel (`centred`).
-- `bag_kernels`, with `instance_weights`, `second_level`, `mean_kernels` and `widths`; `distances` of bags.
+- `bag_kernels`, with `instance_weights`, `second_level`, `mean_kernels` and `widths`. `distances`:
+  distances of bags.
 - `kernel_bags`: `KernelBags`, rows of precomputed kernels that know the bags of their columns.
 - `statistics`: statistics of the instances of every bag. `matrix_memory`: the size of a matrix before it
   is computed.

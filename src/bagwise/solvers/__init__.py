@@ -1,15 +1,15 @@
-"""Solvers: they know problems (values, gradients, steps), not models, and return results.
+"""Solvers of problems given as values, gradients and steps; they are independent of models.
 
-Every solver takes a `Control` (tolerance, iteration limit, callback, stop flag, checkpoint), looks at the
-flag between steps, and returns a `Status`; estimators turn it into a warning. `reporting` is what
-`verbose` shows.
+Every solver takes a `Control` (module `control`: tolerance, iteration limit, callback, stop flag,
+checkpoint), looks at the flag between steps, and returns a `Status`; estimators turn it into a warning.
+`reporting` is what `verbose` shows.
 
 - `em`, `smooth` (L-BFGS and trust regions, which follow negative curvature away from saddle points),
   `cccp`, `adam`, `one_norm` (a linear program).
-- `prox_newton`: the L1 solver. It asks its problem four things (`L1Problem`): a point, the exact point,
-  the curvature in some columns, and the problem restricted to some columns. A Hessian costs as much as
-  twenty points, so its quadratic model (`quadratic`) is kept over steps and penalties and updated by
-  every step.
+- `prox_newton`: the L1 solver. It needs four methods of its problem (`L1Problem`): a point, the exact
+  point, the curvature in some columns, and the problem restricted to some columns. A Hessian costs as
+  much as twenty points, so its quadratic model (`quadratic`) is kept over steps and penalties and updated
+  by every step. `working_set`: the columns that it looks at.
 - `dual`: min u'Ku/2 + q'u in a box with a given sum, for signed u, so one kernel matrix serves all steps
   of an SVM and all pairs of classes. Pairs on working sets find which variables are free, a Newton step
   finds their values; `interior` takes over where pairs converge slowly. `rows` caches kernel rows.

@@ -1,8 +1,11 @@
-"""Tests for estimators of bags and for rules, to run on your own as on ours; and brute-force oracles.
+"""Checks for bag estimators and rules, ours and third-party, and brute-force oracles.
 
 `check_bag_estimator` runs the bag checks on an estimator, `bag_checks` lists them for pytest,
-`check_rule` holds a rule against enumeration, and `all_estimators` finds what bagwise exports.
-scikit-learn's own `check_estimator` runs beside them, because a 2-D array means bags of one instance.
+`check_rule` compares a rule with enumeration, and `all_estimators` finds what bagwise exports.
+scikit-learn's own `check_estimator` works as well, because a 2-D array means bags of one instance.
+
+`checks`: the bag checks. `discovery`: public estimators and rules. `oracles`: enumeration. `ties`: bags
+on a decision boundary.
 """
 
 from bagwise.testing.checks import bag_checks, check_bag_estimator

@@ -1,1 +1,1 @@
-"""Files: written whole or not at all (`atomic`), with a checksum (`sealed`), found damaged (`damage`)."""
+"""Files written whole or not at all (`atomic`), files with a checksum (`sealed`), checks for `damage`."""

@@ -53,8 +53,8 @@ def read_sealed(path: FilePath, seal: Seal) -> Sealed:
         if first.startswith(f"bagwise {kind} ".encode("ascii")):
             raise ValueError(
                 f"{name!r} begins with {first[:40].decode('ascii', 'backslashreplace')!r}, and this version "
-                f"of bagwise reads {seal.first_line(seal.format).decode()!r}: the file is damaged, or needs "
-                "another version."
+                f"of bagwise reads {' and '.join(repr(line.decode()) for line in formats)}: the file is "
+                "damaged, or was written by a newer version."
             )
         raise ValueError(f"{name!r} is no {kind} that {seal.writer} wrote, or its beginning is damaged.")
     checksum, _, content = rest.partition(b"\n")

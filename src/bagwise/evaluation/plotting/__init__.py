@@ -4,7 +4,7 @@ Every plot takes ``ax=`` and returns a display with `figure_` and `ax_`. Figures
 no window opens, and the backend of the calling program stays as it is.
 
 `heatmap`, `sequence`, `images`, `tables`: one bag as a heat map, a sequence, images or a table, on a
-`canvas`.
+`canvas`; `one_bag` selects the bag and its scores.
 """
 
 from bagwise.evaluation.plotting.heatmap import plot_heatmap

@@ -8,8 +8,8 @@ instances (`InstanceScoreClassifier`), or from instance log-odds and a rule (`Wa
 
 What every estimator keeps to:
 
-- What a model cannot do, it does not have: instance-level methods and `posterior_instances` exist only
-  where the model describes instances. They return one row per instance, in the order of
+- A model has only the methods that it supports: instance-level methods and `posterior_instances` exist
+  only where the model describes instances. They return one row per instance, in the order of
   ``bags.instances``.
 - ``classes_[1]`` is the positive class, and a tie (score 0, probability 1/2) is positive.
 - After a fit: `n_iter_`, `converged_`, `objective_`, `objective_history_` (never increasing),
@@ -17,8 +17,9 @@ What every estimator keeps to:
 - Iterative models take ``checkpoint=path`` in `fit`. Ctrl-C ends a fit after its current step.
 - The same `random_state` gives the same bits in every container. No NaN follows from finite input.
 
-``_by_blocks`` is the one way from `X` to predictions: large bags and files are read block by block.
+All predictions go through ``_by_blocks``: large bags and files are read block by block.
 
+- `estimators`, `classifiers`, `regressors`, `waist`: the base classes; the last has log-odds and a rule.
 - `reading`, `labels`, `scaling`: the arguments of a fit. `fitting`: the decorator of every `fit`.
 - `digest`: a digest of the training bags. `huge`: errors where finite values overflow. `canonical`: an
   order of rows that follows from their values. `streaming`: third-party ``partial_fit``, block by block.

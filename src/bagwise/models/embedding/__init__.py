@@ -1,7 +1,7 @@
 """Bags to vectors: transformers after which any scikit-learn classifier can follow.
 
 `statistics`, `clusters`, `aggregates` (VLAD and Fisher vectors), `dissimilarity` (distances to bags),
-`trees` (nodes of trees); `instances` are what they learn from.
+`trees` (nodes of trees); `instances`: the training instances.
 """
 
 from bagwise.models.embedding.aggregates import FisherEmbedding, VLADEmbedding

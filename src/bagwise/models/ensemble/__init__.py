@@ -4,11 +4,12 @@ Every setting is linear in its score, settings are weighted and families average
 thus become one vector of coefficients, and a prediction costs one matrix per view, however large the
 grid.
 
-- `families`: which families there are, and which suit the data. `cost`: time and memory before the fit.
+- `classifier`: the estimator. `families`: which families there are, and which suit the data. `cost`: time
+  and memory before the fit.
 - `views`: descriptions of bags as matrices (`statistics`, `sets`, `distances`, `prototypes`, `ranks`).
 - `machines`: SVMs on one matrix, cut by folds. `kernel_part`, `linear_part`, `model_part`: fitted
   families; the last two stream. `blend`: from held-out scores to log-odds. `vote`: their sum. `words`:
-  ``report_``.
+  the text of ``report_``.
 """
 
 from bagwise.models.ensemble.classifier import BagEnsembleClassifier

@@ -2,7 +2,7 @@
 
 - `logistic`, `cv`, `soft_or`: the estimators. `path`: `milr_path`. `engine`: how they are fitted.
 - `inference`: standard errors, intervals and tests. `selection`: refits of selected features. `choice`:
-  what a chosen penalty is worth.
+  evaluation of a chosen penalty.
 - `diagnose`, `labeler`: what was learned of the rule. `plots`, `rule_plots`: plots of both.
 """
 

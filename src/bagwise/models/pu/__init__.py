@@ -1,6 +1,6 @@
 """Positive and unlabeled bags: class priors, classifiers, and the risk by which they are chosen.
 
-The intercept of a score takes up the mean of the unlabeled features, so kernels with nearly equal values
+The intercept of a score absorbs the mean of the unlabeled features, so kernels with nearly equal values
 keep their precision, and one ridge problem gives both the squared loss and the class prior.
 
 - `set_kernel`, `cv`: PU-SKC. `pumil`, `lsdd`, `dsdd`, `difference_cv`, `ramp`, `instances`: the paper's
@@ -8,7 +8,7 @@ keep their precision, and one ridge problem gives both the squared loss and the 
 - `prior`, with `tail` and `ratio`: two estimates of the class prior from a `sample`; `estimates`: the
   results.
 - `losses`, `risk`, `bound`: the losses, their minimisation, a bound. `features`: basis functions.
-- `base`, `plots`.
+- `base`: what the estimators share. `plots`: plots of risks and priors.
 """
 
 from bagwise.models.pu.bound import pu_risk_bound

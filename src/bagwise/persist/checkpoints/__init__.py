@@ -1,6 +1,6 @@
 """Checkpoints: what a fit has computed so far, in a file from which the same call continues after a crash.
 
-A fit that is resumed runs again and takes what it already knows from the checkpoint. Runs of solvers are
+A fit that is resumed runs again and reads finished results from the checkpoint. Runs of solvers are
 numbered in the order in which they start, each with a digest of its inputs, and three things are stored:
 the result of a finished run, the state of an algorithm whose next step depends on little (EM), or the
 function values that an algorithm has seen (`Answers`: L-BFGS and trust regions; sums of passes over many
