@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 from tests.persist.models import (
@@ -130,3 +131,35 @@ def test_show_tells_of_damage_in_one_sentence_with_status_2(fitted, tmp_path, ca
     assert main(["show", str(tmp_path / "none.bagwise")]) == 2
     assert "No such file" in capsys.readouterr().err
     assert main(["show", str(tmp_path)]) == 2
+
+
+def with_card(path, change):
+    """Write a file again with another card and a right checksum, as someone who means harm would."""
+    head, _, card, archive = path.read_bytes().split(b"\n", 3)
+    content = json.dumps(json.loads(card) | change).encode() + b"\n" + archive
+    path.write_bytes(head + b"\n" + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "change", [{"features": {"number": "x", "names": None}}, {"features": []}, {"parameters": 3}]
+)
+def test_show_refuses_a_forged_card_in_one_sentence(fitted, change, tmp_path, capsys):
+    path = with_card(save(fitted, tmp_path / "model.bagwise"), change)
+    assert main(["show", str(path)]) == 2
+    assert "has a card that is not one of bagwise.save." in capsys.readouterr().err
+
+
+def test_forged_versions_do_not_hide_why_a_file_is_refused(fitted, tmp_path):
+    def rename(members):
+        members["schema.json"] = members["schema.json"].replace(b"MILogisticRegression", b"MICoxRegression")
+
+    path = forge(save(fitted, tmp_path / "model.bagwise"), rename)
+    with pytest.raises(ValueError, match=r"MICoxRegression.* written by an unknown version"):
+        load(with_card(path, {"versions": [1]}))
+
+
+def test_a_pipeline_that_ends_in_boosting_has_a_card(tmp_path):
+    model = make_pipeline(BagStatistics(), GradientBoostingClassifier(n_estimators=2)).fit(DATA.bags, DATA.y)
+    card = read_card(save(model, tmp_path / "model.bagwise"))
+    assert card["class"] == "sklearn.pipeline.Pipeline" and card["training"]["digest"] is None
