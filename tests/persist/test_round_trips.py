@@ -171,11 +171,6 @@ def test_keys_of_dictionaries_come_back(weights, tmp_path):
     assert round_trip(model, tmp_path)[-1].class_weight == weights
 
 
-def test_a_random_state_comes_back(tmp_path):
-    model = round_trip(MILogisticRegression(random_state=np.random.RandomState(3)), tmp_path)
-    assert model.random_state.randint(1000) == np.random.RandomState(3).randint(1000)
-
-
 def test_an_estimate_of_the_prior_comes_back(tmp_path):
     model = ClassPriorEstimator(random_state=0).fit(DATA.bags, DATA.y)
     assert_same(model, round_trip(model, tmp_path))

@@ -3,7 +3,8 @@
 A type that is not here is refused by name until the user trusts it. Left out on purpose, though skops or
 scikit-learn would restore them: whatever hands numbers of its state to compiled code as places in memory, so
 that a forged file could crash the process at the first prediction. These are trees and what is made of them
-(forests, boosting), the machines of libsvm (`SVC` and its kin), and trees of neighbours.
+(forests, boosting), the machines of libsvm (`SVC` and its kin), trees of neighbours, and `RandomState`, whose
+position numpy does not check.
 """
 
 from __future__ import annotations
@@ -153,8 +154,7 @@ _PLAIN = {
     "numpy": "bool bool_ dtype float16 float32 float64 int8 int16 int32 int64 ndarray str_ uint8 uint16 "
     "uint32 uint64",
     "numpy.ma": "MaskedArray",
-    "numpy.random": "Generator MT19937 PCG64 RandomState",
-    "numpy.random.mtrand": "RandomState",
+    "numpy.random": "Generator MT19937 PCG64",
     "scipy.sparse": "csc_array csc_matrix csr_array csr_matrix",
 }
 
