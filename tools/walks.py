@@ -1,0 +1,129 @@
+"""Count the files, functions and frames that a call of bagwise goes through.
+
+``python tools/walks.py`` prints, for some fits to 60 bags, how many source files and functions of bagwise run,
+how deep the stack is and how many Python calls there are, next to the limits of CONTRIBUTING.md. It ends with
+status 1 if a count is above its limit. ``--trace lasso`` prints the deepest stack of one call, ``--list lasso``
+its functions by file.
+
+The second run of each call counts, without imports and compilation. Frames of other libraries and of compiled
+kernels do not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import bagwise
+from bagwise import MILogisticRegression, MIMixture, MissSVC, make_noisy_or_bags
+
+PACKAGE = str(Path(bagwise.__file__).parent)
+KERNELS = str(Path(PACKAGE) / "_core" / "compiled")
+
+
+class Limit(NamedTuple):
+    """The most files, functions and frames of a call."""
+
+    files: int
+    functions: int
+    depth: int
+
+
+class Walk(NamedTuple):
+    """What one call goes through."""
+
+    files: set[str]
+    functions: set[CodeType]
+    n_calls: int
+    deepest: list[CodeType]
+
+
+# The goals of CONTRIBUTING.md, for the calls that have one.
+LIMITS = {
+    "lasso": Limit(34, 200, 22),
+    "mixture": Limit(34, 190, 18),
+    "misssvm": Limit(27, 140, 14),
+}
+
+
+def walks() -> dict[str, Callable[[], Any]]:
+    """Return the calls by name: fits on a list of arrays, with default parameters."""
+    data = make_noisy_or_bags(60, coef=[2.0, -2.0, 0.0, 0.0], random_state=0)
+    X, y = list(data.bags), data.y
+    return {
+        "lasso": lambda: MILogisticRegression(random_state=0).fit(X, y),
+        "ridge": lambda: MILogisticRegression(l1_ratio=0.0, random_state=0).fit(X, y),
+        "mixture": lambda: MIMixture(random_state=0).fit(X, y),
+        "misssvm": lambda: MissSVC(random_state=0).fit(X, y),
+    }
+
+
+def measure(call: Callable[[], Any]) -> Walk:
+    """Run a call twice, and count what the second run goes through."""
+    call()
+    files: set[str] = set()
+    functions: set[CodeType] = set()
+    stack: list[CodeType] = []
+    deepest: list[CodeType] = []
+    n_calls = 0
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal n_calls, deepest
+        code = frame.f_code
+        if not code.co_filename.startswith(PACKAGE) or code.co_filename.startswith(KERNELS):
+            return
+        if event == "call":
+            n_calls += 1
+            files.add(code.co_filename)
+            functions.add(code)
+            stack.append(code)
+            if len(stack) > len(deepest):
+                deepest = list(stack)
+        elif event == "return" and stack:
+            stack.pop()
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return Walk(files, functions, n_calls, deepest)
+
+
+def _where(code: CodeType) -> str:
+    return f"{Path(code.co_filename).relative_to(PACKAGE)}:{code.co_firstlineno} {code.co_qualname}"
+
+
+def main() -> None:
+    """Print the table, or the details of one call."""
+    parser = argparse.ArgumentParser(prog="python tools/walks.py", description=__doc__)
+    parser.add_argument("--trace", metavar="NAME", help="print the deepest stack of a call")
+    parser.add_argument("--list", metavar="NAME", help="print the functions of a call by file")
+    arguments = parser.parse_args()
+    calls = walks()
+    if name := arguments.trace or arguments.list:
+        walk = measure(calls[name])
+        codes = walk.deepest if arguments.trace else sorted(walk.functions, key=_where)
+        print(*map(_where, codes), sep="\n")
+        return
+    print(f"{'call':<10}{'files':>12}{'functions':>14}{'depth':>10}{'calls':>10}")
+    is_above = False
+    for name, call in calls.items():
+        walk = measure(call)
+        counts = Limit(len(walk.files), len(walk.functions), len(walk.deepest))
+        limit = LIMITS.get(name)
+        shown = (
+            [f"{n} / {most}" for n, most in zip(counts, limit, strict=True)] if limit else map(str, counts)
+        )
+        files, functions, depth = shown
+        print(f"{name:<10}{files:>12}{functions:>14}{depth:>10}{walk.n_calls:>10}")
+        is_above |= limit is not None and any(n > most for n, most in zip(counts, limit, strict=True))
+    sys.exit(int(is_above))
+
+
+if __name__ == "__main__":
+    main()
