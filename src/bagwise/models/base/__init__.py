@@ -23,7 +23,8 @@ All predictions go through ``_by_blocks``: large bags and files are read block b
 - `reading`, `labels`, `scaling`: the arguments of a fit. `fitting`: the decorator of every `fit`.
 - `digest`: a digest of the training bags. `huge`: errors where finite values overflow. `canonical`: an
   order of rows that follows from their values. `streaming`: third-party ``partial_fit``, block by block.
-- `folds`: cross-validation inside a fit. `calibration`: from held-out scores to probabilities.
+- `folds`: cross-validation inside a fit. `held_out`: fits to the training bags of folds, and predictions of
+  the rest. `calibration`: from held-out scores to probabilities. `log_loss`: the log loss of a bag.
 - `rank_scaler`: ranks among training values. Values of every column are kept with their weights in a
   sketch; sketches of two blocks add up, and where there are too many values, neighbours are merged.
 """

@@ -7,7 +7,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from bagwise._core.interrupt import raise_if_stopped
@@ -275,7 +274,9 @@ class MIMixture(FittedMixture):
             self._fit(training, checkpoint=place)
             if self.calibrate:
                 raise_if_stopped()
-                log_odds = held_out_scores(training, self._fit_and_score, place)
+                log_odds = held_out_scores(
+                    self, training, self._fit_clone, type(self).decision_function, place
+                )
                 self.exponent_ = fit_exponent(log_odds, training.y, training.weight)
         return self
 
@@ -291,12 +292,19 @@ class MIMixture(FittedMixture):
                 "positive; use calibrate=False."
             )
 
-    def _fit_and_score(self, training: Training, bags: Bags, checkpoint: Checkpoint | None) -> np.ndarray:
-        """Log-odds of bags by a model like this one, fitted to others."""
-        model = clone(self).set_params(calibrate=False, verbose=0)
+    def _fit_clone(
+        self,
+        model: Self,
+        bags: Bags,
+        y: np.ndarray,
+        sample_weight: np.ndarray,
+        checkpoint: Checkpoint | None = None,
+    ) -> Self:
+        """Fit a clone of this model to bags that are read, without calibration."""
+        model.set_params(calibrate=False, verbose=0)
         for name in ("classes_", "n_features_in_"):
             setattr(model, name, getattr(self, name))
-        return model._fit(training, checkpoint=checkpoint).decision_function(bags)
+        return model._fit(Training(bags, y, sample_weight), checkpoint=checkpoint)
 
     def _fit(
         self, training: Training, start: Start | None = None, *, checkpoint: Checkpoint | None = None

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
@@ -181,19 +180,18 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
             self.__dict__.pop(name, None)  # of an earlier fit
         if self.calibrate:
             raise_if_stopped()
-            scores = held_out_scores(training, lambda part, held, _: self._fit_and_score(part, held))
+            scores = held_out_scores(self, training, self._fit_clone, type(self)._bag_scores)
             factor = class_factors(self.class_weight, self.classes_, training.y, training.weight)
             self.threshold_, self.exponent_ = fit_threshold(
                 scores, training.y, training.weight * factor[training.y]
             )
             self.intercept_ = self.intercept_ - self.threshold_
 
-    def _fit_and_score(self, training: Training, bags: Bags) -> np.ndarray:
-        """Scores of bags by a machine like this one, fitted to others."""
-        machine = clone(self).set_params(calibrate=False, verbose=0)
-        machine.classes_ = self.classes_
-        machine._fit_two(training)
-        return machine._bag_scores(bags)
+    def _fit_clone(self, machine: Any, bags: Bags, y: np.ndarray, sample_weight: np.ndarray) -> Any:
+        """Fit a clone of this machine to bags that are read, without calibration."""
+        machine.set_params(calibrate=False, verbose=0).classes_ = self.classes_
+        machine._fit_two(Training(bags, y, sample_weight))
+        return machine
 
     def _keep(self, training: Training, machine: Machine) -> None:
         """Set the fitted attributes of a machine for two classes."""
