@@ -46,13 +46,14 @@ def test_bag_check(check):
     check()
 
 
-@pytest.mark.parametrize("estimator", EXAMPLES, ids=lambda estimator: type(estimator).__name__)
-def test_expected_failures_are_checks_of_scikit_learn_that_exist(estimator):
-    known = {
-        getattr(check, "func", check).__name__
-        for _, check in estimator_checks_generator(estimator, legacy=True)
-    }
-    assert set(_expected_failures(estimator)) <= known
+def test_expected_failures_are_checks_of_scikit_learn_that_exist():
+    unknown = {}
+    for estimator in EXAMPLES:
+        checks = [check for _, check in estimator_checks_generator(estimator, legacy=True)]
+        known = {getattr(check, "func", check).__name__ for check in checks}
+        unknown[type(estimator).__name__] = set(_expected_failures(estimator)) - known
+    assert len(unknown) > 30
+    assert not {name: names for name, names in unknown.items() if names}
 
 
 @pytest.mark.parametrize("estimator", EXAMPLES, ids=lambda estimator: type(estimator).__name__)
