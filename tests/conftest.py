@@ -2,6 +2,21 @@
 
 import pytest
 
+from bagwise.data.blocks import base, cutting
+
+
+@pytest.fixture
+def large_from(monkeypatch):
+    """Set how many numbers data may have before they count as large, and the size of a block."""
+
+    def set_limits(n_values=None, *, block_bytes=None):
+        if n_values is not None:
+            monkeypatch.setattr(base, "LARGE", n_values)
+        if block_bytes is not None:
+            monkeypatch.setattr(cutting, "BLOCK_BYTES", block_bytes)
+
+    return set_limits
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):

@@ -54,9 +54,9 @@ NAMES = [type(estimator).__name__ for estimator in EXAMPLES]
 
 
 @pytest.fixture
-def everything_is_large(monkeypatch):
+def everything_is_large(monkeypatch, large_from):
     """Treat a few bags as if they did not fit: blocks of 13 instances, and nothing is held."""
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     for module in (layout_module, memory_module, parquet_long, parquet_bags):
         monkeypatch.setattr(module, "block_rows", lambda _: 13)
 

@@ -30,11 +30,10 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def large(monkeypatch):
+def large(monkeypatch, large_from):
     """Let small data be large, in blocks of 500 instances."""
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1000)
+    large_from(1000, block_bytes=5 * 8 * 500)
     monkeypatch.setattr("bagwise.models.linear_model.engine.fits._NUMBERS", 5_000)
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 5 * 8 * 500)
 
 
 MODELS = {
