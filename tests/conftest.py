@@ -18,9 +18,19 @@ def large_from(monkeypatch):
     return set_limits
 
 
+COLLECTED = pytest.StashKey[list[pytest.Item]]()
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Call studies slow as well, so that ``-m "not slow"`` leaves them out too."""
     for item in items:
         if item.get_closest_marker("study"):
             item.add_marker("slow")
+    config.stash[COLLECTED] = list(items)
+
+
+@pytest.fixture
+def collected(pytestconfig):
+    """Return all tests that were collected, also those that the markers leave out of this run."""
+    return pytestconfig.stash[COLLECTED]
