@@ -151,6 +151,7 @@ def from_scratch(bags, y):
     return objective
 
 
+@pytest.mark.slow
 def test_a_learned_rule_has_its_part_in_the_errors():
     data = make_count_bags(300, size=8, labeler=2, coef=[2.0, -1.0], random_state=4)
     model = SoftORLogisticRegression("count_logistic", alpha=0.0, tol=1e-9, random_state=0)

@@ -74,6 +74,7 @@ def test_lasso_reaches_the_objective_in_memory(l1_ratio, data, large, large_from
     assert model.n_passes_ <= 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [

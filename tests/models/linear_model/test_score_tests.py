@@ -117,6 +117,7 @@ def test_beside_a_learned_rule_the_score_is_that_of_the_labels_and_the_prior_onl
     assert model.inference().intervals == "wald"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intervals", ["score", "profile", "wald"])
 def test_an_interval_holds_zero_exactly_where_the_test_does_not_reject_it(intervals):
     held = []

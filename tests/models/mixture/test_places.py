@@ -121,6 +121,7 @@ def test_files_give_the_bits_that_memory_gives(name, parameters, dtype, is_large
     assert models[0].n_passes_ == models[1].n_passes_ == in_files.last.n_passes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_any_cut_ends_at_the_same_objectives(name, missing, large):
