@@ -72,6 +72,7 @@ def test_importing_bagwise_takes_less_than_three_tenths_of_a_second():
     assert min(float(run.stdout) for run in runs) < 0.3
 
 
+@pytest.mark.slow
 def test_importing_bagwise_is_no_slower_than_a_part_of_scikit_learn():
     pairs = [(_seconds("import bagwise"), _seconds("import sklearn.linear_model")) for _ in range(5)]
     ours, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
@@ -119,6 +120,7 @@ def test_the_readmes_table_names_every_estimator():
     assert not absent
 
 
+@pytest.mark.slow
 def test_the_recipes_of_contributing_work_as_written(tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.S)
     assert {
