@@ -84,6 +84,7 @@ def test_more_machine_code_takes_the_place_of_less_and_the_oldest_make_room(keep
     assert len(module.files(module.folder())) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 def test_machine_code_that_is_damaged_is_made_anew(tmp_path, suffix):
     (tmp_path / "some_kernel.py").write_text(

@@ -21,6 +21,7 @@ PARTS += [("damage", 6424, 1)]
 FAILED_ONCE = 1372, 1995, 6521, 104061
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "first", "count"), PARTS)
 def test_a_part_of_the_campaign(kind, first, count):
     tally = driver.campaign(kind, first, count)
@@ -29,6 +30,7 @@ def test_a_part_of_the_campaign(kind, first, count):
     assert count == 1 or tally.outcomes["good"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", FAILED_ONCE)
 def test_a_file_that_failed_once(seed):
     outcome, told, _ = worker.play(damage.run, seed)

@@ -102,10 +102,8 @@ def test_a_weight_is_repetition_in_every_family(data, name):
 
 
 @pytest.mark.parametrize("most", [2**20, 40])
-def test_kernels_of_several_widths_are_those_of_one_each(data, most, monkeypatch):
-    from bagwise.data.blocks import cutting
-
-    monkeypatch.setattr(cutting, "BLOCK_BYTES", most)
+def test_kernels_of_several_widths_are_those_of_one_each(data, most, large_from):
+    large_from(block_bytes=most)
     left, right = data.bags[:25], data.bags[25:]
     for columns in (None, right):
         for K, gamma in zip(set_kernels_of_widths(left, columns, 0.1, 3), (0.1, 0.4, 1.6), strict=True):
@@ -162,14 +160,14 @@ def test_without_memory_for_matrices_families_that_stream_vote(data, monkeypatch
     assert np.corrcoef(score, expected.decision_function_instances(data.bags))[0, 1] > 0.95
 
 
-def test_bags_in_files_are_learned_from_where_they_lie(data, tmp_path, monkeypatch):
+def test_bags_in_files_are_learned_from_where_they_lie(data, tmp_path, large_from):
     bagwise.save_bags(tmp_path / "bags.parquet", data.bags)
     scan = bagwise.scan_bags(tmp_path / "bags.parquet")
     held = small().fit(scan, data.y)
     np.testing.assert_array_equal(
         held.decision_function(scan), small().fit(data.bags, data.y).decision_function(data.bags)
     )
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
+    large_from(100)
     scan = bagwise.scan_bags(tmp_path / "bags.parquet")
     with pytest.warns(UserWarning, match="the instances lie in files"):
         streamed = small().fit(scan, data.y)

@@ -235,8 +235,8 @@ def test_a_fit_is_optimal_even_if_rounding_is_worse_than_estimated(data, warm_st
 
 
 @pytest.mark.parametrize("n_points", [1, 7])
-def test_several_points_at_once_are_those_computed_one_by_one(n_points, monkeypatch):
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 5 * 40)  # several blocks
+def test_several_points_at_once_are_those_computed_one_by_one(n_points, large_from):
+    large_from(block_bytes=8 * 5 * 40)  # several blocks
     rng = np.random.default_rng(0)
     how = {"factor": 2.0, "shift": np.arange(5.0) / 9}
     problem = make_problem(rng.normal(size=(90, 5)), np.arange(0, 91, 3), **how).bags

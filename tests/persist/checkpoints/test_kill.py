@@ -93,7 +93,7 @@ N_WRITES = {"ridge": 25, "path": 20, "cross-validation": 5, "mixture": 60, "ridg
 
 
 @pytest.mark.parametrize("name", always(["ridge", "mixture"], FITS))
-def test_kill(name, tmp_path, monkeypatch):
+def test_kill(name, tmp_path, monkeypatch, large_from):
     code = textwrap.dedent(FITS[name])
     if "FILE" in code:
         data = make_noisy_or_bags(200, n_features=5, random_state=0)
@@ -119,7 +119,7 @@ def test_kill(name, tmp_path, monkeypatch):
     assert process.returncode == -signal.SIGKILL and path.exists()
 
     scope = {}
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 2**23)  # the code may set it
+    large_from(2**23)  # the code may set it
     exec(COMMON + code, scope)
     entries, read = {}, stores.Store.read
 

@@ -212,8 +212,8 @@ def test_a_fit_with_an_l1_norm_ends_with_the_same_bits(name, puts, looks, tmp_pa
         *((name, "file") for name in ("ridge", "cross-validation", "mixture", "discriminative mixture")),
     ],
 )
-def test_a_fit_of_many_bags_ends_with_the_same_bits(name, place, puts, monkeypatch, tmp_path):
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1)
+def test_a_fit_of_many_bags_ends_with_the_same_bits(name, place, puts, large_from, tmp_path):
+    large_from(1)
     model, data = LARGE[name]
     if place == "file":
         file = save_npz(tmp_path / "bags", data.bags, data.y)
@@ -234,9 +234,9 @@ def test_a_fit_of_many_bags_ends_with_the_same_bits(name, place, puts, monkeypat
 
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("data", [LINEAR, WIDE], ids=["few features", "many"])
-def test_a_path_ends_with_the_same_bits(data, large, puts, monkeypatch, tmp_path):
+def test_a_path_ends_with_the_same_bits(data, large, puts, large_from, tmp_path):
     if large:
-        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1)
+        large_from(1)
     how = {"alphas": 6, "tol": 1e-8, "checkpoint": tmp_path / "path"}
     without = milr_path(data.bags, data.y, alphas=6, tol=1e-8)
     whole = milr_path(data.bags, data.y, **how)
