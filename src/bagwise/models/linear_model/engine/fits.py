@@ -22,7 +22,7 @@ from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
 from bagwise.models.linear_model.engine.learned_rule import LearnedResult, RuleLearner, learned_result
 from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.rules import Rule
-from bagwise.solvers.control import Control, Place
+from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import WarmModel
 from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult
@@ -196,15 +196,13 @@ class LargeFit:
         return finish_on_all(self.problem, found, lambda end: self._run(self.problem, self.sample, end.x))
 
     def _search_on_sample(self, known: np.ndarray | None) -> Sequence[SolverResult]:
-        checkpoint = self.fit.control.checkpoint
-        if checkpoint is None:
-            return self.fit.search(self.sample, known)
+        name = "search on the sample"
+        fit = replace(self.fit, control=self.fit.control.within(name))
 
-        def search(place: Place) -> list[dict[str, Any]]:
-            fit = replace(self.fit, control=replace(self.fit.control, checkpoint=place))
+        def search() -> list[dict[str, Any]]:
             return [plain_of(end) for end in fit.search(self.sample, known)]
 
-        return [result_of(end) for end in checkpoint.cell("search on the sample", search)]
+        return [result_of(end) for end in self.fit.control.checkpoint.cell(name, search)]
 
     def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
         """Minimise over coefficients and rule."""
