@@ -41,7 +41,7 @@ class CheckpointLocation(Protocol):
     def keep(self, state: Any) -> None:
         """Store the current state of a run; its arrays must not be modified afterwards."""
 
-    def state(self, like: Any) -> Any:
+    def state(self, like: Any = None) -> Any:
         """Return the stored state, in the form of `like`; None if there is none."""
 
     def seed(self, random_state: Any) -> Any:
@@ -86,7 +86,7 @@ class NoCheckpoint:
     def keep(self, state: Any) -> None:
         """Store nothing."""
 
-    def state(self, like: Any) -> None:
+    def state(self, like: Any = None) -> None:
         """Return None."""
 
     def seed(self, random_state: Any) -> Any:

@@ -32,7 +32,7 @@ from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.models.linear_model.engine.products import log_odds_of
 from bagwise.models.linear_model.engine.setup import make_problem
 from bagwise.models.linear_model.inference.kept import Kept
-from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened, recorded
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule, make_rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.reporting import Reporter
@@ -77,7 +77,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
         an L1 search takes place.
         """
         bags, y, weight = training
-        blocks = recorded(bags.blocks(y, weight), checkpoint, "passes of the fit")
+        blocks = bags.blocks(y, weight)
         reporter = Reporter(type(self).__name__, self.verbose)
         reporter.watch(blocks)
         self.scaler_ = fit_scaler(self.scale, blocks)

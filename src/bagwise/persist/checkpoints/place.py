@@ -11,27 +11,19 @@ from sklearn.utils import check_random_state
 from bagwise.persist.checkpoints.plain import (
     copied,
     digest_of,
-    is_plain,
-    n_numbers,
     put_together,
     taken_apart,
 )
 from bagwise.persist.checkpoints.store import REMEDY, Store
 
-# A run keeps no more numbers of answers than this, 32 MB: its first ones, which serve all the same.
-_MOST_ANSWERED = 2**22
-
 
 class Checkpoint:
     """A place in an open checkpoint; there are others inside it.
 
-    Whatever is kept here is found again when the same call is made after a crash. There are three ways:
+    Whatever is kept here is found again when the same call is made after a crash. There are two ways:
 
     - `cell`, of something that is of use only when it has finished, such as a fold: its value;
-    - `keep` and `state`, of a run whose next step depends on little: its last iterate;
-    - `answers`, of a run that depends on all that it has seen, such as a quasi-Newton method: what it was
-      told. It begins anew, is told the same without anything being computed, and so does the same, to the
-      last bit.
+    - `keep` and `state`, of a run in progress: from what it goes on.
 
     Values are plain (numbers, text, arrays, tuples, lists, dicts), or are taken apart into such.
 
@@ -113,18 +105,14 @@ class Checkpoint:
         """Keep the state of a run; its arrays must not be written to afterwards."""
         self._store.put(self._place, state=taken_apart(state))
 
-    def state(self, like: Any) -> Any:
-        """Give the last state, in the form of another; None if there is none, or it has another form."""
+    def state(self, like: Any = None) -> Any:
+        """Return the last state, in the form of `like`; None if there is none, or it has another form."""
         if "state" not in self._entry:
             return None
         try:
             return put_together(copied(self._entry["state"]), like)
         except (KeyError, TypeError, ValueError):
             return None
-
-    def answers(self) -> Answers:
-        """Give what a run was told so far, to tell it again and to go on."""
-        return Answers(self)
 
     # ------------------------------------------------------------ what must stay the same
 
@@ -149,34 +137,3 @@ class Checkpoint:
             self._store.write()
             return drawn
         return int(known["seed"])
-
-
-class Answers:
-    """What one run was told, in order: each answer with a digest of the question, lest another gets it."""
-
-    def __init__(self, place: Checkpoint):
-        self._place = place
-        self._known: list[list[Any]] = list(place._entry.get("answers", ()))
-        self._n_asked = 0
-        self._n_numbers = n_numbers(self._known)
-
-    def ask(self, compute: Callable[..., Any], *question: Any) -> Any:
-        """Give the answer that is known, or compute it from the question."""
-        number, key = self._n_asked, digest_of(compute, question)
-        self._n_asked += 1
-        if number < len(self._known):
-            known = self._known[number]
-            if known[0] == key:
-                # One that cannot be kept has no second entry.
-                return copied(known[1]) if len(known) > 1 else compute(*question)
-            del self._known[number:]
-            self._n_numbers = n_numbers(self._known)
-        answer = compute(*question)
-        if number == len(self._known) and not self._place.store.is_stopped:
-            kept = [key, copied(answer)] if is_plain(answer) else [key]
-            self._n_numbers += n_numbers(kept)
-            if self._n_numbers <= _MOST_ANSWERED:
-                with self._place.store.lock:
-                    self._known.append(kept)
-                    self._place.store.put(self._place._place, answers=self._known)
-        return answer
