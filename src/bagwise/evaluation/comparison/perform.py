@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import interruptible
 from bagwise.evaluation.comparison.assemble import assemble
 from bagwise.evaluation.comparison.assumption import judge_assumption
@@ -33,7 +34,7 @@ from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING, read_scoring
 from bagwise.evaluation.comparison.suited import facts_of, suited_models
 from bagwise.exceptions import ComparisonInterrupted
 from bagwise.models.base.digest import training_digest
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, opened, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, opened
 from bagwise.persist.checkpoints.identity import described
 
 # Words for `models`, and whether bags that are not positive are then unlabeled.
@@ -77,12 +78,11 @@ class Plan:
         parameters = {name: described(getattr(self, name)) for name in names}
         return {"model": "compare", "bags": self.digest, "parameters": parameters}
 
-    def draw(self, place: Checkpoint | None) -> None:
+    def draw(self, place: CheckpointLocation) -> None:
         """Draw the folds, make the models, and note what will run."""
-        self.seed = read_seed(seed_of(self.random_state, place))
+        self.seed = read_seed(place.seed(self.random_state))
         self.folds = cut_folds(self.data, self.cv, self.repeats, self.seed)
-        if place is not None:
-            place.agree_on_folds(self.folds)
+        place.agree_on_folds(self.folds)
         if self.given is not None:
             entries = [entry_of(name, model, self.seed) for name, model in self.given.items()]
             notes = []

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.evaluation.comparison.cells import run_cell
 from bagwise.evaluation.comparison.plan import Labelled, Split
 from bagwise.evaluation.comparison.portfolio import Entry
-from bagwise.persist.checkpoints import Checkpoint
 
 _OF_A_CLASS = 12
 # A model, by its place, and a split.
@@ -34,7 +34,7 @@ class Cells:
         The bags.
     folds : sequence of (train, test)
         The splits.
-    place : Checkpoint, optional
+    place : CheckpointLocation, optional
         Where cells are kept as they finish; those that it knows are not computed again.
     """
 
@@ -45,7 +45,7 @@ class Cells:
         entries: Sequence[Entry],
         data: Labelled,
         folds: Sequence[Split],
-        place: Checkpoint | None = None,
+        place: CheckpointLocation = NO_CHECKPOINT,
     ):
         self.entries = entries
         self.data = data
@@ -58,9 +58,8 @@ class Cells:
                 [np.flatnonzero(data.codes == code)[:_OF_A_CLASS] for code in np.unique(data.codes)]
             )
         )
-        if place is not None:
-            known = [(key, place.within(_name(key))) for key in self._keys()]
-            self.found |= {key: cell.end() for key, cell in known if cell.has_ended}
+        known = [(key, place.within(_name(key))) for key in self._keys()]
+        self.found |= {key: cell.end() for key, cell in known if cell.has_ended}
 
     def of(self, model: int) -> list[dict[str, Any]] | None:
         """Give all cells of a model; None if one is missing. A cell that failed stands for those after it."""
@@ -101,8 +100,7 @@ class Cells:
         for key, cell in computed:
             raise_if_stopped()
             self.found[key] = cell
-            if self.place is not None:
-                self.place.within(_name(key)).finish(cell)
+            self.place.within(_name(key)).finish(cell)
             model, split = key
             begin(f"{self.entries[model].name}, split {split + 1} of {len(self.folds)}")
 

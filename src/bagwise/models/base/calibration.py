@@ -9,12 +9,12 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise.exceptions import warn_user
 from bagwise.models.base.folds import bag_folds
 from bagwise.models.base.held_out import cross_predict
 from bagwise.models.base.labels import Training
 from bagwise.models.base.log_loss import loss_of_margin
-from bagwise.persist.checkpoints import Checkpoint
 
 _FOLDS = 5
 # Exponents are looked for between these; the least still keeps the order of probabilities.
@@ -34,7 +34,7 @@ def held_out_scores(
     training: Training,
     fit: Callable[..., Any],
     score: Callable[[Any, Any], np.ndarray],
-    checkpoint: Checkpoint | None = None,
+    checkpoint: CheckpointLocation = NO_CHECKPOINT,
 ) -> np.ndarray:
     """Score every bag by a model that has not learned from it, over five folds with both classes in each.
 
@@ -49,7 +49,7 @@ def held_out_scores(
         calibration, and returns it.
     score : callable
         ``(fitted, bags)``: scores bags, a number per bag.
-    checkpoint : Checkpoint, optional
+    checkpoint : CheckpointLocation, optional
         Keeps the scores of every fold.
 
     Returns

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.models.base.folds import Split, bag_folds
 from bagwise.models.base.labels import Training
-from bagwise.persist.checkpoints import Checkpoint, cell_of
 
 # A method of the fitted model, or a function of the fitted model and the bags; one row per bag.
 Output = str | Callable[[Any, Any], Any]
@@ -110,7 +110,7 @@ def cross_predict(
     fit: Callable[..., Any] | None = None,
     warm_up: np.ndarray | None = None,
     keep_models: bool = False,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: CheckpointLocation = NO_CHECKPOINT,
     begin: Callable[[str], None] = lambda text: None,
 ) -> HeldOut:
     """Fit a clone of a model to the training bags of every split, and let it predict the other bags.
@@ -142,8 +142,8 @@ def cross_predict(
         time is measured. Warnings and errors of this fit are ignored: few bags may be too few.
     keep_models : bool
         Whether the result has the fitted models; not for use with a checkpoint, which does not have them.
-    checkpoint : Checkpoint, optional
-        Stores the predictions of finished splits; fits get a place in it. Without one, fits are passed none.
+    checkpoint : CheckpointLocation, optional
+        Stores the predictions of finished splits; fits get a location in it. Fits without one are passed none.
     begin : callable
         Called with a short text when the warm-up or a split begins.
 
@@ -171,11 +171,11 @@ def cross_predict(
     fit = fit_in_groups if fit is None else fit
     models = []
 
-    def run(train: np.ndarray, test: np.ndarray, groups: np.ndarray | None, place: Checkpoint | None) -> Any:
+    def run(train: np.ndarray, test: np.ndarray, groups: np.ndarray | None, place: CheckpointLocation) -> Any:
         """Fit and predict: the outputs and the seconds of one split, as a checkpoint stores them."""
         given = {"groups": groups, "sample_weight": sample_weight}
         told: dict[str, Any] = {name: of[train] for name, of in given.items() if of is not None}
-        if place is not None:
+        if place.is_stored:
             told["checkpoint"] = place
         start = _clocks()
         fitted = fit(clone(model), bags[train], y[train], **told)
@@ -191,7 +191,7 @@ def cross_predict(
             warnings.simplefilter("ignore")
             try:
                 # A group per bag, so that the few bags can always be cut into folds.
-                run(warm_up, warm_up, None if groups is None else np.arange(len(codes)), None)
+                run(warm_up, warm_up, None if groups is None else np.arange(len(codes)), NO_CHECKPOINT)
             except Exception:
                 raise_if_stopped()
         models.clear()
@@ -199,8 +199,7 @@ def cross_predict(
     for number, (train, test) in enumerate(splits):
         begin(f"fold {number + 1} of {len(splits)}")
         name = f"held-out bags of fold {number + 1}"
-        place = None if checkpoint is None else checkpoint.within(name)
-        parts.append(cell_of(checkpoint, name, run, train, test, groups, place))
+        parts.append(checkpoint.cell(name, run, train, test, groups, checkpoint.within(name)))
         raise_if_stopped()
     tests = [test for _, test in splits]
     fold = np.full(len(codes), -1)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
 from bagwise.models.base.folds import Split
 from bagwise.models.base.held_out import cross_predict
 from bagwise.models.linear_model import MILogisticRegression
-from bagwise.persist.checkpoints import Checkpoint
 
 # Ridge penalties of the coefficients, beside a sum over bags.
 _ALPHAS = (1.0, 10.0)
@@ -36,7 +36,7 @@ class InstanceModels:
         splits: list[Split],
         seed: int,
         n_jobs: int | None,
-        place: Checkpoint | None,
+        place: CheckpointLocation,
     ) -> FittedModels:
         """Fit a model for every penalty, on all bags and on all but those of each fold."""
         models = [
@@ -45,7 +45,7 @@ class InstanceModels:
         bags, y, weight = training
         scores = []
         for alpha, model in zip(_ALPHAS, models, strict=True):
-            inside = None if place is None else place.within(f"alpha {alpha:g}")
+            inside = place.within(f"alpha {alpha:g}")
             held = cross_predict(
                 model,
                 bags,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import ClassWeight, Scale, Seed
@@ -31,7 +32,7 @@ from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.models.linear_model.engine.products import log_odds_of
 from bagwise.models.linear_model.engine.setup import make_problem
 from bagwise.models.linear_model.inference.kept import Kept
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule, make_rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.reporting import Reporter
@@ -68,7 +69,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
         *,
         only_from: Any = None,
         also_from: Any = None,
-        checkpoint: Checkpoint | None = None,
+        checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ) -> tuple[LinearBagProblem, list[SolverResult]]:
         """Search for the best parameters at one penalty; sets ``scaler_`` and ``rule_``.
 
@@ -76,7 +77,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
         an L1 search takes place.
         """
         bags, y, weight = training
-        blocks = recorded(bags.blocks(y, weight), checkpoint, "passes of the fit")
+        blocks = bags.blocks(y, weight)
         reporter = Reporter(type(self).__name__, self.verbose)
         reporter.watch(blocks)
         self.scaler_ = fit_scaler(self.scale, blocks)
@@ -329,7 +330,7 @@ class MILogisticRegression(LinearBagClassifier):
             problem, results = self._minimise(
                 training,
                 self.alpha,
-                seed_of(self.random_state, place),
+                place.seed(self.random_state),
                 only_from=start,
                 checkpoint=place,
             )

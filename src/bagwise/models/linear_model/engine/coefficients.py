@@ -82,8 +82,7 @@ class CoefficientFit:
         is_large = not isinstance(problem, InMemoryProblem)
         if self.has_l1 or (is_large and not problem.has_kinks):
             lasso = self._lasso(problem)
-            begin = lasso.point(start)
-            result = minimize_l1(lasso, begin, self.penalty, self.control, warm_models=warm_models)
+            result = minimize_l1(lasso, start, self.penalty, self.control, warm_models=warm_models)
             return finish(lasso, [result], self.control)[0]
         return minimize_smooth(
             problem.value_and_gradient,

@@ -16,8 +16,7 @@ from bagwise.models.linear_model.engine.problem import BagPoint
 from bagwise.rules import Rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.quadratic import QuadraticModel
-from bagwise.solvers.result import SolverResult, Status
-from bagwise.solvers.resuming import plain_of, result_of, resumable
+from bagwise.solvers.result import SolverResult, Status, plain_of, result_of
 from bagwise.solvers.working_set import ElasticNet
 
 _MOST_HALVINGS = 40
@@ -89,22 +88,12 @@ def minimize_by_em(
     -------
     SolverResult
     """
-    return resumable(
-        control,
-        (start, tuple(penalty)),
-        lambda control: _minimize_by_em(problem, start, penalty, control),
-        plain_of,
-        result_of,
-    )
-
-
-def _minimize_by_em(
-    problem: InMemoryProblem, start: np.ndarray, penalty: ElasticNet, control: Control
-) -> SolverResult:
-    place = control.checkpoint
-    known = None if place is None else place.state({"x": None, "history": None})
+    checkpoint = control.checkpoint.next_run(start, tuple(penalty), control.tol, control.max_iter)
+    if checkpoint.has_ended:
+        return result_of(checkpoint.end())
+    known = checkpoint.state()
     point = problem.point(start if known is None else known["x"])
-    history = [penalty.objective(point)] if known is None else known["history"].tolist()
+    history = [penalty.objective(point)] if known is None else known["history"]
     value = history[-1]
     status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
     while status is Status.MAX_ITER:
@@ -121,10 +110,12 @@ def _minimize_by_em(
             break
         point, value = moved
         history.append(value)
-        if place is not None:
-            place.keep({"x": point.x, "history": np.array(history)})
+        checkpoint.keep({"x": point.x, "history": history})
         control.report(len(history) - 1, value)
-    return SolverResult(point.x, value, status, len(history) - 1, tuple(history))
+    result = SolverResult(point.x, value, status, len(history) - 1, tuple(history))
+    if status is not Status.INTERRUPTED:
+        checkpoint.finish(plain_of(result))
+    return result
 
 
 def _iterate(

@@ -22,11 +22,10 @@ from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
 from bagwise.models.linear_model.engine.learned_rule import LearnedResult, RuleLearner, learned_result
 from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.rules import Rule
-from bagwise.solvers.control import Control, Place
+from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import WarmModel
 from bagwise.solvers.quadratic import QuadraticModel
-from bagwise.solvers.result import SolverResult
-from bagwise.solvers.resuming import plain_of, result_of
+from bagwise.solvers.result import SolverResult, plain_of, result_of
 from bagwise.solvers.working_set import ElasticNet, with_likely
 
 # So many numbers make a sample, but no more than this part of all, lest it be large beside them; with many
@@ -137,11 +136,13 @@ def warm_model(sample: InMemoryProblem, x: np.ndarray, l1: float) -> WarmModel:
 
 
 def finish_on_all(
-    problem: LinearBagProblem, found: Sequence[Result], job: Callable[[Result], Callable[[Blocks], Result]]
+    problem: LinearBagProblem,
+    found: Sequence[Result],
+    job: Callable[[Result, int], Callable[[Blocks], Result]],
 ) -> list[Result]:
     """Go on from the ends on a sample, those at one place once, sharing passes; give an end for each.
 
-    `job` makes, of an end to start from, a run over the blocks.
+    `job` makes, of an end to start from and the index of the run, a run over the blocks.
     """
     kinds: list[Result] = []
     kind_of = []
@@ -150,7 +151,7 @@ def finish_on_all(
         kind_of.append(same[0] if same else len(kinds))
         if not same:
             kinds.append(result)
-    ends = run_together(problem.blocks, [job(result) for result in kinds])
+    ends = run_together(problem.blocks, [job(result, number) for number, result in enumerate(kinds)])
     return [ends[kind] for kind in kind_of]
 
 
@@ -181,30 +182,31 @@ class LargeFit:
     sample: InMemoryProblem
     fit: CoefficientFit
 
-    @property
-    def on_all(self) -> CoefficientFit:
-        """Fits on all bags: one start, no copy. Their passes are what a checkpoint knows of them."""
-        return replace(self.fit, copy=None, control=self.fit.control.without_checkpoint())
+    def on_all(self, number: int) -> CoefficientFit:
+        """Return fits on all bags, from one start and without a copy, for the run with this index."""
+        return replace(self.fit, copy=None, control=self.fit.control.within(f"run {number + 1} on all bags"))
 
     def solve(self, start: np.ndarray) -> SolverResult:
         """Minimise from one start."""
-        return self._run(self.problem, self.sample, start)(self.problem.blocks)
+        return self._run(self.problem, self.sample, start, 0)(self.problem.blocks)
 
     def search(self, known: np.ndarray | None = None) -> list[SolverResult]:
         """Minimise from all starts."""
         found = self._search_on_sample(known)
-        return finish_on_all(self.problem, found, lambda end: self._run(self.problem, self.sample, end.x))
+
+        def job(end: SolverResult, number: int) -> Callable[[Blocks], SolverResult]:
+            return self._run(self.problem, self.sample, end.x, number)
+
+        return finish_on_all(self.problem, found, job)
 
     def _search_on_sample(self, known: np.ndarray | None) -> Sequence[SolverResult]:
-        checkpoint = self.fit.control.checkpoint
-        if checkpoint is None:
-            return self.fit.search(self.sample, known)
+        name = "search on the sample"
+        fit = replace(self.fit, control=self.fit.control.within(name))
 
-        def search(place: Place) -> list[dict[str, Any]]:
-            fit = replace(self.fit, control=replace(self.fit.control, checkpoint=place))
+        def search() -> list[dict[str, Any]]:
             return [plain_of(end) for end in fit.search(self.sample, known)]
 
-        return [result_of(end) for end in checkpoint.cell("search on the sample", search)]
+        return [result_of(end) for end in self.fit.control.checkpoint.cell(name, search)]
 
     def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
         """Minimise over coefficients and rule."""
@@ -218,18 +220,19 @@ class LargeFit:
         return [replace(end, tried=tried) for end in ends]
 
     def _run(
-        self, problem: LinearBagProblem, sample: InMemoryProblem, start: np.ndarray
+        self, problem: LinearBagProblem, sample: InMemoryProblem, start: np.ndarray, number: int
     ) -> Callable[[Blocks], SolverResult]:
         """Over all bags, from one start, with the curvature of the sample there."""
         warm = [warm_model(sample.without_ridge(), start, self.fit.penalty.l1)]
-        return lambda blocks: self.on_all.solve(problem.over(blocks), start, warm)
+        fit = self.on_all(number)
+        return lambda blocks: fit.solve(problem.over(blocks), start, warm)
 
-    def _run_jointly(self, end: LearnedResult) -> Callable[[Blocks], LearnedResult]:
+    def _run_jointly(self, end: LearnedResult, number: int) -> Callable[[Blocks], LearnedResult]:
         """Over all bags, coefficients and rule from an end on the sample."""
-        learner = RuleLearner(self.on_all)
+        learner = RuleLearner(self.on_all(number))
         return lambda blocks: learner.go_on(self.problem.over(blocks), end, self.sample)
 
-    def _run_with_its_rule(self, end: LearnedResult) -> Callable[[Blocks], LearnedResult]:
+    def _run_with_its_rule(self, end: LearnedResult, number: int) -> Callable[[Blocks], LearnedResult]:
         """Over all bags, from an end on the sample, with its rule as it is."""
-        run = self._run(self.problem.with_rule(end.rule), self.sample.with_rule(end.rule), end.x)
+        run = self._run(self.problem.with_rule(end.rule), self.sample.with_rule(end.rule), end.x, number)
         return lambda blocks: learned_result(run(blocks), end.rule)

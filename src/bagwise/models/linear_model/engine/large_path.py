@@ -57,7 +57,7 @@ class LargePath:
     null : array
         The model without features.
     l1_ratio, control
-        As in `PathSolver`.
+        As in `PathSolver`. A checkpoint stores the runs on all bags.
     alpha_max : float
         The alpha at which the model without features stops being stationary, on all bags.
     """
@@ -92,21 +92,25 @@ class LargePath:
         """Solve on the sample, and set up runs over all bags from there; the last from the null model."""
         problem = on_sample(self.problem, sample)
         lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=self.control.tol)
-        solver = PathSolver(lasso, self.null, self.l1_ratio, self.control)
+        solver = PathSolver(lasso, self.null, self.l1_ratio, self.control.without_checkpoint())
         found = both_ways_on(solver, grid, warm_models, **how)
 
-        def run_from(alpha: float, start: np.ndarray) -> Run:
+        def run_from(number: int, alpha: float, start: np.ndarray) -> Run:
             penalty = solver.penalty(alpha)
             warm = warm_model(problem, start, penalty.l1)
-            return lambda blocks: self._run(blocks, start, penalty, warm)
+            control = self.control.within(f"run {number + 1} on all bags")
+            return lambda blocks: self._run(blocks, start, penalty, warm, control)
 
-        starts = [solution.x for solution in found.solutions]
-        runs = [run_from(alpha, x) for alpha, x in zip(found.alphas, starts, strict=True)]
-        return found, [*runs, run_from(self.alpha_max * (1 + 1e-9), self.null)], solver.warm_models
+        alphas = [*found.alphas, self.alpha_max * (1 + 1e-9)]
+        starts = [*(solution.x for solution in found.solutions), self.null]
+        runs = [run_from(number, *run) for number, run in enumerate(zip(alphas, starts, strict=True))]
+        return found, runs, solver.warm_models
 
-    def _run(self, blocks: Blocks, start: np.ndarray, penalty: ElasticNet, warm: WarmModel) -> L1Result:
-        lasso = LassoProblem(self.problem.over(blocks), None, tol=self.control.tol)
-        return minimize_l1(lasso, lasso.point(start), penalty, self.control, warm_models=[warm])
+    def _run(
+        self, blocks: Blocks, start: np.ndarray, penalty: ElasticNet, warm: WarmModel, control: Control
+    ) -> L1Result:
+        lasso = LassoProblem(self.problem.over(blocks), None, tol=control.tol)
+        return minimize_l1(lasso, start, penalty, control, warm_models=[warm])
 
     def _better_than_null(self, found: Grid, ends: list[L1Result]) -> Grid:
         """Take the model without features where it is stationary and no worse."""

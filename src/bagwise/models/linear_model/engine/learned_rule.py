@@ -151,8 +151,15 @@ class RuleLearner:
     def _in_turns(self, problem: LinearBagProblem, rule: Rule, start: np.ndarray) -> LearnedResult:
         theta, status = start, Status.MAX_ITER
         history: list[float] = []
-        for _ in range(self.control.max_iter):
-            result = self.coefficients.solve(problem.with_rule(rule), theta)
+        first = 0
+        checkpoint = self.control.checkpoint.next_run(start, self.control.tol, self.control.max_iter)
+        known = checkpoint.state({"rule": rule, "x": None, "history": None, "turn": None})
+        if known is not None:
+            rule, theta, history, first = (known[name] for name in ("rule", "x", "history", "turn"))
+        for turn in range(first, self.control.max_iter):
+            checkpoint.keep({"rule": rule, "x": theta, "history": history, "turn": turn})
+            control = replace(self.control, checkpoint=checkpoint.within(f"turn {turn}"))
+            result = replace(self.coefficients, control=control).solve(problem.with_rule(rule), theta)
             theta, prior = result.x, rule.log_prior() / problem.total
             history += [value - prior for value in result.history[1 if history else 0 :]]
             status = result.status
@@ -175,7 +182,7 @@ class RuleLearner:
         if self.has_l1 or not n_rule:
             return oriented(self._in_turns(problem, rule, end.x), problem)
         joint = LargeJointProblem(problem, rule, JointProblem(sample, rule))
-        start = joint.point(np.concatenate([end.x, rule.parameters()]))
+        start = np.concatenate([end.x, rule.parameters()])
         control = replace(self.control, max_iter=_STEPS_PER_NEWTON * self.control.max_iter)
         result = minimize_l1(joint, start, ElasticNet(0.0), control)
         return oriented(self._or_in_turns(problem, joint, result, n_steps=1), problem)

@@ -75,7 +75,7 @@ def _step(
     n_idle = 0
     for x in randoms:
         n_known = len(results)
-        results = _distinct([*results, minimize_l1(problem, problem.point(x), penalty, control)])
+        results = _distinct([*results, minimize_l1(problem, x, penalty, control)])
         n_idle = n_idle + 1 if len(results) == n_known else 0
         if n_idle == _IDLE or control.is_stopped:
             break
