@@ -25,7 +25,7 @@ def data():
 def large(request, monkeypatch):
     """Let small data be large, with a sample of a sixth of the bags, in blocks of so many instances."""
     monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1000)
-    monkeypatch.setattr("bagwise.models.linear_model.engine.fits._NUMBERS", 12_000)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.large_fit._NUMBERS", 12_000)
     monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 6 * 8 * request.param)
 
 
