@@ -60,9 +60,9 @@ def adam(ask: Ask, start: np.ndarray, control: Control, *, learning_rate: float,
     D. Kingma and J. Ba (2015), Adam: a method for stochastic optimization, ICLR, arXiv:1412.6980.
     """
     place, form = control.checkpoint, dict.fromkeys(("x", "first", "second", "best_x", "history", "watched"))
-    if place is not None and place.has_ended:
+    if place.has_ended:
         return _ended(place.end())
-    known = None if place is None else place.state(form)
+    known = place.state(form)
     if known is None:
         x, best_x, history, watched = start, start, [], []
         first, second = np.zeros_like(start), np.zeros_like(start)
@@ -91,12 +91,9 @@ def adam(ask: Ask, start: np.ndarray, control: Control, *, learning_rate: float,
         second = _SECOND * second + (1.0 - _SECOND) * gradient**2
         mean, square = first / (1.0 - _FIRST**step), second / (1.0 - _SECOND**step)
         x = x - learning_rate * mean / (np.sqrt(square) + _TINY)
-        if place is not None:
-            place.keep(
-                {"x": x, "first": first, "second": second, "best_x": best_x, **_course(history, watched)}
-            )
+        place.keep({"x": x, "first": first, "second": second, "best_x": best_x, **_course(history, watched)})
     end = {"x": best_x, "status": status.name, "best": best, **_course(history, watched)}
-    if place is not None and status is not Status.INTERRUPTED:
+    if status is not Status.INTERRUPTED:
         place.finish(end)
     return _ended(end)
 

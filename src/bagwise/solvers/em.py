@@ -131,9 +131,9 @@ def run_em(
 def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) -> EMResult:
     place = control.checkpoint
     form = {"params": params, "history": None, "watched": None}
-    if place is not None and place.has_ended:
+    if place.has_ended:
         return _read_end(place.end({**form, "status": None}))
-    known = None if place is None else place.state(form)
+    known = place.state(form)
     if known is not None:
         params = known["params"]
     statistics = _estep(model, blocks, params)
@@ -157,9 +157,9 @@ def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) ->
         control.report(len(history) - 1, value)
         if history[-2] - value <= control.tol * max(1.0, abs(value)):
             status = Status.CONVERGED
-        elif place is not None:
+        else:
             place.keep(_written(params, history, watched))
-    if place is not None and status is not Status.INTERRUPTED:
+    if status is not Status.INTERRUPTED:
         place.finish({**_written(params, history, watched), "status": status.name})
     return EMResult(params, value, status, len(history) - 1, tuple(history), _numbers(watched))
 

@@ -35,7 +35,7 @@ def resumable(
     write, read : callable
         From a result to plain values, and back.
     """
-    if control.checkpoint is None:
+    if not control.checkpoint.is_stored:
         return solve(control)
     run = control.checkpoint.next_run(*question, control.tol, control.max_iter)
     if run.has_ended:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from bagwise._core.checkpoint import NoCheckpoint
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status, rounding_tol
 from bagwise.solvers.resuming import plain_of, result_of, resumable
@@ -65,8 +66,10 @@ def _minimize(
     hessian_product: HessianProduct | None,
     has_kinks: bool,
 ) -> SolverResult:
-    if control.checkpoint is not None:
-        answers = control.checkpoint.answers()
+    if isinstance(control.checkpoint, NoCheckpoint):
+        pass
+    else:
+        answers = control.checkpoint.answers()  # type: ignore[attr-defined]
         value_and_gradient = functools.partial(answers.ask, value_and_gradient)
         if hessian_product is not None:
             hessian_product = functools.partial(answers.ask, hessian_product)

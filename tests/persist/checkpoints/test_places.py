@@ -137,12 +137,12 @@ def test_cells_that_have_ended_are_not_computed_again(tmp_path):
     computed = []
 
     def cells(checkpoint):
-        def compute(here, n):
-            here.within("inside").keep({"x": np.ones(n)})
+        def compute(n):
+            checkpoint.within(f"cell {n}").within("inside").keep({"x": np.ones(n)})
             computed.append(n)
             return np.arange(n)
 
-        return [checkpoint.cell(f"cell {n}", lambda here, n=n: compute(here, n)) for n in range(3)]
+        return [checkpoint.cell(f"cell {n}", compute, n) for n in range(3)]
 
     path = tmp_path / "run"
     cut_off(path, cells)
@@ -156,7 +156,7 @@ def test_a_cell_has_the_same_type_when_it_is_read(tmp_path):
     value = (1.5, ["a", (2, None)], {"x": True})
 
     def cell(checkpoint):
-        return checkpoint.cell("cell", lambda _: value)
+        return checkpoint.cell("cell", lambda: value)
 
     cut_off(tmp_path / "run", cell)
     with opened(tmp_path / "run", identity) as checkpoint:
@@ -428,7 +428,7 @@ def test_fits_inside_have_a_place_each_and_the_outermost_removes_the_file(tmp_pa
 
     def member(checkpoint, number):
         with opened(checkpoint, lambda: {"model": "member", "parameters": {"n": str(number)}}) as place:
-            return place.cell("fit", lambda _: computed.append(number) or number)
+            return place.cell("fit", lambda: computed.append(number) or number)
 
     def ensemble(checkpoint):
         return [member(checkpoint.within(f"member {n}"), n) for n in range(3)]

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import effective_n_jobs
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import interruptible
 from bagwise.evaluation.comparison.assemble import assemble
 from bagwise.evaluation.comparison.assumption import judge_assumption
@@ -31,7 +32,7 @@ from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING, read_scoring
 from bagwise.evaluation.comparison.suited import facts_of, suited_models
 from bagwise.exceptions import ComparisonInterrupted
 from bagwise.models.base.digest import training_digest
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, opened, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, opened
 from bagwise.persist.checkpoints.identity import described
 
 # Words for `models`, and whether bags that are not positive are then unlabeled.
@@ -86,14 +87,13 @@ class Question:
 class _Run:
     """Everything of a comparison that depends on its seed."""
 
-    def __init__(self, question: Question, place: Checkpoint | None):
+    def __init__(self, question: Question, place: CheckpointLocation):
         self.question = question
         self.place = place
         data = question.data
-        self.seed = read_seed(seed_of(question.random_state, place))
+        self.seed = read_seed(place.seed(question.random_state))
         self.folds = cut_folds(data, question.cv, question.repeats, self.seed)
-        if place is not None:
-            place.agree_on_folds(self.folds)
+        place.agree_on_folds(self.folds)
         entries, notes = self._entries()
         self.cells = Cells([*BASELINES, *entries], data, self.folds)
         self.cells.recall(place)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.evaluation.comparison.cells import run_cell
 from bagwise.evaluation.comparison.plan import Labelled, Split
 from bagwise.evaluation.comparison.portfolio import Entry
-from bagwise.persist.checkpoints import Checkpoint
 
 _OF_A_CLASS = 12
 # A model, by its place, and a split.
@@ -63,10 +63,8 @@ class Cells:
                 break
         return cells
 
-    def recall(self, place: Checkpoint | None) -> None:
+    def recall(self, place: CheckpointLocation) -> None:
         """Take over what a checkpoint knows."""
-        if place is None:
-            return
         for key in self._keys():
             cell = place.within(_name(key))
             if cell.has_ended:
@@ -76,14 +74,14 @@ class Cells:
         """How many splits of a model are to be computed."""
         return sum((model, split) not in self.found for split in range(len(self.folds)))
 
-    def run(self, n_jobs: int | None, place: Checkpoint | None, done: Callable[[str], None]) -> None:
+    def run(self, n_jobs: int | None, place: CheckpointLocation, done: Callable[[str], None]) -> None:
         """Compute all that is left.
 
         Parameters
         ----------
         n_jobs : int or None
             As joblib takes it.
-        place : Checkpoint or None
+        place : CheckpointLocation
             Where cells are kept as they finish.
         done : callable
             Told of every cell that has finished.
@@ -92,8 +90,7 @@ class Cells:
         for key, cell in self._computed(left, n_jobs):
             raise_if_stopped()
             self.found[key] = cell
-            if place is not None:
-                place.within(_name(key)).finish(cell)
+            place.within(_name(key)).finish(cell)
             model, split = key
             done(f"{self.entries[model].name}, split {split + 1} of {len(self.folds)}")
 

@@ -8,12 +8,12 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.data.bags import Bags
 from bagwise.exceptions import warn_user
 from bagwise.models.base.folds import bag_folds
 from bagwise.models.base.labels import Training
-from bagwise.persist.checkpoints import Checkpoint, cell_of
 
 _FOLDS = 5
 # Exponents are looked for between these; the least still keeps the order of probabilities.
@@ -30,8 +30,8 @@ _MOST_CERTAIN = 1e12
 
 def held_out_scores(
     training: Training,
-    fit_and_score: Callable[[Training, Bags, Checkpoint | None], np.ndarray],
-    checkpoint: Checkpoint | None = None,
+    fit_and_score: Callable[[Training, Bags, CheckpointLocation], np.ndarray],
+    checkpoint: CheckpointLocation = NO_CHECKPOINT,
 ) -> np.ndarray:
     """Score every bag by a model that has not learned from it, over five folds with both classes in each.
 
@@ -41,8 +41,8 @@ def held_out_scores(
         All bags of the fit.
     fit_and_score : callable
         ``(training, bags, checkpoint)``: fits a model to the first and scores the second, a number per bag;
-        the third is a place for the fit.
-    checkpoint : Checkpoint, optional
+        the third is the location of the fit in the checkpoint.
+    checkpoint : CheckpointLocation, optional
         Keeps the scores of every fold.
 
     Returns
@@ -56,8 +56,7 @@ def held_out_scores(
         part = Training(training.bags[train], training.y[train], training.weight[train])
         held = training.bags[test]
         name = f"held-out scores of fold {number + 1}"
-        place = None if checkpoint is None else checkpoint.within(name)
-        scores[test] = cell_of(checkpoint, name, fit_and_score, part, held, place)
+        scores[test] = checkpoint.cell(name, fit_and_score, part, held, checkpoint.within(name))
         raise_if_stopped()
     return scores
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
 from sklearn.utils import check_random_state
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import StrOptions, available_if
 from bagwise._core.types import Folds, Seed
 from bagwise.data.bags import Bags
@@ -34,7 +35,7 @@ from bagwise.models.ensemble.cost import Cost, estimate
 from bagwise.models.ensemble.families import choose, refuse_unknown
 from bagwise.models.ensemble.vote import Found, Vote, fit_vote
 from bagwise.models.ensemble.words import describe_fit
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.solvers.reporting import Reporter
 
 
@@ -234,9 +235,9 @@ class BagEnsembleClassifier(ScoreClassifier):
         codes: np.ndarray,
         weight: np.ndarray,
         groups: ArrayLike | None,
-        place: Checkpoint | None,
+        place: CheckpointLocation,
     ) -> None:
-        rng = check_random_state(seed_of(self.random_state, place))
+        rng = check_random_state(place.seed(self.random_state))
         reporter = Reporter(type(self).__name__, self.verbose)
         pairs = list(combinations(range(len(self.classes_)), 2))
         found: list[Found] = []
@@ -255,9 +256,8 @@ class BagEnsembleClassifier(ScoreClassifier):
                 groups=groups,
             )
             choice = self._chosen(training.bags)
-            inside = None if place is None else place.within(f"{low} and {high}")
-            if inside is not None:
-                inside.agree_on_folds(splits)
+            inside = place.within(f"{low} and {high}")
+            inside.agree_on_folds(splits)
             reporter.step(str(self._cost_of(training.bags, len(splits))))
             how: dict[str, Any] = {"seed": seed, "n_jobs": self.n_jobs, "place": inside, "reporter": reporter}
             found.append(fit_vote(training, splits, choice, **how))

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
 from bagwise.models.base.folds import Split
 from bagwise.models.ensemble.machines import PENALTIES, fit_machines
 from bagwise.models.ensemble.views import View
-from bagwise.persist.checkpoints import Checkpoint, cell_of
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Kernels:
         splits: list[Split],
         seed: int,
         n_jobs: int | None,
-        place: Checkpoint | None,
+        place: CheckpointLocation,
     ) -> FittedKernels:
         """Fit machines on all matrices; these are made one after the other, and not kept."""
         bags, y, weight = training
@@ -112,6 +112,6 @@ class Kernels:
                 **{name: np.stack([getattr(machines, name) for machines in found]) for name in names},
             }
 
-        known = cell_of(place, "machines", compute)
+        known = place.cell("machines", compute)
         held = known["held"].reshape(-1, len(y))
         return FittedKernels(view.kept(), held, known["coef"], known["intercept"].ravel(), known["widths"])

@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import interruptible
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import MemoryBlocks, in_doubles
@@ -17,7 +18,6 @@ from bagwise.models.base.folds import Split
 from bagwise.models.embedding import BagStatistics
 from bagwise.models.ensemble.machines import mean_held_out
 from bagwise.models.ensemble.statistics import without_noise
-from bagwise.persist.checkpoints import Checkpoint, cell_of
 
 _STATISTICS = ("min", "max", "mean", "std")
 # Weights of the losses, for columns of variance one, or a twelfth if they are ranks.
@@ -42,7 +42,7 @@ class LinearStatistics:
         splits: list[Split],
         seed: int,
         n_jobs: int | None,
-        place: Checkpoint | None,
+        place: CheckpointLocation,
     ) -> FittedLines:
         """Fit a model for every penalty, on all bags and on all but those of each fold."""
         bags, y, weight = training
@@ -62,7 +62,7 @@ class LinearStatistics:
             held = mean_held_out(n, splits, [scores for _, _, scores in found[1:]])
             return {"held": held, "coef": coef, "intercept": intercept}
 
-        known = cell_of(place, "models", compute)
+        known = place.cell("models", compute)
         return FittedLines(self.scale, statistics, scaler, known["held"], known["coef"], known["intercept"])
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
 from bagwise.models.base.folds import Split
 from bagwise.models.ensemble.machines import mean_held_out
 from bagwise.models.linear_model import MILogisticRegression
-from bagwise.persist.checkpoints import Checkpoint, cell_of
 
 # Ridge penalties of the coefficients, beside a sum over bags.
 _ALPHAS = (1.0, 10.0)
@@ -37,7 +37,7 @@ class InstanceModels:
         splits: list[Split],
         seed: int,
         n_jobs: int | None,
-        place: Checkpoint | None,
+        place: CheckpointLocation,
     ) -> FittedModels:
         """Fit a model for every penalty, on all bags and on all but those of each fold."""
         models = [
@@ -46,17 +46,17 @@ class InstanceModels:
         scores = []
         for number, (train, test) in enumerate(splits):
             name = f"fold {number + 1}"
-            inside = None if place is None else place.within(name)
-            scores.append(cell_of(place, name, _held_out, models, training, train, test, inside))
+            fold = place.within(name)
+            scores.append(place.cell(name, _held_out, models, training, train, test, fold))
             raise_if_stopped()
         for alpha, model in zip(_ALPHAS, models, strict=True):
-            inside = None if place is None else place.within(f"alpha {alpha:g}")
-            model.fit(training.bags, training.y, training.weight, checkpoint=inside)
+            checkpoint = place.within(f"alpha {alpha:g}")
+            model.fit(training.bags, training.y, training.weight, checkpoint=checkpoint)
         return FittedModels(self.rule, models, mean_held_out(len(training.y), splits, scores))
 
 
 def _held_out(
-    models: list[Any], training: Training, train: np.ndarray, test: np.ndarray, place: Checkpoint | None
+    models: list[Any], training: Training, train: np.ndarray, test: np.ndarray, place: CheckpointLocation
 ) -> np.ndarray:
     from sklearn.base import clone
 
@@ -64,8 +64,8 @@ def _held_out(
     known, held = bags[train], bags[test]
     scores = []
     for model in models:
-        inside = None if place is None else place.within(f"alpha {model.alpha:g}")
-        fitted = clone(model).fit(known, y[train], weight[train], checkpoint=inside)
+        checkpoint = place.within(f"alpha {model.alpha:g}")
+        fitted = clone(model).fit(known, y[train], weight[train], checkpoint=checkpoint)
         scores.append(fitted.decision_function(held))
     return np.array(scores)
 

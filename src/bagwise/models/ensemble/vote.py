@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
@@ -20,7 +21,6 @@ from bagwise.models.ensemble.blend import (
     sharpening,
 )
 from bagwise.models.ensemble.families import FAMILIES, Choice
-from bagwise.persist.checkpoints import Checkpoint
 from bagwise.solvers.reporting import Reporter
 
 # Constants of log-odds are multiples of one over this, about 1e-12.
@@ -87,7 +87,7 @@ def fit_vote(
     *,
     seed: int,
     n_jobs: int | None,
-    place: Checkpoint | None,
+    place: CheckpointLocation,
     reporter: Reporter,
 ) -> Found:
     """Fit all families, blend the settings of each, and let them vote, each as much as any other.
@@ -103,8 +103,8 @@ def fit_vote(
         for number, member in enumerate(FAMILIES[name].members):
             n_done = sum(map(len, members.values()))
             reporter.step(f"{FAMILIES[name].title}, part {n_done + 1} of {n_members}")
-            inside = None if place is None else place.within(f"{name} {number + 1}")
-            members[name].append(member.fit(training, splits, seed, n_jobs, inside))
+            part = place.within(f"{name} {number + 1}")
+            members[name].append(member.fit(training, splits, seed, n_jobs, part))
             raise_if_stopped()
     is_held = np.isfinite(next(iter(members.values()))[0].held[0])
     known, counts = y[is_held], weight[is_held]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import ClassWeight, Folds, Scale, Seed
@@ -23,13 +24,10 @@ from bagwise.models.linear_model.engine.large_fit import Sample, draw_sample
 from bagwise.models.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.models.linear_model.path import MILRPath, fit_path
 from bagwise.persist.checkpoints import (
-    Checkpoint,
     CheckpointLike,
-    cell_of,
     identity_of,
     opened,
     recorded,
-    seed_of,
 )
 from bagwise.rules import Rule
 from bagwise.solvers.reporting import Reporter
@@ -207,9 +205,9 @@ class MILogisticRegressionCV(LinearBagClassifier):
         training: Training,
         sample_weight: ArrayLike | None,
         groups: ArrayLike | None,
-        place: Checkpoint | None,
+        place: CheckpointLocation,
     ) -> None:
-        rng = check_random_state(seed_of(self.random_state, place))
+        rng = check_random_state(place.seed(self.random_state))
         folds_seed, search_seed = rng.randint(np.iinfo(np.int32).max, size=2)
         blocks = recorded(training.bags.blocks(training.y, training.weight), place, "passes of the folds")
         reporter = Reporter(type(self).__name__, self.verbose)
@@ -230,8 +228,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
                 groups=groups,
             )
             reporter.doing(f"paths of {len(splits)} folds")
-            if place is not None:
-                place.agree_on_folds(splits)
+            place.agree_on_folds(splits)
             self.deviances_ = self._held_out_deviances(training, blocks, splits, warm_models, sample, place)
             self.criterion_path_ = self.deviances_.mean(axis=1)
             self.base_deviance_ = float(base_rate_deviances(training, splits).mean())
@@ -285,7 +282,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         splits: list[Split],
         warm_models: dict[Any, Any],
         sample: Sample | None,
-        place: Checkpoint | None,
+        place: CheckpointLocation,
     ) -> np.ndarray:
         """Deviance per held-out bag: shape (n_alphas, n_folds)."""
         if sample is not None:
@@ -293,9 +290,9 @@ class MILogisticRegressionCV(LinearBagClassifier):
         # Folds at the same time share the cores between them; products inside each do not.
         n_jobs = self.n_jobs if blocks.n_values >= _WORTH_THREADS else None
         with blas_threads_for(blocks.n_values if n_jobs in (None, 1) else 0):
-            where = {"prefer": "threads"} if place is None else {"require": "sharedmem"}
+            where = {"require": "sharedmem"} if place.is_stored else {"prefer": "threads"}
             columns = Parallel(n_jobs=n_jobs, **where)(
-                delayed(cell_of)(place, f"fold {number + 1}", self._fold, training, *split, warm_models)
+                delayed(place.cell)(f"fold {number + 1}", self._fold, training, *split, warm_models)
                 for number, split in enumerate(splits)
             )
         return np.column_stack(columns)

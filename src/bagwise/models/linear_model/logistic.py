@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import ClassWeight, Scale, Seed
@@ -30,7 +31,7 @@ from bagwise.models.linear_model.engine.fit import Fit
 from bagwise.models.linear_model.engine.large_fit import LargeFit
 from bagwise.models.linear_model.engine.problem import InMemoryProblem, LinearBagProblem, make_problem
 from bagwise.models.linear_model.inference.kept import Kept
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened, recorded
 from bagwise.rules import Rule, make_rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.reporting import Reporter
@@ -67,7 +68,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
         *,
         only_from: Any = None,
         also_from: Any = None,
-        checkpoint: Checkpoint | None = None,
+        checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ) -> tuple[LinearBagProblem, list[SolverResult]]:
         """Search for the best parameters at one penalty; sets ``scaler_`` and ``rule_``.
 
@@ -330,7 +331,7 @@ class MILogisticRegression(LinearBagClassifier):
             problem, results = self._minimise(
                 training,
                 self.alpha,
-                seed_of(self.random_state, place),
+                place.seed(self.random_state),
                 only_from=start,
                 checkpoint=place,
             )

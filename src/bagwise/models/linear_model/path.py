@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import check_parameters
 from bagwise._core.threads import blas_threads_for
@@ -22,7 +23,7 @@ from bagwise.models.linear_model.engine.lasso import ColumnCopy, LassoProblem
 from bagwise.models.linear_model.engine.path import LargePath, PathSolver, both_ways_on
 from bagwise.models.linear_model.engine.problem import InMemoryProblem, make_problem
 from bagwise.models.linear_model.logistic import LinearBagClassifier, MILogisticRegression
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened, recorded
 from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import WarmModel, finish
@@ -182,7 +183,7 @@ def fit_path(
     warm_models: dict[float, WarmModel] | None = None,
     exactly: bool = True,
     sample: Sample | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: CheckpointLocation = NO_CHECKPOINT,
 ) -> tuple[MILRPath, dict[float, WarmModel]]:
     """Compute the path for a model's parameters (but `tol`, if given) on data that has been read.
 

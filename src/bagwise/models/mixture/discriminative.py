@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
 from bagwise._core.types import ClassWeight, Seed
 from bagwise.data.bags import Bags
@@ -25,7 +26,7 @@ from bagwise.models.base import (
 )
 from bagwise.models.linear_model import MILogisticRegression
 from bagwise.models.mixture.build import look_at
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule
 from bagwise.solvers.result import Recorded
 
@@ -186,7 +187,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
             self._fit(training, place)
         return self
 
-    def _fit(self, training: Training, place: Checkpoint | None) -> None:
+    def _fit(self, training: Training, place: CheckpointLocation) -> None:
         bags, y, weight = training
         family, blocks = make_family(self.family), bags.blocks(y, weight)
         self.family_ = family.settled(blocks.total(look_at, family, blocks.begins))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
 from bagwise._core.types import Seed
@@ -24,7 +25,7 @@ from bagwise.models.mixture.fitted import FittedMixture
 from bagwise.models.mixture.model import Start
 from bagwise.models.mixture.naming import name_components
 from bagwise.models.mixture.search import search
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule, make_rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.reporting import Reporter
@@ -291,7 +292,7 @@ class MIMixture(FittedMixture):
                 "positive; use calibrate=False."
             )
 
-    def _fit_and_score(self, training: Training, bags: Bags, checkpoint: Checkpoint | None) -> np.ndarray:
+    def _fit_and_score(self, training: Training, bags: Bags, checkpoint: CheckpointLocation) -> np.ndarray:
         """Log-odds of bags by a model like this one, fitted to others."""
         model = clone(self).set_params(calibrate=False, verbose=0)
         for name in ("classes_", "n_features_in_"):
@@ -299,7 +300,11 @@ class MIMixture(FittedMixture):
         return model._fit(training, checkpoint=checkpoint).decision_function(bags)
 
     def _fit(
-        self, training: Training, start: Start | None = None, *, checkpoint: Checkpoint | None = None
+        self,
+        training: Training,
+        start: Start | None = None,
+        *,
+        checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ) -> Self:
         """Fit bags that are read; labels may be -1, unknown, and `start` says where EM begins."""
         bags, y, weight = training
@@ -325,7 +330,7 @@ class MIMixture(FittedMixture):
             rule.alternatives(bags.offsets, y),
             control,
             n_init=self.n_init,
-            rng=check_random_state(seed_of(self.random_state, checkpoint)),
+            rng=check_random_state(checkpoint.seed(self.random_state)),
             n_jobs=self.n_jobs,
             on_start=reporter.start,
             start=start,

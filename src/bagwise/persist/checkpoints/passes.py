@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise.data.blocks import Blocks
 from bagwise.data.blocks.views import BlocksView
 from bagwise.persist.checkpoints.place import Checkpoint
@@ -37,8 +38,8 @@ class RecordedBlocks(BlocksView):
         return self._answers.ask(self._blocks.total, f, *args)
 
 
-def recorded(blocks: Blocks, checkpoint: Checkpoint | None, name: str) -> Blocks:
+def recorded(blocks: Blocks, checkpoint: CheckpointLocation, name: str) -> Blocks:
     """Record passes over blocks that are large; over others they cost next to nothing."""
-    if checkpoint is None or not blocks.are_large:
+    if not isinstance(checkpoint, Checkpoint) or not blocks.are_large:
         return blocks
     return RecordedBlocks(blocks, checkpoint.within(name))

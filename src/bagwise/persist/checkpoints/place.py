@@ -41,9 +41,11 @@ class Checkpoint:
     >>> from bagwise.persist.checkpoints import opened
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with opened(pathlib.Path(folder) / "run", lambda: {"model": "squares"}) as checkpoint:
-    ...         [checkpoint.cell(f"square {n}", lambda here, n=n: n * n) for n in range(3)]
+    ...         [checkpoint.cell(f"square {n}", pow, n, 2) for n in range(3)]
     [0, 1, 4]
     """
+
+    is_stored = True
 
     def __init__(self, store: Store, place: str = ""):
         self._store = store
@@ -96,12 +98,12 @@ class Checkpoint:
         key = {name: kept for name, kept in self._entry.items() if name == "key"}
         self._store.put(self._place, alone=True, **key, end=copied(taken_apart(value)))
 
-    def cell(self, name: str, compute: Callable[[Checkpoint], Any], *, like: Any = None) -> Any:
-        """Give the value that is known under a name, or compute it, and keep it once it is there."""
+    def cell(self, name: str, compute: Callable[..., Any], *args: Any) -> Any:
+        """Return the value stored under a name, or compute and store ``compute(*args)``."""
         here = self.within(name)
         if here.has_ended:
-            return here.end(like)
-        value = compute(here)
+            return here.end()
+        value = compute(*args)
         here.finish(value)
         return value
 
@@ -147,16 +149,6 @@ class Checkpoint:
             self._store.write()
             return drawn
         return int(known["seed"])
-
-
-def seed_of(random_state: Any, checkpoint: Checkpoint | None) -> Any:
-    """Give what a fit draws from: `random_state`, or the seed that a checkpoint keeps for it."""
-    return random_state if checkpoint is None else checkpoint.seed(random_state)
-
-
-def cell_of(checkpoint: Checkpoint | None, name: str, compute: Callable[..., Any], *args: Any) -> Any:
-    """Give ``compute(*args)``, if there is a checkpoint as its `cell` of this name."""
-    return compute(*args) if checkpoint is None else checkpoint.cell(name, lambda _: compute(*args))
 
 
 class Answers:

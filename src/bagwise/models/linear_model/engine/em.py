@@ -72,7 +72,7 @@ def _minimize_by_em(
     problem: InMemoryProblem, start: np.ndarray, penalty: ElasticNet, control: Control
 ) -> SolverResult:
     place = control.checkpoint
-    known = None if place is None else place.state({"x": None, "history": None})
+    known = place.state({"x": None, "history": None})
     point = problem.point(start if known is None else known["x"])
     history = [penalty.objective(point)] if known is None else known["history"].tolist()
     value = history[-1]
@@ -91,8 +91,7 @@ def _minimize_by_em(
             break
         point, value = moved
         history.append(value)
-        if place is not None:
-            place.keep({"x": point.x, "history": np.array(history)})
+        place.keep({"x": point.x, "history": np.array(history)})
         control.report(len(history) - 1, value)
     return SolverResult(point.x, value, status, len(history) - 1, tuple(history))
 

@@ -20,7 +20,7 @@ from bagwise.models.linear_model.engine.fit import Fit
 from bagwise.models.linear_model.engine.learned_rule import LearnedResult, go_on, learned_result
 from bagwise.models.linear_model.engine.problem import InMemoryProblem, LinearBagProblem
 from bagwise.rules import Rule
-from bagwise.solvers.control import Control, Place
+from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import WarmModel
 from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult
@@ -148,15 +148,13 @@ class LargeFit:
         return finish_on_all(self.problem, found, lambda end: self._run(end.x, self.problem.rule))
 
     def _search_on_sample(self, around: np.ndarray | None) -> Sequence[SolverResult]:
-        checkpoint = self.sample_fit.control.checkpoint
-        if checkpoint is None:
-            return self.sample_fit.search(around)
+        name, control = "search on the sample", self.sample_fit.control
+        fit = replace(self.sample_fit, control=control.within(name))
 
-        def search(place: Place) -> list[dict[str, Any]]:
-            fit = replace(self.sample_fit, control=replace(self.sample_fit.control, checkpoint=place))
+        def search() -> list[dict[str, Any]]:
             return [plain_of(end) for end in fit.search(around)]
 
-        return [result_of(end) for end in checkpoint.cell("search on the sample", search)]
+        return [result_of(end) for end in control.checkpoint.cell(name, search)]
 
     def learn_rule(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
         """Minimise over coefficients and rule."""
