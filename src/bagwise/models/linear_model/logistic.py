@@ -56,9 +56,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
     log_likelihood_: float
     coef_: np.ndarray
 
-    @property
-    def _streams(self) -> bool:
-        return True
+    _streams = True
 
     def _minimise(
         self,
