@@ -88,9 +88,9 @@ class LinearBagClassifier(Recorded, WaistClassifier):
             blocks, self.scaler_, rules[0], ridge=penalty.l2, fit_intercept=self.fit_intercept
         )
         rng = check_random_state(random_state)
-        given = [
-            problem.scaling.from_original(*start) for start in (only_from, also_from) if start is not None
-        ]
+        start = also_from if only_from is None else only_from
+        if start is not None:
+            start = problem.scaling.from_original(*start)
         with blas_threads_for(blocks.n_values):
             control = Control(
                 self.tol,
@@ -105,12 +105,12 @@ class LinearBagClassifier(Recorded, WaistClassifier):
                 fit = LargeFit.of(problem, penalty, control, self.n_init, rng)
             results: Sequence[SolverResult]
             if len(rules) > 1 or rules[0].learns:
-                results = learned = fit.learn_rule(rules, given if only_from is not None else ())
+                results = learned = fit.learn_rule(rules, () if only_from is None else (start,))
                 problem = problem.with_rule(best_of(learned).rule)
             elif only_from is not None:
-                results = [fit.solve(given[0])]
+                results = [fit.solve(start)]
             else:
-                results = fit.search(given[0] if given else None)
+                results = fit.search(start)
         self.rule_ = problem.rule
         self.n_passes_ = blocks.n_passes + problem.n_passes_in_memory
         results = [as_totals(result, problem.total) for result in results]
@@ -120,7 +120,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
 
     def _keep(self, problem: LinearBagProblem, best: SolverResult) -> None:
         """Set the fitted attributes that describe the model."""
-        self.log_likelihood_ = problem.log_likelihood(best.x)
+        self.log_likelihood_ = problem.point(best.x).log_likelihood
         coef, intercept = problem.scaling.to_original(best.x)
         self.coef_, self.intercept_ = coef[None, :], np.array([intercept])
 

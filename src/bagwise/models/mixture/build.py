@@ -7,6 +7,8 @@ EM need not repeat those that are known, and a sample of their instances, around
 from __future__ import annotations
 
 import functools
+import itertools
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -16,6 +18,7 @@ from bagwise._core.compiled.arrays import readonly
 from bagwise.data.blocks import (
     Block,
     Blocks,
+    MemoryBlocks,
     SelectedBlocks,
     Sums,
     cut,
@@ -67,12 +70,6 @@ class Ground(NamedTuple):
     blocks: Blocks
     is_complete: bool
 
-    @property
-    def sums_need_params(self) -> bool:
-        """Whether statistics must be computed anew for every parameter."""
-        family = self.family
-        return family.statistics_need_params or (family.missing == "expect" and not self.is_complete)
-
 
 def prepare(family: Family, prior: Any, n_components: tuple[int, int], blocks: Blocks) -> Ground:
     """Resolve the prior, as the user gave it, on all instances: one pass, or two if they are few."""
@@ -106,7 +103,7 @@ def build_model(
     BagMixture, Blocks
         The model, and the bags that EM passes over: those of whose instances not all are known.
     """
-    family, prior, n_components, blocks, _ = ground
+    family, prior, n_components, blocks, is_complete = ground
     pure = rule.pure_bags(blocks.y)
     groups = [group for group in (~pure, pure) if group.any()]
     one_negative = n_components[1] == 1
@@ -120,13 +117,15 @@ def build_model(
     # Only where bags are pure do labels tell the classes' instances apart beforehand.
     negative = Pool(family, prior, surveys[-1], is_labelled=one_negative) if pure.any() else pool
     known, total = None, None
-    if not ground.sums_need_params:
+    # Else statistics must be computed anew for every parameter.
+    are_sums_fixed = is_complete or family.missing != "expect"
+    if are_sums_fixed and not family.statistics_need_params:
         suffice = _sums_suffice(family, prior, surveys[-1])
         if pure.any() and one_negative and suffice:
             known = Known(surveys[-1].weight, surveys[-1].sums, _log_likelihood_of_pure(rule, blocks, pure))
-            blocks = SelectedBlocks(blocks, ~pure)
+            blocks = _select(blocks, ~pure)
             blocks = blocks if blocks.are_large else hold(blocks, recut=True)
-        if n_components == (1, 1) and ground.is_complete and suffice:
+        if n_components == (1, 1) and is_complete and suffice:
             total = 0.0 * surveys[0].sums if pure.all() else surveys[0].sums
     return (
         BagMixture(
@@ -145,7 +144,22 @@ def build_model(
 
 
 def _survey(ground: Ground, group: np.ndarray, most: int | None, blocks: Blocks) -> Survey:
-    return SelectedBlocks(blocks, group).total(survey_block, ground.family, ground.prior, most)
+    return _select(blocks, group).total(survey_block, ground.family, ground.prior, most)
+
+
+def _select(blocks: Blocks, wanted: np.ndarray) -> Blocks:
+    """Select bags, which stay in their blocks: few of them by a copy in memory, many as they are read."""
+    if not isinstance(blocks, MemoryBlocks) or blocks.are_large:
+        return SelectedBlocks(blocks, wanted)
+    if wanted.all():
+        return blocks
+    sizes = np.diff(blocks.offsets)
+    offsets = np.append(0, np.cumsum(sizes[wanted]))
+    kept = np.append(0, np.cumsum(wanted))
+    ends = np.cumsum([blocks.block(number).n_bags for number in range(blocks.n_blocks)])
+    runs = [slice(int(begin), int(end)) for begin, end in itertools.pairwise(kept[np.append(0, ends)])]
+    X = blocks.X[np.flatnonzero(np.repeat(wanted, sizes))]
+    return MemoryBlocks(X, offsets, blocks.y[wanted], blocks.weight[wanted], runs=runs, in_threads=False)
 
 
 def _most_drawn(blocks: Blocks) -> int | None:
@@ -239,6 +253,7 @@ class Sample(NamedTuple):
         return Sample(self.X[rows[:most]], weight[:most], keys[:most])
 
 
+@dataclass(frozen=True)
 class Survey:
     """Sums of some instances, their weight, and all of them, or `most`: those that have the smallest keys.
 
@@ -246,17 +261,16 @@ class Survey:
     for any order and any cut, and for a weight of two as for two instances.
     """
 
-    def __init__(self, sums: np.ndarray, weight: float, sample: Sample, most: int | None):
-        self.sums = sums
-        self.weight = weight
-        self.sample = sample
-        self._most = most
+    sums: np.ndarray
+    weight: float
+    sample: Sample
+    most: int | None
 
     def __add__(self, other: Survey) -> Survey:
         sample = self.sample.joined_to(other.sample)
-        if self._most is not None:
-            sample = sample.least(self._most)
-        return Survey(self.sums + other.sums, self.weight + other.weight, sample, self._most)
+        if self.most is not None:
+            sample = sample.least(self.most)
+        return Survey(self.sums + other.sums, self.weight + other.weight, sample, self.most)
 
 
 def survey_block(block: Block, family: Family, prior: Any, most: int | None) -> Survey:
@@ -267,7 +281,8 @@ def survey_block(block: Block, family: Family, prior: Any, most: int | None) -> 
     if most is None:
         sample = Sample(block.X[:], each, None)
     elif most == 0:
-        sample = Sample(block.X[:0], each[:0], np.empty(0, dtype=np.uint64))
+        # No view, which would keep all instances in memory.
+        sample = Sample(block.X[np.empty(0, dtype=np.int64)], each[:0], np.empty(0, dtype=np.uint64))
     else:
         sample = Sample(block.X, each, content_of(block.X)).least(most)
     return Survey(sums, float(each.sum()), sample, most)

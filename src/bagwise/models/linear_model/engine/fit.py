@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -106,11 +107,6 @@ class Fit:
         copy = ColumnCopy.of(problem.design) if penalty.l1 and not by_em else None
         return cls(problem, penalty, control, n_init, rng, copy, by_em)
 
-    @property
-    def has_l1(self) -> bool:
-        """Whether there is an L1 norm."""
-        return self.penalty.l1 > 0
-
     def under(self, rule: Rule) -> Fit:
         """Return the same fit under another rule."""
         return replace(self, problem=self.problem.with_rule(rule))
@@ -126,7 +122,7 @@ class Fit:
         is_large = not isinstance(problem, InMemoryProblem)
         if self.by_em and isinstance(problem, InMemoryProblem):
             return minimize_by_em(problem.without_ridge(), start, penalty, control)
-        if self.has_l1 or (is_large and not problem.has_kinks):
+        if penalty.l1 or (is_large and not problem.has_kinks):
             lasso = self._lasso()
             result = minimize_l1(lasso, lasso.point(start), penalty, control, warm_models=warm_models)
             return finish(lasso, [result], control)[0]
@@ -137,7 +133,7 @@ class Fit:
 
     def search(self, around: np.ndarray | None = None) -> Sequence[SolverResult]:
         """Minimise from all starts, and return every solution; with an L1 norm, `around` one if given."""
-        if self.has_l1 and not self.by_em:
+        if self.penalty.l1 and not self.by_em:
             null = fit_null(self.problem, self.control)
             return search_l1(
                 self._lasso(),
@@ -233,7 +229,7 @@ def _step(
 def _distinct(results: list[L1Result]) -> list[L1Result]:
     """Sort by value, best first, and leave out those that end at the same one."""
     kept: list[L1Result] = []
-    for result in sorted(results, key=lambda r: r.value):
+    for result in sorted(results, key=attrgetter("value")):
         if not kept or result.value - kept[-1].value > _ALIKE * abs(kept[-1].value):
             kept.append(result)
     return kept

@@ -78,12 +78,12 @@ def learn_rule(fit: Fit, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()
 
 
 def _one_rule(fit: Fit, rule: LearnedRule, given: Sequence[np.ndarray]) -> list[LearnedResult]:
-    if given or not fit.has_l1:
+    if given or not fit.penalty.l1:
         starts = given or fit.under(rule).starts()
     else:
         starts = [result.x for result in fit.under(rule).search()[:3]]
     pairs = [(rule, start) for start in starts] + ([] if given else _soft_thresholds(fit, rule))
-    run = _jointly if len(rule.parameters()) and not fit.has_l1 else _in_turns
+    run = _jointly if len(rule.parameters()) and not fit.penalty.l1 else _in_turns
     results: list[LearnedResult] = []
     for pair in pairs:
         results.append(run(fit, *pair))
@@ -162,7 +162,7 @@ def go_on(fit: Fit, end: LearnedResult, sample: LinearBagProblem) -> LearnedResu
     """Go on from an end on a sample of the bags, each step being one pass over all."""
     rule = end.rule
     assert isinstance(rule, LearnedRule)
-    if fit.has_l1 or not len(rule.parameters()):
+    if fit.penalty.l1 or not len(rule.parameters()):
         return oriented(_in_turns(fit, rule, end.x), fit.problem)
     joint = LargeJointProblem(fit.problem, rule, JointProblem(sample, rule))
     start = joint.point(np.concatenate([end.x, rule.parameters()]))

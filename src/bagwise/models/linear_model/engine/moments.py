@@ -155,8 +155,8 @@ class Moments:
             # Without negative terms both factors are one array, whose product takes half the time.
             both = self._space(dtype, 2 if len(v) else 1, len(columns) + 1, max(len(u), len(v)))
             sums, differences = both[0], both[-1]
-            roots = [np.sqrt(np.abs(weight[rows])).astype(dtype) for rows in (u, v)]
-            gather_pairs(X, columns, u, v, *roots, sums, differences)
+            root, root_below = np.sqrt(weight[u]).astype(dtype), np.sqrt(-weight[v]).astype(dtype)
+            gather_pairs(X, columns, u, v, root, root_below, sums, differences)
             products += sums @ differences.T
         total += 0.5 * (products + products.T)
 

@@ -153,16 +153,12 @@ class LinearBagProblem:
         self.offsets, self.y = blocks.offsets, blocks.y
         self.total = float(blocks.weight.sum())
         self.n_features = scaling.n_features
+        self.has_kinks = not rule.is_smooth
 
     @property
     def is_convex(self) -> bool:
         """Whether there is one optimum: with bags of one instance every rule is logistic regression."""
         return bool((np.diff(self.offsets) == 1).all())
-
-    @property
-    def has_kinks(self) -> bool:
-        """Whether the likelihood is smooth only in pieces."""
-        return not self.rule.is_smooth
 
     @property
     def n_passes_in_memory(self) -> int:
@@ -234,10 +230,6 @@ class LinearBagProblem:
         product = self.blocks.total(hessian_times, x, v, self.scaling, self.rule) / -self.total
         product[:-1] += self.ridge * v[:-1]
         return product
-
-    def log_likelihood(self, x: np.ndarray) -> float:
-        """Weighted log-likelihood of all bags, without a penalty."""
-        return self.point(x).log_likelihood
 
 
 # ---------------------------------------------------------------------- few bags in memory

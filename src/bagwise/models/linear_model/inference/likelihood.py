@@ -100,7 +100,7 @@ class FittedLikelihood:
 
     def log_likelihood(self) -> float:
         """The log-likelihood of the bags at the fit, without a prior."""
-        return self.problem.log_likelihood(self.x[: self.n_features + 1])
+        return self.problem.point(self.x[: self.n_features + 1]).log_likelihood
 
     def largest_change(self, step: np.ndarray) -> float:
         """By how much a step in what varies moves the log-odds of an instance, or the rule, at most."""
@@ -145,7 +145,7 @@ class FittedLikelihood:
         null = fit_null(self.problem, Control(tol=1e-9, max_iter=200))
         joint, n = self._joint, self.n_features
         if joint is None:
-            return self.problem.log_likelihood(null)
+            return self.problem.point(null).log_likelihood
 
         def value_and_gradient(v: np.ndarray) -> tuple[float, np.ndarray]:
             value, gradient = joint.value_and_gradient(np.concatenate([null[:n], v]))
@@ -154,7 +154,7 @@ class FittedLikelihood:
         start = np.concatenate([null[n:], joint.rule.parameters()])
         end = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
         theta, rule = self.split(np.concatenate([null[:n], end.x]))
-        return self.problem.with_rule(rule).log_likelihood(theta)
+        return self.problem.with_rule(rule).point(theta).log_likelihood
 
     # ------------------------------------------------------------ rules nearby, and the original scale
 
