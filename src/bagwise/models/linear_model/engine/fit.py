@@ -123,26 +123,19 @@ class Fit:
         if self.by_em and isinstance(problem, InMemoryProblem):
             return minimize_by_em(problem.without_ridge(), start, penalty, control)
         if penalty.l1 or (is_large and not problem.has_kinks):
-            lasso = self._lasso()
+            lasso = LassoProblem(problem.without_ridge(), self.copy, tol=control.tol)
             result = minimize_l1(lasso, lasso.point(start), penalty, control, warm_models=warm_models)
             return finish(lasso, [result], control)[0]
         return _minimise_smoothly(problem, start, control)
 
-    def _lasso(self) -> LassoProblem:
-        return LassoProblem(self.problem.without_ridge(), self.copy, tol=self.control.tol)
-
     def search(self, around: np.ndarray | None = None) -> Sequence[SolverResult]:
         """Minimise from all starts, and return every solution; with an L1 norm, `around` one if given."""
         if self.penalty.l1 and not self.by_em:
-            null = fit_null(self.problem, self.control)
+            control = self.control
+            lasso = LassoProblem(self.problem.without_ridge(), self.copy, tol=control.tol)
+            null = fit_null(self.problem, control)
             return search_l1(
-                self._lasso(),
-                self.penalty,
-                self.control,
-                null=null,
-                n_init=self.n_init,
-                rng=self.rng,
-                around=around,
+                lasso, self.penalty, control, null=null, n_init=self.n_init, rng=self.rng, around=around
             )
         results: list[SolverResult] = []
         for start in self.starts():

@@ -253,6 +253,8 @@ class InMemoryProblem(LinearBagProblem):
     def __init__(self, design: Design, y: np.ndarray, weight: np.ndarray, rule: Rule, *, ridge: float = 0.0):
         super().__init__(MemoryBlocks(design.X, design.offsets, y, weight), design, rule, ridge=ridge)
         self.design = design
+        # Weights of bags as shares of their sum.
+        self.weight = weight / self.total
         self._last: BagPoint | None = None
 
     @property
@@ -264,11 +266,6 @@ class InMemoryProblem(LinearBagProblem):
         problem = InMemoryProblem(self.design, self.y, self.blocks.weight, rule, ridge=ridge)
         problem.blocks = self.blocks
         return problem
-
-    @cached_property
-    def weight(self) -> np.ndarray:
-        """The weights of bags, as shares of their sum."""
-        return self.blocks.weight / self.total
 
     @cached_property
     def instance_weight(self) -> np.ndarray:
@@ -366,12 +363,6 @@ class InMemoryProblem(LinearBagProblem):
         return product
 
 
-def _rows(block: Block, offsets: np.ndarray) -> slice:
-    """Which of all instances are in a block of bags in memory, which are neighbours."""
-    begin = int(offsets[block.first])
-    return slice(begin, begin + int(block.offsets[-1]))
-
-
 def _moments_in(
     block: Block,
     offsets: np.ndarray,
@@ -380,13 +371,13 @@ def _moments_in(
     factor: np.ndarray,
     rough: bool,
 ) -> np.ndarray:
-    rows = _rows(block, offsets)
+    rows = block.rows(offsets[block.first :])
     return moments_of(block.X, columns, diagonal[rows], factor[rows], block.offsets, rough=rough)
 
 
 def _hessian_in(
     block: Block, offsets: np.ndarray, log_odds: np.ndarray, v: np.ndarray, design: Design, rule: Rule
 ) -> np.ndarray:
-    along = design.dot(v, block.X)
-    curved = rule.hessian_product(log_odds[_rows(block, offsets)], block.offsets, block.y, along)
+    along, rows = design.dot(v, block.X), block.rows(offsets[block.first :])
+    curved = rule.hessian_product(log_odds[rows], block.offsets, block.y, along)
     return design.pull_back(block.weight_of_each * curved, block.X)
