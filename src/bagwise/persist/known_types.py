@@ -52,7 +52,7 @@ _OURS = {
     "bagwise.evaluation.metrics": "PUScorer",
     "bagwise.models.mixture.discriminative": "DiscriminativeMixture",
     "bagwise.models.mixture.mimixture": "MIMixture",
-    "bagwise.models.mixture.params": "MixtureParams",
+    "bagwise.models.mixture.model": "MixtureParams",
     "bagwise.models.wrappers.multiclass": "ByIndex OneVsOneBagClassifier",
     "bagwise.models.multilabel.miml": "MIMLLogisticRegression",
     "bagwise.models.multilabel.per_label": "MultiLabelBagClassifier ConstantLabel=_Always",

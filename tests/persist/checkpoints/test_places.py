@@ -9,7 +9,7 @@ import pytest
 from bagwise._core.interrupt import interruptible
 from bagwise.data.blocks import Sums
 from bagwise.families.gaussian import GaussianParams
-from bagwise.models.mixture.params import MixtureParams
+from bagwise.models.mixture.model import MixtureParams
 from bagwise.persist.checkpoints import file as files
 from bagwise.persist.checkpoints import opened
 from bagwise.persist.checkpoints import place as places

@@ -20,7 +20,7 @@ from bagwise.data.blocks import Block, Blocks, ReweightedBlocks, run_together
 from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.base.folds import Split, bag_folds
 from bagwise.models.linear_model.choice import base_rate_deviances, describe_choice
-from bagwise.models.linear_model.engine.fits import Sample, draw_sample
+from bagwise.models.linear_model.engine.large_fit import Sample, draw_sample
 from bagwise.models.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.models.linear_model.path import MILRPath, fit_path
 from bagwise.persist.checkpoints import (

@@ -16,15 +16,12 @@ from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import ClassWeight, Scale
 from bagwise.data.blocks import Blocks
 from bagwise.models.base import BagsLike, affine_map, fit_scaler
-from bagwise.models.linear_model.engine.fits import Sample
-from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
-from bagwise.models.linear_model.engine.large_path import LargePath, both_ways_on
-from bagwise.models.linear_model.engine.lasso.columns import ColumnCopy
-from bagwise.models.linear_model.engine.lasso.path import PathSolver
-from bagwise.models.linear_model.engine.lasso.problem import LassoProblem
-from bagwise.models.linear_model.engine.null import fit_null
-from bagwise.models.linear_model.engine.products import log_odds_of
-from bagwise.models.linear_model.engine.setup import make_problem
+from bagwise.models.linear_model.engine.design import log_odds_of
+from bagwise.models.linear_model.engine.fit import fit_null
+from bagwise.models.linear_model.engine.large_fit import Sample
+from bagwise.models.linear_model.engine.lasso import ColumnCopy, LassoProblem
+from bagwise.models.linear_model.engine.path import LargePath, PathSolver, both_ways_on
+from bagwise.models.linear_model.engine.problem import InMemoryProblem, make_problem
 from bagwise.models.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule, make_rule, start_fixed
@@ -220,9 +217,6 @@ def fit_path(
             how = {"both_ways": both_ways, "beyond": is_own}
             found, learned = large.solve(sample, grid, warm_models or {}, **how)
     originals = [problem.scaling.to_original(solution.x) for solution in found.solutions]
-    n_passes = blocks.n_passes - passes_before
-    if isinstance(problem, InMemoryProblem):
-        n_passes += problem.blocks.n_passes
     path = MILRPath(
         alphas=found.alphas,
         coefs=np.array([coef for coef, _ in originals]),
@@ -235,7 +229,7 @@ def fit_path(
         alpha_max=alpha_max,
         rule=rule,
         scaler=scaler,
-        n_passes=n_passes,
+        n_passes=blocks.n_passes - passes_before + problem.n_passes_in_memory,
         feature_names=_names(model, len(originals[0][0])),
     )
     return path, learned

@@ -108,6 +108,9 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
     n_passes_: int
     rule_: Rule
 
+    _accepts_sparse = False
+    _streams = True
+
     _parameter_constraints: dict[str, Any] = {
         "family": [StrOptions(set(FAMILIES)), HasMethods(["sufficient"])],
         "rule": RULE_CONSTRAINT,
@@ -142,14 +145,6 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _accepts_sparse(self) -> bool:
-        return False
-
-    @property
-    def _streams(self) -> bool:
-        return True
 
     @property
     def _accepts_sequences(self) -> bool:

@@ -25,7 +25,7 @@ from bagwise.models.base import (
     is_as_probable,
     validated_fit,
 )
-from bagwise.models.linear_model.engine.setup import scaled_blocks
+from bagwise.models.linear_model.engine.design import scaled_blocks
 from bagwise.models.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.models.multilabel.label_sets import (
     LabelSetProblem,

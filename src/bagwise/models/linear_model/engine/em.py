@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
 from bagwise.data.blocks import Blocks
-from bagwise.models.linear_model.engine.coefficients import CoefficientFit
-from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
-from bagwise.models.linear_model.engine.learned_rule import LearnedResult
-from bagwise.models.linear_model.engine.problem import BagPoint
+from bagwise.models.linear_model.engine.problem import BagPoint, InMemoryProblem
 from bagwise.rules import Rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.quadratic import QuadraticModel
@@ -33,32 +29,6 @@ def refuse_em(name: str, rules: Sequence[Rule], blocks: Blocks) -> None:
         problem = "it looks at all instances in every iteration, and these are many"
     if problem is not None:
         raise ValueError(f"solver='em' cannot be used: {problem}; use solver='newton'.")
-
-
-@dataclass(frozen=True)
-class EMFit:
-    """Fits by EM, from one start or from all."""
-
-    problem: InMemoryProblem
-    fit: CoefficientFit
-
-    def solve(self, start: np.ndarray) -> SolverResult:
-        """Run EM from one start."""
-        return minimize_by_em(self.problem.without_ridge(), start, self.fit.penalty, self.fit.control)
-
-    def search(self, known: np.ndarray | None = None) -> Sequence[SolverResult]:
-        """Run EM from the model without features and from random starts, or a `known` end first."""
-        starts = self.fit.starts(self.problem)
-        results: list[SolverResult] = []
-        for start in starts if known is None else [known, *starts[1:]]:
-            results.append(self.solve(start))
-            if self.fit.control.is_stopped:
-                break
-        return results
-
-    def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
-        """Not by EM: `refuse_em` has said so."""
-        raise NotImplementedError
 
 
 def minimize_by_em(

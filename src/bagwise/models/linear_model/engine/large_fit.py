@@ -1,26 +1,24 @@
-"""Whole fits, from one start, from all, or with the rule: of few bags in memory, and of many anywhere.
+"""Fits of many bags in any location: on a sample first, then on all.
 
-Where bags are many, in memory or not, a sample of two million numbers says where the optima are and which of
-several rules is best, to within what sampling leaves open. From there a few steps of Newton's method, each
-one pass over all bags, lead to the optimum of all of them, exactly as if every step had been taken on all.
-Several ends on the sample share their passes.
+A sample of two million numbers says where the optima are and which of several rules is best, to within what
+sampling leaves open. From there a few steps of Newton's method, each one pass over all bags, lead to the
+optimum of all of them, exactly as if every step had been taken on all. Several ends on the sample share their
+passes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from bagwise.data.blocks import Blocks, MemoryBlocks, run_together, sample_bags
-from bagwise.models.linear_model.engine.coefficients import CoefficientFit
 from bagwise.models.linear_model.engine.design import Design
-from bagwise.models.linear_model.engine.em import EMFit
-from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
-from bagwise.models.linear_model.engine.learned_rule import LearnedResult, RuleLearner, learned_result
-from bagwise.models.linear_model.engine.problem import LinearBagProblem
+from bagwise.models.linear_model.engine.fit import Fit
+from bagwise.models.linear_model.engine.learned_rule import LearnedResult, go_on, learned_result
+from bagwise.models.linear_model.engine.problem import InMemoryProblem, LinearBagProblem
 from bagwise.rules import Rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import WarmModel
@@ -39,57 +37,6 @@ _SAME_VALUE, _SAME_PLACE = 1e-5, 1e-2
 _CLOSE = 10.0
 
 Result = TypeVar("Result", bound=SolverResult)
-
-
-class Fit(Protocol):
-    """How a linear model is fitted, whatever the number of bags."""
-
-    def solve(self, start: np.ndarray) -> SolverResult:
-        """Minimise from one start."""
-
-    def search(self, known: np.ndarray | None = None) -> Sequence[SolverResult]:
-        """Minimise from all starts; with an L1 norm around a `known` end, if given."""
-
-    def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
-        """Minimise over coefficients and rule from all starts, or from those `given`."""
-
-
-def make_fit(
-    problem: LinearBagProblem,
-    penalty: ElasticNet,
-    control: Control,
-    *,
-    n_init: int,
-    rng: np.random.RandomState,
-    solver: str = "newton",
-) -> Fit:
-    """Choose the way to fit a problem; `solver` is "em" only where `refuse_em` has nothing against it."""
-    if solver == "em" and isinstance(problem, InMemoryProblem):
-        return EMFit(problem, CoefficientFit(penalty, control, n_init, rng, copy=None))
-    if isinstance(problem, InMemoryProblem):
-        return MemoryFit(problem, CoefficientFit.of(problem, penalty, control, n_init=n_init, rng=rng))
-    sample = on_sample(problem, draw_sample(problem.blocks.untransformed, rng))
-    return LargeFit(problem, sample, CoefficientFit.of(sample, penalty, control, n_init=n_init, rng=rng))
-
-
-@dataclass(frozen=True)
-class MemoryFit:
-    """Fits of a problem in memory."""
-
-    problem: InMemoryProblem
-    fit: CoefficientFit
-
-    def solve(self, start: np.ndarray) -> SolverResult:
-        """Minimise from one start."""
-        return self.fit.solve(self.problem, start)
-
-    def search(self, known: np.ndarray | None = None) -> Sequence[SolverResult]:
-        """Minimise from all starts."""
-        return self.fit.search(self.problem, known)
-
-    def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
-        """Minimise over coefficients and rule."""
-        return RuleLearner(self.fit).run(self.problem, rules, given)
 
 
 class Sample(NamedTuple):
@@ -122,7 +69,7 @@ def on_sample(problem: LinearBagProblem, sample: Sample) -> InMemoryProblem:
     return InMemoryProblem(design, drawn.y, weight, problem.rule, ridge=problem.ridge)
 
 
-def warm_model(sample: InMemoryProblem, x: np.ndarray, l1: float) -> WarmModel:
+def warm_model(sample: LinearBagProblem, x: np.ndarray, l1: float) -> WarmModel:
     """What a run on all bags begins with: the curvature of a sample at `x`, in the columns that matter there.
 
     It says how far to step, not where to end, and saves a pass that costs as much as many points.
@@ -166,73 +113,80 @@ def _is_same(one: SolverResult, other: SolverResult) -> bool:
 
 @dataclass(frozen=True)
 class LargeFit:
-    """Fits of a problem on all bags, given the same problem on a sample.
+    """Fits of a problem on all bags.
 
     Attributes
     ----------
     problem : LinearBagProblem
         On all bags.
-    sample : InMemoryProblem
-        On the sample.
-    fit : CoefficientFit
-        Fits of the latter.
+    sample_fit : Fit
+        Fits of the same problem on a sample, an `InMemoryProblem`.
     """
 
     problem: LinearBagProblem
-    sample: InMemoryProblem
-    fit: CoefficientFit
+    sample_fit: Fit
 
-    def on_all(self, number: int) -> CoefficientFit:
-        """Return fits on all bags, from one start and without a copy, for the run with this index."""
-        return replace(self.fit, copy=None, control=self.fit.control.within(f"run {number + 1} on all bags"))
+    @classmethod
+    def of(
+        cls,
+        problem: LinearBagProblem,
+        penalty: ElasticNet,
+        control: Control,
+        n_init: int,
+        rng: np.random.RandomState,
+    ) -> LargeFit:
+        """Draw a sample, and set up fits of a problem."""
+        sample = on_sample(problem, draw_sample(problem.blocks.untransformed, rng))
+        return cls(problem, Fit.of(sample, penalty, control, n_init, rng))
 
     def solve(self, start: np.ndarray) -> SolverResult:
         """Minimise from one start."""
-        return self._run(self.problem, self.sample, start, 0)(self.problem.blocks)
+        return self._run(start, self.problem.rule, 0)(self.problem.blocks)
 
-    def search(self, known: np.ndarray | None = None) -> list[SolverResult]:
+    def search(self, around: np.ndarray | None = None) -> list[SolverResult]:
         """Minimise from all starts."""
-        found = self._search_on_sample(known)
+        found = self._search_on_sample(around)
+        return finish_on_all(
+            self.problem, found, lambda end, number: self._run(end.x, self.problem.rule, number)
+        )
 
-        def job(end: SolverResult, number: int) -> Callable[[Blocks], SolverResult]:
-            return self._run(self.problem, self.sample, end.x, number)
-
-        return finish_on_all(self.problem, found, job)
-
-    def _search_on_sample(self, known: np.ndarray | None) -> Sequence[SolverResult]:
-        name = "search on the sample"
-        fit = replace(self.fit, control=self.fit.control.within(name))
+    def _search_on_sample(self, around: np.ndarray | None) -> Sequence[SolverResult]:
+        name, control = "search on the sample", self.sample_fit.control
+        fit = replace(self.sample_fit, control=control.within(name))
 
         def search() -> list[dict[str, Any]]:
-            return [plain_of(end) for end in fit.search(self.sample, known)]
+            return [plain_of(end) for end in fit.search(around)]
 
-        return [result_of(end) for end in self.fit.control.checkpoint.cell(name, search)]
+        return [result_of(end) for end in control.checkpoint.cell(name, search)]
 
-    def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
+    def learn_rule(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
         """Minimise over coefficients and rule."""
-        found = RuleLearner(self.fit).run(self.sample, rules, given)
+        found = self.sample_fit.learn_rule(rules, given)
         if len(rules) == 1:
             return finish_on_all(self.problem, found, self._run_jointly)
         best = min(result.value for result in found)
-        rivals = [result for result in found if result.value - best < _CLOSE / self.sample.blocks.n_bags]
+        close = _CLOSE / self.sample_fit.problem.blocks.n_bags
+        rivals = [result for result in found if result.value - best < close]
         ends = finish_on_all(self.problem, rivals, self._run_with_its_rule)
         tried = tuple((end.rule, end.value) for end in ends)
         return [replace(end, tried=tried) for end in ends]
 
-    def _run(
-        self, problem: LinearBagProblem, sample: InMemoryProblem, start: np.ndarray, number: int
-    ) -> Callable[[Blocks], SolverResult]:
-        """Over all bags, from one start, with the curvature of the sample there."""
-        warm = [warm_model(sample.without_ridge(), start, self.fit.penalty.l1)]
-        fit = self.on_all(number)
-        return lambda blocks: fit.solve(problem.over(blocks), start, warm)
+    def _on_all(self, blocks: Blocks, number: int) -> Fit:
+        """Return fits on all bags, from one start and without a copy, for the run with this index."""
+        control = self.sample_fit.control.within(f"run {number + 1} on all bags")
+        return replace(self.sample_fit, problem=self.problem.over(blocks), control=control, copy=None)
+
+    def _run(self, start: np.ndarray, rule: Rule, number: int) -> Callable[[Blocks], SolverResult]:
+        """Over all bags, from one start under a rule, with the curvature of the sample there."""
+        sample = self.sample_fit.under(rule).problem.without_ridge()
+        warm = [warm_model(sample, start, self.sample_fit.penalty.l1)]
+        return lambda blocks: self._on_all(blocks, number).under(rule).solve(start, warm)
 
     def _run_jointly(self, end: LearnedResult, number: int) -> Callable[[Blocks], LearnedResult]:
         """Over all bags, coefficients and rule from an end on the sample."""
-        learner = RuleLearner(self.on_all(number))
-        return lambda blocks: learner.go_on(self.problem.over(blocks), end, self.sample)
+        return lambda blocks: go_on(self._on_all(blocks, number), end, self.sample_fit.problem)
 
     def _run_with_its_rule(self, end: LearnedResult, number: int) -> Callable[[Blocks], LearnedResult]:
         """Over all bags, from an end on the sample, with its rule as it is."""
-        run = self._run(self.problem.with_rule(end.rule), self.sample.with_rule(end.rule), end.x, number)
+        run = self._run(end.x, end.rule, number)
         return lambda blocks: learned_result(run(blocks), end.rule)
