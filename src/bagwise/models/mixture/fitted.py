@@ -204,7 +204,7 @@ class FittedMixture(Recorded, WaistClassifier):
         float
             Every instance counts as an observation.
         """
-        penalty = np.log(self._open(X).n_instances) * self._count_parameters()
+        penalty = np.log(self._read(X, whole=False).n_instances) * self._count_parameters()
         return float(penalty - 2 * self.score_samples(X).sum())
 
     def aic(self, X: BagsLike) -> float:

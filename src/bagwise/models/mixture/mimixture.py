@@ -232,9 +232,9 @@ class MIMixture(FittedMixture):
     def _streams(self) -> bool:
         return True
 
-    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
-        bags = super()._read(X, reset=reset)
-        if not reset:
+    def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
+        bags = super()._read(X, reset=reset, whole=whole)
+        if whole and not reset:
             check_all(self.family_, bags.instances, self.params_.components[0])
         return bags
 

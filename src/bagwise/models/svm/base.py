@@ -65,8 +65,12 @@ class KernelClassifier(Scaled, ScoreClassifier):
     def _accepts_sparse(self) -> bool:
         return not self._is_precomputed
 
-    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
-        bags = super()._read(X, reset=reset)
+    @property
+    def _largest_value(self) -> float:
+        return np.inf if self._is_precomputed else super()._largest_value
+
+    def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
+        bags = super()._read(X, reset=reset, whole=whole)
         return number_columns(bags) if reset and self._is_precomputed else bags
 
     def _prepare(self, training: Training) -> tuple[Training, np.ndarray]:
