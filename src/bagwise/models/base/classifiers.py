@@ -69,6 +69,8 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         if class_weight is not None and with_class_weight:
             factors = class_factors(class_weight, self.classes_, codes, training.weight)
             training = training._replace(weight=training.weight * factors[codes])
+        if training.weight.all():
+            return training
         if len(self.classes_) > 1:
             refuse_lost_classes(self, codes[training.weight > 0])
         return training.that_count() if drop else training

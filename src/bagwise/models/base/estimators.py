@@ -208,9 +208,9 @@ class BagEstimator(BaseEstimator):
         if names is not None and fitted is not None and not np.array_equal(names, fitted):
             i = int(np.argmax(names != fitted))
             raise ValueError(
-                f"X has other features than {who} was fitted on: feature {i} is {str(names[i])!r} but was "
-                f"{fitted[i]!r}; pass the same features in the same order, such as load_bags(..., like=model) or "
-                "Bags.from_frame(..., features=list(model.feature_names_in_))."
+                f"X has other features than {who} was fitted on: feature {i} is {str(names[i])!r} but "
+                f"was {fitted[i]!r}; pass the same features in the same order, such as load_bags(..., "
+                "like=model) or Bags.from_frame(..., features=list(model.feature_names_in_))."
             )
 
     def _training(self, bags: Bags, y: np.ndarray, sample_weight: ArrayLike | None = None) -> Training:

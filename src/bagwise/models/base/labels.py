@@ -69,12 +69,13 @@ def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -
         )
     values: np.ndarray = column_or_1d(y, warn=True)
     assert_all_finite(values, input_name="y", estimator_name=name)
-    if len(values) != len(bags) and not describes_bags(X):
+    if len(values) != len(bags):
+        if describes_bags(X):
+            require_label_per_bag(values, bags)
         raise ValueError(
             f"X has {len(bags)} rows but y has {len(values)} labels; did you mean "
             "Bags.from_groups(X, bag_ids)?"
         )
-    require_label_per_bag(values, bags)
     return values
 
 
@@ -276,15 +277,12 @@ def training_digest(bags: Bags | ScannedBags, y: np.ndarray, weight: np.ndarray)
     start = min(len(sizes) - 1, int(np.searchsorted(offsets, offsets[-1] - n_rows)))
     ends = [slice(0, stop), slice(start, len(sizes))] if stop < start else [slice(0, len(sizes))]
     for end in ends:
-        _add(state, _instances(bags, end))
+        if isinstance(bags, ScannedBags):
+            # In the precision in which its blocks are read, which is that of bags in memory.
+            _add(state, bags[end].load().instances.astype(bags.dtype, copy=False))
+        else:
+            _add(state, bags[end].instances)
     return state.hexdigest()[:32]
-
-
-def _instances(bags: Bags | ScannedBags, end: slice) -> Any:
-    if isinstance(bags, ScannedBags):
-        # In the precision in which its blocks are read, which is that of bags in memory.
-        return bags[end].load().instances.astype(bags.dtype, copy=False)
-    return bags[end].instances
 
 
 def _add(state: Any, values: Any) -> None:

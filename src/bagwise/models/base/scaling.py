@@ -175,8 +175,8 @@ class Scaled:
         largest = max(values.max(initial=0.0), -values.min(initial=0.0))
         if not largest <= LARGEST:  # or NaN, which a scaler of others gives if its moments overflow
             raise ValueError(
-                f"X has values up to {largest:g} after scale={self.scale!r}, and powers of values beyond "
-                f"{LARGEST:g} overflow in {type(self).__name__}; values are far from those of the fit, or from "
-                'each other. Divide the features, or use scale="minmax".'
+                f"X has values up to {largest:g} after scale={self.scale!r}, and {type(self).__name__} takes "
+                f"values up to {LARGEST:g}, whose powers do not overflow; divide the features, or use "
+                'scale="minmax".'
             )
         return bags

@@ -26,9 +26,8 @@ from bagwise.models.base import (
     class_factors,
 )
 from bagwise.models.base.calibration import fit_threshold, held_out_scores
-from bagwise.models.svm.gram import Gram
 from bagwise.models.svm.precomputed import KernelLookup, column_numbers, number_columns
-from bagwise.models.svm.problem import BagMarginProblem, Machine
+from bagwise.models.svm.problem import BagMarginProblem, Gram, Machine
 from bagwise.models.wrappers.multiclass import count_votes
 from bagwise.similarity import InstanceKernel, resolve_gamma
 from bagwise.similarity.centred import far_origin
@@ -87,11 +86,12 @@ class KernelClassifier(Scaled, ScoreClassifier):
             self.scaler_ = None  # kernels are what they are
             return training
         scaled = super()._fit_scaler(training)
-        origin = far_origin(scaled.bags.instances) if self._sees_no_shift else None
-        if self.scale is None and self.kernel == "linear" and origin is not None:
+        if self.scale is None and self.kernel == "linear" and self._sees_no_shift:
             # A machine with a linear kernel is the same wherever the instances lie, but for rounding.
-            self.scaler_ = StandardScaler(with_std=False).fit(origin[None, :])
-            return training._replace(bags=self._scaled(training.bags))
+            origin = far_origin(scaled.bags.instances)
+            if origin is not None:
+                self.scaler_ = StandardScaler(with_std=False).fit(origin[None, :])
+                return training._replace(bags=self._scaled(training.bags))
         return scaled
 
     @property
@@ -166,7 +166,8 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         )
         rng = check_random_state(self.random_state)
         pieces = [problem.start(self._first_start(), rng)]
-        pieces += [problem.start("random", rng) for _ in range(self.n_init - 1)]
+        for _ in range(self.n_init - 1):
+            pieces.append(problem.start("random", rng))
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(self.tol, self.max_iter, reporter.iteration)
         results: list[SolverResult] = []
