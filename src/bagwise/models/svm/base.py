@@ -127,7 +127,7 @@ def _has_probabilities(model: Any) -> bool:
 class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
     """A machine with a score f for every instance; a bag is positive if one of its scores is zero or more.
 
-    A subclass gives `_loss_weights` and says where to start.
+    A subclass gives `_loss_weights`, and where to start: the parameter `init`, or `_first_start`.
     """
 
     support_: Any
@@ -140,12 +140,10 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
     intercept_: np.ndarray
 
     _one_positive = False
+    _first_start = "ties"
 
     def _loss_weights(self, bags: Bags, y: Any, weight: Any) -> tuple[float, float, float]:
         """Weights of a negative instance, a positive bag, and an unlabelled instance, from the counts."""
-        raise NotImplementedError
-
-    def _first_start(self) -> str:
         raise NotImplementedError
 
     def _solve(self, training: Training) -> tuple[Training, list[SolverResult]]:
@@ -165,7 +163,7 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
             tol=self.tol,
         )
         rng = check_random_state(self.random_state)
-        pieces = [problem.start(self._first_start(), rng)]
+        pieces = [problem.start(getattr(self, "init", self._first_start), rng)]
         for _ in range(self.n_init - 1):
             pieces.append(problem.start("random", rng))
         reporter = Reporter(type(self).__name__, self.verbose)

@@ -233,9 +233,6 @@ class MissSVC(BagMachine):
             self._fit_two(training)
         return self
 
-    def _first_start(self) -> str:
-        return self.init
-
     def _loss_weights(self, bags: Bags, y: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
         n_negative, n_unlabelled = np.bincount(y, weights=weight * bags.sizes)
         n_positive_bags = weight[y == 1].sum()

@@ -273,7 +273,7 @@ class BagMarginProblem:
     def linearize(self, point: Machine) -> Labelling:
         """Label the instances of positive bags by the sign of f; the witnesses are where f is largest."""
         scores = point.scores[self.unlabelled]
-        largest = self._spread(self._largest(scores))
+        largest = np.repeat(np.maximum.reduceat(scores, self.first), self.sizes)
         # At the optimum several instances of a bag may share the margin: they are witnesses together.
         witness = scores >= largest - point.blur
         if self.one_positive:
@@ -281,12 +281,6 @@ class BagMarginProblem:
         else:
             positive = np.where(scores == 0.0, 0.5, (scores > 0.0).astype(float))
         return Labelling(positive, 1.0 - positive, witness)
-
-    def _largest(self, scores: np.ndarray) -> np.ndarray:
-        return np.maximum.reduceat(scores, self.first)
-
-    def _spread(self, by_bag: np.ndarray) -> np.ndarray:
-        return np.repeat(by_bag, self.sizes)
 
     # ------------------------------------------------------------------ the objective and a step
 
@@ -300,14 +294,15 @@ class BagMarginProblem:
 
     def _bag_loss(self, inside: np.ndarray) -> float:
         """Loss of all bags, from the scores of their instances."""
-        return float(self.of_bag @ hinge(self._largest(inside)))
+        return float(self.of_bag @ hinge(np.maximum.reduceat(inside, self.first)))
 
     def _unlabelled_losses(self, inside: np.ndarray) -> np.ndarray:
         """Loss of every instance of a positive bag by the label that it is better with."""
         each = hinge(np.abs(inside))
         if self.one_positive:
             # A bag without a positive instance pays for calling its highest one positive.
-            highest = (inside == self._spread(self._largest(inside))) & (inside <= 0.0)
+            largest = np.repeat(np.maximum.reduceat(inside, self.first), self.sizes)
+            highest = (inside == largest) & (inside <= 0.0)
             each = np.where(highest, hinge(inside), each)
         return each
 
@@ -368,7 +363,7 @@ class BagMarginProblem:
         alpha = np.zeros(len(self.negative) + len(self.unlabelled))
         alpha[self.negative] = own
         count = np.add.reduceat(piece.witness.astype(int), self.first)
-        alpha[self.unlabelled] = positive + negative + piece.witness * self._spread(bag / count)
+        alpha[self.unlabelled] = positive + negative + piece.witness * np.repeat(bag / count, self.sizes)
         return alpha
 
 

@@ -146,7 +146,7 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
             names = self.get_feature_names_out(bags.feature_names)
         if isinstance(bags, ScannedBags):
             return bags.transformed(self._transform, names)
-        transformed = self._by_blocks(X, lambda some: self._transform(some.instances))
+        transformed = self._by_blocks(bags, lambda some: self._transform(some.instances))
         return bags.with_instances(transformed, feature_names=names) if describes_bags(X) else transformed
 
     def _transform(self, instances: Any) -> Any:
