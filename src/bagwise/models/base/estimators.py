@@ -241,12 +241,13 @@ class BagEstimator(BaseEstimator):
         return self._compute(self._read(Bags(block.X, block.offsets, ids=ids)), f, labels)
 
     def _compute(self, bags: Bags, f: Callable[..., Any], labels: np.ndarray | None) -> Any:
-        """Return ``f(bags)``; refuse NaN where no value is missing. Infinite log-odds may be meant."""
+        """Return ``f(bags)``; refuse NaN, and infinite features, where no value of the bags is missing."""
         computed = f(bags) if labels is None else f(bags, labels)
         values = computed.data if sp.issparse(computed) else computed
-        if getattr(values, "dtype", np.dtype(object)).kind == "f" and np.isnan(values).any():
+        if getattr(values, "dtype", np.dtype(object)).kind == "f":
+            is_wrong = ~np.isfinite(values) if isinstance(self, BagTransformer) else np.isnan(values)
             instances = bags.instances.data if sp.issparse(bags.instances) else bags.instances
-            if isinstance(instances, Sequences) or not np.isnan(instances).any():
+            if is_wrong.any() and (isinstance(instances, Sequences) or not np.isnan(instances).any()):
                 raise _overflow(self)
         return computed
 
