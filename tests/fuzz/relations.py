@@ -28,6 +28,7 @@ BY_NUMBER = {
 # The same of whole estimators.
 BY_ORDER = {
     "DissimilarityEmbedding": "its columns are the training bags, in their order",
+    "APRClassifier": "of instances that are equally good the first is chosen",
 }
 # Weights whose rounding errors are as large as what they weigh.
 EXTREME = ("tiny", "huge", "mixed", "absurd")

@@ -33,7 +33,7 @@ from bagwise.evaluation.comparison.running import Cells
 from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING, read_scoring
 from bagwise.evaluation.comparison.suited import facts_of, suited_models
 from bagwise.exceptions import ComparisonInterrupted
-from bagwise.models.base.digest import training_digest
+from bagwise.models.base.labels import training_digest
 from bagwise.persist.checkpoints import CheckpointLike, opened
 from bagwise.persist.checkpoints.identity import described
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from bagwise.data.bags import Bags
-from bagwise.models.base.reading import lie_large
+from bagwise.models.base.estimators import lie_large
 from bagwise.models.base.streaming import in_memory
 
 SAMPLE_VALUES = 2**23  # numbers of the instances that are learned from

@@ -18,7 +18,7 @@ from bagwise._core.types import Seed
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import sample_bags
 from bagwise.models.base import BagsLike, BagTransformer, encode_labels, validated_fit
-from bagwise.models.base.reading import lie_large
+from bagwise.models.base.estimators import lie_large
 from bagwise.models.base.streaming import in_memory
 from bagwise.models.embedding.instances import SAMPLE_VALUES
 from bagwise.models.trees.additive import summed_exactly
@@ -110,6 +110,10 @@ class TreeEmbedding(BagTransformer):
         self.ccp_alpha = ccp_alpha
         self.cross_fit = cross_fit
         self.random_state = random_state
+
+    @property
+    def _largest_value(self) -> float:
+        return np.inf  # values are only compared
 
     @property
     def _streams(self) -> bool:

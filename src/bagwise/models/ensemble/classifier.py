@@ -23,10 +23,6 @@ from bagwise.models.base import (
     BagsLike,
     ScoreClassifier,
     Training,
-    bag_weights,
-    encode_labels,
-    refuse_lost_classes,
-    training_digest,
     validated_fit,
 )
 from bagwise.models.base.folds import bag_folds
@@ -141,7 +137,6 @@ class BagEnsembleClassifier(ScoreClassifier):
     (20, 2)
     """
 
-    training_digest_: str
     fill_: np.ndarray
     votes_: list[Vote]
     inner_scores_: list[dict[str, Any]]
@@ -217,11 +212,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         self
         """
         refuse_unknown(self.families)
-        bags = self._read(X, reset=True)
-        codes = encode_labels(self, y, X, bags, binary=False)
-        weight = bag_weights(bags, sample_weight)
-        self.training_digest_ = training_digest(bags, codes, weight)
-        refuse_lost_classes(self, codes[weight > 0])
+        bags, codes, weight = self._read_training(X, y, sample_weight, binary=False, drop=False)
         if not in_files(bags):
             bags = in_memory(bags)
         self.fill_ = _means(bags, weight)

@@ -9,7 +9,6 @@ import numpy as np
 
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import in_doubles
-from bagwise.models.base.canonical import row_ranks
 from bagwise.models.base.folds import Split
 from bagwise.models.ensemble.views import FACTORS, HOW, Gram, Instances, View
 from bagwise.models.prototypes.points import Prototypes
@@ -49,7 +48,7 @@ class PrototypeView(View):
         """Choose prototypes, and fix scaling and width."""
         instances = Instances.fitted(self.scale, bags, weight, splits)
         X = in_doubles(bags.instances)
-        rank = row_ranks(X)
+        rank = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
         chosen, first = np.unique(rank, return_index=True)
         if len(chosen) > _MOST:
             some = np.sort(np.random.RandomState(seed).permutation(len(chosen))[:_MOST])

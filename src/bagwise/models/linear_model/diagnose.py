@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
 from bagwise._core.types import Folds, Seed
-from bagwise.models.base import BagsLike, read_bags
+from bagwise.models.base import BagsLike
 from bagwise.models.base.folds import Split
 from bagwise.models.base.held_out import cross_predict
 from bagwise.models.linear_model.labeler import Labeler
@@ -175,7 +175,7 @@ def diagnose_rule(
     seed = int(rng.randint(np.iinfo(np.int32).max))
     # BIC compares maxima of the likelihood: the penalty is only to keep them finite.
     base = SoftORLogisticRegression(alpha=0.1, n_init=2) if estimator is None else estimator
-    bags = read_bags(clone(base), X, reset=True)
+    bags = clone(base)._read(X, reset=True)
     y = np.asarray(y)
     models = {
         name: clone(base).set_params(rule=rule, random_state=seed).fit(bags, y)

@@ -254,9 +254,9 @@ class MIMixture(Recorded, WaistClassifier):
     def _accepts_sequences(self) -> bool:
         return make_family(self.family).takes_sequences
 
-    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
-        bags = super()._read(X, reset=reset)
-        if not reset:
+    def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
+        bags = super()._read(X, reset=reset, whole=whole)
+        if whole and not reset:
             check_all(self.family_, bags.instances, self.params_.components[0])
         return bags
 
@@ -588,7 +588,7 @@ class MIMixture(Recorded, WaistClassifier):
         float
             Every instance counts as an observation.
         """
-        penalty = np.log(self._open(X).n_instances) * self._count_parameters()
+        penalty = np.log(self._read(X, whole=False).n_instances) * self._count_parameters()
         return float(penalty - 2 * self.score_samples(X).sum())
 
     def aic(self, X: BagsLike) -> float:

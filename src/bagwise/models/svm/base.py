@@ -25,9 +25,8 @@ from bagwise.models.base import (
     class_factors,
 )
 from bagwise.models.base.calibration import fit_threshold, held_out_scores
-from bagwise.models.svm.gram import Gram
 from bagwise.models.svm.precomputed import KernelLookup, column_numbers, number_columns
-from bagwise.models.svm.problem import BagMarginProblem, Machine
+from bagwise.models.svm.problem import BagMarginProblem, Gram, Machine
 from bagwise.models.wrappers.multiclass import count_votes
 from bagwise.similarity import InstanceKernel, resolve_gamma
 from bagwise.similarity.centred import far_origin
@@ -64,8 +63,12 @@ class KernelClassifier(Scaled, ScoreClassifier):
     def _accepts_sparse(self) -> bool:
         return not self._is_precomputed
 
-    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
-        bags = super()._read(X, reset=reset)
+    @property
+    def _largest_value(self) -> float:
+        return np.inf if self._is_precomputed else super()._largest_value
+
+    def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
+        bags = super()._read(X, reset=reset, whole=whole)
         return number_columns(bags) if reset and self._is_precomputed else bags
 
     def _prepare(self, training: Training) -> tuple[Training, np.ndarray]:
@@ -82,11 +85,12 @@ class KernelClassifier(Scaled, ScoreClassifier):
             self.scaler_ = None  # kernels are what they are
             return training
         scaled = super()._fit_scaler(training)
-        origin = far_origin(scaled.bags.instances) if self._sees_no_shift else None
-        if self.scale is None and self.kernel == "linear" and origin is not None:
+        if self.scale is None and self.kernel == "linear" and self._sees_no_shift:
             # A machine with a linear kernel is the same wherever the instances lie, but for rounding.
-            self.scaler_ = StandardScaler(with_std=False).fit(origin[None, :])
-            return training._replace(bags=self._scaled(training.bags))
+            origin = far_origin(scaled.bags.instances)
+            if origin is not None:
+                self.scaler_ = StandardScaler(with_std=False).fit(origin[None, :])
+                return training._replace(bags=self._scaled(training.bags))
         return scaled
 
     @property
@@ -122,7 +126,7 @@ def _has_probabilities(model: Any) -> bool:
 class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
     """A machine with a score f for every instance; a bag is positive if one of its scores is zero or more.
 
-    A subclass gives `_loss_weights` and says where to start.
+    A subclass gives `_loss_weights`, and where to start: the parameter `init`, or `_first_start`.
     """
 
     support_: Any
@@ -135,12 +139,10 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
     intercept_: np.ndarray
 
     _one_positive = False
+    _first_start = "ties"
 
     def _loss_weights(self, bags: Bags, y: Any, weight: Any) -> tuple[float, float, float]:
         """Weights of a negative instance, a positive bag, and an unlabelled instance, from the counts."""
-        raise NotImplementedError
-
-    def _first_start(self) -> str:
         raise NotImplementedError
 
     def _solve(self, training: Training) -> tuple[Training, list[SolverResult]]:
@@ -160,8 +162,9 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
             tol=self.tol,
         )
         rng = check_random_state(self.random_state)
-        pieces = [problem.start(self._first_start(), rng)]
-        pieces += [problem.start("random", rng) for _ in range(self.n_init - 1)]
+        pieces = [problem.start(getattr(self, "init", self._first_start), rng)]
+        for _ in range(self.n_init - 1):
+            pieces.append(problem.start("random", rng))
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(self.tol, self.max_iter, reporter.iteration)
         results: list[SolverResult] = []

@@ -186,6 +186,10 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _largest_value(self) -> float:
+        return np.inf  # values are only compared
+
     @validated_fit
     def fit(
         self,
