@@ -136,7 +136,8 @@ class RuleLearner:
         """Give the end of a joint run, or where EM says that it is none, what the two in turns make of it."""
         theta, vector = joint.split(result.x)
         rule = joint.rule.with_parameters(vector)
-        _, gain = update_rule(problem, rule, theta, **how)
+        checkpoint = self.control.checkpoint.next_run(result.x)
+        gain = checkpoint.cell("gain", lambda: update_rule(problem, rule, theta, **how)[1])
         is_small = gain <= self._small(result.value)
         if result.status is Status.INTERRUPTED or (result.converged and is_small):
             return learned_result(result, rule, theta)
