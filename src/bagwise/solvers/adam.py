@@ -91,9 +91,10 @@ def adam(ask: Ask, start: np.ndarray, control: Control, *, learning_rate: float,
         second = _SECOND * second + (1.0 - _SECOND) * gradient**2
         mean, square = first / (1.0 - _FIRST**step), second / (1.0 - _SECOND**step)
         x = x - learning_rate * mean / (np.sqrt(square) + _TINY)
-        course: dict[str, Any] = {"history": history, "watched": watched}
-        place.keep({"x": x, "first": first, "second": second, "best_x": best_x, **course})
-    end = {"x": best_x, "status": status.name, "best": best, "history": history, "watched": watched}
+        state = {"x": x, "first": first, "second": second, "best_x": best_x}
+        place.keep({**state, "history": history, "watched": watched})
+    end: dict[str, Any] = {"x": best_x, "status": status.name, "best": best}
+    end |= {"history": history, "watched": watched}
     if status is not Status.INTERRUPTED:
         place.finish(end)
     return _result(**end)

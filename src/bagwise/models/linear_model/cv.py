@@ -350,13 +350,15 @@ class MILogisticRegressionCV(LinearBagClassifier):
             return weight
 
         def job(number: int, train: np.ndarray, test: np.ndarray) -> Callable[[Blocks], np.ndarray]:
+            name = f"fold {number + 1}"
+
             def run(shared: Blocks) -> np.ndarray:
                 fold = ReweightedBlocks(shared, only(train))
-                path = self._fold_path(fold, warm_models, sample, place.within(f"fold {number + 1}"))
+                path = self._fold_path(fold, warm_models, sample, place.within(name))
                 held = ReweightedBlocks(shared, only(test))
                 return -2.0 * held.total(_log_likelihoods, path) / held.weight.sum()
 
-            return run
+            return lambda shared: place.cell(name, run, shared)
 
         return np.column_stack(
             run_together(blocks, [job(number, *split) for number, split in enumerate(splits)])
