@@ -162,10 +162,10 @@ class BagEnsembleClassifier(ScoreClassifier):
     def __init__(
         self,
         families: Literal["default"] | Sequence[str] = "default",
+        *,
         cv: Folds = 10,
         n_jobs: int | None = None,
         random_state: Seed = None,
-        *,
         verbose: int = 0,
     ):
         self.families = families
@@ -193,6 +193,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
         """Fit all families, and let them vote.
