@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from bagwise._core.interrupt import raise_if_stopped
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
 from bagwise.models.base.folds import Split
-from bagwise.models.ensemble.machines import mean_held_out
+from bagwise.models.ensemble.members import FittedMember, mean_held_out
 from bagwise.models.linear_model import MILogisticRegression
 from bagwise.persist.checkpoints import Checkpoint, cell_of
 
@@ -38,7 +39,7 @@ class InstanceModels:
         seed: int,
         n_jobs: int | None,
         place: Checkpoint | None,
-    ) -> FittedModels:
+    ) -> FittedMember:
         """Fit a model for every penalty, on all bags and on all but those of each fold."""
         models = [
             MILogisticRegression(self.rule, alpha=alpha, l1_ratio=0.0, random_state=seed) for alpha in _ALPHAS
@@ -52,7 +53,13 @@ class InstanceModels:
         for alpha, model in zip(_ALPHAS, models, strict=True):
             inside = None if place is None else place.within(f"alpha {alpha:g}")
             model.fit(training.bags, training.y, training.weight, checkpoint=inside)
-        return FittedModels(self.rule, models, mean_held_out(len(training.y), splits, scores))
+        return FittedMember(
+            [f"logistic regression of instances, rule {self.rule}, alpha {alpha:g}" for alpha in _ALPHAS],
+            np.ones(len(models), dtype=bool),
+            mean_held_out(len(training.y), splits, scores),
+            np.zeros(len(models)),  # scores have their own
+            partial(ModelPart, models),
+        )
 
 
 def _held_out(
@@ -68,34 +75,6 @@ def _held_out(
         fitted = clone(model).fit(known, y[train], weight[train], checkpoint=inside)
         scores.append(fitted.decision_function(held))
     return np.array(scores)
-
-
-@dataclass(frozen=True)
-class FittedModels:
-    """The models of `InstanceModels` before the vote."""
-
-    rule: str
-    models: list[Any]
-    held: np.ndarray
-
-    @property
-    def intercept(self) -> np.ndarray:
-        """Zeros: scores have their own."""
-        return np.zeros(len(self.models))
-
-    @property
-    def words(self) -> list[str]:
-        """Name the settings."""
-        return [f"logistic regression of instances, rule {self.rule}, alpha {alpha:g}" for alpha in _ALPHAS]
-
-    @property
-    def of_instances(self) -> np.ndarray:
-        """All settings have scores of instances."""
-        return np.ones(len(self.models), dtype=bool)
-
-    def part(self, factor: np.ndarray, instance_factor: np.ndarray) -> ModelPart:
-        """Put all settings together, each with its factor."""
-        return ModelPart(self.models, factor, instance_factor)
 
 
 @dataclass(frozen=True)

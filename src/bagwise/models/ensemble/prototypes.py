@@ -41,13 +41,13 @@ class PrototypeView(View):
     holds: np.ndarray | None = None
 
     @property
-    def words(self) -> list[str]:
+    def names(self) -> list[str]:
         """Name the matrices."""
         return self.of_widths(f"nearness to instances, {HOW[self.scale]}")
 
-    def fitted(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> PrototypeView:
+    def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> PrototypeView:
         """Choose prototypes, and fix scaling and width."""
-        instances = Instances.fitted(self.scale, bags, weight, splits)
+        instances = Instances.fit(self.scale, bags, weight, splits)
         X = in_doubles(bags.instances)
         rank = row_ranks(X)
         chosen, first = np.unique(rank, return_index=True)
@@ -61,8 +61,8 @@ class PrototypeView(View):
         holds = _holds(rank, chosen, bags)
         return replace(self, instances=instances, prototypes=prototypes, least=least, holds=holds)
 
-    def own(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
-        """Give the matrices of the training bags, which count by their weight."""
+    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
+        """Yield the matrices of the training bags, which count by their weight."""
         assert self.least is not None and self.holds is not None
         unknown = [~self.holds[train].any(axis=0) for train, _ in splits]
         for factor in FACTORS:
@@ -81,15 +81,15 @@ class PrototypeView(View):
 
             yield Gram(K, cut)
 
-    def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
-        """Give the matrices of new bags with the training bags."""
+    def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the matrices of new bags with the training bags."""
         assert self.instances is not None and self.prototypes is not None and self.least is not None
         new = self.prototypes.least(self.instances.scaled(bags))
         for factor in FACTORS:
             yield np.exp(-factor * new) @ np.exp(-factor * self.least).T / new.shape[1]
 
-    def kept(self) -> PrototypeView:
-        """Give the view without what only its folds needed."""
+    def without_folds(self) -> PrototypeView:
+        """Return the view without what only its folds needed."""
         return replace(self, holds=None)
 
 

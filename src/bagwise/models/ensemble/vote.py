@@ -20,6 +20,7 @@ from bagwise.models.ensemble.blend import (
     sharpening,
 )
 from bagwise.models.ensemble.families import FAMILIES, Choice
+from bagwise.models.ensemble.members import FittedMember
 from bagwise.persist.checkpoints import Checkpoint
 from bagwise.solvers.reporting import Reporter
 
@@ -96,7 +97,7 @@ def fit_vote(
     that are weighed by how families did on held-out bags were tried, and were worse on new ones.
     """
     y, weight = training.y, training.weight
-    members: dict[str, list[Any]] = {}
+    members: dict[str, list[FittedMember]] = {}
     n_members = sum(len(FAMILIES[name].members) for name in choice.fitted)
     for name in choice.fitted:
         members[name] = []
@@ -126,7 +127,9 @@ def fit_vote(
     return Found(vote, of_families, loss, _accuracy(together, known, counts))
 
 
-def _put_together(members: dict[str, list[Any]], blends: dict[str, Blend], sharpen: Sharpening) -> Vote:
+def _put_together(
+    members: dict[str, list[FittedMember]], blends: dict[str, Blend], sharpen: Sharpening
+) -> Vote:
     """Make of all settings of all families one sum."""
     speaks = {name: np.concatenate([m.of_instances for m in members[name]]) for name in members}
     speakers = [name for name in members if (speaks[name] * blends[name].weight).sum() > 0]
@@ -144,7 +147,7 @@ def _put_together(members: dict[str, list[Any]], blends: dict[str, Blend], sharp
         begin = 0
         for member in members[name]:
             some = slice(begin, begin + len(member.intercept))
-            parts.append(member.part((counts * slope)[some], (of_instances * slope)[some]))
+            parts.append(member.joined((counts * slope)[some], (of_instances * slope)[some]))
             begin = some.stop
     constant = _coarse(sharpen(constant) / sharpen.exponent)
     instance_constant = _coarse(sharpen(instance_constant) / sharpen.exponent)
@@ -161,17 +164,17 @@ def _coarse(constant: float) -> float:
 
 def _score(
     name: str,
-    members: list[Any],
+    members: list[FittedMember],
     found: Blend,
     held: np.ndarray,
     y: np.ndarray,
     weight: np.ndarray,
 ) -> FamilyScore:
-    words = [word for member in members for word in member.words]
+    names = [setting for member in members for setting in member.names]
     best = int(np.argmax(found.weight))
     loss = -float(log_likelihood(held, y, weight))
     accuracy = _accuracy(held, y, weight)
-    return FamilyScore(name, len(words), loss, accuracy, words[best], float(found.weight[best]))
+    return FamilyScore(name, len(names), loss, accuracy, names[best], float(found.weight[best]))
 
 
 def _accuracy(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
