@@ -24,9 +24,6 @@ from bagwise.models.ensemble.members import FittedMember
 from bagwise.persist.checkpoints import Checkpoint
 from bagwise.solvers.reporting import Reporter
 
-# Constants of log-odds are multiples of one over this, about 1e-12.
-_PARTS_OF_ONE = 2**40
-
 
 @dataclass(frozen=True)
 class Vote:
@@ -149,17 +146,9 @@ def _put_together(
             some = slice(begin, begin + len(member.intercept))
             parts.append(member.joined((counts * slope)[some], (of_instances * slope)[some]))
             begin = some.stop
-    constant = _coarse(sharpen(constant) / sharpen.exponent)
-    instance_constant = _coarse(sharpen(instance_constant) / sharpen.exponent)
+    constant = sharpen(constant) / sharpen.exponent
+    instance_constant = sharpen(instance_constant) / sharpen.exponent
     return Vote(parts, constant, instance_constant, sharpen.exponent, bool(speakers))
-
-
-def _coarse(constant: float) -> float:
-    """Leave out the bits of a constant that sums over machines are too coarse to have.
-
-    Else log-odds would jump over zero, and no bag could lie on the boundary.
-    """
-    return round(constant * _PARTS_OF_ONE) / _PARTS_OF_ONE
 
 
 def _score(

@@ -153,9 +153,6 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     __metadata_request__fit = {"groups": True}
 
     _example_parameters = {"n_estimators": 20}
-    _expected_failed_checks = {
-        "a_tie_is_positive": "scores are constant between thresholds, and jump over zero",
-    }
 
     def __init__(
         self,
