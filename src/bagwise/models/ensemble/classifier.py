@@ -115,7 +115,8 @@ class BagEnsembleClassifier(ScoreClassifier):
     its training bags; instances are scaled once, by all training bags, without their labels, and features
     that one fold alone has are left out there. The label of a bag that is held out plays no part in the
     machines, lines and weights by which `report_` judges it; but the last factor is chosen by these scores:
-    judge the ensemble by folds around it.
+    judge the ensemble by folds around it. Another order of bags can draw other folds, and other prototypes
+    where there are more than 2,000 instances.
 
     More than two classes are fitted one against one. With l_ij the log-odds of class i against class j, the
     probability of class i is proportional to ``1 / (1 + sum_j exp(-l_ij))`` (Price and others, 1995).
