@@ -56,13 +56,6 @@ def test_presence_is_count_above_zero_and_counts_sum_to_the_size(corners):
     np.testing.assert_array_equal(counted.sum(axis=1), bags.sizes)
 
 
-def test_order_of_bags_and_instances_changes_nothing_not_even_the_centres(corners):
-    bags, _ = corners
-    shuffled = bags[np.random.default_rng(1).permutation(len(bags))]
-    first, second = (ClusterEmbedding(9, scale=None, random_state=0).fit(b) for b in (bags, shuffled))
-    np.testing.assert_array_equal(first.clusterer_.cluster_centers_, second.clusterer_.cluster_centers_)
-
-
 def test_no_more_clusters_than_different_instances():
     bags = Bags(np.repeat([[0.0], [1.0], [5.0]], 4, axis=0), np.array([0, 5, 12]))
     embedding = ClusterEmbedding(20, counts=True, random_state=0).fit(bags)
