@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bagwise import Bags, ClusterEmbedding, OnInstances, make_bag_pipeline
+from bagwise.models.embedding.instances import n_different
 
 CORNERS = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
 
@@ -54,6 +55,11 @@ def test_presence_is_count_above_zero_and_counts_sum_to_the_size(corners):
     present = ClusterEmbedding(7, random_state=0).fit_transform(bags)
     np.testing.assert_array_equal(present, counted > 0)
     np.testing.assert_array_equal(counted.sum(axis=1), bags.sizes)
+
+
+def test_different_rows_are_counted_up_to_as_many_as_asked_for():
+    rows = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 1.0], [0.0, 1.0], [2.0, 3.0]])
+    assert [n_different(rows, most) for most in (1, 2, 3, 9)] == [1, 2, 3, 3]
 
 
 def test_no_more_clusters_than_different_instances():

@@ -87,16 +87,13 @@ class Kernels:
         known = cell_of(place, "machines", compute)
         coef, widths, kept = known["coef"], known["widths"], view.without_folds()
 
-        def joined(factor: np.ndarray, instance_factor: np.ndarray) -> KernelPart:
-            weighted = (
-                np.einsum("kc,kcn->kn", by.reshape(coef.shape[:2]), coef) for by in (factor, instance_factor)
-            )
-            return KernelPart(kept, *weighted, widths)
+        def weighted(factor: np.ndarray) -> np.ndarray:
+            return np.einsum("kc,kcn->kn", factor.reshape(coef.shape[:2]), coef)
 
         return FittedMember(
             [f"{name}, C {C:g}" for name in view.names for C in PENALTIES],
             np.repeat(view.of_instances, len(PENALTIES)),
             known["held"].reshape(-1, len(y)),
             known["intercept"].ravel(),
-            joined,
+            lambda factor, of_instances: KernelPart(kept, weighted(factor), weighted(of_instances), widths),
         )

@@ -241,6 +241,7 @@ class DistanceView(VectorView):
 
     def weigh_columns(self, vectors: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """Multiply the columns by the roots of their weights: a bag of weight two is a column twice."""
+        assert weight is not None
         return vectors * np.sqrt(weight)
 
 

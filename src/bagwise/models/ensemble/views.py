@@ -110,8 +110,5 @@ class Instances(NamedTuple):
 
     def scaled(self, bags: Bags) -> Bags:
         """Scale instances, in doubles; names and side columns are left behind."""
-        return Bags(self.rows(in_doubles(bags.instances)), bags.offsets)
-
-    def rows(self, X: np.ndarray) -> np.ndarray:
-        """Scale rows."""
-        return in_doubles(self.scaler.transform(X[:, self.features]))
+        X = in_doubles(bags.instances)[:, self.features]
+        return Bags(in_doubles(self.scaler.transform(X)), bags.offsets)
