@@ -157,7 +157,7 @@ class StatisticsView(VectorView):
 
 @dataclass(frozen=True)
 class RankedExtremesView(VectorView):
-    """Minima and maxima (`BagStatistics`) of the ranks of instances (`RankScaler`), columns standardised.
+    """Minima and maxima (`BagStatistics`) of the ranks of instances (`RankScaler`), each column standardised.
 
     Ranks are those among the instances of the training bags, in a fold among those of its own. Where most
     values of a feature are zero, as those of words are, a rank says that the word is there rather than how
@@ -187,8 +187,9 @@ class RankedExtremesView(VectorView):
 
     def transform(self, bags: Bags) -> np.ndarray:
         """Return the extremes of the ranks of bags."""
-        ranks = bags.with_instances(self.scaler.transform(bags.instances))
-        return BagStatistics(("min", "max")).fit_transform(ranks)
+        extremes = BagStatistics(("min", "max")).fit_transform(bags)
+        # The least rank in a bag is that of its least value: other instances need not be ranked.
+        return self.scaler.transform(extremes.reshape(2 * len(bags), -1)).reshape(len(bags), -1)
 
     def fold_vectors(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rank the bags of a fold among the instances of its training bags."""
