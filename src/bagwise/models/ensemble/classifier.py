@@ -112,7 +112,8 @@ class BagEnsembleClassifier(ScoreClassifier):
     its training bags; instances are scaled once, by all training bags, without their labels, and features
     that one fold alone has are left out there. The label of a bag that is held out plays no part in the
     machines, lines and weights by which `report_` judges it; but the last factor is chosen by these scores:
-    judge the ensemble by folds around it.
+    judge the ensemble by folds around it. Another order of bags can draw other folds, and other prototypes
+    where there are more than 2,000 instances.
 
     More than two classes are fitted one against one. With l_ij the log-odds of class i against class j, the
     probability of class i is proportional to ``1 / (1 + sum_j exp(-l_ij))`` (Price and others, 1995).
@@ -158,10 +159,10 @@ class BagEnsembleClassifier(ScoreClassifier):
     def __init__(
         self,
         families: Literal["default"] | Sequence[str] = "default",
+        *,
         cv: Folds = 10,
         n_jobs: int | None = None,
         random_state: Seed = None,
-        *,
         verbose: int = 0,
     ):
         self.families = families
@@ -189,6 +190,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
         """Fit all families, and let them vote.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from bagwise.data.bags import Bags
 from bagwise.models.base import Training
 from bagwise.models.base.folds import Split
 from bagwise.models.base.held_out import cross_predict
+from bagwise.models.ensemble.members import FittedMember
 from bagwise.models.linear_model import MILogisticRegression
 
 # Ridge penalties of the coefficients, beside a sum over bags.
@@ -37,7 +39,7 @@ class InstanceModels:
         seed: int,
         n_jobs: int | None,
         place: CheckpointLocation,
-    ) -> FittedModels:
+    ) -> FittedMember:
         """Fit a model for every penalty, on all bags and on all but those of each fold."""
         models = [
             MILogisticRegression(self.rule, alpha=alpha, l1_ratio=0.0, random_state=seed) for alpha in _ALPHAS
@@ -57,35 +59,13 @@ class InstanceModels:
             )
             scores.append(held.outputs["decision_function"])
             model.fit(bags, y, weight, checkpoint=inside)
-        return FittedModels(self.rule, models, np.array(scores))
-
-
-@dataclass(frozen=True)
-class FittedModels:
-    """The models of `InstanceModels` before the vote."""
-
-    rule: str
-    models: list[Any]
-    held: np.ndarray
-
-    @property
-    def intercept(self) -> np.ndarray:
-        """Zeros: scores have their own."""
-        return np.zeros(len(self.models))
-
-    @property
-    def words(self) -> list[str]:
-        """Name the settings."""
-        return [f"logistic regression of instances, rule {self.rule}, alpha {alpha:g}" for alpha in _ALPHAS]
-
-    @property
-    def of_instances(self) -> np.ndarray:
-        """All settings have scores of instances."""
-        return np.ones(len(self.models), dtype=bool)
-
-    def part(self, factor: np.ndarray, instance_factor: np.ndarray) -> ModelPart:
-        """Put all settings together, each with its factor."""
-        return ModelPart(self.models, factor, instance_factor)
+        return FittedMember(
+            [f"logistic regression of instances, rule {self.rule}, alpha {alpha:g}" for alpha in _ALPHAS],
+            np.ones(len(models), dtype=bool),
+            np.array(scores),
+            np.zeros(len(models)),  # scores have their own
+            partial(ModelPart, models),
+        )
 
 
 @dataclass(frozen=True)

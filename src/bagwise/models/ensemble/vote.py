@@ -21,10 +21,8 @@ from bagwise.models.ensemble.blend import (
     sharpening,
 )
 from bagwise.models.ensemble.families import FAMILIES, Choice
+from bagwise.models.ensemble.members import FittedMember
 from bagwise.solvers.reporting import Reporter
-
-# Constants of log-odds are multiples of one over this, about 1e-12.
-_PARTS_OF_ONE = 2**40
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def fit_vote(
     that are weighed by how families did on held-out bags were tried, and were worse on new ones.
     """
     y, weight = training.y, training.weight
-    members: dict[str, list[Any]] = {}
+    members: dict[str, list[FittedMember]] = {}
     n_members = sum(len(FAMILIES[name].members) for name in choice.fitted)
     for name in choice.fitted:
         members[name] = []
@@ -126,7 +124,9 @@ def fit_vote(
     return Found(vote, of_families, loss, _accuracy(together, known, counts))
 
 
-def _put_together(members: dict[str, list[Any]], blends: dict[str, Blend], sharpen: Sharpening) -> Vote:
+def _put_together(
+    members: dict[str, list[FittedMember]], blends: dict[str, Blend], sharpen: Sharpening
+) -> Vote:
     """Make of all settings of all families one sum."""
     speaks = {name: np.concatenate([m.of_instances for m in members[name]]) for name in members}
     speakers = [name for name in members if (speaks[name] * blends[name].weight).sum() > 0]
@@ -144,34 +144,26 @@ def _put_together(members: dict[str, list[Any]], blends: dict[str, Blend], sharp
         begin = 0
         for member in members[name]:
             some = slice(begin, begin + len(member.intercept))
-            parts.append(member.part((counts * slope)[some], (of_instances * slope)[some]))
+            parts.append(member.joined((counts * slope)[some], (of_instances * slope)[some]))
             begin = some.stop
-    constant = _coarse(sharpen(constant) / sharpen.exponent)
-    instance_constant = _coarse(sharpen(instance_constant) / sharpen.exponent)
+    constant = sharpen(constant) / sharpen.exponent
+    instance_constant = sharpen(instance_constant) / sharpen.exponent
     return Vote(parts, constant, instance_constant, sharpen.exponent, bool(speakers))
-
-
-def _coarse(constant: float) -> float:
-    """Leave out the bits of a constant that sums over machines are too coarse to have.
-
-    Else log-odds would jump over zero, and no bag could lie on the boundary.
-    """
-    return round(constant * _PARTS_OF_ONE) / _PARTS_OF_ONE
 
 
 def _score(
     name: str,
-    members: list[Any],
+    members: list[FittedMember],
     found: Blend,
     held: np.ndarray,
     y: np.ndarray,
     weight: np.ndarray,
 ) -> FamilyScore:
-    words = [word for member in members for word in member.words]
+    names = [setting for member in members for setting in member.names]
     best = int(np.argmax(found.weight))
     loss = -float(log_likelihood(held, y, weight))
     accuracy = _accuracy(held, y, weight)
-    return FamilyScore(name, len(words), loss, accuracy, words[best], float(found.weight[best]))
+    return FamilyScore(name, len(names), loss, accuracy, names[best], float(found.weight[best]))
 
 
 def _accuracy(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
