@@ -48,7 +48,7 @@ def seconds_of_iterations(
     counts: a fit does much more than its iterations, and a disturbance would be taken for them. If versions
     are compared, a whole fit counts, as differences vary more than 5 % between runs.
     """
-    lengths, iterations = (1, 1 + n_iter), {}
+    lengths, iterations = pick((1, 1 + n_iter), (1 + n_iter,)), {}
 
     def runs(contestant, name):
         make, *data = contestant
@@ -60,7 +60,7 @@ def seconds_of_iterations(
 
     times = race(rounds, processor=True, peers=runs(peer, "peer"), **runs(mine, "mine"))
     if COMPARING:
-        return times[f"mine {lengths[1]}"] / iterations["mine", lengths[1]], np.nan
+        return times[f"mine {lengths[0]}"] / iterations["mine", lengths[0]], np.nan
     first, last = (
         {name: (times[f"{name} {length}"], iterations[name, length]) for name in ("mine", "peer")}
         for length in lengths

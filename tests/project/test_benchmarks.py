@@ -183,7 +183,7 @@ def test_two_commits_are_compared_on_one_machine(tiny_repository):
 @pytest.mark.parametrize(
     ("times", "memory", "options", "expected"),
     [
-        ((2.6, 1.0), 100.0, [], "ABOVE THE LIMIT: largest of 2 time ratios: 1.300, toy / sleep"),
+        ((2.6, 0.8), 100.0, [], "ABOVE THE LIMIT: largest of 2 time ratios: 1.300, toy / sleep"),
         ((2.2, 1.1), 100.0, [], "ABOVE THE LIMIT: geometric mean of time ratios: 1.100 (limit 1.05)"),
         ((2.0, 1.0), 120.0, [], "ABOVE THE LIMIT: largest of 2 memory ratios: 1.200"),
         ((2.6, 1.0), 120.0, ["--limit", "1.4", "--mean", "1.2", "--memory", "1.3"], None),
