@@ -16,7 +16,7 @@ NOTE = (
     "blocks, against as many bare tasks of Dask whose results are gathered and summed: the goal is at most "
     "1.3."
 )
-N, D, SIZE = pick(2_000_000, 200_000), 200, 10
+N, D, SIZE = pick(2_000_000, 100_000), 200, 10
 
 
 def write_data(path: Path, n: int = N) -> Path:

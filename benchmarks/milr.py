@@ -38,7 +38,8 @@ NOTE = (
     "faster than L-BFGS-B and never a worse objective; cross-validation within 6 paths; linear in "
     "instances without a second copy of X."
 )
-NOISY_OR = {"2,000 bags of 5 x 200": (2000, 5, 200), "1,000 bags of 50 x 100": (1000, 50, 100)}
+N_LARGE = pick(1000, 300)
+NOISY_OR = {"2,000 bags of 5 x 200": (2000, 5, 200), f"{N_LARGE:,} bags of 50 x 100": (N_LARGE, 50, 100)}
 # Correlation of neighbouring features, and whether the tolerance is per bag.
 SETTINGS = ((0.0, False), (0.9, False), (0.0, True), (0.9, True))
 N_INSTANCES = pick((10_000, 100_000, 1_000_000), (10_000, 300_000))
