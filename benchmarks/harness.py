@@ -29,7 +29,7 @@ from benchmarks.libraries import adapters
 COMPARE_VARIABLE = "BAGWISE_BENCHMARKS_COMPARE"
 COMPARING = COMPARE_VARIABLE in os.environ
 _BATCH = 0.05  # seconds: quicker functions are called several times in a row
-_ENOUGH = 1.0  # seconds for each function in one process, if versions are compared
+_ENOUGH = 0.5  # seconds for each function in one process, if versions are compared
 
 
 class Figure(str):
@@ -114,7 +114,7 @@ def race(
     Parameters
     ----------
     repeats : int, default=7
-        Rounds, after one that compiles and fills caches. If versions are compared, a function stops after one
+        Rounds, after one that compiles and fills caches. If versions are compared, a function stops after half a
         second.
     peers : dict of functions
         Functions of other libraries. They are not run, and get NaN, if versions are compared.
