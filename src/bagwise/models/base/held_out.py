@@ -143,7 +143,7 @@ def cross_predict(
     keep_models : bool
         Whether the result has the fitted models; not for use with a checkpoint, which does not have them.
     checkpoint : CheckpointLocation, optional
-        Stores the predictions of finished splits; fits get a location in it. Fits without one are passed none.
+        Stores the predictions of finished splits. Fits are passed a location in it; without it, nothing.
     begin : callable
         Called with a short text when the warm-up or a split begins.
 
