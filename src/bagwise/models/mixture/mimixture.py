@@ -293,12 +293,7 @@ class MIMixture(FittedMixture):
             )
 
     def _fit_clone(
-        self,
-        model: Self,
-        bags: Bags,
-        y: np.ndarray,
-        sample_weight: np.ndarray,
-        checkpoint: Checkpoint | None = None,
+        self, model: Self, bags: Bags, y: Any, sample_weight: Any, checkpoint: Checkpoint | None = None
     ) -> Self:
         """Fit a clone of this model to bags that are read, without calibration."""
         model.set_params(calibrate=False, verbose=0)
