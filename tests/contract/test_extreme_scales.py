@@ -156,6 +156,7 @@ def test_huge_features_do_not_silently_become_a_constant():
         MILogisticRegression(scale="standard").fit(bags, DATA.y)
 
 
+@pytest.mark.slow
 def test_conjugate_gradients_that_cannot_end_are_given_up():
     code = """
 import warnings, numpy as np, bagwise as b
