@@ -211,6 +211,17 @@ def test_an_embedding_is_distances_to_training_bags():
     assert pipeline.fit(bags, y).predict(bags[:3]).shape == (3,)
 
 
+@pytest.mark.parametrize("metric", [*distances.METRICS, lambda A, B: A.mean() - 2.0 * B.mean()])
+@pytest.mark.parametrize("prototypes", [None, 4])
+def test_an_embedding_of_training_bags_is_that_of_the_same_bags_as_new_ones(metric, prototypes):
+    bags = some_bags()
+    model = DissimilarityEmbedding(metric, prototypes, random_state=0)
+    vectors = model.fit_transform(bags)
+    np.testing.assert_allclose(
+        vectors, model.transform(bags), rtol=1e-12, atol=1e-7
+    )  # mmd: roots of rounding
+
+
 @pytest.mark.parametrize(
     "model", [DissimilarityEmbedding(), CitationKNNClassifier(), BayesianKNNClassifier()]
 )

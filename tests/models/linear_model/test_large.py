@@ -25,7 +25,7 @@ def data():
 def large(request, monkeypatch, large_from):
     """Let small data be large, with a sample of a sixth of the bags, in blocks of so many instances."""
     large_from(1000, block_bytes=6 * 8 * request.param)
-    monkeypatch.setattr("bagwise.models.linear_model.engine.fits._NUMBERS", 12_000)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.large_fit._NUMBERS", 12_000)
 
 
 RIDGE = {"l1_ratio": 0.0, "alpha": 3.0, "n_init": 2, "random_state": 0}

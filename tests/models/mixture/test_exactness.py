@@ -10,7 +10,7 @@ from bagwise import Bags, MIMixture, make_mixture_bags
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.families import FAMILIES, FraleyRaftery, Gaussian, GaussianDiag, make_family
 from bagwise.models.mixture.build import build_model, prepare
-from bagwise.models.mixture.params import MixtureParams
+from bagwise.models.mixture.model import MixtureParams
 from bagwise.rules import Mean, Or
 from bagwise.testing import enumerate_labels
 

@@ -13,8 +13,7 @@ from bagwise.data.blocks.base import call
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.families import FAMILIES, make_family
 from bagwise.models.base import Training
-from bagwise.models.mixture.build import build_model, prepare
-from bagwise.models.mixture.start import Survey, content_of, survey_block
+from bagwise.models.mixture.build import Survey, build_model, content_of, prepare, survey_block
 from bagwise.rules import Or
 from bagwise.solvers import Control, run_em
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bagwise._core.types import Labels
 from bagwise.data.bags import Bags
-from bagwise.data.bags.parts import as_feature_names, refuse_missing_values, selection
+from bagwise.data.bags.parts import LARGEST, as_feature_names, refuse_missing_values, selection
 from bagwise.data.bags.places import numbers_of
 from bagwise.data.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_rows, cut, is_large
 from bagwise.data.blocks.layout import read_runs
@@ -58,9 +58,12 @@ class ScannedBags(KnownBags):
     def _select(self, places: np.ndarray) -> ScannedBags:
         return self._but(numbers=places if self._numbers is None else self._numbers[places])
 
+    # The largest absolute value that blocks may hold.
+    _largest = LARGEST
+
     def _but(self, **parts: Any) -> ScannedBags:
         """The same scan with some parts in place of its own."""
-        return ScannedBags(
+        scan = ScannedBags(
             self._source,
             parts.get("numbers", self._numbers),
             steps=parts.get("steps", self._steps),
@@ -68,6 +71,8 @@ class ScannedBags(KnownBags):
             memory=self._memory,
             cluster=parts.get("cluster", self._cluster),
         )
+        scan._largest = parts.get("largest", self._largest)
+        return scan
 
     def on(self, client: Any) -> ScannedBags:
         """The same scan, whose blocks the workers of a Dask cluster read and work on.
@@ -100,16 +105,18 @@ class ScannedBags(KnownBags):
         numbers = self._all_numbers[run]
         low, high = (int(numbers.min()), int(numbers.max()) + 1) if len(numbers) else (0, 0)
         source = self._source.part(low, high)
-        return ScannedBags(
+        scan = ScannedBags(
             source,
             numbers - (source.first_bag - self._source.first_bag),
             steps=self._steps,
             accept_missing=self._accept_missing,
         )
+        scan._largest = self._largest
+        return scan
 
-    def accepting(self, *, missing: bool) -> ScannedBags:
-        """The same scan, whose blocks may hold missing values (NaN), or may not."""
-        return self._but(accept_missing=missing)
+    def accepting(self, *, missing: bool, largest: float = LARGEST) -> ScannedBags:
+        """The same scan, whose blocks may hold missing values (NaN) or not, and values up to `largest`."""
+        return self._but(accept_missing=missing, largest=largest)
 
     def transformed(
         self, transform: Callable[[Any], Any], feature_names: np.ndarray | None = None
@@ -151,7 +158,7 @@ class ScannedBags(KnownBags):
         if self._steps:
             bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
         for step in self._steps:
-            _refuse_missing(bags, accept_nan=step.accepts_missing)
+            _refuse_missing(bags, accept_nan=step.accepts_missing, largest=np.inf)
             bags = bags.with_instances(step.transform(bags.instances), feature_names=step.feature_names)
         return bags
 
@@ -201,7 +208,7 @@ class ScannedBags(KnownBags):
             bags = self.load()
             if not self._steps:  # else in the precision in which a transformer gives them
                 bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
-            _refuse_missing(bags, accept_nan=self._accept_missing)
+            _refuse_missing(bags, accept_nan=self._accept_missing, largest=self._largest)
             in_memory = bags.blocks(y, weight)
             in_memory.n_passes += not known
             return in_memory
@@ -217,9 +224,9 @@ class ScannedBags(KnownBags):
 
     def _transforms(self) -> list[Callable[[Any], Any]]:
         """What instances pass through; each sees to it that what it gives can be worked on."""
-        accepts = [*(step.accepts_missing for step in self._steps), self._accept_missing][1:]
-        steps = zip(self._steps, accepts, strict=True)
-        return [step.checked(accept_nan=accept_nan) for step, accept_nan in steps]
+        accepts = [(step.accepts_missing, np.inf) for step in self._steps[1:]]
+        steps = zip(self._steps, [*accepts, (self._accept_missing, self._largest)], strict=False)
+        return [step.checked(accept_nan=accept_nan, largest=largest) for step, (accept_nan, largest) in steps]
 
     def shuffled_blocks(
         self, rng: np.random.RandomState, y: np.ndarray, weight: np.ndarray
@@ -289,9 +296,10 @@ class ScannedBags(KnownBags):
     def _check(self) -> Callable[..., None]:
         """What refuses missing values in a block that was read."""
         accepts = self._steps[0].accepts_missing if self._steps else self._accept_missing
+        largest = np.inf if self._steps else self._largest
         names = as_feature_names(self._source.feature_names, self._source.n_features)
-        return partial(refuse_missing_values, feature_names=names, accept_nan=accepts)
+        return partial(refuse_missing_values, feature_names=names, accept_nan=accepts, largest=largest)
 
 
-def _refuse_missing(bags: Bags, *, accept_nan: bool) -> None:
-    refuse_missing_values(bags.instances, bags.offsets, bags.ids, bags.feature_names, accept_nan=accept_nan)
+def _refuse_missing(bags: Bags, **accepted: Any) -> None:
+    refuse_missing_values(bags.instances, bags.offsets, bags.ids, bags.feature_names, **accepted)
