@@ -9,9 +9,8 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from bagwise.data.bags import Bags, as_bags, describes_bags
+from bagwise.data.bags import Bags, as_bags, describes_bags, refuse_empty_list
 from bagwise.data.bags.parts import checked_sparse, refuse_missing_values, without_mask
-from bagwise.data.bags.recognise import refuse_empty_list
 from bagwise.data.blocks import is_large
 from bagwise.data.scanned import ScannedBags
 from bagwise.data.sequences import Sequences
