@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-studies fuzz check types format bench reproduce docs dist coverage clean help
+.PHONY: demo test test-all test-studies fuzz check types format bench reproduce docs dist coverage clean help
 
 help:
 	@echo "make demo    set up, and see multiple-instance learning at work on images"
-	@echo "make test    set up, and run the tests"
+	@echo "make test    set up, and run the quick tests: six minutes at most on two cores"
+	@echo "make test-all      these and the slow tests: all but the studies"
 	@echo "make test-studies  the tests that take minutes each"
 	@echo "make fuzz    hostile cases for SECONDS=600, from SEED=0 on (docs/reliability.md)"
 	@echo "make check   lint, formatting and types"
@@ -22,13 +23,17 @@ help:
 demo: $(VENV)/.demo
 	$(BIN)/bagwise demo
 
+# Every test is run by one of these three recipes, chosen by its markers (tests/project/test_groups.py).
 # Two workers with one BLAS thread each, so that a laptop is used and not fought over; warnings are errors.
-# Other options for pytest come from outside: make test PYTEST="-k mixture", or PYTEST='-m ""' for studies as well.
+# Other options for pytest come from outside: make test PYTEST="-k mixture", or PYTEST='-m ""' for all tests at once.
 test: $(VENV)/.dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not study" $(PYTEST)
+
+test-all: test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not study" $(PYTEST)
 
 test-studies: $(VENV)/.dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m study $(PYTEST)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "study" $(PYTEST)
 
 SECONDS ?= 600
 SEED    ?= 0

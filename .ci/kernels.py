@@ -1,9 +1,9 @@
-"""Keep compiled kernels between runs: numba caches them beside their sources, which a fresh clone lacks.
+"""Keep compiled kernels between runs: numba caches them next to their sources, so a fresh clone has none.
 
 ``python .ci/kernels.py take`` before the tests copies what an earlier run compiled into the clone, and
 ``python .ci/kernels.py keep`` after them puts it aside, in ``${XDG_CACHE_HOME:-~/.cache}/bagwise-ci/``. A
-folder there is named by the bytes of all kernels, the versions of Python, numba and llvmlite, and the
-processor, so what is taken is what would be compiled. Where nothing can be written, they are compiled anew.
+folder there is named by the code of all kernels, the versions of Python, numba and llvmlite, and the
+processor, so what is taken is what would be compiled. Where nothing can be written, they are compiled again.
 """
 
 import hashlib
@@ -18,6 +18,8 @@ import llvmlite
 import numba
 from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
 
+from bagwise._core.compiled.compiling import code_stamp
+
 SOURCES = Path(__file__).parents[1] / "src" / "bagwise" / "_core" / "compiled"
 COMPILED = SOURCES / "__pycache__"
 KEPT = 5  # of ten megabytes each
@@ -29,15 +31,14 @@ def folder() -> Path:
     versions = (platform.python_version(), numba.__version__, llvmlite.__version__)
     stamp.update(repr((*versions, get_host_cpu_name(), get_host_cpu_features().flatten())).encode())
     for source in sorted(SOURCES.glob("*.py")):
-        stamp.update(source.name.encode())
-        stamp.update(source.read_bytes())
+        stamp.update(f"{source.name} {code_stamp(source)} ".encode())
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "bagwise-ci" / stamp.hexdigest()[:16]
 
 
 def files(place: Path) -> list[Path]:
-    """Machine code and its index, and the stamp without which `forget_stale_code` would remove both."""
-    return [path for ending in ("nbi", "nbc", "sha256") for path in place.glob(f"*.{ending}")]
+    """Machine code and its index."""
+    return [path for ending in ("nbi", "nbc") for path in place.glob(f"*.{ending}")]
 
 
 def take() -> None:

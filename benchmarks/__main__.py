@@ -1,8 +1,14 @@
 """Run the benchmarks, print every table, and write RESULTS.md.
 
-``python -m benchmarks [NAME ...]`` runs all or some of them; all write the page anew, some only their own
-sections of it, with ``--write``. With ``--compare BASE [HEAD]`` they are run with the package of two
-commits (without HEAD: of a commit and of the working tree), and the times of ours are printed side by side.
+``python -m benchmarks [NAME ...]`` runs all or some of them. A run of all writes the page; a run of some
+writes only their sections, and only with ``--write``.
+
+``python -m benchmarks [NAME ...] --compare BASE [HEAD]`` runs them with the package of two commits (without
+HEAD: of a commit and of the working tree) and prints every time and memory of bagwise side by side. Times are
+processor times with one BLAS thread, child processes included; the best of five rounds counts, in which the
+two sides take turns. Other libraries are not run, and problems that take minutes are smaller. Memory below
+10 MB counts as 10 MB: the size of a process varies by some MB between equal runs. The exit status is 1 if a
+ratio is above its limit, or if a benchmark does not run on one side.
 """
 
 import os
@@ -18,8 +24,8 @@ import json  # noqa: E402
 import pkgutil  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from benchmarks.compare import compare  # noqa: E402
-from benchmarks.harness import environment  # noqa: E402
+from benchmarks.compare import ROUNDS, compare  # noqa: E402
+from benchmarks.harness import Figure, environment  # noqa: E402
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
@@ -41,7 +47,17 @@ def main() -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"some of {', '.join(known)}; all by default"
     )
-    parser.add_argument("--compare", nargs="+", metavar=("BASE", "HEAD"), help="two commits, in turns")
+    parser.add_argument("--compare", nargs="+", metavar=("BASE", "HEAD"), help="compare two commits")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help="rounds of --compare; default: %(default)s"
+    )
+    for option, most, meaning in (
+        ("--limit", 1.25, "the largest ratio of times"),
+        ("--mean", 1.05, "the geometric mean of the ratios of times"),
+        ("--memory", 1.1, "the largest ratio of memory"),
+    ):
+        text = f"limit of --compare for {meaning}, head / base; default: %(default)s"
+        parser.add_argument(option, type=float, default=most, metavar="RATIO", help=text)
     parser.add_argument("--write", action="store_true", help="write the sections of these into RESULTS.md")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there, and no tables")
     arguments = parser.parse_args()
@@ -54,22 +70,27 @@ def main() -> None:
             parser.error("--compare takes a base and a head; name benchmarks before it.")
         base, head = (*arguments.compare, None)[:2]
         print(f"{base} against {head or 'the working tree'}; {environment(THREADS)}\n", flush=True)
-        print(_table(compare(HERE.parent, base, head, names)))
-        return
+        comparison = compare(HERE.parent, base, head, names, arguments.rounds)
+        lines, is_fine = comparison.summary(arguments.limit, arguments.mean, arguments.memory)
+        print("\n".join([table(comparison.rows), "", *lines]))
+        raise SystemExit(0 if is_fine else 1)
     sections, all_rows = {}, []
     for name in names:
         problem = importlib.import_module(f"benchmarks.{name}")
         rows = problem.run()
         if arguments.json:
-            all_rows += rows
+            all_rows += [{column: as_json(value) for column, value in row.items()} for row in rows]
             continue
-        section = f"{problem.NOTE}\n\n{_table(rows)}\n"
+        section = f"{problem.NOTE}\n\n{table(rows)}\n"
         print(f"## {problem.TITLE}\n\n{section}", flush=True)
         sections[problem.TITLE] = section
     if arguments.json:
-        arguments.json.write_text(json.dumps(all_rows, default=str))
+        arguments.json.write_text(json.dumps(all_rows))
     elif names == known or arguments.write:
-        about = f"# Benchmarks\n\n`make bench` writes this page. {environment(THREADS)}\n"
+        about = (
+            f"# Benchmarks\n\n`make bench` writes this page. {environment(THREADS)} Seconds are medians over "
+            "rounds; where contestants share a process, they take turns.\n"
+        )
         if names != known:
             about, kept = read_page(RESULTS.read_text())
             sections = kept | sections
@@ -83,12 +104,18 @@ def read_page(page: str) -> tuple[str, dict[str, str]]:
     return about, dict(section.split("\n\n", maxsplit=1) for section in sections)
 
 
-def _table(rows: list[dict]) -> str:
-    # Imported here: rows for --json come from the package of any commit, which may not have it.
-    from bagwise._display.markdown import as_markdown
-    from bagwise._display.parts import Table
+def table(rows: list[dict]) -> str:
+    """Lay out rows as a table in Markdown; a value that a row does not have is left empty."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    lines = [columns, ["---"] * len(columns), *([row.get(column, "") for column in columns] for row in rows)]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
-    return as_markdown(Table("", rows))
+
+def as_json(value: object) -> object:
+    """Return a figure with its kind and exact value, and anything else as text."""
+    if isinstance(value, Figure):
+        return {"text": str(value), "kind": value.kind, "value": value.value}
+    return str(value)
 
 
 if __name__ == "__main__":

@@ -1,59 +1,112 @@
-"""Base against head: the same benchmarks on two commits of the package, on one machine, in turns."""
+"""Compare two commits: the same benchmarks with the package of each, on one machine, in turns."""
 
 import json
+import math
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-_ROUNDS = 2
+from benchmarks.harness import COMPARE_VARIABLE
+
+ROUNDS = 5
+FLOOR = 10.0  # MB: less memory counts as this much
+_UNITS = {"time": "s", "memory": "MB"}
 
 
-def compare(root: Path, base: str, head: str | None, names: list[str]) -> list[dict]:
-    """Time benchmarks with the package of either commit.
+@dataclass
+class Comparison:
+    """Figures of two commits.
+
+    Attributes
+    ----------
+    rows : list of dict
+        A row for every time and memory of bagwise in the tables: base, head, and their ratio.
+    ratios : dict
+        For "time" and "memory", the ratios by row.
+    failures : list of str
+        Benchmarks that do not run on a side, and figures that only one side has.
+    """
+
+    rows: list[dict] = field(default_factory=list)
+    ratios: dict[str, dict[str, float]] = field(default_factory=lambda: {"time": {}, "memory": {}})
+    failures: list[str] = field(default_factory=list)
+
+    def summary(self, limit: float, mean: float, memory: float) -> tuple[list[str], bool]:
+        """Return the largest and mean ratios, a line each, and whether all are within the limits."""
+        lines, is_fine = [], not self.failures
+        for kind, most in (("time", limit), ("memory", memory)):
+            ratios = self.ratios[kind]
+            if ratios:
+                worst = max(ratios, key=ratios.__getitem__)
+                is_over = ratios[worst] > most
+                is_fine &= not is_over
+                over = sum(ratio > most for ratio in ratios.values())
+                lines.append(
+                    f"{'ABOVE THE LIMIT: ' if is_over else ''}largest of {len(ratios)} {kind} ratios: "
+                    f"{ratios[worst]:.3f}, {worst} (limit {most:g}, {over} above)"
+                )
+            if ratios and kind == "time":
+                average = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+                is_fine &= average <= mean
+                lines.append(
+                    f"{'ABOVE THE LIMIT: ' if average > mean else ''}geometric mean of time ratios: "
+                    f"{average:.3f} (limit {mean:g})"
+                )
+        return lines + [f"FAILED: {failure}" for failure in self.failures], is_fine
+
+
+def compare(root: Path, base: str, head: str | None, names: list[str], rounds: int = ROUNDS) -> Comparison:
+    """Measure benchmarks with the package of either commit; the best of `rounds` counts.
 
     The benchmarks are those of `root`, the package is that of a worktree of the commit (for a head of None,
-    that of `root` as it is). Commits take turns, and the best of their rounds counts.
-
-    Parameters
-    ----------
-    root : path
-        The checkout.
-    base, head : str, str or None
-        Commits.
-    names : list of str
-        Benchmarks.
-
-    Returns
-    -------
-    list of dict
-        A row for every time of ours in the tables: base, head, and their ratio.
+    that of `root` as it is). The sides take turns.
     """
-    times: dict[str, list[dict[tuple, float]]] = {"base": [], "head": []}
+    comparison = Comparison()
     with _worktree(root, base) as base_tree, _worktree(root, head) as head_tree:
-        for _ in range(_ROUNDS):
-            for side, tree in (("base", base_tree), ("head", head_tree)):
-                times[side].append(_measure(root, tree, names))
-    best = {
-        side: {key: min(r[key] for r in rounds if key in r) for key in {k for r in rounds for k in r}}
-        for side, rounds in times.items()
-    }
-    order = dict.fromkeys(key for rounds in times.values() for found in rounds for key in found)
-    rows = []
-    for key in order:
-        before, after = best["base"].get(key), best["head"].get(key)
-        rows.append(
+        sides = {"base": base_tree, "head": head_tree}
+        for name in names:
+            start = time.perf_counter()
+            best: dict[str, dict[tuple, float]] = {side: {} for side in sides}
+            try:
+                for i in range(rounds):
+                    for side in list(sides)[:: 1 if i % 2 == 0 else -1]:
+                        for key, value in _measure(root, sides[side], name).items():
+                            best[side][key] = min(value, best[side].get(key, math.inf))
+            except RuntimeError as error:
+                commit = base if side == "base" else head or "the working tree"
+                comparison.failures.append(f"{name} does not run on the {side} side ({commit}): {error}")
+            else:
+                _add(comparison, name, best["base"], best["head"])
+            print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    return comparison
+
+
+def _add(comparison: Comparison, name: str, base: dict[tuple, float], head: dict[tuple, float]) -> None:
+    for key in base | head:
+        *labels, kind = key
+        label, unit = " / ".join([name, *labels]), _UNITS[kind]
+        if key not in base or key not in head:
+            side = "head" if key in base else "base"
+            comparison.failures.append(f"{label} is missing on the {side} side")
+            continue
+        before, after = base[key], head[key]
+        floor = FLOOR if kind == "memory" else 0.0
+        ratio = max(after, floor) / max(before, floor)
+        comparison.ratios[kind][label] = ratio
+        comparison.rows.append(
             {
-                "benchmark": " / ".join(key),
-                "base": "-" if before is None else f"{before:.3f}",
-                "head": "-" if after is None else f"{after:.3f}",
-                "head / base": "-" if None in (before, after) or before == 0 else f"{after / before:.2f}",
+                "benchmark": label,
+                "base": f"{before:.3g} {unit}",
+                "head": f"{after:.3g} {unit}",
+                "head / base": f"{ratio:.2f}",
             }
         )
-    return rows
 
 
 @contextmanager
@@ -75,38 +128,33 @@ def _worktree(root: Path, commit: str | None) -> Iterator[Path]:
             subprocess.run(remove, check=True, capture_output=True)
 
 
-def _measure(root: Path, tree: Path, names: list[str]) -> dict[tuple, float]:
-    """Run benchmarks with the package of a tree; what it cannot run yet, or no more, is left out."""
-    found = {}
+def _measure(root: Path, tree: Path, name: str) -> dict[tuple, float]:
+    """Run one benchmark once with the package of a tree, and return its figures."""
     # Before anything that is installed.
     path = os.pathsep.join(filter(None, [str(tree / "src"), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": path, COMPARE_VARIABLE: "1"}
     with tempfile.TemporaryDirectory() as folder:
-        for name in names:
-            file = Path(folder) / f"{name}.json"
-            command = [sys.executable, "-m", "benchmarks", name, "--json", str(file)]
-            done = subprocess.run(
-                command, cwd=root, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
-            )
-            if done.returncode != 0:
-                print(f"{name} does not run with {tree}: {done.stderr.strip().splitlines()[-1]}", flush=True)
-                continue
-            for row in json.loads(file.read_text()):
-                found |= {(name, *key): value for key, value in our_times(row)}
+        file = Path(folder) / "rows.json"
+        command = [sys.executable, "-m", "benchmarks", name, "--json", str(file)]
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1])
+        found = dict(figure for row in json.loads(file.read_text()) for figure in figures(row))
+    if not found:
+        raise RuntimeError("no row has a time or memory of bagwise")
     return found
 
 
-def our_times(row: dict) -> Iterator[tuple[tuple, float]]:
-    """Find the times of ours in a row of a table: columns in seconds or milliseconds."""
-    labels = tuple(str(value) for key, value in row.items() if not _is_figure(value))
+def figures(row: dict) -> Iterator[tuple[tuple, float]]:
+    """Find the times and memory of bagwise in a row of JSON.
+
+    The key is made of the columns before the first figure, the column and the kind of the figure.
+    """
+    labels: list[str] = []
+    is_label = True
     for column, value in row.items():
-        is_time = column.endswith(("(s)", "(ms)")) and _is_figure(value)
-        if is_time and row.get("library", column).startswith("bagwise"):
-            yield (*labels, column), float(value)
-
-
-def _is_figure(value) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+        if isinstance(value, dict):
+            is_label = False
+            yield (*labels, column, value["kind"]), value["value"]
+        elif is_label:
+            labels.append(str(value))

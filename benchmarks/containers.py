@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 
 from bagwise import Bags
-from benchmarks.harness import race
+from benchmarks.harness import milliseconds, race
 
 TITLE = "Bags against bare numpy copies"
 NOTE = (
@@ -47,11 +47,11 @@ def run() -> list[dict]:
     }
     table = []
     for name, (ours, numpy_copy) in problems.items():
-        seconds = race(bagwise=ours, numpy=numpy_copy)
+        seconds = race(bagwise=ours, peers={"numpy": numpy_copy})
         table.append(
             {
                 "operation": name,
-                "bagwise (ms)": f"{1e3 * seconds['bagwise']:.1f}",
+                "bagwise (ms)": milliseconds(seconds["bagwise"]),
                 "numpy (ms)": f"{1e3 * seconds['numpy']:.1f}",
                 "ratio": f"{seconds['bagwise'] / seconds['numpy']:.2f}",
             }

@@ -8,22 +8,15 @@ then makes the data; seconds are the median of three solutions, and memory is wh
 
 import importlib
 import json
-import resource
-import statistics
-import subprocess
 import sys
-import time
-import warnings
-from contextlib import suppress
-from pathlib import Path
 
+from benchmarks.harness import COMPARING, begin_peak, in_process, megabytes, peak, race, seconds
 from benchmarks.libraries import adapters
 
 MEMORY_NOTE = (
     "Every solver runs in a process of its own; memory is the growth of the process's largest resident set "
-    "(ru_maxrss) while it solves, with data and library loaded before."
+    "while it solves, with data and library loaded before."
 )
-_ROUNDS = 3
 
 
 def contest(module_name: str) -> list[dict]:
@@ -32,34 +25,28 @@ def contest(module_name: str) -> list[dict]:
     rows = []
     for problem in module.PROBLEMS:
         found = {
-            solver: _in_process(module_name, problem, library, solver)
+            solver: (library, in_process("benchmarks.contest", module_name, problem, library, solver))
             for library, adapter in adapters().items()
             for solver in adapter.SOLVERS.get(module.KIND, {})
+            if library == "ours" or not COMPARING
         }
-        ours = next(iter(found.values()))["seconds"]
-        best = min(result["objective"] for result in found.values())
-        for solver, result in found.items():
+        ours = next(iter(found.values()))[1]["seconds"]
+        best = min(result["objective"] for _, result in found.values())
+        for solver, (library, result) in found.items():
             excess = (result["objective"] - best) / max(1.0, abs(best))
+            time, memory = seconds(result["seconds"], 3), megabytes(result["memory"])
             rows.append(
                 {
                     "problem": problem,
                     "library": solver,
-                    "time (s)": f"{result['seconds']:.3f}",
+                    "time (s)": time if library == "ours" else str(time),
                     "ours / theirs": f"{ours / result['seconds']:.2f}",
-                    "memory (MB)": f"{result['memory']:.0f}",
+                    "memory (MB)": memory if library == "ours" else str(memory),
                     "objective": f"{result['objective']:.6f}",
                     "excess": f"{excess:.1e}",
                 }
             )
     return rows
-
-
-def _in_process(module_name: str, problem: str, library: str, solver: str) -> dict:
-    command = [sys.executable, "-m", "benchmarks.contest", module_name, problem, library, solver]
-    run = subprocess.run(command, capture_output=True, text=True)
-    if run.returncode != 0:
-        raise RuntimeError(f"{solver} on {problem} failed:\n{run.stderr}")
-    return json.loads(run.stdout.splitlines()[-1])
 
 
 def measure(module_name: str, problem: str, library: str, solver: str) -> dict:
@@ -68,33 +55,11 @@ def measure(module_name: str, problem: str, library: str, solver: str) -> dict:
     solve = adapters()[library].SOLVERS[module.KIND][solver]
     solve(module.make_data(**module.WARM_UP))
     data = module.make_data(**module.PROBLEMS[problem])
-    _forget_peak()
-    before = _peak_megabytes()
-    seconds = []
-    solution = None
-    for _ in range(_ROUNDS):
-        start = time.perf_counter()
-        solution = solve(data)
-        seconds.append(time.perf_counter() - start)
-    memory = _peak_megabytes() - before
-    return {
-        "seconds": statistics.median(seconds),
-        "memory": memory,
-        "objective": module.objective(data, solution),
-    }
-
-
-def _forget_peak() -> None:
-    """Let the largest resident set begin anew, where the system can: compiling had one of its own."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak_megabytes() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3  # bytes there, kilobytes elsewhere
+    before = begin_peak()
+    time = race(3, ours=lambda: solve(data))["ours"]
+    memory = peak() - before
+    return {"seconds": time, "memory": memory, "objective": module.objective(data, solve(data))}
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
     print(json.dumps(measure(*sys.argv[1:])))

@@ -1,9 +1,6 @@
 """Rules of counts: exact recursions against plain ones, large bags against small, and a whole fit."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numba
 import numpy as np
@@ -12,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bagwise import CountLogistic, CountTable, Or, SoftORLogisticRegression, Threshold
 from bagwise.datasets import fetch_hja_birdsong
-from benchmarks.harness import race
+from benchmarks.harness import in_process, milliseconds, race
 
 TITLE = "Rules of counts"
 NOTE = (
@@ -30,19 +27,21 @@ NOTE = (
 def run() -> list[dict]:
     """Time E steps and a fit."""
     rng = np.random.default_rng(0)
-    table = [*_general_rule(_measure(), 1), _general_rule(_in_process(2), 2)[1]]
+    table = [*_general_rule(_measure(), 1), _general_rule(in_process(__name__, NUMBA_NUM_THREADS="2"), 2)[1]]
     log_odds, offsets = rng.normal(-5.0, 2.0, size=10_000_000), np.arange(0, 10_000_001, 1000)
     y = (rng.random(10_000) < 0.5).astype(np.int8)
     seconds = race(
         3,
         ours=lambda: Threshold(5).estep(log_odds, offsets, y),
-        peer=lambda: Or().estep(log_odds, offsets, y),
+        peers={"peer": lambda: Or().estep(log_odds, offsets, y)},
     )
     table.append(_row("E step, Threshold(5), 10,000 bags of 1,000", "Or", seconds["ours"], seconds["peer"]))
     log_odds, rule = rng.normal(size=20_000), CountLogistic(-10.0, 0.001)
     weight = 1 / (1 + np.exp(10.0 - 0.001 * np.arange(20_001)))
     seconds = race(
-        3, ours=lambda: rule.estep(log_odds, [0, 20_000], [1]), peer=lambda: direct(log_odds, weight)
+        3,
+        ours=lambda: rule.estep(log_odds, [0, 20_000], [1]),
+        peers={"peer": lambda: direct(log_odds, weight)},
     )
     table.append(
         _row("E step, CountLogistic, a bag of 20,000", "direct recursion", seconds["ours"], seconds["peer"])
@@ -70,17 +69,11 @@ def _measure() -> dict[str, float]:
     return race(
         25,
         ours=lambda: rule.estep(log_odds, offsets, y),
-        loop=lambda: in_a_loop(log_odds, y, weights),
-        numpy=lambda: in_numpy(log_odds[:1000], y[:10], weights),  # ten bags stand for two thousand
+        peers={
+            "loop": lambda: in_a_loop(log_odds, y, weights),
+            "numpy": lambda: in_numpy(log_odds[:1000], y[:10], weights),  # ten bags stand for two thousand
+        },
     )
-
-
-def _in_process(threads: int) -> dict[str, float]:
-    """`_measure` in a process of its own: how many threads there are is settled when numba is loaded."""
-    command = [sys.executable, "-m", "benchmarks.count_rules"]
-    environment = os.environ | {"NUMBA_NUM_THREADS": str(threads)}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    return json.loads(done.stdout)
 
 
 def _birdsong() -> dict:
@@ -93,7 +86,7 @@ def _birdsong() -> dict:
     seconds = race(
         3,
         ours=lambda: model.fit(data.bags, y),
-        peer=lambda: LogisticRegression(max_iter=1000).fit(X, instance_y),
+        peers={"peer": lambda: LogisticRegression(max_iter=1000).fit(X, instance_y)},
     )
     # The model without features, and soft thresholds, whose search is part of the time.
     n_starts = len(model.objectives_)
@@ -109,7 +102,7 @@ def _row(problem: str, peer: str, ours: float, theirs: float) -> dict:
     return {
         "problem": problem,
         "peer": peer,
-        "bagwise (ms)": f"{1e3 * ours:.1f}",
+        "bagwise (ms)": milliseconds(ours),
         "peer (ms)": f"{1e3 * theirs:.1f}",
         "ratio": f"{ours / theirs:.3g}",
     }

@@ -1,11 +1,9 @@
 """Distances of bags against one matrix of distances of their instances."""
 
-import tracemalloc
-
 from sklearn.metrics import pairwise_distances
 
 from bagwise import bag_distances, fetch_musk2
-from benchmarks.harness import race
+from benchmarks.harness import megabytes, race, seconds, traced_peak
 
 TITLE = "Distances of bags"
 NOTE = (
@@ -27,18 +25,14 @@ def run() -> list[dict]:
         def ours(metric=metric, how=how):
             return bag_distances(bags, metric=metric, **how)
 
-        seconds = race(3, ours=ours, theirs=lambda: pairwise_distances(X))
-        tracemalloc.start()
-        ours()
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
+        times = race(3, ours=ours, peers={"theirs": lambda: pairwise_distances(X)})
         table.append(
             {
                 "distance": metric,
-                "bagwise (s)": f"{seconds['ours']:.2f}",
-                "pairwise_distances (s)": f"{seconds['theirs']:.2f}",
-                "ratio": f"{seconds['ours'] / seconds['theirs']:.2f}",
-                "peak (MB)": f"{peak / 1e6:.0f}",
+                "bagwise (s)": seconds(times["ours"]),
+                "pairwise_distances (s)": f"{times['theirs']:.2f}",
+                "ratio": f"{times['ours'] / times['theirs']:.2f}",
+                "peak (MB)": megabytes(traced_peak(ours)),
                 "matrix of instances (MB)": f"{8 * len(X) ** 2 / 1e6:.0f}",
             }
         )

@@ -1,32 +1,206 @@
-"""Timing, and the facts about a machine that belong beside a figure."""
+"""Timing, memory, processes, and a description of the environment: what all benchmarks share.
+
+``python -m benchmarks`` measures wall-clock time, as parallel work is part of the figures. With ``--compare``
+two versions of the package are measured by processor time, which other programs disturb less: `COMPARING` is
+then true in every process of a benchmark, peers are not run, and large problems are smaller.
+"""
 
 import gc
+import json
+import math
 import os
 import platform
+import re
+import resource
 import statistics
+import subprocess
+import sys
 import time
+import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
 
 from benchmarks.libraries import adapters
 
+COMPARE_VARIABLE = "BAGWISE_BENCHMARKS_COMPARE"
+COMPARING = COMPARE_VARIABLE in os.environ
+_BATCH = 0.05  # seconds: quicker functions are called several times in a row
+_ENOUGH = 0.5  # seconds for each function in one process, if versions are compared
 
-def race(repeats: int = 7, **contestants: Callable[[], object]) -> dict[str, float]:
-    """Time several functions in turn, round after round, and give the median seconds of each.
 
-    Turns are taken so that a change in the machine's mood meets everybody.
+class Figure(str):
+    """A time or memory of bagwise in a table: the text to print, and the value for ``--compare``."""
+
+    kind: str
+    value: float
+
+    def __new__(cls, text: str, kind: str, value: float) -> Self:
+        """Return the text with its exact value; `kind` is "time" (in seconds) or "memory" (in MB)."""
+        figure = super().__new__(cls, text)
+        figure.kind, figure.value = kind, float(value)
+        return figure
+
+
+def seconds(value: float, digits: int = 2) -> Figure:
+    """Return a time of bagwise, printed in seconds."""
+    return Figure(f"{value:.{digits}f}", "time", value)
+
+
+def milliseconds(value: float, digits: int = 1) -> Figure:
+    """Return a time of bagwise (in seconds), printed in milliseconds."""
+    return Figure(f"{1e3 * value:.{digits}f}", "time", value)
+
+
+def megabytes(value: float) -> Figure:
+    """Return memory of bagwise, in MB."""
+    return Figure(f"{value:.0f}", "memory", value)
+
+
+def pick(full: Any, small: Any) -> Any:
+    """Return `full`, or `small` if versions are compared: the size of a problem that takes minutes."""
+    return small if COMPARING else full
+
+
+class Stopwatch:
+    """Measure the seconds of a ``with`` block: wall-clock time, or processor time with child processes."""
+
+    def __init__(self, processor: bool = COMPARING):
+        self._processor = processor
+
+    def __enter__(self) -> Self:
+        if self._processor:
+            self._children = _seconds_of_children()
+        self._start = self._now()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = self._now() - self._start
+        if self._processor:
+            self.seconds += _seconds_of_children() - self._children
+
+    def _now(self) -> float:
+        return time.process_time() if self._processor else time.perf_counter()
+
+
+def _seconds_of_children() -> float:
+    """Return the processor time of child processes, running (if psutil is installed) or ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    total = ended.ru_utime + ended.ru_stime
+    with suppress(ImportError):
+        import psutil
+
+        for child in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                total += sum(child.cpu_times()[:4])  # its own and that of its ended children
+    return total
+
+
+def race(
+    repeats: int = 7,
+    *,
+    peers: dict[str, Callable[[], object]] | None = None,
+    processor: bool = COMPARING,
+    **ours: Callable[[], object],
+) -> dict[str, float]:
+    """Time several functions, each once in every round, and return the seconds of each by its name.
+
+    They take turns so that a change of the machine's load affects all of them. A function that takes less
+    than 50 ms is called several times in a row.
+
+    Parameters
+    ----------
+    repeats : int, default=7
+        Rounds, after one that compiles and fills caches. If versions are compared, a function stops after half a
+        second.
+    peers : dict of functions
+        Functions of other libraries. They are not run, and get NaN, if versions are compared.
+    processor : bool
+        Return the least processor time, not the median of wall-clock time. True if versions are compared.
+    **ours : functions
+        Functions of bagwise.
     """
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    peers = peers or {}
+    contestants = list((ours if COMPARING else ours | peers).items())
+    times: dict[str, list[float]] = {name: [] for name, _ in contestants}
+    calls: dict[str, int] = {}
     for round_number in range(repeats + 1):
-        for name, run in contestants.items():
+        for name, run in contestants if round_number % 2 else reversed(contestants):
+            if round_number == 0:
+                run()
+                continue
+            if COMPARING and sum(times[name]) * calls.get(name, 1) > _ENOUGH:
+                continue
             gc.collect()
-            start = time.perf_counter()
-            result = run()
-            elapsed = time.perf_counter() - start
-            del result
-            if round_number > 0:  # the first round warms caches and compiles
-                seconds[name].append(elapsed)
-    return {name: statistics.median(times) for name, times in seconds.items()}
+            if name not in calls:
+                with Stopwatch(processor) as watch:
+                    run()
+                calls[name] = max(1, min(10_000, math.ceil(_BATCH / max(watch.seconds, 1e-9))))
+                if calls[name] == 1:
+                    times[name].append(watch.seconds)
+                    continue
+            with Stopwatch(processor) as watch:
+                for _ in range(calls[name]):
+                    run()
+            times[name].append(watch.seconds / calls[name])
+    summary = min if processor else statistics.median
+    return dict.fromkeys(peers, math.nan) | {name: summary(found) for name, found in times.items()}
+
+
+def in_process(module: str, *arguments: object, **environment: str) -> Any:
+    """Run ``python -m module arguments`` in a new process, and return what it prints as JSON."""
+    command = [sys.executable, "-W", "ignore", "-m", module, *map(str, arguments)]
+    run = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+    if run.returncode != 0:
+        raise RuntimeError(f"{' '.join(command[4:])} failed:\n{run.stderr}")
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def begin_peak() -> float:
+    """Reset the peak of this process's memory where the system can (Linux); return the memory now, in MB."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+        return _status("VmRSS")
+    except OSError:
+        return peak()
+
+
+def peak() -> float:
+    """Return the largest memory of this process since `begin_peak`, in MB."""
+    # Not ru_maxrss on Linux: a process inherits that of the process that started it.
+    try:
+        return _status("VmHWM")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # bytes on macOS
+
+
+def _status(name: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name))
+
+
+def traced_peak(run: Callable[[], object]) -> float:
+    """Return the largest memory, in MB, that Python objects and arrays take during a call."""
+    tracemalloc.start()
+    run()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most / 1e6
+
+
+def private(name: str) -> Any:
+    """Return a private function or class of bagwise by its name, in whatever module a version defines it."""
+    import bagwise
+
+    folder = Path(bagwise.__path__[0])
+    for file in sorted(folder.rglob("*.py")):
+        if re.search(rf"^(def|class) {name}\b", file.read_text(encoding="utf-8"), re.MULTILINE):
+            module = ".".join(file.relative_to(folder.parent).with_suffix("").parts)
+            return getattr(import_module(module.removesuffix(".__init__")), name)
+    raise AttributeError(f"bagwise defines no {name!r}")
 
 
 def environment(threads: str) -> str:
@@ -35,6 +209,5 @@ def environment(threads: str) -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in dict.fromkeys(packages))
     return (
         f"Python {platform.python_version()}, {versions}; {platform.system()} {platform.machine()}, "
-        f"{os.cpu_count()} cores, {threads} thread per process. Seconds are medians over rounds; where "
-        "contestants share a process, they take turns."
+        f"{os.cpu_count()} cores, {threads} thread per process."
     )

@@ -1,12 +1,12 @@
 """Two million instances in memory, in single precision, against logistic regression with known labels."""
 
 import json
-import subprocess
+import math
 import sys
-import time
-from pathlib import Path
 
 import numpy as np
+
+from benchmarks.harness import COMPARING, Stopwatch, begin_peak, in_process, megabytes, peak, pick, seconds
 
 TITLE = "Two million instances in memory, against LogisticRegression with known labels"
 NOTE = (
@@ -16,7 +16,7 @@ NOTE = (
     "before; the better of two. The memory is what the process grew by at its peak. The excess is over the "
     "objective of `LogisticRegression`, where the problem is the same."
 )
-N, D = 2_000_000, 50
+N, D = pick(2_000_000, 500_000), 50
 # What is fitted, and the size of its bags.
 FITS = {
     "LogisticRegression": ("logistic", 1),
@@ -58,30 +58,30 @@ def fit(kind: str, bags, y):
     return milr_path(bags, y, scale=None)
 
 
-def measure(kind: str, size: int, n: int = N) -> dict:
-    """Fit once in a process of its own: seconds, growth of memory in MB, and the objective."""
-    command = [sys.executable, "-m", "benchmarks.large", kind, str(size), str(n)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-
-
 def run() -> list[dict]:
-    """Fit all, twice each."""
+    """Fit all, twice each; once if versions are compared."""
     rows, reference = [], {}
     for name, (kind, size) in FITS.items():
-        rounds = [measure(kind, size) for _ in range(2)]
+        is_peer = kind == "logistic"
+        if is_peer and COMPARING:
+            reference[size] = {"seconds": math.nan, "objective": math.nan}
+            continue
+        # In new processes: seconds, growth of memory in MB, and the objective.
+        rounds = [in_process("benchmarks.large", kind, size, N) for _ in range(pick(2, 1))]
         best = min(rounds, key=lambda found: found["seconds"])
-        if kind == "logistic":
+        if is_peer:
             reference[size] = best
         known = reference[size]
         same = kind == "ridge" and size == 1
+        time, memory = seconds(best["seconds"]), megabytes(max(found["memory"] for found in rounds))
         excess = f"{best['objective'] / known['objective'] - 1:.1e}" if same else "-"
         rows.append(
             {
                 "fit": name,
-                "seconds": f"{best['seconds']:.2f}",
+                "seconds": str(time) if is_peer else time,
                 "times LogisticRegression": f"{best['seconds'] / known['seconds']:.2f}",
                 "passes": best["passes"] or "-",
-                "memory (MB)": f"{max(found['memory'] for found in rounds):.0f}",
+                "memory (MB)": str(memory) if is_peer else memory,
                 "excess": excess,
             }
         )
@@ -101,36 +101,20 @@ def _main(kind: str, size: str, n: str) -> None:
         fit(kind, Bags(few, np.arange(0, len(few) + 1, int(size))), few_y)
         bags = Bags(X, offsets)
     before = begin_peak()
-    start = time.perf_counter()
-    model = fit(kind, bags, y)
-    seconds, memory = time.perf_counter() - start, peak() - before
+    with Stopwatch() as watch:
+        model = fit(kind, bags, y)
+    memory = peak() - before
     objective = getattr(model, "objective_", None)
     if kind == "logistic":
         margin = np.where(z, 1.0, -1.0) * (X.astype(np.float64) @ model.coef_[0] + model.intercept_)
         objective = np.logaddexp(0.0, -margin).sum() + 0.5 * np.square(model.coef_).sum()
     found = {
-        "seconds": seconds,
+        "seconds": watch.seconds,
         "memory": memory,
         "objective": None if objective is None else float(objective),
         "passes": getattr(model, "n_passes_", None),
     }
     print(json.dumps(found))
-
-
-def begin_peak() -> float:
-    """Forget the peak of this process's memory so far; give what it holds now, in MB (Linux)."""
-    Path("/proc/self/clear_refs").write_text("5")
-    return _memory("VmRSS")
-
-
-def peak() -> float:
-    """The most that this process has held since, in MB."""
-    return _memory("VmHWM")
-
-
-def _memory(what: str) -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(what))
 
 
 if __name__ == "__main__":

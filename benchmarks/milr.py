@@ -1,9 +1,7 @@
 """LASSO paths of multiple-instance logistic regression: against skglm, against L-BFGS, and at scale."""
 
 import json
-import subprocess
 import sys
-import time
 import warnings
 from importlib.util import find_spec
 
@@ -13,8 +11,17 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_expit
 
 from bagwise import Bags, MILogisticRegressionCV, milr_path
-from benchmarks.contest import _forget_peak, _peak_megabytes
-from benchmarks.harness import race
+from benchmarks.harness import (
+    COMPARING,
+    Figure,
+    Stopwatch,
+    begin_peak,
+    in_process,
+    peak,
+    pick,
+    race,
+    seconds,
+)
 
 TITLE = "MILR: LASSO paths"
 NOTE = (
@@ -31,10 +38,12 @@ NOTE = (
     "faster than L-BFGS-B and never a worse objective; cross-validation within 6 paths; linear in "
     "instances without a second copy of X."
 )
-NOISY_OR = {"2,000 bags of 5 x 200": (2000, 5, 200), "1,000 bags of 50 x 100": (1000, 50, 100)}
+N_LARGE = pick(1000, 300)
+NOISY_OR = {"2,000 bags of 5 x 200": (2000, 5, 200), f"{N_LARGE:,} bags of 50 x 100": (N_LARGE, 50, 100)}
 # Correlation of neighbouring features, and whether the tolerance is per bag.
 SETTINGS = ((0.0, False), (0.9, False), (0.0, True), (0.9, True))
-N_INSTANCES = (10_000, 100_000, 1_000_000)
+N_INSTANCES = pick((10_000, 100_000, 1_000_000), (10_000, 300_000))
+N_SPARSE = pick(10_000, 2_500)
 
 
 def run() -> list[dict]:
@@ -45,14 +54,14 @@ def run() -> list[dict]:
             rows += _against_lbfgs(name, *shape, correlation, per_bag)
     rows.append(_cross_validation())
     rows += [_in_process("dense", n) for n in N_INSTANCES]
-    rows.append(_in_process("sparse", 10_000))
+    rows.append(_in_process("sparse", N_SPARSE))
     return rows
 
 
-def _row(problem: str, seconds: float, other: str = "", theirs: float | None = None, **more: str) -> dict:
-    row = {"problem": problem, "bagwise (s)": f"{seconds:.3f}", "other": other}
+def _row(problem: str, ours: float, other: str = "", theirs: float | None = None, **more: str) -> dict:
+    row = {"problem": problem, "bagwise (s)": seconds(ours, 3), "other": other}
     row |= {"other (s)": "" if theirs is None else f"{theirs:.3f}"}
-    row |= {"times faster": "" if theirs is None else f"{theirs / seconds:.1f}"}
+    row |= {"times faster": "" if theirs is None else f"{theirs / ours:.1f}"}
     return row | {"worst objective": "", "memory (MB)": "", "nonzeros at the end": ""} | more
 
 
@@ -75,13 +84,13 @@ def _against_skglm(n: int = 10_000, d: int = 200, n_alphas: int = 100) -> dict:
     def ours():
         return milr_path(X, y, alphas=n_alphas, scale=None)
 
-    if find_spec("skglm") is None:
-        seconds = race(3, ours=ours)["ours"]
-        return _row(problem, seconds, "skglm: not installed") | {"nonzeros at the end": nonzeros}
+    if COMPARING or find_spec("skglm") is None:
+        time = race(3, ours=ours)["ours"]
+        return _row(problem, time, "skglm: not run") | {"nonzeros at the end": nonzeros}
     columns = np.asfortranarray(X)
-    seconds = race(3, ours=ours, skglm=lambda: _skglm_path(columns, y, path.alphas))
+    times = race(3, ours=ours, peers={"skglm": lambda: _skglm_path(columns, y, path.alphas)})
     theirs = [_logistic_objective(X, y, *found) for found in _skglm_path(columns, y, path.alphas)]
-    row = _row(problem, seconds["ours"], "skglm", seconds["skglm"])
+    row = _row(problem, times["ours"], "skglm", times["skglm"])
     return row | {
         "worst objective": _excess(path.objectives, np.array(theirs)),
         "nonzeros at the end": nonzeros,
@@ -147,13 +156,13 @@ def _against_lbfgs(
     how = {"scale": None, "tol": tol}
     found: dict = {"down": milr_path(bags, y, both_ways=False, **how)}
     alphas = found["down"].alphas
-    seconds = race(
+    times = race(
         5 if size < 10 else 1,  # rounds are long
         down=lambda: milr_path(bags, y, both_ways=False, **how),
         both=lambda: found.update(both=milr_path(bags, y, **how)),
-        lbfgs=lambda: found.update(lbfgs=_lbfgs_path(bags, y, alphas, tol)),
+        peers={"lbfgs": lambda: found.update(lbfgs=_lbfgs_path(bags, y, alphas, tol))},
     )
-    theirs = found["lbfgs"]
+    theirs = found.get("lbfgs", np.full(len(alphas), np.nan))
     rows = []
     for way, title in (("down", "down"), ("both", "both ways")):
         # A path that has come back up may begin with larger alphas.
@@ -161,7 +170,7 @@ def _against_lbfgs(
         more = {"worst objective": excess, "nonzeros at the end": str(found[way].n_nonzero[-1])}
         how_close = "1e-5 per bag" if per_bag else "1e-5"
         problem = f"noisy-or, {name}, correlation {correlation:g}, to {how_close}, {title}"
-        rows.append(_row(problem, seconds[way], "L-BFGS-B, down", seconds["lbfgs"]) | more)
+        rows.append(_row(problem, times[way], "L-BFGS-B, down", times["lbfgs"]) | more)
     return rows
 
 
@@ -196,16 +205,16 @@ def _lbfgs_path(bags: Bags, y: np.ndarray, alphas: np.ndarray, tol: float) -> np
 
 def _cross_validation() -> dict:
     bags, y = _draw(2000, 5, 200)
-    seconds = race(
+    times = race(
         3,
         path=lambda: milr_path(bags, y, scale=None),
         cv=lambda: MILogisticRegressionCV(cv=10, scale=None, n_jobs=2, random_state=0).fit(bags, y),
     )
     problem = "10-fold cross-validation, 2,000 bags of 5 x 200"
-    row = _row(problem, seconds["cv"], "one path of ours, both ways")
+    row = _row(problem, times["cv"], "one path of ours, both ways")
     return row | {
-        "other (s)": f"{seconds['path']:.3f}",
-        "times faster": f"{seconds['path'] / seconds['cv']:.2f}",
+        "other (s)": seconds(times["path"], 3),
+        "times faster": f"{times['path'] / times['cv']:.2f}",
     }
 
 
@@ -213,11 +222,9 @@ def _cross_validation() -> dict:
 
 
 def _in_process(kind: str, n_instances: int) -> dict:
-    command = [sys.executable, "-m", "benchmarks.milr", kind, str(n_instances)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
+    found = in_process("benchmarks.milr", kind, n_instances)
     row = _row(found["problem"], found["seconds"])
-    memory = f"{found['memory']:.0f} (X: {found['data']:.0f})"
+    memory = Figure(f"{found['memory']:.0f} (X: {found['data']:.0f})", "memory", found["memory"])
     return row | {"memory (MB)": memory, "nonzeros at the end": str(found["nonzeros"])}
 
 
@@ -234,14 +241,12 @@ def _measure(kind: str, n_instances: int) -> dict:
             f"CSR, {n_instances:,} x 20,000, 0.5 % filled, 10 alphas to 0.1",
         )
     milr_path(small, small_y, both_ways=False)  # loads and compiles
-    _forget_peak()
-    before = _peak_megabytes()
-    start = time.perf_counter()
-    path = milr_path(bags, y, alphas=10, eps=0.01 if kind == "dense" else 0.1, both_ways=False)
-    seconds = time.perf_counter() - start
-    memory = _peak_megabytes() - before
+    before = begin_peak()
+    with Stopwatch() as watch:
+        path = milr_path(bags, y, alphas=10, eps=0.01 if kind == "dense" else 0.1, both_ways=False)
+    memory = peak() - before
     nonzeros = int(path.n_nonzero[-1])
-    facts = {"problem": problem, "seconds": seconds, "memory": memory}
+    facts = {"problem": problem, "seconds": watch.seconds, "memory": memory}
     return facts | {"data": size / 1e6, "nonzeros": nonzeros}
 
 
@@ -259,5 +264,4 @@ def _draw_sparse(n_bags: int, d: int):
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
     print(json.dumps(_measure(sys.argv[1], int(sys.argv[2]))))

@@ -1,12 +1,12 @@
 """An EM iteration of MIMixture against one of scikit-learn's GaussianMixture on the same instances."""
 
-import time
 import warnings
 
 import numpy as np
 from sklearn.mixture import GaussianMixture
 
 from bagwise import Bags, MIMixture
+from benchmarks.harness import COMPARING, milliseconds, pick, race
 
 TITLE = "EM iterations of MIMixture against GaussianMixture"
 NOTE = (
@@ -32,32 +32,40 @@ def make_bags(n_instances: int, share_negative: float) -> tuple[Bags, np.ndarray
     return Bags.from_list(X), y
 
 
-def seconds_of_fit(model, X, *y, clock=time.perf_counter) -> float:
-    """Time one fit, warnings of too few iterations aside."""
+def fit(model, X, *y):
+    """Fit, and do not warn of too few iterations."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = clock()
-        model.fit(X, *y)
-        return clock() - start
+        return model.fit(X, *y)
 
 
-def seconds_of_iterations(*contestants, rounds: int = 15, n_iter: int = 10) -> list[float]:
+def seconds_of_iterations(
+    mine: tuple, peer: tuple, rounds: int = 15, n_iter: int = 10
+) -> tuple[float, float]:
     """Time `n_iter` iterations beyond the first, and divide.
 
-    A contestant is a model by the number of iterations, and its data. All take turns, round after round. The
-    shortest fit of each length counts: a fit has much to do beside its iterations, and what disturbs
-    it would be taken for them. So would memory that the fit before gave back: lengths take turns, too.
+    A contestant is a model by the number of iterations, and its data. The least processor time of each length
+    counts: a fit does much more than its iterations, and a disturbance would be taken for them. If versions
+    are compared, a whole fit counts, as differences vary more than 5 % between runs.
     """
-    least: list[dict[int, float]] = [{} for _ in contestants]
-    lengths = [1, 1 + n_iter]
-    for _ in range(rounds):
-        lengths.reverse()
-        for found, (make, *data) in zip(least, contestants, strict=True):
-            for length in lengths:
-                model = make(length)
-                seconds = seconds_of_fit(model, *data, clock=time.process_time)
-                found[model.n_iter_] = min(seconds, found.get(model.n_iter_, np.inf))
-    return [(found[max(found)] - found[min(found)]) / (max(found) - min(found)) for found in least]
+    lengths, iterations = pick((1, 1 + n_iter), (1 + n_iter,)), {}
+
+    def runs(contestant, name):
+        make, *data = contestant
+
+        def run(length):
+            iterations[name, length] = fit(make(length), *data).n_iter_
+
+        return {f"{name} {length}": lambda length=length: run(length) for length in lengths}
+
+    times = race(rounds, processor=True, peers=runs(peer, "peer"), **runs(mine, "mine"))
+    if COMPARING:
+        return times[f"mine {lengths[0]}"] / iterations["mine", lengths[0]], np.nan
+    first, last = (
+        {name: (times[f"{name} {length}"], iterations[name, length]) for name in ("mine", "peer")}
+        for length in lengths
+    )
+    return tuple((last[name][0] - first[name][0]) / (last[name][1] - first[name][1]) for name in first)
 
 
 def ours(covariance: str):
@@ -80,30 +88,30 @@ def run() -> list[dict]:
     def row(problem, mine, peer, of):
         ratio = f"{mine / peer:.2f}"
         table.append(
-            {"problem": problem, "bagwise (ms)": f"{1e3 * mine:.1f}", of: f"{1e3 * peer:.1f}", "ratio": ratio}
+            {"problem": problem, "bagwise (ms)": milliseconds(mine), of: f"{1e3 * peer:.1f}", "ratio": ratio}
         )
 
     for share, where in ((FEW, "instances in positive bags"), (0.5, "half of them in negative bags")):
         bags, y = make_bags(100_000, share)
         for covariance in ("diag", "full"):
-            seconds_of_fit(ours(covariance)(2), bags, y)  # compiles
             mine, peer = seconds_of_iterations(
                 (ours(covariance), bags, y), (theirs(covariance), bags.instances)
             )
             row(f"{covariance}, {where}", mine, peer, "peer (ms)")
+    times = pick(20, 5)
     for covariance in ("diag", "full"):
-        large, y = make_bags(2_000_000, FEW)
+        large, y = make_bags(100_000 * times, FEW)
         small, y_small = make_bags(100_000, FEW)
         mine, peer = seconds_of_iterations(
             (ours(covariance), large, y), (ours(covariance), small, y_small), rounds=5, n_iter=20
         )
-        row(f"{covariance}, 2,000,000 instances, per 100,000", mine / 20, peer, "peer (ms)")
+        row(f"{covariance}, {100_000 * times:,} instances, per 100,000", mine / times, peer, "peer (ms)")
     bags, y = make_bags(100_000, FEW)
 
     def starts(n_jobs):
         model = MIMixture("gaussian_diag", n_init=8, max_iter=20, tol=0.0, random_state=0, n_jobs=n_jobs)
-        return seconds_of_fit(model, bags, y)
+        return fit(model, bags, y)
 
-    one, two = np.min([[starts(1), starts(2)] for _ in range(5)], axis=0)
-    row("8 starts of 20 iterations, two threads against one", two, one, "peer (ms)")
+    seconds = race(5, two=lambda: starts(2), peers={"one": lambda: starts(1)})
+    row("8 starts of 20 iterations, two threads against one", seconds["two"], seconds["one"], "peer (ms)")
     return table

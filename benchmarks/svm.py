@@ -1,15 +1,12 @@
 """Machines of bags against one fit of scikit-learn's SVC, and the dual solver against libsvm."""
 
-import tracemalloc
-
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from bagwise import MissSVC
 from bagwise.datasets import fetch_musk1, fetch_musk2
-from bagwise.solvers import Control, enough_steps, solve_dual
-from benchmarks.harness import race
+from benchmarks.harness import Figure, milliseconds, pick, private, race, traced_peak
 
 TITLE = "Support vector machines against libsvm"
 NOTE = (
@@ -21,8 +18,9 @@ NOTE = (
     "rows weighs more beside a small matrix)."
 )
 
+solve_dual = private("solve_dual")
 # Of the dual: as fine as a machine needs it, and as rough as libsvm's default.
-_FINE, _ROUGH = (Control(tol, enough_steps(6000)) for tol in (1e-6, 3e-4))
+_FINE, _ROUGH = (private("Control")(tol, private("enough_steps")(6000)) for tol in (1e-6, 3e-4))
 
 
 def run() -> list[dict]:
@@ -35,13 +33,17 @@ def run() -> list[dict]:
         seconds = race(
             repeats,
             ours=lambda m=model, d=data: m.fit(d.bags, d.y),
-            svc=lambda K=K, y=label, w=weight: SVC(C=1.0, kernel="precomputed").fit(K, y, sample_weight=w),
+            peers={
+                "svc": lambda K=K, y=label, w=weight: SVC(C=1.0, kernel="precomputed").fit(
+                    K, y, sample_weight=w
+                )
+            },
         )
         svc = SVC(C=1.0, kernel="precomputed").fit(K, label, sample_weight=weight)
         gaps = f"objective {model.objective_:.2f}, {_objective(svc, K, label, weight):.2f}"
         table.append(_row(f"MissSVC, {name}", seconds, gaps, _peak(model, data)))
         del K
-    for n in (2000, 6000):
+    for n in pick((2000, 6000), (2000, 4000)):
         K, y, bound = _weighted_dual(n)
         box = {"lower": np.where(y > 0, 0.0, -bound), "upper": np.where(y > 0, bound, 0.0)}
         near = {"lower": 0.95 * box["lower"], "upper": 0.95 * box["upper"]}
@@ -57,7 +59,7 @@ def run() -> list[dict]:
             warm=lambda K=K, y=y, near=near, cold=cold: solve_dual(
                 K, -y, _FINE, **near, start=cold.x, product=cold.product
             ),
-            svc=svc_fit,
+            peers={"svc": svc_fit},
         )
         svc = svc_fit()
         theirs = _objective(svc, K, y, bound) / -cold.value - 1.0
@@ -69,12 +71,12 @@ def run() -> list[dict]:
     return table
 
 
-def _row(problem: str, seconds: dict, reached: str, peak: str) -> dict:
+def _row(problem: str, times: dict, reached: str, peak: str) -> dict:
     return {
         "problem": problem,
-        "bagwise (ms)": f"{1e3 * seconds['ours']:.1f}",
-        "SVC (ms)": f"{1e3 * seconds['svc']:.1f}",
-        "ratio": f"{seconds['ours'] / seconds['svc']:.2f}",
+        "bagwise (ms)": milliseconds(times["ours"]),
+        "SVC (ms)": f"{1e3 * times['svc']:.1f}",
+        "ratio": f"{times['ours'] / times['svc']:.2f}",
         "reached (ours, SVC)": reached,
         "peak / kernel matrix": peak,
     }
@@ -110,8 +112,5 @@ def _weighted_dual(n: int):
 
 def _peak(model: MissSVC, data) -> str:
     """Memory that a fit takes at its highest, in kernel matrices of the instances."""
-    tracemalloc.start()
-    model.fit(data.bags, data.y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return f"{peak / (8 * data.bags.n_instances**2):.2f}"
+    peak = traced_peak(lambda: model.fit(data.bags, data.y))
+    return Figure(f"{peak / (8e-6 * data.bags.n_instances**2):.2f}", "memory", peak)

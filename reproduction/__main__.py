@@ -108,19 +108,10 @@ def _run_one(
     _fetch(experiment)
     n_cells = len(experiment.cells(settings))
     screen.title(f"{experiment.name}: {experiment.title}")
-    shown = 0
     stored = cell_folder(experiment, settings, arguments.out)
     reports: list[Report] = []
     try:
         with screen.progress(n_cells) as begin:
-            begin("")
-
-            def on_cell(key: str, done: int, total: int) -> None:
-                nonlocal shown
-                while shown < done:  # what was stored before counts, too
-                    begin(key)
-                    shown += 1
-
             page = run_experiment(
                 experiment,
                 settings,
@@ -128,7 +119,7 @@ def _run_one(
                 jobs=arguments.jobs,
                 fresh=arguments.fresh,
                 stored=arguments.stored,
-                on_cell=on_cell,
+                begin=begin,
                 on_report=reports.append,
             )
     except ValueError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import cache
 from typing import Any
 
@@ -10,6 +9,8 @@ import numpy as np
 
 from bagwise import datasets
 from bagwise.datasets.fetch import NEWSGROUPS
+from bagwise.models.base.held_out import cross_predict
+from bagwise.models.base.log_loss import loss_of_margin
 from reproduction.classic import DATASETS
 from reproduction.classic import make_model as make_baseline
 from reproduction.ensemble_report import report
@@ -81,24 +82,19 @@ def run_cell(problem: str, model: str, n_folds: int, repeat: int, seed: int) -> 
     bags, y = load(problem)
     seed = 1000 * seed + repeat
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    right, aucs, log_odds, seconds = np.zeros(len(y), dtype=int), [], np.full(len(y), np.nan), []
-    for train, test in folds.split(np.zeros(len(y)), y):
-        begin = time.process_time()
-        fitted = make_model(model, seed).fit(bags[train], y[train])
-        seconds.append(time.process_time() - begin)
-        right[test] = fitted.predict(bags[test]) == y[test]
-        if hasattr(fitted, "decision_function"):
-            scores = fitted.decision_function(bags[test])
-        else:
-            scores = fitted.predict_proba(bags[test])[:, 1]
-        aucs.append(_auc(scores, y[test]))
-        if model == "ensemble":
-            log_odds[test] = scores
-    found = {"right": right, "auc": float(np.mean(aucs)), "seconds": float(np.mean(seconds))}
+    splits = list(folds.split(np.zeros(len(y)), y))
+    held = cross_predict(make_model(model, seed), bags, y, splits)
+    score = held.score
+    assert score is not None  # of two classes all models have one
+    found = {
+        "right": held.is_right.astype(int),
+        "auc": float(np.mean([_auc(score[test], y[test]) for _, test in splits])),
+        "seconds": float(held.seconds[:, 2].mean()),
+    }
     if model == "ensemble":
         sign = 2.0 * y - 1.0
-        found["log_loss"] = float(np.logaddexp(0.0, -sign * log_odds).mean())
-        found["slope"] = _slope(log_odds, y)
+        found["log_loss"] = float(loss_of_margin(sign * score).mean())
+        found["slope"] = _slope(score, y)
     return found
 
 

@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from bagwise import datasets
+from bagwise.models.base.held_out import cross_predict
 from reproduction.framework import Cell, Experiment, Report, Settings, Table, with_error
 
 PAPER = (
@@ -58,8 +59,8 @@ def quietly_fit(model, bags, y) -> Any:
         return model.fit(bags, y)
 
 
-def bag_scores(model, bags) -> tuple[np.ndarray, np.ndarray]:
-    """Log-odds of bags: by the noisy-or of the instances, and by the model's own rule.
+def bag_scores(model, bags) -> np.ndarray:
+    """Log-odds of bags, in two columns: by the noisy-or of the instances, and by the model's own rule.
 
     The noisy-or probability is at least one half where ``sum_j log(1 + exp(eta_j))`` is at least log 2; that
     sum ranks bags whose probabilities have all been rounded to one.
@@ -67,13 +68,13 @@ def bag_scores(model, bags) -> tuple[np.ndarray, np.ndarray]:
     log_odds = model._log_odds(bags)
     noisy_or = np.add.reduceat(np.logaddexp(0.0, log_odds), bags.offsets[:-1]) - np.log(2.0)
     log_proba = model.predict_log_proba(bags)
-    return noisy_or, log_proba[:, 1] - log_proba[:, 0]
+    return np.column_stack([noisy_or, log_proba[:, 1] - log_proba[:, 0]])
 
 
-def evaluate(y: np.ndarray, scores: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
+def evaluate(y: np.ndarray, scores: np.ndarray) -> dict[str, float]:
     """Accuracy and area under the ROC curve of both scores."""
     found = {}
-    for name, score in zip(("or", "own"), scores, strict=True):
+    for name, score in zip(("or", "own"), scores.T, strict=True):
         # Infinite log-odds are a ranking too; the metric wants finite ones.
         ranked = np.nan_to_num(score, posinf=1e300, neginf=-1e300)
         found[f"{name} acc"] = float(np.mean((score >= 0) == (y == 1)))
@@ -83,12 +84,10 @@ def evaluate(y: np.ndarray, scores: tuple[np.ndarray, np.ndarray]) -> dict[str, 
 
 def cross_validate(model, bags, y: np.ndarray, n_folds: int, seed: int) -> dict[str, float]:
     """Pool the scores of bags that were held out, and evaluate them."""
-    held = np.empty((2, len(y)))
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    for train, test in folds.split(np.zeros(len(y)), y):
-        quietly_fit(model, bags[train], y[train])
-        held[:, test] = bag_scores(model, bags[test])
-    return evaluate(y, (held[0], held[1]))
+    splits = list(folds.split(np.zeros(len(y)), y))
+    held = cross_predict(model, bags, y, splits, outputs=[bag_scores], fit=quietly_fit)
+    return evaluate(y, held.outputs[bag_scores])
 
 
 # ---------------------------------------------------------------------- table 3
@@ -160,7 +159,7 @@ def simulated(scheme: str, method: str, repeat: int, n_folds: int, seed: int) ->
     seed = 1000 * seed + repeat
     if method == "truth":
         score = np.add.reduceat(np.logaddexp(0.0, data.log_odds), data.bags.offsets[:-1]) - np.log(2.0)
-        found = evaluate(data.y, (score, score))
+        found = evaluate(data.y, np.column_stack([score, score]))
     else:
         found = cross_validate(make_model(method, seed, n_init=1), data.bags, data.y, n_folds, seed)
     return found | {"positive": float(data.y.mean()), "features": int((data.coef != 0).sum())}

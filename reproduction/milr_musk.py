@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sklearn.base import clone
-
 from reproduction.framework import Cell, Experiment, Report, Settings, Table
 from reproduction.milr import (
     PAPER,
@@ -67,7 +65,7 @@ def musk_scores(
     coef = getattr(model, "coef_", None)
     return {
         "fitted": evaluate(y, bag_scores(model, bags)),
-        "predicted": cross_validate(clone(predictor), bags, y, n_folds, seed),
+        "predicted": cross_validate(predictor, bags, y, n_folds, seed),
         "features": None if coef is None else int((coef != 0).sum()),
         "lambda": getattr(model, "alpha_", fixed),
         "majority": float(max(y.mean(), 1 - y.mean())),

@@ -11,8 +11,7 @@ import numpy as np
 from bagwise.data.blocks import Block, Blocks, Sums
 from bagwise.families.parts import statistics_of
 from bagwise.models.mixture import MIMixture
-from bagwise.models.mixture.model import BagMixture
-from bagwise.models.mixture.params import MixtureParams
+from bagwise.models.mixture.model import BagMixture, MixtureParams
 from reproduction.framework import Cell, Settings, Table, with_error
 from reproduction.labelled import fit_labelled
 from reproduction.mimm import SUPERVISION

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import t
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
 
+from bagwise.models.base.held_out import cross_predict
 from reproduction.framework import (
     Cell,
     Experiment,
@@ -103,13 +104,10 @@ def musk1_repeat(method: str, repeat: int, seed: int, quick: bool) -> dict:
     if quick:
         grid = {"C": [10], "gamma": [0.5, 1.0]}
     outer = StratifiedKFold(3 if quick else 10, shuffle=True, random_state=1000 * seed + repeat)
-    right, chosen = [], []
-    for train, test in outer.split(data.y, data.y):
-        search = _search(method, grid, 2 if quick else 5, seed)
-        search.fit(data.bags[train], data.y[train])
-        right += (search.predict(data.bags[test]) == data.y[test]).tolist()
-        chosen.append(search.best_params_)
-    return {"accuracy": np.mean(right), "chosen": chosen}
+    search = _search(method, grid, 2 if quick else 5, seed)
+    splits = list(outer.split(data.y, data.y))
+    held = cross_predict(search, data.bags, data.y, splits, outputs=["predict"], keep_models=True)
+    return {"accuracy": held.is_right.mean(), "chosen": [fitted.best_params_ for fitted in held.models]}
 
 
 def fixed(data_set: str, method: str, parameters: dict, repeats: int, seed: int) -> list[float]:
@@ -120,11 +118,9 @@ def fixed(data_set: str, method: str, parameters: dict, repeats: int, seed: int)
     accuracies = []
     for repeat in range(repeats):
         outer = StratifiedKFold(10, shuffle=True, random_state=1000 * seed + repeat)
-        right = []
-        for train, test in outer.split(data.y, data.y):
-            model = _model(method)[0].set_params(**parameters).fit(data.bags[train], data.y[train])
-            right += (model.predict(data.bags[test]) == data.y[test]).tolist()
-        accuracies.append(float(np.mean(right)))
+        model, splits = _model(method)[0].set_params(**parameters), list(outer.split(data.y, data.y))
+        held = cross_predict(model, data.bags, data.y, splits, outputs=["predict"])
+        accuracies.append(float(held.is_right.mean()))
     return accuracies
 
 

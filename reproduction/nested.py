@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from functools import cache, wraps
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from bagwise import datasets
 from bagwise.data.bags import Bags
 from bagwise.evaluation.held_out.intervals import auc_interval
 from bagwise.exceptions import ConvergenceWarning
+from bagwise.models.base.held_out import cross_predict
 
 CLASSIC = ("musk1", "musk2", "elephant", "fox", "tiger")
 
@@ -47,28 +48,24 @@ def cross_validated(model: Any, bags: Bags, y: np.ndarray, n_folds: int, seed: i
     Every model meets the same folds. The AUC is that of pairs in one fold; the log loss is None where a model
     has no probabilities; seconds are those of the processor for a fit with its choices, mean of folds.
     """
-    fold, right = np.empty(len(y), dtype=int), np.empty(len(y), dtype=bool)
-    score, probability = np.full(len(y), np.nan), np.full(len(y), np.nan)
-    seconds, unsettled = 0.0, 0
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    for number, (train, test) in enumerate(splitter.split(y, y)):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            start = time.process_time()
-            model.fit(bags[train], y[train])
-            seconds += time.process_time() - start
-        unsettled += any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-        fold[test], right[test] = number, model.predict(bags[test]) == y[test]
-        if hasattr(model, "predict_proba"):
-            probability[test] = model.predict_proba(bags[test])[:, 1]
-            score[test] = probability[test]
-        else:
-            score[test] = model.decision_function(bags[test])
+    begun: list[int] = []  # the number of warnings when each fold began
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        held = cross_predict(
+            model, bags, y, list(splitter.split(y, y)), begin=lambda text: begun.append(len(caught))
+        )
+    unsettled = sum(
+        any(issubclass(warning.category, ConvergenceWarning) for warning in caught[first:last])
+        for first, last in pairwise([*begun, len(caught)])
+    )
+    probability = held.probability
+    score = held.score if probability is None else probability
     return {
-        "accuracy": right.mean(),
-        "auc": auc_interval(y == 1, score, fold)[0],
-        "log_loss": None if np.isnan(probability).any() else log_loss(y, probability),
-        "seconds": seconds / n_folds,
+        "accuracy": held.is_right.mean(),
+        "auc": auc_interval(y == 1, score, held.fold)[0],
+        "log_loss": None if probability is None else log_loss(y, probability),
+        "seconds": held.seconds[:, 2].mean(),
         "unsettled": unsettled,
-        "right": "".join("01"[hit] for hit in right.astype(int)),
+        "right": "".join("01"[hit] for hit in held.is_right.astype(int)),
     }

@@ -34,7 +34,7 @@ def run_experiment(
     jobs: int = 1,
     fresh: bool = False,
     stored: bool = False,
-    on_cell: Callable[[str, int, int], None] | None = None,
+    begin: Callable[[str], None] = lambda text: None,
     on_report: Callable[[Report], None] | None = None,
 ) -> Path:
     """Compute the cells that are not stored yet, and write page, CSV and figures.
@@ -54,8 +54,8 @@ def run_experiment(
         Whether stored cells are computed again.
     stored : bool
         Whether to compute nothing and report what is stored, if the experiment's report can be partial.
-    on_cell : callable, optional
-        Called with the key of a finished cell, how many are done, and how many there are.
+    begin : callable
+        Called once before the first cell, and with the key of every cell that is stored or has finished.
     on_report : callable, optional
         Called with the report, before it is written.
 
@@ -77,6 +77,8 @@ def run_experiment(
     if stored:
         cells = _finished(experiment, cells, results)
     waiting = [cell for cell in cells if cell.key not in results]
+    for key in ["", *(cell.key for cell in cells if cell.key in results)]:
+        begin(key)
     # Each finished cell is written at once; what is done survives Ctrl-C and a crash.
     for key, result in Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(_compute)(cell) for cell in waiting
@@ -84,8 +86,7 @@ def run_experiment(
         result = {"fingerprint": fingerprints[key], **result}
         _write_text(store / f"{key}.json", json.dumps(result))
         results[key] = result
-        if on_cell is not None:
-            on_cell(key, len(results), len(cells))
+        begin(key)
     report = experiment.report({cell.key: results[cell.key]["value"] for cell in cells}, settings)
     if on_report is not None:
         on_report(report)

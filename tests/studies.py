@@ -1,9 +1,32 @@
-"""Which cases of a long test are run every time."""
+"""Which cases of a long test are run every time, and which estimators' by `make test`."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+
+# Estimators with contract checks that take seconds: they are left to `make test-all`.
+SLOW = {
+    "BagEnsembleClassifier",
+    "DSDDClassifierCV",
+    "LSDDClassifierCV",
+    "MILogisticRegressionCV",
+    "MultiLabelBagClassifier",
+    "OneVsOneBagClassifier",
+    "PUSetKernelClassifier",
+    "PUSetKernelClassifierCV",
+    "SoftORLogisticRegression",
+}
+
+
+def slow_marks(estimator: Any) -> tuple[pytest.MarkDecorator, ...]:
+    """Return the marks of a test of an estimator."""
+    return (pytest.mark.slow,) if type(estimator).__name__ in SLOW else ()
+
+
+def marked(estimators: Iterable[Any]) -> list[Any]:
+    """Return estimators as parameters of a test, with their names and marks."""
+    return [pytest.param(each, id=type(each).__name__, marks=slow_marks(each)) for each in estimators]
 
 
 def always(kept: Iterable[Any], cases: Iterable[Any]) -> list[Any]:

@@ -1,9 +1,9 @@
 """Count the files, functions and frames that a call of bagwise goes through.
 
-``python tools/walks.py`` prints, for some fits to 60 bags, how many source files and functions of bagwise run,
-how deep the stack is and how many Python calls there are, next to the limits of CONTRIBUTING.md. It ends with
-status 1 if a count is above its limit. ``--trace lasso`` prints the deepest stack of one call, ``--list lasso``
-its functions by file.
+``python tools/walks.py`` prints, for some fits to 60 bags, how many source files and functions of bagwise
+run, how deep the stack is and how many Python calls there are, next to the limits of CONTRIBUTING.md. It
+ends with status 1 if a count is above its limit. ``--trace lasso`` prints the deepest stack of one call,
+``--list lasso`` its functions by file.
 
 The second run of each call counts, without imports and compilation. Frames of other libraries and of compiled
 kernels do not count.

@@ -160,6 +160,7 @@ def test_mistakes_are_one_sentence(folder, tmp_path, capsys):
         assert told in err and err.count("\n") == 1 and out == ""
 
 
+@pytest.mark.slow
 def test_the_program_needs_no_library_of_frames(folder):
     code = """
 from bagwise.cli import main

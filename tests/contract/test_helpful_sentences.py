@@ -96,8 +96,8 @@ def test_it_is_said_once_and_survives_files():
     assert len(messages(lambda: scaled.predict(SLIDE))) == 1
 
 
-def test_large_matrices_are_warned_of_too(monkeypatch):
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+def test_large_matrices_are_warned_of_too(large_from):
+    large_from(0)
     model = fitted()
     assert len(messages(lambda: model.predict(SLIDE))) == 1
 

@@ -10,8 +10,8 @@ from scipy.special import expit, logsumexp
 from bagwise import Or, Rule, make_noisy_or_bags
 from bagwise.families import make_family
 from bagwise.models.linear_model.engine.design import Design
-from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
-from bagwise.models.linear_model.engine.null import fit_null
+from bagwise.models.linear_model.engine.fit import fit_null
+from bagwise.models.linear_model.engine.problem import InMemoryProblem
 from bagwise.models.mixture.build import build_model, prepare
 from bagwise.models.prototypes.density_problem import DensityProblem
 from bagwise.rules.base import RuleResult

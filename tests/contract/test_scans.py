@@ -19,6 +19,7 @@ from sklearn.model_selection import (
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import StandardScaler
+from tests.studies import marked
 
 from bagwise import (
     MISVC,
@@ -50,13 +51,12 @@ from bagwise.testing import all_estimators, example_of
 EXAMPLES = [example_of(cls) for cls in all_estimators()]
 OF_BAGS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples")
 OF_INSTANCES = ("predict_instances", "predict_proba_instances", "decision_function_instances")
-NAMES = [type(estimator).__name__ for estimator in EXAMPLES]
 
 
 @pytest.fixture
-def everything_is_large(monkeypatch):
+def everything_is_large(monkeypatch, large_from):
     """Treat a few bags as if they did not fit: blocks of 13 instances, and nothing is held."""
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     for module in (layout_module, memory_module, parquet_long, parquet_bags):
         monkeypatch.setattr(module, "block_rows", lambda _: 13)
 
@@ -84,7 +84,7 @@ def assert_same_predictions(ours, expected):
 
 
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
-@pytest.mark.parametrize("estimator", EXAMPLES, ids=NAMES)
+@pytest.mark.parametrize("estimator", marked(EXAMPLES))
 def test_every_estimator_predicts_from_a_scan_and_from_large_bags(estimator, tmp_path, request):
     bags, y = some_data()
     model = clone(estimator).fit(bags, y)
@@ -102,7 +102,7 @@ def test_every_estimator_predicts_from_a_scan_and_from_large_bags(estimator, tmp
 
 
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.ClassPriorWarning")
-@pytest.mark.parametrize("estimator", EXAMPLES, ids=NAMES)
+@pytest.mark.parametrize("estimator", marked(EXAMPLES))
 def test_every_estimator_learns_from_a_scan_or_says_that_it_cannot(estimator, tmp_path):
     bags, y = some_data()
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, y))

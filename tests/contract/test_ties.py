@@ -12,8 +12,8 @@ from bagwise import (
     SoftORLogisticRegression,
     make_noisy_or_bags,
 )
-from bagwise.models.base import ScoreClassifier, is_as_probable
-from bagwise.testing.ties import check_a_tie_is_positive
+from bagwise.models.base import is_as_probable, is_positive
+from bagwise.testing.checks import check_a_tie_is_positive
 
 DATA = make_noisy_or_bags(40, random_state=0)
 
@@ -66,27 +66,45 @@ def test_a_tie_that_rounding_made_is_a_tie():
     )
 
 
+def test_a_score_of_zero_is_positive():
+    np.testing.assert_array_equal(
+        is_positive(np.array([0.0, -0.0, -5e-324, 5e-324])), [True, True, False, True]
+    )
+
+
+@pytest.mark.parametrize("model", [MissSVC(), MILogisticRegression()])
+def test_scores_and_probabilities_that_tie_have_the_label_of_the_positive_class(model):
+    model.fit(DATA.bags, np.where(DATA.y == 1, 7, 3))
+    np.testing.assert_array_equal(model._labels_of(np.array([0.0, -5e-324])), [7, 3])
+    np.testing.assert_array_equal(model._more_probable(np.array([[0.5, 0.5], [0.6, 0.4]])), [7, 3])
+
+
 class _CallsTiesNegative(MissSVC):
     def _labels_of(self, scores):
         return self.classes_[(scores > 0).astype(int)]
 
 
-class _Jumps(ScoreClassifier):
-    """Scores of plus or minus one: no tie."""
-
-    def fit(self, X, y):
-        self._read_training(X, y)
-        return self
-
-    def _bag_scores(self, bags):
-        return np.where(np.add.reduceat(bags.instances[:, 0], bags.offsets[:-1]) > 0, 1.0, -1.0)
+class _CallsEvenOddsNegative(MILogisticRegression):
+    def _more_probable(self, proba):
+        return self.classes_[(proba[:, 1] > 0.5).astype(int)]
 
 
-def test_the_check_fails_where_a_tie_is_negative_and_where_there_is_none():
-    with pytest.raises(AssertionError, match=r"at decision_function = .*0\.0.* the prediction is"):
-        check_a_tie_is_positive(_CallsTiesNegative(), DATA.bags, DATA.y)
-    with pytest.raises(AssertionError, match="no tie by decision_function was found near the boundary"):
-        check_a_tie_is_positive(_Jumps(), DATA.bags, DATA.y)
+class _HasAnotherThreshold(MissSVC):
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) >= 0.1).astype(int)]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (_CallsTiesNegative(), "a score of zero is called negative"),
+        (_CallsEvenOddsNegative(), "a probability of 1/2 is called negative"),
+        (_HasAnotherThreshold(), "not equal"),
+    ],
+)
+def test_the_check_fails_where_predictions_do_not_follow_from_scores(model, message):
+    with pytest.raises(AssertionError, match=message):
+        check_a_tie_is_positive(model, DATA.bags, DATA.y)
 
 
 def test_duels_both_ways_that_are_equal_but_for_rounding_tie():

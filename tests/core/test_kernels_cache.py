@@ -1,28 +1,129 @@
+"""Machine code on disk: when it is used, and what CI keeps of it."""
+
+import ast
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from numba.core import caching
 
-from bagwise._core.compiled.compiling import forget_stale_code
+from bagwise._core.compiled import compiling
 
+SOURCES = Path(compiling.__file__).parent
 KEEPER = Path(__file__).parents[2] / ".ci" / "kernels.py"
 
 
-def test_machine_code_is_forgotten_when_any_source_changes_and_kept_otherwise(tmp_path):
-    cache = tmp_path / "__pycache__"
-    cache.mkdir()
-    (tmp_path / "helper.py").write_text("x = 1")
-    forget_stale_code(tmp_path)
-    code = cache / "kernel.f-1.py311.nbi"
-    code.write_bytes(b"machine code")
-    forget_stale_code(tmp_path)
-    assert code.exists()
-    (tmp_path / "helper.py").write_text("x = 2")
-    forget_stale_code(tmp_path)
-    assert not code.exists()
+HELPER = """
+from bagwise._core.compiled.compiling import kernel
+
+
+@kernel
+def scaled(x):
+    return 2.0 * x
+"""
+CALLER = """
+from bagwise._core.compiled.compiling import kernel
+from bagwise._core.compiled.helper import scaled
+
+
+@kernel
+def call(x):
+    return scaled(x) + 1.0
+"""
+
+
+@pytest.fixture(params=["next to the sources", "NUMBA_CACHE_DIR"])
+def copied(request, tmp_path):
+    """A copy of the kernels with two more, and a function that calls one of these in a new process.
+
+    It returns what the kernel returns, and how often it was found in the cache and compiled.
+    """
+    package = tmp_path / "bagwise"
+    folder = package / "_core" / "compiled"
+    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for empty in (package, package / "_core"):
+        (empty / "__init__.py").touch()
+    (folder / "helper.py").write_text(HELPER)
+    (folder / "caller.py").write_text(CALLER)
+    env = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
+    env |= {"PYTHONPATH": str(tmp_path)}
+    cache = folder / "__pycache__"
+    if request.param == "NUMBA_CACHE_DIR":
+        cache = tmp_path / "cache"
+        env |= {"NUMBA_CACHE_DIR": str(cache)}
+    code = (
+        "from bagwise._core.compiled.caller import call\n"
+        "print(call(3.0), len(call.stats.cache_hits), len(call.stats.cache_misses))"
+    )
+
+    def run():
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return tuple(map(float, done.stdout.split()))
+
+    return folder, cache, run
+
+
+def test_a_kernel_is_compiled_again_if_its_code_or_that_of_a_helper_changes_not_its_comments(copied):
+    folder, cache, run = copied
+    assert run() == (7, 0, 1) and run() == (7, 1, 0)
+    commented = CALLER.replace("def call(x):", 'def call(x):\n    """Multiply and add."""  # a comment')
+    (folder / "caller.py").write_text(f'"""A module."""\n# A comment, so that all lines move.\n{commented}')
+    (folder / "helper.py").write_text(f"# A comment.\n{HELPER}")
+    (folder / "other.py").write_text("# A module that the kernel does not import.")
+    assert run() == (7, 1, 0)
+    (folder / "helper.py").write_text(HELPER.replace("2.0", "5.0"))
+    assert run() == (16, 0, 1) and run() == (16, 1, 0)
+    (folder / "caller.py").write_text(CALLER.replace("+ 1.0", "+ 4.0"))
+    assert run() == (19, 0, 1) and run() == (19, 1, 0)
+    # The new machine code takes the place of the old one.
+    assert len(list(cache.rglob("caller.call*.nbc"))) == 1
+
+
+@pytest.mark.parametrize("copied", ["next to the sources"], indirect=True)
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_a_cache_that_cannot_be_read_counts_as_absent(copied, suffix):
+    _, cache, run = copied
+    run()
+    files = list(cache.rglob(f"*.{suffix}"))
+    assert len(files) == 2
+    whole = files[0].read_bytes()
+    for damage in (b"garbage", b"", whole[: len(whole) // 2]):
+        for file in files:
+            file.write_bytes(damage)
+        assert run() == (7, 0, 1)
+    assert run() == (7, 1, 0)
+
+
+def test_without_the_classes_of_numba_its_own_cache_is_used(monkeypatch):
+    assert compiling._kernel_cache() is not None
+    monkeypatch.setattr(caching, "CompileResultCacheImpl", None)
+    assert compiling._kernel_cache() is None
+
+
+def test_kernels_are_imported_in_the_way_that_the_stamp_follows():
+    imports = [
+        (file.name, ast.unparse(node))
+        for file in SOURCES.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and "bagwise" in ast.unparse(node)
+    ]
+    assert imports
+    wrong = [
+        (file, text)
+        for file, text in imports
+        if not (text.startswith("from bagwise._core.compiled.") and is_at_the_top(SOURCES / file, text))
+    ]
+    assert not wrong
+
+
+def is_at_the_top(file, text):
+    return any(ast.unparse(node) == text for node in ast.parse(file.read_text()).body)
 
 
 @pytest.fixture
@@ -54,15 +155,12 @@ def test_a_clone_takes_the_machine_code_of_an_equal_one_and_of_no_other(keeper):
     module, clone = keeper
     one = clone("one", "x = 1")
     one.mkdir()
-    forget_stale_code(one.parent)
     (one / "kernel.nbi").write_bytes(b"index")
     (one / "kernel.1.nbc").write_bytes(b"machine code")
     module.keep()
-    two = clone("two", "x = 1")
+    two = clone("two", "x = 1  # a comment")
     module.take()
-    assert compiled(two) == compiled(one) and len(compiled(two)) == 3
-    forget_stale_code(two.parent)
-    assert (two / "kernel.nbi").exists(), "it is not stale"
+    assert compiled(two) == compiled(one) and len(compiled(two)) == 2
     other = clone("other", "x = 2")
     module.take()
     assert not other.exists()
@@ -82,29 +180,3 @@ def test_more_machine_code_takes_the_place_of_less_and_the_oldest_make_room(keep
     (cache / "another.nbi").unlink()
     module.keep()
     assert len(module.files(module.folder())) == 2
-
-
-@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-def test_machine_code_that_is_damaged_is_made_anew(tmp_path, suffix):
-    (tmp_path / "some_kernel.py").write_text(
-        "from bagwise._core.compiled.compiling import kernel\n\n\n"
-        "@kernel\ndef one_more(x):\n    return x + 1\n"
-    )
-    code = "import sys; sys.path.insert(0, '.'); from some_kernel import one_more; print(one_more(1))"
-
-    def run():
-        env = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
-        command = [sys.executable, "-c", code]
-        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-
-    assert run().stdout == "2\n"
-    files = list((tmp_path / "__pycache__").glob(f"*.{suffix}"))
-    assert files
-    whole = files[0].read_bytes()
-    flipped = bytearray(whole)  # inside of the machine code, which no parser looks at
-    flipped[len(whole) // 2] ^= 1
-    for damage in (b"garbage", b"", bytes(flipped)):
-        for file in files:
-            file.write_bytes(damage)
-        assert run().stdout == "2\n"
-        assert files[0].read_bytes() != damage  # mended, too

@@ -258,13 +258,13 @@ def test_models_that_are_silent_or_not_fitted_say_so():
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_rows_of_labels_are_written_from_files_in_any_order(tmp_path, monkeypatch, suffix):
+def test_rows_of_labels_are_written_from_files_in_any_order(tmp_path, monkeypatch, large_from, suffix):
     model = MultiLabelBagClassifier(plain()).fit(BAGS, LABELS)
     order = np.random.default_rng(0).permutation(N)
     expected = instance_frame(model, BAGS[order], LABELS.iloc[order])
     best = key_instances(model, BAGS[order], k=2).reset_index(drop=True)
     scan = scan_bags(save_parquet(tmp_path / "bags.parquet", BAGS, layout="long"))[order]
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     for module in (
         "bagwise.evaluation.prediction_frames",
         "bagwise.io.scan.parquet_long",

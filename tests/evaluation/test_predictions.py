@@ -42,9 +42,9 @@ def fitted():
 
 
 @pytest.fixture
-def large(monkeypatch):
+def large(monkeypatch, large_from):
     """Treat a few bags as if they did not fit, in blocks of a few instances."""
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     for module in (
         "bagwise.evaluation.prediction_frames",
         "bagwise.io.scan.parquet_long",

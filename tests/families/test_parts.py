@@ -7,7 +7,7 @@ from bagwise.data.blocks import PickedRows
 from bagwise.families import FAMILIES, Gaussian, make_family
 from bagwise.families.moments import moments_of
 from bagwise.families.parts import check_all, of_instances, start_statistics_of, statistics_of
-from bagwise.models.mixture.params import log_odds_of
+from bagwise.models.mixture.model import log_odds_of
 
 MATRICES = sorted(set(FAMILIES) - {"markov"})
 

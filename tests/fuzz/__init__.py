@@ -9,7 +9,6 @@ and `--seconds` go on from there (``make fuzz``). A kind is a module here with a
 `kernels`      every public kernel of bags and instances
 `formats`      bags of every shape through every format and back
 `damage`       damaged files of every format, of models and of indexes
-`machinecode`  damaged files of compiled kernels
 `commands`     every command of the program, with hostile arguments
 =============  ==================================================================================
 

@@ -18,13 +18,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 # How many cases of each kind come before the next kind, of a hundred.
 SHARES = {
-    "estimators": 52,
+    "estimators": 53,
     "rules": 8,
     "kernels": 6,
     "formats": 5,
     "damage": 26,
     "commands": 2,
-    "machinecode": 1,
 }
 _SLICE = 400
 # Seconds without a word after which a child is ended; processor time has a limit of its own.

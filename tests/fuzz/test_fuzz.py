@@ -13,7 +13,7 @@ from bagwise.cli.parser import COMMANDS
 
 # Cases of each kind, for about a minute of processor time in all; estimators in parts, for two workers.
 PARTS = [("estimators", 0, 120), ("estimators", 120, 120), ("damage", 0, 200), ("rules", 0, 150)]
-PARTS += [("kernels", 0, 200), ("formats", 0, 200), ("commands", 0, 15), ("machinecode", 0, 10)]
+PARTS += [("kernels", 0, 200), ("formats", 0, 200), ("commands", 0, 15)]
 # A model with an array that claims 16 GB: only a child has a limit of memory.
 PARTS += [("damage", 6424, 1)]
 # Other files that failed once: names of Parquet columns that are no text, other values in a column of a scan,
@@ -21,6 +21,7 @@ PARTS += [("damage", 6424, 1)]
 FAILED_ONCE = 1372, 1995, 6521, 104061
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "first", "count"), PARTS)
 def test_a_part_of_the_campaign(kind, first, count):
     tally = driver.campaign(kind, first, count)
@@ -29,6 +30,7 @@ def test_a_part_of_the_campaign(kind, first, count):
     assert count == 1 or tally.outcomes["good"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", FAILED_ONCE)
 def test_a_file_that_failed_once(seed):
     outcome, told, _ = worker.play(damage.run, seed)

@@ -25,12 +25,9 @@ def work(kind: str, seeds, only: str | None = None) -> None:
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
     run = importlib.import_module(f"tests.fuzz.{kind}").run
-    limited = False
+    _limit_memory()
     for seed in seeds:
         print(json.dumps({"begin": seed}), file=pipe)
-        if not limited and kind != "machinecode":
-            _limit_memory()
-            limited = True
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + HANGS, resource.RLIM_INFINITY))
         outcome, told, spent = play(run, seed, only)
         if spent > SLOW and outcome != "failed":

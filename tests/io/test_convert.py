@@ -81,12 +81,14 @@ def shuffled_table(text_ids):
 @pytest.mark.parametrize("target_options", [[], ["--to", "parquet-long"]])
 @pytest.mark.parametrize("text_ids", [True, False])
 @pytest.mark.parametrize("pile_bytes", [3000, 10**9])
-def test_rows_of_a_bag_are_brought_together(tmp_path, monkeypatch, target_options, text_ids, pile_bytes):
+def test_rows_of_a_bag_are_brought_together(
+    tmp_path, monkeypatch, large_from, target_options, text_ids, pile_bytes
+):
     from bagwise.io.scan import converting, sorting
 
     monkeypatch.setattr(sorting, "_PILE_BYTES", pile_bytes)
     monkeypatch.setattr(converting, "_PART_BYTES", 1000)
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     table = shuffled_table(text_ids)
     (tmp_path / "parts").mkdir()
     pq.write_table(table, tmp_path / "all.parquet", row_group_size=70)
@@ -118,9 +120,9 @@ def test_a_file_of_ours_keeps_what_it_says_of_itself(tmp_path, capsys):
     assert_same(*load_bags(path), *load_bags(tmp_path / "b.parquet"))
 
 
-def test_folders_are_converted_part_by_part(tmp_path, monkeypatch):
+def test_folders_are_converted_part_by_part(tmp_path, monkeypatch, large_from):
     monkeypatch.setenv("BAGWISE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     data = make_noisy_or_bags(10, random_state=0)
     source = save_bags(tmp_path / "slides", data.bags, data.y, format="npy")
     assert main(["convert", str(source), str(tmp_path / "b.parquet")]) == 0

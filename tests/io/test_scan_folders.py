@@ -63,9 +63,9 @@ def path(request, tmp_path):
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_a_scan_knows_and_loads_what_loading_gives(path, monkeypatch, held):
+def test_a_scan_knows_and_loads_what_loading_gives(path, large_from, held):
     if not held:
-        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+        large_from(0)
     scan, (bags, y) = scan_bags(path), load_bags(path)
     assert_same(scan.load(), bags)
     assert_same(scan.load(), some_bags())
@@ -75,8 +75,8 @@ def test_a_scan_knows_and_loads_what_loading_gives(path, monkeypatch, held):
         np.testing.assert_array_equal(scan[key].y, y[key])
 
 
-def test_blocks_are_those_of_memory(path, monkeypatch):
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+def test_blocks_are_those_of_memory(path, monkeypatch, large_from):
+    large_from(0)
     for module in ("bagwise.data.blocks.layout", "bagwise.io.scan.folder"):
         monkeypatch.setattr(f"{module}.block_rows", lambda _: 4)
     monkeypatch.setattr(npz_module, "block_rows", lambda _: 3)
@@ -92,9 +92,9 @@ def test_blocks_are_those_of_memory(path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["h5", "npy"])
-def test_a_folder_is_opened_once_and_remembered(name, tmp_path, cache, monkeypatch):
+def test_a_folder_is_opened_once_and_remembered(name, tmp_path, cache, monkeypatch, large_from):
     path = SAVE[name](tmp_path / "slides", some_bags(), np.arange(6))
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     looked = []
     usual = folder_module.look_at_shapes
     monkeypatch.setattr(folder_module, "look_at_shapes", lambda *a: looked.append(1) or usual(*a))

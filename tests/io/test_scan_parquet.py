@@ -55,9 +55,9 @@ def long_table(ids, labels=None, **columns):
 
 @pytest.mark.parametrize("layout", ["bags", "long"])
 @pytest.mark.parametrize("held", [True, False])
-def test_a_scan_knows_and_loads_what_is_in_the_file(tmp_path, monkeypatch, layout, held):
+def test_a_scan_knows_and_loads_what_is_in_the_file(tmp_path, large_from, layout, held):
     if not held:
-        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+        large_from(0)
     bags = full_bags()
     y = np.arange(len(bags)) % 2
     path = save_parquet(tmp_path / "a.parquet", bags, y, layout=layout)
@@ -85,9 +85,9 @@ def test_a_scan_knows_and_loads_what_is_in_the_file(tmp_path, monkeypatch, layou
 
 @pytest.mark.parametrize("layout", ["bags", "long"])
 @pytest.mark.parametrize("held", [True, False])
-def test_selections_are_those_of_bags(tmp_path, monkeypatch, layout, held):
+def test_selections_are_those_of_bags(tmp_path, large_from, layout, held):
     if not held:
-        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+        large_from(0)
     bags = full_bags()
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, np.arange(12), layout=layout))
     mask = np.arange(12) % 3 == 1
@@ -220,8 +220,10 @@ def test_rows_per_bag_of_other_origin(tmp_path):
 
 
 @pytest.mark.parametrize("layout", ["bags", "long"])
-def test_files_of_a_folder_or_pattern_are_read_in_the_order_of_their_names(tmp_path, layout, monkeypatch):
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+def test_files_of_a_folder_or_pattern_are_read_in_the_order_of_their_names(
+    tmp_path, layout, monkeypatch, large_from
+):
+    large_from(0)
     bags = full_bags()
     for name, some in (("b", slice(5, 12)), ("a", slice(0, 5))):
         save_parquet(tmp_path / f"part-{name}.parquet", bags[some], np.arange(12)[some], layout=layout)
@@ -235,8 +237,8 @@ def test_files_of_a_folder_or_pattern_are_read_in_the_order_of_their_names(tmp_p
 
 
 @pytest.mark.parametrize("rows", [1, 2, 100])
-def test_a_bag_may_go_on_in_the_next_row_groups_and_files(tmp_path, monkeypatch, rows):
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+def test_a_bag_may_go_on_in_the_next_row_groups_and_files(tmp_path, large_from, rows):
+    large_from(0)
     ids = np.repeat([4, 2, 9, 1], [2, 7, 1, 3])
     table = long_table(ids, ids % 2)
     for number, (begin, stop) in enumerate([(0, 4), (4, 6), (6, 6), (6, 13)]):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 
-import pytest
-
 import bagwise
 
 PUBLIC = sorted(bagwise._WHERE)
@@ -38,9 +36,10 @@ def lacks(function):
     return [f"{function.__qualname__}: {name}" for name in unknown]
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_every_public_parameter_and_result_has_a_type(name):
-    assert not [gap for function in own_functions(getattr(bagwise, name)) for gap in lacks(function)]
+def test_every_public_parameter_and_result_has_a_type():
+    functions = [function for name in PUBLIC for function in own_functions(getattr(bagwise, name))]
+    assert len(functions) > 400
+    assert not sorted({gap for function in functions for gap in lacks(function)})
 
 
 def test_a_gap_is_found():
@@ -71,14 +70,20 @@ def fitted_attributes(cls):
 THEIRS = {"n_features_in_", "feature_names_in_"}
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if inspect.isclass(getattr(bagwise, name))])
-def test_every_fitted_attribute_of_a_docstring_has_a_type(name):
-    cls = getattr(bagwise, name)
-    declared = {known for base in cls.__mro__ for known in inspect.get_annotations(base)}
-    unknown = [
-        one for one in fitted_attributes(cls) if one not in declared | THEIRS and not hasattr(cls, one)
+def attributes_without_type(cls):
+    """Name the fitted attributes of a docstring that no class declares."""
+    declared = {known for base in cls.__mro__ for known in inspect.get_annotations(base)} | THEIRS
+    return [
+        f"{cls.__name__}.{name}"
+        for name in fitted_attributes(cls)
+        if name not in declared and not hasattr(cls, name)
     ]
-    assert not unknown
+
+
+def test_every_fitted_attribute_of_a_docstring_has_a_type():
+    classes = [thing for name in PUBLIC if inspect.isclass(thing := getattr(bagwise, name))]
+    assert len(classes) > 50
+    assert not [gap for cls in classes for gap in attributes_without_type(cls)]
 
 
 def test_fitted_attributes_are_found_in_a_docstring():

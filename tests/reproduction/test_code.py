@@ -144,6 +144,7 @@ def runs(name):
     return {cell.run for cell in all_experiments()[name].cells(Settings(quick=True))}
 
 
+@pytest.mark.slow
 def test_cells_of_bagwise_follow_the_modules_that_they_use(tmp_path):
     source = Path(bagwise.__file__).parent
     copy = shutil.copytree(source, tmp_path / "bagwise", ignore=shutil.ignore_patterns("__pycache__"))
@@ -154,6 +155,7 @@ def test_cells_of_bagwise_follow_the_modules_that_they_use(tmp_path):
     assert all(Sources(library=copy).key(run) == key for run, key in machines.items())
 
 
+@pytest.mark.slow
 def test_nothing_that_a_cell_uses_is_imported_by_a_computed_name():
     both = Sources()
     modules = {part.module for name in all_experiments() for run in runs(name) for part in both.parts(run)}

@@ -60,9 +60,7 @@ def nothing_computed():
 
 def test_a_run_writes_page_table_and_figure(tmp_path):
     seen = []
-    page = run_experiment(
-        make_experiment(), Settings(seed=3), out=tmp_path, on_cell=lambda *args: seen.append(args)
-    )
+    page = run_experiment(make_experiment(), Settings(seed=3), out=tmp_path, begin=seen.append)
     text = page.read_text()
     assert page == tmp_path / "toy.md" and text.startswith("# toy: squares\n\nSomebody (1900)\n\nCommand: ")
     assert "`python -m reproduction toy --seed 3 --jobs 1`" in text and "minutes of processor time" in text
@@ -71,7 +69,10 @@ def test_a_run_writes_page_table_and_figure(tmp_path):
     with (tmp_path / "toy.csv").open() as file:
         assert list(csv.DictReader(file))[2] == {"cell": "cell-2", "square": "4"}
     assert (tmp_path / "toy-plot.png").read_bytes().startswith(b"\x89PNG")
-    assert [(done, total) for _, done, total in seen] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert seen == ["", "cell-0", "cell-1", "cell-2", "cell-3"]
+    again = []
+    run_experiment(make_experiment(), Settings(seed=3), out=tmp_path, begin=again.append)
+    assert again == seen and len(computed) == 4  # what is stored counts, too
     assert (tmp_path / "toy-long.csv").read_text() == "n\n0\n1\n2\n"
     names = ["cells", "toy-long.csv", "toy-plot.png", "toy.csv", "toy.md"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names

@@ -61,6 +61,7 @@ def exact(log_odds, log_weight, chosen):
     return log_p, [a for a, _ in both], [b for _, b in both], [x / total for x in joint]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_improbable_labels_lose_no_digits(name):
     log_odds, rule, label = CASES[name]

@@ -169,6 +169,7 @@ def test_the_toy_rule_agrees_with_brute_force():
     check_rule(FlippedOr(0.1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("l1_ratio", [0.0, 1.0], ids=["together", "in turns"])
 def test_any_rule_may_be_learned_with_the_coefficients(flipped, l1_ratio):
     bags, y = flipped

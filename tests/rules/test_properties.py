@@ -68,6 +68,7 @@ def answers(rule, log_odds, offsets, y):
 property_test = settings(deadline=None, max_examples=150)  # the first example compiles
 
 
+@pytest.mark.slow
 @each_rule
 @property_test
 @given(data=some_bags())
@@ -77,6 +78,7 @@ def test_no_answer_is_nan_and_no_likelihood_exceeds_one(rule, data):
     assert all(np.isfinite(array).all() for array in per_instance)
 
 
+@pytest.mark.slow
 @each_rule
 @property_test
 @given(data=some_bags())
@@ -110,6 +112,7 @@ def test_order_of_instances_does_not_matter(rule, bag, label, seed):
         np.testing.assert_allclose(again, array[order], rtol=1e-12, atol=10 * atol)
 
 
+@pytest.mark.slow
 @each_rule
 @property_test
 @given(data=some_bags())
@@ -118,6 +121,7 @@ def test_the_two_labels_have_probability_one_together(rule, data):
     np.testing.assert_allclose(np.exp(log_proba).sum(axis=1), 1.0, rtol=1e-12)
 
 
+@pytest.mark.slow
 @each_latent_rule
 @property_test
 @given(data=some_bags())
@@ -128,6 +132,7 @@ def test_posterior_and_complement_add_up_to_one(rule, data):
     np.testing.assert_allclose(found.posterior + found.complement, 1.0, rtol=1e-13)
 
 
+@pytest.mark.slow
 @each_latent_rule
 @property_test
 @given(data=some_bags())
@@ -144,6 +149,7 @@ def test_sharp_gradient_agrees_with_the_generic_one(rule, data):
     np.testing.assert_allclose(generic, gradient, atol=1e-12)  # it subtracts numbers up to 1
 
 
+@pytest.mark.slow
 @each_rule
 @property_test
 @given(data=some_bags(labels=(-1,)))

@@ -67,9 +67,9 @@ DEFINITIONS = {
 
 
 @pytest.fixture(params=[2**23, 700])
-def block_bytes(request, monkeypatch):
+def block_bytes(request, large_from):
     """A usual block, and blocks of a few rows."""
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", request.param)
+    large_from(block_bytes=request.param)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
@@ -90,7 +90,7 @@ def test_distances_are_as_defined(metric, make, block_bytes):
 
 
 @pytest.mark.parametrize("metric", ["minimal", "maximal", "ranked", "mean_min"])
-def test_a_large_bag_is_compared_in_parts(metric, monkeypatch):
+def test_a_large_bag_is_compared_in_parts(metric, monkeypatch, large_from):
     how, define = DEFINITIONS[metric]
     bags = Bags.from_list([np.random.default_rng(2).normal(size=(50, 4)), *some_bags(6)])
     seen, whole = [], distances.nearest_instances
@@ -100,7 +100,7 @@ def test_a_large_bag_is_compared_in_parts(metric, monkeypatch):
         return whole(X, offsets, Z, others)
 
     monkeypatch.setattr(distances, "nearest_instances", counted)
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 56)
+    large_from(block_bytes=8 * 56)
     found = bag_distances(bags, metric=metric, **how)
     np.testing.assert_allclose(found, [[define(a, b) for b in bags] for a in bags], rtol=1e-12, atol=1e-15)
     assert max(numbers for _, numbers in seen) <= 56 and 14 in dict(seen), "a part of the bag of fifty"
@@ -138,13 +138,12 @@ def test_neither_place_nor_company_changes_a_bit(metric, make):
 
 
 @pytest.mark.parametrize("metric", DEFINITIONS)
-def test_distances_of_bags_in_files_are_those_of_memory(metric, tmp_path, monkeypatch):
+def test_distances_of_bags_in_files_are_those_of_memory(metric, tmp_path, large_from):
     bags = some_bags(30)
     bags = Bags(bags.instances.astype(np.float32), bags.offsets)
     order = np.random.default_rng(0).permutation(30)[:20]
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, np.arange(30) % 2))
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 4 * 20)
+    large_from(0, block_bytes=8 * 4 * 20)
     expected = bag_distances(bags, metric=metric)
     np.testing.assert_array_equal(bag_distances(scan, metric=metric), expected)
     shuffled = bag_distances(scan[order], scan, metric=metric)
@@ -210,6 +209,17 @@ def test_an_embedding_is_distances_to_training_bags():
     np.testing.assert_allclose(few.transform(bags), whole[:, few.prototypes_], rtol=1e-14)
     pipeline = make_bag_pipeline(DissimilarityEmbedding(), StandardScaler(), LogisticRegression())
     assert pipeline.fit(bags, y).predict(bags[:3]).shape == (3,)
+
+
+@pytest.mark.parametrize("metric", [*distances.METRICS, lambda A, B: A.mean() - 2.0 * B.mean()])
+@pytest.mark.parametrize("prototypes", [None, 4])
+def test_an_embedding_of_training_bags_is_that_of_the_same_bags_as_new_ones(metric, prototypes):
+    bags = some_bags()
+    model = DissimilarityEmbedding(metric, prototypes, random_state=0)
+    vectors = model.fit_transform(bags)
+    np.testing.assert_allclose(
+        vectors, model.transform(bags), rtol=1e-12, atol=1e-7
+    )  # mmd: roots of rounding
 
 
 @pytest.mark.parametrize(

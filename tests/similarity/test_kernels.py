@@ -17,9 +17,9 @@ def bags():
 
 
 @pytest.fixture(params=[2**25, 700])
-def block_bytes(request, monkeypatch):
+def block_bytes(request, large_from):
     """A usual block, and blocks of a few rows."""
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", request.param)
+    large_from(block_bytes=request.param)
 
 
 PARAMETERS = {
@@ -122,9 +122,9 @@ def test_gamma_scale_is_that_of_scikit_learn_and_weights_are_repetitions(bags):
     assert resolve_gamma("scale", np.ones((4, 2))) == 1.0
 
 
-def test_a_bag_larger_than_a_block_is_compared_in_parts(bags, monkeypatch):
+def test_a_bag_larger_than_a_block_is_compared_in_parts(bags, large_from):
     expected = {name: sums(bags, bags, name) for name in PARAMETERS}
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 4 * 3)  # three instances, twelve pairs
+    large_from(block_bytes=8 * 4 * 3)  # three instances, twelve pairs
     seen = []
 
     def kernel(X, Z):

@@ -34,9 +34,9 @@ def new():
 
 
 @pytest.fixture(params=[2**25, 700])
-def block_bytes(request, monkeypatch):
+def block_bytes(request, large_from):
     """A usual block, and blocks of a few rows."""
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", request.param)
+    large_from(block_bytes=request.param)
 
 
 def weighted_sums(rows, w, columns, v, **kernel):
@@ -104,10 +104,10 @@ def test_a_clique_counts_once():
     np.testing.assert_allclose(set_kernel(clique, one, weights="graph", **RBF), 0.5, rtol=1e-5)
 
 
-def test_sparse_bags_and_bags_in_files_are_dense_ones(bags, tmp_path, monkeypatch):
+def test_sparse_bags_and_bags_in_files_are_dense_ones(bags, tmp_path, large_from):
     sparse = bags.with_instances(sp.csr_array(bags.instances))
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, np.arange(6) % 2))
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     w = np.linspace(0.5, 1.5, 30)
     for how in ({"weights": "graph"}, {"weights": w}, {"level2": "rbf"}, {"kernel": "linear", "weights": w}):
         how = {**RBF, **how}

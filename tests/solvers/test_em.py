@@ -181,17 +181,17 @@ def test_a_second_interrupt_is_passed_on():
         fit(Interrupted())
 
 
-def test_starts_that_share_passes_have_the_course_of_each_alone(monkeypatch):
+def test_starts_that_share_passes_have_the_course_of_each_alone(large_from):
     alone = fit()
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1)
+    large_from(1)
     before = BLOCKS.n_passes
     together = fit()
     assert [r.history for r in together] == [r.history for r in alone]
     assert BLOCKS.n_passes - before == 1 + max(r.n_iter for r in alone)
 
 
-def test_a_flag_ends_starts_that_share_passes(monkeypatch):
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1)
+def test_a_flag_ends_starts_that_share_passes(large_from):
+    large_from(1)
     stop = threading.Event()
     results = fit(
         n_init=4,

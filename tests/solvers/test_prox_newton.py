@@ -14,6 +14,14 @@ from bagwise.solvers.result import Status
 from bagwise.solvers.working_set import ElasticNet, with_likely, working_set
 
 
+class CutOffError(Exception):
+    """Ends a run in its midst."""
+
+
+def identity():
+    return {"model": "L1"}
+
+
 @dataclass(frozen=True)
 class Point:
     x: np.ndarray
@@ -96,21 +104,56 @@ def test_the_end_is_scikit_learns_elastic_net(problem_parts, l1, l2, restricts):
     assert problem.n_exact == 0 or not restricts  # exact points come back as they are
 
 
-@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize("is_read", [False, True])
 @pytest.mark.parametrize("error", [1e-3, 1e-1, 0.3])
-def test_rough_points_do_not_change_the_end(problem_parts, error, is_kept, tmp_path):
+def test_rough_points_do_not_change_the_end(problem_parts, error, is_read, tmp_path):
     A, b = problem_parts
     penalty, control = ElasticNet(0.1), Control(1e-9, 500)
     rough = LeastSquares(A, b, error)
-    # A checkpoint makes points exact between runs, and does not take them for optimal.
-    with opened(tmp_path / "run" if is_kept else None, lambda: {"model": "L1"}) as place:
-        kept = replace(control, checkpoint=place)
-        ends = finish(rough, [minimize_l1(rough, rough.point(np.zeros(41)), penalty, kept)], kept)
+    if is_read:
+        # The point of a result that was read is exact, and need not be optimal.
+        with pytest.raises(CutOffError), opened(tmp_path / "run", identity) as checkpoint:
+            minimize_l1(rough, np.zeros(41), penalty, replace(control, checkpoint=checkpoint))
+            raise CutOffError
+    with opened(tmp_path / "run" if is_read else None, identity) as checkpoint:
+        kept = replace(control, checkpoint=checkpoint)
+        result = minimize_l1(rough, np.zeros(41), penalty, kept)
+        assert result.was_read == is_read
+        ends = finish(rough, [result], kept)
     exact = LeastSquares(A, b)
     best = minimize_l1(exact, exact.point(np.zeros(41)), penalty, control)
     assert ends[0].converged and ends[0].point.is_exact and ends[0].kkt <= 1e-9
     np.testing.assert_allclose(ends[0].x, best.x, atol=1e-7)
     assert ends[0].history[-1] == ends[0].value and len(ends[0].history) == ends[0].n_iter + 1
+
+
+@pytest.mark.parametrize("restricts", [False, True])
+def test_a_resumed_run_loses_at_most_a_few_points(problem_parts, restricts, tmp_path):
+    penalty, control = ElasticNet(0.01), Control(1e-9, 500)
+
+    class Counted(LeastSquares):
+        n_points, last = 0, np.inf
+
+        def point(self, x, base=None):
+            Counted.n_points += 1
+            if Counted.n_points > Counted.last:
+                raise CutOffError
+            return super().point(x, base)
+
+    problem = Counted(*problem_parts, restricts=restricts)
+    whole = minimize_l1(problem, np.zeros(41), penalty, control)
+    n_whole = Counted.n_points
+    for last in range(2, n_whole):
+        Counted.n_points, Counted.last = 0, last
+        with pytest.raises(CutOffError), opened(tmp_path / "run", identity) as checkpoint:
+            minimize_l1(problem, np.zeros(41), penalty, replace(control, checkpoint=checkpoint))
+        Counted.n_points, Counted.last = 0, np.inf
+        with opened(tmp_path / "run", identity) as checkpoint:
+            result = minimize_l1(problem, np.zeros(41), penalty, replace(control, checkpoint=checkpoint))
+        assert result.converged and result.value == pytest.approx(whole.value, rel=1e-12)
+        np.testing.assert_allclose(result.x, whole.x, atol=1e-8)
+        assert len(result.history) == result.n_iter + 1
+        assert last + Counted.n_points <= n_whole + 5
 
 
 def test_ends_that_are_exact_are_finished(problem_parts):

@@ -52,14 +52,14 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture(params=["plain", "rich"])
-def terminal(request, alone, monkeypatch):
+def terminal(request, alone, monkeypatch, large_from):
     if request.param == "plain":
         for module in ("rich", "rich.console", "rich.live"):
             monkeypatch.setitem(sys.modules, module, None)
     else:
         pytest.importorskip("rich")
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
+    large_from(100)
     monkeypatch.setattr("bagwise._core.live_line._BETWEEN", 0.0)
 
     def watch():  # in the test itself: pytest puts its own stream there after fixtures are set up

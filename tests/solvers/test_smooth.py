@@ -1,9 +1,11 @@
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bagwise import Bags, MIMLLogisticRegression
+from bagwise.persist.checkpoints import opened
 from bagwise.solvers import Control, Status, best_of, minimize_smooth
 
 
@@ -120,3 +122,70 @@ def test_a_better_point_of_a_line_search_that_was_given_up_ends_the_history():
     model = MIMLLogisticRegression(scale=None, n_init=1, random_state=0, tol=1e-3)
     model.fit(Bags(X, [0, 2, 5, 7, 9, 12, 15, 18]), [0, 1, 0, 1, 1, 0, 0])
     assert model.objective_ == model.objective_history_[-1] < model.objective_history_[0]
+
+
+class CutOffError(Exception):
+    """Ends a run in its midst."""
+
+
+# L-BFGS has to collect its pairs again.
+@pytest.mark.parametrize(
+    ("hessian_product", "n_lost"), [(None, 20), (rosenbrock_hessian_product, 5)], ids=["L-BFGS", "Newton"]
+)
+def test_a_resumed_run_loses_at_most_a_few_evaluations(hessian_product, n_lost, tmp_path):
+    start, control = np.array([-1.2, 1.0]), Control(1e-8, 500)
+    n, n_most = 0, np.inf
+
+    def counted(x):
+        nonlocal n
+        n += 1
+        if n > n_most:
+            raise CutOffError
+        return rosenbrock(x)
+
+    def run(checkpoint):
+        kept = replace(control, checkpoint=checkpoint)
+        return minimize_smooth(counted, start, kept, hessian_product=hessian_product)
+
+    def identity():
+        return {"model": "Rosenbrock"}
+
+    whole = minimize_smooth(counted, start, control, hessian_product=hessian_product)
+    n_whole, n = n, 0
+    with opened(tmp_path / "run", identity) as checkpoint:
+        again = run(checkpoint)
+    assert again.history == whole.history and (again.x == whole.x).all()
+    for last in range(3, n_whole):
+        n, n_most = 0, last
+        with pytest.raises(CutOffError), opened(tmp_path / "run", identity) as checkpoint:
+            run(checkpoint)
+        n, n_most = 0, np.inf
+        with opened(tmp_path / "run", identity) as checkpoint:
+            result = run(checkpoint)
+        assert result.converged and (np.diff(result.history) <= 0).all()
+        np.testing.assert_allclose(result.x, 1.0, atol=1e-6)
+        assert len(result.history) == result.n_iter + 1
+        assert last + n <= n_whole + n_lost
+
+
+@pytest.mark.parametrize("hessian_product", [None, rosenbrock_hessian_product])
+def test_a_resumed_run_counts_the_iterations_before_it(hessian_product, tmp_path):
+    def run(checkpoint):
+        control = Control(1e-9, 5, checkpoint=checkpoint)
+        return minimize_smooth(rosenbrock, np.array([-1.2, 1.0]), control, hessian_product=hessian_product)
+
+    def identity():
+        return {"model": "Rosenbrock"}
+
+    for n_done in (2, 5):
+
+        def stop(number, value, n_done=n_done):
+            if number == n_done:
+                raise CutOffError
+
+        with pytest.raises(CutOffError), opened(tmp_path / "run", identity) as checkpoint:
+            control = Control(1e-9, 5, stop, checkpoint=checkpoint)
+            minimize_smooth(rosenbrock, np.array([-1.2, 1.0]), control, hessian_product=hessian_product)
+        with opened(tmp_path / "run", identity) as checkpoint:
+            result = run(checkpoint)
+        assert result.status is Status.MAX_ITER and result.n_iter == 5

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,9 +81,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from bagwise.exceptions import ComparisonInterrupted
 
     try:
-        with ExitStack() as until_the_end:
-            listener = _OnScreen(screen, until_the_end)
-            comparison = _compare(bags, y, groups, models, from_unlabeled, arguments, listener)
+        comparison = _compare(bags, y, groups, models, from_unlabeled, arguments, screen)
     except ComparisonInterrupted as stop:
         if stop.comparison is not None:
             show_comparison(stop.comparison, screen)
@@ -138,27 +134,6 @@ def _read_models(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, 
     return models, bool(from_unlabeled)
 
 
-class _OnScreen:
-    """Shows how a comparison goes on: what will run, and a progress bar that is gone at the end."""
-
-    def __init__(self, screen: Screen, until_the_end: ExitStack):
-        self.screen = screen
-        self.until_the_end = until_the_end
-        self.step: Callable[[str], None] = lambda what: None
-
-    def notes(self, sentences: list[str]) -> None:
-        for sentence in sentences:
-            self.screen.note(sentence)
-        self.screen.line()
-
-    def begin(self, n_cells: int) -> None:
-        self.step = self.until_the_end.enter_context(self.screen.progress(n_cells))
-        self.step("")
-
-    def done(self, what: str) -> None:
-        self.step(what)
-
-
 def _compare(
     bags: Any,
     y: Any,
@@ -166,16 +141,16 @@ def _compare(
     models: dict[str, Any] | None,
     from_unlabeled: bool,
     arguments: argparse.Namespace,
-    listener: _OnScreen,
+    screen: Screen,
 ) -> Comparison:
     import numpy as np
 
-    from bagwise.evaluation.comparison.perform import Question, perform
+    from bagwise.evaluation.comparison.perform import Plan, perform
 
     if from_unlabeled:
         y = np.where(y == np.unique(y)[-1], 1.0, np.nan)
     asked = {} if arguments.scoring is None else {"scoring": arguments.scoring.split(",")}
-    question = Question(
+    plan = Plan(
         bags,
         y,
         "default" if models is None else models,
@@ -185,13 +160,20 @@ def _compare(
         random_state=arguments.seed,
         **asked,
     )
-    return perform(question, n_jobs=arguments.jobs, checkpoint=arguments.checkpoint, listener=listener)
+    return perform(
+        plan,
+        n_jobs=arguments.jobs,
+        checkpoint=arguments.checkpoint,
+        note=screen.note,
+        progress=screen.progress,
+    )
 
 
 def show_comparison(comparison: Comparison, screen: Screen) -> None:
     """Show the table of a comparison, and what stands below it."""
     from bagwise.evaluation.comparison.table import as_table, remarks
 
+    screen.line()  # after the notes on what will run
     screen.table(as_table(comparison))
     for text in remarks(comparison):
         screen.paragraph(text)

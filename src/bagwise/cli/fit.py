@@ -255,7 +255,7 @@ def _judge(
 
 
 def _fit(model: Any, bags: Any, y: np.ndarray, groups: Any) -> None:
-    from bagwise.evaluation.held_out.predictions import fit_in_groups
+    from bagwise.models.base.held_out import fit_in_groups
 
     fit_in_groups(model, bags, y, groups)
 

@@ -123,7 +123,7 @@ def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
     """Whether a model was fitted to these bags, by its digest, or else by the name of their file."""
     import numpy as np
 
-    from bagwise.models.base.digest import training_digest
+    from bagwise.models.base.labels import training_digest
 
     digest = getattr(saved.model, "training_digest_", None)
     if digest is None or not hasattr(saved.model, "_read"):

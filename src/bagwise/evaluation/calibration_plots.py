@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from bagwise._core.types import Folds
 from bagwise._display.pictures import Display, axes_for, legend_above
+from bagwise.models.base.log_loss import log_probability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,12 +136,8 @@ def _probabilities(name: str, model: Any, X: Any, y: Any, classes: Any, cv: Any)
 
 
 def log_loss(positive: np.ndarray, proba: np.ndarray) -> float:
-    """Mean of minus the log probability of the label, infinite where a certain prediction was wrong.
-
-    The columns are those of both classes: 1 - P would take what is merely very sure for certain.
-    """
-    with np.errstate(divide="ignore"):
-        return float(-np.log(np.where(positive, proba[:, 1], proba[:, 0])).mean())
+    """Mean of minus the log probability of the label, infinite where a certain prediction was wrong."""
+    return float(-log_probability(proba, positive.astype(int), least=0.0).mean())
 
 
 def calibration_points(

@@ -17,8 +17,8 @@ from bagwise.data.blocks import block_rows, cut, is_large
 from bagwise.data.frames import frame_backend, instance_columns_of
 from bagwise.data.types import BagsLike
 from bagwise.io._table import RowFile
+from bagwise.models.base.estimators import warn_of_rows
 from bagwise.models.base.labels import require_label_per_bag
-from bagwise.models.base.reading import warn_of_rows
 from bagwise.models.wrappers.instance_level import (
     label_names,
     learned_from_several,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from bagwise._display.parts import Figure, Table
 from bagwise.data.bags import as_bags, is_scan
@@ -13,7 +14,7 @@ from bagwise.evaluation.checks.report import count
 from bagwise.evaluation.comparison import Comparison, ModelResult
 from bagwise.evaluation.comparison.table import title_of
 from bagwise.evaluation.held_out import HeldOut, Judgement, judge
-from bagwise.evaluation.held_out.predictions import fit_in_groups
+from bagwise.models.base.held_out import cross_predict, fit_in_groups
 from bagwise.report.models import tiles_of
 from bagwise.report.repeat import repeat_parts
 from bagwise.report.subject import Subject, names_of, short
@@ -162,25 +163,24 @@ def _held_out(comparison: Comparison, best: ModelResult, bags: Any) -> tuple[Any
     held = np.sort(np.concatenate([test for _, test in folds]))
     if len(held) < len(comparison.y_):
         return None, None  # a splitter that leaves bags out
+    groups, labels, classes = comparison.groups_, comparison.y_, comparison.classes_
+    model, models = None, ()
+    if bags is not None:
+        model = fit_in_groups(clone(best.estimator), bags, labels, groups)
+        models = cross_predict(
+            best.estimator, bags, labels, folds, outputs=[], groups=groups, keep_models=True
+        ).models
     fold = np.empty(len(held), dtype=int)
     for number, (_, test) in enumerate(folds):
         fold[test] = number
-    codes = np.searchsorted(comparison.classes_, comparison.y_)
-    predicted = np.searchsorted(comparison.classes_, best.predictions[0].astype(comparison.classes_.dtype))
-    oof = None if best.oof is None or best.oof[0].ndim > 1 else best.oof[0]
-    probability = oof if best.oof_kind == "probability" else None
-    model, models = None, ()
-    if bags is not None:
-        model = _fitted(comparison, best, bags, np.arange(len(held)))
-        models = tuple(_fitted(comparison, best, bags, train) for train, _ in folds)
-    return model, HeldOut(codes, comparison.classes_, fold, predicted, oof, probability, models)
-
-
-def _fitted(comparison: Comparison, best: ModelResult, bags: Any, rows: np.ndarray) -> Any:
-    from sklearn.base import clone
-
-    groups = None if comparison.groups_ is None else comparison.groups_[rows]
-    return fit_in_groups(clone(best.estimator), bags[rows], comparison.y_[rows], groups)
+    outputs = {"predict": np.searchsorted(classes, best.predictions[0].astype(classes.dtype))}
+    if best.oof is not None and best.oof[0].ndim == 1:
+        oof = best.oof[0]
+        if best.oof_kind == "probability":
+            outputs["predict_proba"] = np.column_stack([1.0 - oof, oof])
+        else:
+            outputs["decision_function"] = oof
+    return model, HeldOut(np.searchsorted(classes, labels), classes, fold, outputs, models=models)
 
 
 def _judge(held: HeldOut, comparison: Comparison, names: tuple[str, ...]) -> Judgement:

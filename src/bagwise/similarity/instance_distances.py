@@ -50,7 +50,8 @@ def middle(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _by_product(X: Any, Y: Any, gamma: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Give the scaled distances by a product, and what rows and columns add to their rounding errors."""
-    left, right = (row_norms(Z, squared=True).astype(np.float64)[:, None] for Z in (X, Y))
+    left = row_norms(X, squared=True).astype(np.float64)[:, None]
+    right = row_norms(Y, squared=True).astype(np.float64)[:, None]
     D = np.asarray(safe_sparse_dot(X, Y.T, dense_output=True), dtype=np.float64)
     D *= -2.0
     D += left

@@ -13,7 +13,7 @@ checkpoint), looks at the flag between steps, and returns a `Status`; estimators
 - `dual`: min u'Ku/2 + q'u in a box with a given sum, for signed u, so one kernel matrix serves all steps
   of an SVM and all pairs of classes. Pairs on working sets find which variables are free, a Newton step
   finds their values; `interior` takes over where pairs converge slowly. `rows` caches kernel rows.
-- `result`: what solvers return. `resuming`: runs that continue from a checkpoint.
+- `result`: what solvers return, and its form in a checkpoint.
 """
 
 from bagwise.solvers.cccp import ConcaveConvexProblem, minimize_cccp

@@ -59,16 +59,16 @@ def adam(ask: Ask, start: np.ndarray, control: Control, *, learning_rate: float,
     -----
     D. Kingma and J. Ba (2015), Adam: a method for stochastic optimization, ICLR, arXiv:1412.6980.
     """
-    place, form = control.checkpoint, dict.fromkeys(("x", "first", "second", "best_x", "history", "watched"))
-    if place is not None and place.has_ended:
-        return _ended(place.end())
-    known = None if place is None else place.state(form)
+    place = control.checkpoint
+    if place.has_ended:
+        return _result(**place.end())
+    known = place.state()
     if known is None:
         x, best_x, history, watched = start, start, [], []
         first, second = np.zeros_like(start), np.zeros_like(start)
     else:
-        x, first, second, best_x = (known[name] for name in ("x", "first", "second", "best_x"))
-        history, watched = known["history"].tolist(), known["watched"].tolist()
+        names = ("x", "first", "second", "best_x", "history", "watched")
+        x, first, second, best_x, history, watched = (known[name] for name in names)
     best = int(np.argmin(watched)) if watched else 0
     status = Status.CONVERGED
     while True:
@@ -91,23 +91,16 @@ def adam(ask: Ask, start: np.ndarray, control: Control, *, learning_rate: float,
         second = _SECOND * second + (1.0 - _SECOND) * gradient**2
         mean, square = first / (1.0 - _FIRST**step), second / (1.0 - _SECOND**step)
         x = x - learning_rate * mean / (np.sqrt(square) + _TINY)
-        if place is not None:
-            place.keep(
-                {"x": x, "first": first, "second": second, "best_x": best_x, **_course(history, watched)}
-            )
-    end = {"x": best_x, "status": status.name, "best": best, **_course(history, watched)}
-    if place is not None and status is not Status.INTERRUPTED:
+        state = {"x": x, "first": first, "second": second, "best_x": best_x}
+        place.keep({**state, "history": history, "watched": watched})
+    end: dict[str, Any] = {"x": best_x, "status": status.name, "best": best}
+    end |= {"history": history, "watched": watched}
+    if status is not Status.INTERRUPTED:
         place.finish(end)
-    return _ended(end)
+    return _result(**end)
 
 
-def _course(history: list[float], watched: list[float]) -> dict[str, np.ndarray]:
-    return {"history": np.array(history, dtype=np.float64), "watched": np.array(watched, dtype=np.float64)}
-
-
-def _ended(end: dict[str, Any]) -> AdamResult:
-    history, watched = tuple(end["history"].tolist()), tuple(end["watched"].tolist())
-    value = history[end["best"]] if history else float("nan")
-    return AdamResult(
-        end["x"], value, Status[end["status"]], max(0, len(history) - 1), history, watched, end["best"]
-    )
+def _result(x: np.ndarray, status: str, best: int, history: list[float], watched: list[float]) -> AdamResult:
+    value = history[best] if history else float("nan")
+    n_iter = max(0, len(history) - 1)
+    return AdamResult(x, value, Status[status], n_iter, tuple(history), tuple(watched), best)

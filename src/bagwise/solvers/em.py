@@ -131,16 +131,16 @@ def run_em(
 def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) -> EMResult:
     place = control.checkpoint
     form = {"params": params, "history": None, "watched": None}
-    if place is not None and place.has_ended:
-        return _read_end(place.end({**form, "status": None}))
-    known = None if place is None else place.state(form)
+    if place.has_ended:
+        return _result(**place.end({**form, "status": None}))
+    known = place.state(form)
     if known is not None:
         params = known["params"]
     statistics = _estep(model, blocks, params)
     value = float(model.objective(statistics, params))
     history, watched = [value], [model.watch(statistics)]
     if known is not None:
-        history, watched = known["history"].tolist(), known["watched"].tolist()
+        history, watched = known["history"], known["watched"]
         value = history[-1]
     status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
     while status is Status.MAX_ITER and len(history) <= control.max_iter:
@@ -157,26 +157,18 @@ def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) ->
         control.report(len(history) - 1, value)
         if history[-2] - value <= control.tol * max(1.0, abs(value)):
             status = Status.CONVERGED
-        elif place is not None:
-            place.keep(_written(params, history, watched))
-    if place is not None and status is not Status.INTERRUPTED:
-        place.finish({**_written(params, history, watched), "status": status.name})
-    return EMResult(params, value, status, len(history) - 1, tuple(history), _numbers(watched))
+        else:
+            # An E step gives the rest.
+            place.keep({"params": params, "history": history, "watched": watched})
+    end = {"params": params, "history": history, "watched": watched, "status": status.name}
+    if status is not Status.INTERRUPTED:
+        place.finish(end)
+    return _result(**end)
 
 
-def _numbers(watched: list[float | None]) -> tuple[float, ...]:
-    return tuple(number for number in watched if number is not None)
-
-
-def _written(params: Any, history: list[float], watched: list[float | None]) -> dict[str, Any]:
-    """Write what a run is at as a checkpoint holds it: an E step gives the rest."""
-    numbers = np.array(_numbers(watched), dtype=np.float64)
-    return {"params": params, "history": np.array(history), "watched": numbers}
-
-
-def _read_end(end: dict[str, Any]) -> EMResult:
-    history, watched = tuple(end["history"].tolist()), tuple(end["watched"].tolist())
-    return EMResult(end["params"], history[-1], Status[end["status"]], len(history) - 1, history, watched)
+def _result(params: Any, history: list[float], watched: list[float | None], status: str) -> EMResult:
+    numbers = tuple(number for number in watched if number is not None)
+    return EMResult(params, history[-1], Status[status], len(history) - 1, tuple(history), numbers)
 
 
 def _step(

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise.solvers.control import Control
 from bagwise.solvers.quadratic import QuadraticModel
-from bagwise.solvers.result import SolverResult, Status, rounding_tol
-from bagwise.solvers.resuming import plain_of, result_of, resumable
+from bagwise.solvers.result import SolverResult, Status, plain_of, result_of, rounding_tol
 from bagwise.solvers.working_set import ElasticNet, Point, with_likely, working_set
 
 # Sufficient decrease of the line search, and how often a step may be halved.
@@ -30,8 +30,6 @@ _LEAST_COST, _COLUMNS_PER_POINT = 3, 8
 _MODEL_TOL = 1e-2
 # Steps go on to this part of the tolerance: the last one is cheap, and what rounding does stays within it.
 _STEP_TOL = 0.15
-# A checkpoint holds models of no more columns than this, 0.1 MB.
-_MOST_WRITTEN = 128
 
 
 class L1Problem(Protocol):
@@ -129,7 +127,7 @@ class L1Result(SolverResult):
 
 def minimize_l1(
     problem: L1Problem,
-    start: Point | L1Result,
+    start: np.ndarray | Point | L1Result,
     penalty: ElasticNet,
     control: Control,
     *,
@@ -154,13 +152,14 @@ def minimize_l1(
     ----------
     problem : L1Problem
         The smooth part f.
-    start : Point or L1Result
-        A point of the problem, or the end of a run on it.
+    start : array, Point or L1Result
+        Parameters, a point of the problem, or the end of a run on it.
     penalty : ElasticNet
         The penalty.
     control : Control
         ``tol``: the largest violation of the optimality conditions at the end. ``max_iter``: the most Newton
-        steps.
+        steps. A checkpoint stores the parameters after every step, not the curvature, which a resumed run
+        computes again.
     warm_models : sequence of WarmModel, optional
         From ends of runs on a like problem, with about the same penalty: they save computing curvature. What
         is found does not depend on it, only how soon.
@@ -169,39 +168,31 @@ def minimize_l1(
     -------
     L1Result
     """
-
-    def solve(control: Control) -> L1Result:
-        run = _Run(problem, start, penalty, control, warm_models)
-        return run.result(run.to_the_end())
-
-    def read(end: dict[str, Any]) -> L1Result:
-        return _read(problem, penalty, end)
-
-    return resumable(control, (start.x, tuple(penalty)), solve, _write, read)
-
-
-def _write(result: L1Result) -> dict[str, Any]:
-    """Write a result without what has the size of the data; a large model is left out."""
-    end = {**plain_of(result), "is_convex": result.is_convex}
-    if result.restriction is not None:
-        end["columns"] = result.restriction.columns
-    if result.model is not None and len(result.model.columns) <= _MOST_WRITTEN:
-        model = result.model
-        end["model"] = {"columns": model.columns, "H": model.H, "is_convex": model.is_convex}
-    return end
+    x = start if isinstance(start, np.ndarray) else start.x
+    checkpoint = control.checkpoint.next_run(x, tuple(penalty), control.tol, control.max_iter)
+    if checkpoint.has_ended:
+        return _read(problem, penalty, checkpoint.end())
+    run = _Run(problem, start, penalty, control, warm_models, checkpoint)
+    while (status := run.reason_to_end(violation := penalty.violation(run.point))) is None:
+        restriction = run.restrict(violation)
+        n_before = len(run.history)
+        status = run.descend(restriction)
+        # If these were all columns, or no step helps, there is nothing more to see.
+        is_whole = restriction.problem is problem
+        if is_whole or status is not Status.CONVERGED or len(run.history) == n_before:
+            break
+    result = run.result(status)
+    if status is not Status.INTERRUPTED:
+        checkpoint.finish({**plain_of(result), "is_convex": result.is_convex})
+    return result
 
 
 def _read(problem: L1Problem, penalty: ElasticNet, end: dict[str, Any]) -> L1Result:
-    """Read what `_write` wrote: the point is computed anew, and so is the restriction."""
-    plain, restriction, model = result_of(end), None, None
-    if "columns" in end:
-        restriction = Restriction.to(problem, end["columns"])
-        if "model" in end:
-            inside = _mask(end["model"]["columns"], restriction.problem.n_features)
-            model = QuadraticModel(inside=inside, **end["model"])
+    """Return the stored result of a run; its point is computed again, and the curvature is not known."""
+    plain = result_of(end)
     return L1Result(
         plain.x, plain.value, plain.status, plain.n_iter, plain.history,
-        problem.point(plain.x), penalty, restriction, model, end["is_convex"], was_read=True,
+        problem.point(plain.x), penalty, is_convex=end["is_convex"], was_read=True,
     )  # fmt: skip
 
 
@@ -239,14 +230,16 @@ class _Run:
     def __init__(
         self,
         problem: L1Problem,
-        start: Point | L1Result,
+        start: np.ndarray | Point | L1Result,
         penalty: ElasticNet,
         control: Control,
         warm_models: Sequence[WarmModel],
+        checkpoint: CheckpointLocation,
     ):
         self.problem = problem
         self.penalty = penalty
         self.control = control
+        self.checkpoint = checkpoint
         self.tol = _STEP_TOL * control.tol
         self.warm_models = list(warm_models)
         self.restriction: Restriction | None = None
@@ -254,36 +247,28 @@ class _Run:
         self.is_model_of_this_point = False
         self.is_convex = True
         if isinstance(start, L1Result):
-            self.point = start.point
             self.restriction, self.model, self.is_convex = start.restriction, start.model, start.is_convex
+        state = checkpoint.state()
+        if state is not None:
+            x = np.zeros(problem.n_features + 1)
+            x[np.append(state["columns"], -1)] = state["x"]
+            self.point, self.is_convex = problem.point(x), state["is_convex"]
+        elif isinstance(start, np.ndarray):
+            self.point = problem.point(start)
         else:
-            self.point = start
-        self.history = [penalty.objective(self.point)]
+            self.point = start.point if isinstance(start, L1Result) else start
+        # The objective after every step; the last one is that of the current point.
+        self.history = [] if state is None else state["history"][:-1]
+        self.history.append(penalty.objective(self.point))
 
     def result(self, status: Status) -> L1Result:
-        """Give the present state as a result."""
+        """Return the current point as a result."""
         return L1Result(
             self.point.x, self.history[-1], status, len(self.history) - 1, tuple(self.history),
             self.point, self.penalty, self.restriction, self.model, self.is_convex,
         )  # fmt: skip
 
-    def to_the_end(self) -> Status:
-        """Restrict, step, and look at all columns again, until none violates the optimality conditions."""
-        while True:
-            violation = self.penalty.violation(self.point)
-            if (status := self._reason_to_end(violation)) is not None:
-                return status
-            restriction = self.restriction = self._restrict(violation)
-            n_before = len(self.history)
-            point, status = self._descend(restriction)
-            self.point = restriction.problem.lift(point, self.point)
-            self.history[-1] = self.penalty.objective(self.point)
-            # If these were all columns, or no step helps, there is nothing more to see.
-            is_whole = restriction.problem is self.problem
-            if is_whole or status is not Status.CONVERGED or len(self.history) == n_before:
-                return status
-
-    def _reason_to_end(self, violation: np.ndarray) -> Status | None:
+    def reason_to_end(self, violation: np.ndarray) -> Status | None:
         if not np.isfinite(self.history[-1]):
             return Status.NOT_FINITE
         if violation.max() <= self.tol:
@@ -294,7 +279,7 @@ class _Run:
             return Status.CONVERGED if violation.max() <= self.control.tol else Status.MAX_ITER
         return None
 
-    def _restrict(self, violation: np.ndarray) -> Restriction:
+    def restrict(self, violation: np.ndarray) -> Restriction:
         """Restrict the problem to the columns that matter, unless it is restricted to such already."""
         wanted = working_set(self.point.x, violation, self.tol)
         if self.restriction is not None and self.restriction.inside[wanted].all():
@@ -302,17 +287,18 @@ class _Run:
         self.model = None
         known = [warm.columns for warm in self.warm_models if np.isin(wanted, warm.columns).all()]
         columns = known[0] if known else with_likely(self.point, wanted, _RESTRICT_TO * self.penalty.l1)
-        return Restriction.to(self.problem, columns)
+        self.restriction = Restriction.to(self.problem, columns)
+        return self.restriction
 
     # ------------------------------------------------------------ in the columns of a restriction
 
-    def _descend(self, restriction: Restriction) -> tuple[Any, Status]:
+    def descend(self, restriction: Restriction) -> Status:
         """Step until the optimality conditions hold in these columns, or no step lowers the objective."""
         problem, penalty = restriction.problem, self.penalty
         point = problem.enter(self.point)
         violation = penalty.violation(point)
         is_first = True
-        while (status := self._reason_to_end(violation)) is None:
+        while (status := self.reason_to_end(violation)) is None:
             worst = violation.max()
             wanted = working_set(point.x, violation, self.tol)
             if self.model is None or not self.model.inside[wanted].all():
@@ -332,7 +318,8 @@ class _Run:
                 # At a kink no step may help although no gradient vanishes.
                 enough = max(self.control.tol, rounding_tol(self.history[-1]))
                 is_end = problem.has_kinks or worst <= enough
-                return point, Status.CONVERGED if is_end else Status.STALLED
+                status = Status.CONVERGED if is_end else Status.STALLED
+                break
             there, value, size = moved
             self.model, self.is_model_of_this_point = self.model.after(point, there), False
             point = there
@@ -342,8 +329,16 @@ class _Run:
             if size < 1 or (not is_first and self._is_slow(self.model, violation.max(), worst)):
                 self.model = None
             is_first = False
+            self._keep(point.x, restriction.columns)
             self.control.report(len(self.history) - 1, self.history[-1])
-        return point, status
+        self.point = problem.lift(point, self.point)
+        self.history[-1] = penalty.objective(self.point)
+        return status
+
+    def _keep(self, x: np.ndarray, columns: np.ndarray) -> None:
+        """Store the parameters; all columns but these have coefficient zero."""
+        state = {"x": x, "columns": columns, "history": self.history, "is_convex": self.is_convex}
+        self.checkpoint.keep(state)
 
     def _new_model(self, restriction: Restriction, point: Any, wanted: np.ndarray) -> QuadraticModel:
         """Compute the curvature in the columns wanted and in those likely to be wanted next.

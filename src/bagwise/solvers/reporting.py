@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 from bagwise._core.live_line import PlainLine, Progress, RichLine, make_line
@@ -75,6 +76,12 @@ class Reporter:
         if self._live is not None:
             self._live.progress.doing = what
             self._live.show()
+
+    @contextmanager
+    def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
+        """Count steps on the live line. Gives a function to call with a short text when a step begins."""
+        begun = count()
+        yield lambda text: self.doing(f"{next(begun)} of {n_steps}" + (f": {text}" if text else ""))
 
     def step(self, what: str) -> None:
         """Say what the fit does next: on the live line, or in a line of its own."""

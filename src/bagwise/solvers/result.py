@@ -59,6 +59,24 @@ class SolverResult:
 Result = TypeVar("Result", bound=SolverResult)
 
 
+def plain_of(result: SolverResult) -> dict[str, Any]:
+    """Return a result whose parameters are an array as values that a checkpoint can store."""
+    return {
+        "x": result.x,
+        "value": float(result.value),
+        "status": result.status.name,
+        "n_iter": int(result.n_iter),
+        "history": result.history,
+    }
+
+
+def result_of(plain: dict[str, Any]) -> SolverResult:
+    """Return the result that `plain_of` turned into plain values."""
+    return SolverResult(
+        plain["x"], plain["value"], Status[plain["status"]], plain["n_iter"], plain["history"]
+    )
+
+
 def rounding_tol(value: float) -> float:
     """The gradient below which steps change an objective of this size by less than its rounding."""
     return 10 * float(np.sqrt(np.finfo(float).eps)) * max(1.0, abs(value))

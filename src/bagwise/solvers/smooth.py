@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import SolverResult, Status, rounding_tol
-from bagwise.solvers.resuming import plain_of, result_of, resumable
+from bagwise.solvers.result import SolverResult, Status, plain_of, result_of, rounding_tol
 
 ValueAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
+# scipy's largest trust radius is 1000; the first one must be smaller.
+_LARGEST_RADIUS = 999.0
+
 HessianProduct = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -49,13 +51,20 @@ def minimize_smooth(
     -------
     SolverResult
         A run that is stopped ends before its next look at the function, with the best point so far.
+
+    Notes
+    -----
+    A checkpoint stores the best point after every iteration, and the point before it. A resumed run goes on
+    from there. The length of the last step is its first trust radius. L-BFGS collects pairs again.
     """
     x0 = np.asarray(x0, dtype=np.float64)
-
-    def solve(control: Control) -> SolverResult:
-        return _minimize(value_and_gradient, x0, control, hessian_product, has_kinks)
-
-    return resumable(control, (x0,), solve, plain_of, result_of)
+    checkpoint = control.checkpoint.next_run(x0, control.tol, control.max_iter)
+    if checkpoint.has_ended:
+        return result_of(checkpoint.end())
+    result = _minimize(value_and_gradient, x0, control, hessian_product, has_kinks, checkpoint)
+    if result.status is not Status.INTERRUPTED:
+        checkpoint.finish(plain_of(result))
+    return result
 
 
 def _minimize(
@@ -64,19 +73,19 @@ def _minimize(
     control: Control,
     hessian_product: HessianProduct | None,
     has_kinks: bool,
+    checkpoint: CheckpointLocation,
 ) -> SolverResult:
-    if control.checkpoint is not None:
-        answers = control.checkpoint.answers()
-        value_and_gradient = functools.partial(answers.ask, value_and_gradient)
-        if hessian_product is not None:
-            hessian_product = functools.partial(answers.ask, hessian_product)
     tol, max_iter = control.tol, control.max_iter
-    watch = _Watch(value_and_gradient, control, stall_tol=tol if has_kinks else None)
-    start = watch.start(x0)
-    if not np.isfinite(start):
-        return SolverResult(x0, start, Status.NOT_FINITE, 0, (start,))
+    watch = _Watch(value_and_gradient, control, checkpoint, stall_tol=tol if has_kinks else None)
+    watch.start(x0)
+    if not np.isfinite(watch.value):
+        return watch.result(Status.NOT_FINITE)
     if watch.largest_gradient <= tol:
-        return SolverResult(x0, start, Status.CONVERGED, 0, (start,))
+        return watch.result(Status.CONVERGED)
+    n_before = len(watch.history) - 1
+    if n_before and n_before >= max_iter:
+        return watch.result(Status.MAX_ITER)
+    max_iter -= n_before
     method: dict[str, Any]
     if hessian_product is None:
         # ftol=0: only the gradient says that the end is reached.
@@ -84,18 +93,18 @@ def _minimize(
         method = {"method": "L-BFGS-B", "options": options}
     else:
         # scipy looks at the Euclidean norm, which is at least the largest entry.
-        options = {"gtol": tol, "maxiter": max_iter}
+        options = {"gtol": tol, "maxiter": max_iter, **watch.trust_radius}
         method = {"method": "trust-ncg", "hessp": watch.unless_stopped(hessian_product), "options": options}
     interrupted = False
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            minimize(watch, x0, jac=True, callback=watch.after_iteration, **method)
+            minimize(watch, watch.x, jac=True, callback=watch.after_iteration, **method)
     except _Stopped:
         interrupted = True
     interrupted = interrupted and not watch.is_lost
     if watch.value < watch.history[-1]:  # scipy gave a line search up which had seen a better point
         watch.history.append(watch.value)
-    n_iter = len(watch.history) - 1
+    n_iter = len(watch.history) - 1 - n_before
     # Where no step lowers the value and the gradient is that small, what is left is rounding.
     exhausted = n_iter < max_iter and watch.largest_gradient <= rounding_tol(watch.value)
     if interrupted:
@@ -106,7 +115,7 @@ def _minimize(
         status = Status.MAX_ITER
     else:
         status = Status.CONVERGED if has_kinks else Status.STALLED
-    return SolverResult(watch.x, watch.value, status, n_iter, tuple(watch.history))
+    return watch.result(status)
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error
@@ -116,25 +125,45 @@ class _Stopped(Exception):  # noqa: N818 - not an error
 class _Watch:
     """Wraps the function to remember the best point seen, and the value after every iteration."""
 
-    def __init__(self, value_and_gradient: ValueAndGradient, control: Control, stall_tol: float | None):
+    def __init__(
+        self,
+        value_and_gradient: ValueAndGradient,
+        control: Control,
+        checkpoint: CheckpointLocation,
+        stall_tol: float | None,
+    ):
         self.value_and_gradient = value_and_gradient
         self.control = control
+        self.checkpoint = checkpoint
         self.stall_tol = stall_tol
         self.stalled = False
         self.n_products, self.is_lost = 0, False
 
-    def start(self, x: np.ndarray) -> float:
-        """Look at the first point, which is there whenever the run is stopped."""
+    def start(self, x: np.ndarray) -> None:
+        """Evaluate the start, or the point that the checkpoint has stored; a stopped run returns it."""
+        state = self.checkpoint.state()
+        x, before = (x, x) if state is None else (state["x"], state["before"])
         value, gradient = self.value_and_gradient(x)
         self.x, self.value, self.gradient = x.copy(), float(value), gradient.copy()
-        self.history = [self.value]
-        return self.value
+        self.before = before
+        self.history = [self.value] if state is None else state["history"]
+
+    @property
+    def trust_radius(self) -> dict[str, float]:
+        """The option of scipy: the length of the last step of a resumed run, else scipy's own choice."""
+        length = float(np.linalg.norm(self.x - self.before))
+        return {"initial_trust_radius": min(length, _LARGEST_RADIUS)} if length else {}
+
+    def result(self, status: Status) -> SolverResult:
+        """Return the best point."""
+        return SolverResult(self.x, self.value, status, len(self.history) - 1, tuple(self.history))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         self._check()
         self.n_products = 0
         value, gradient = self.value_and_gradient(x)
         if value < self.value:
+            self.before = self.x
             self.x, self.value, self.gradient = x.copy(), float(value), gradient.copy()
         # A trial step may overflow; to the line search it is just a bad point.
         return (value, gradient) if np.isfinite(value) else (np.inf, np.zeros_like(gradient))
@@ -169,6 +198,7 @@ class _Watch:
     def after_iteration(self, intermediate_result: object) -> None:
         # Rejected trust-region steps are iterations too; the value stays.
         self.history.append(self.value)
+        self.checkpoint.keep({"x": self.x, "before": self.before, "history": self.history})
         self.control.report(len(self.history) - 1, self.value)
         if self.stall_tol is not None and len(self.history) > 10:
             gain = self.history[-11] - self.value

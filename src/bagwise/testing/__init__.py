@@ -4,8 +4,7 @@
 `check_rule` compares a rule with enumeration, and `all_estimators` finds what bagwise exports.
 scikit-learn's own `check_estimator` works as well, because a 2-D array means bags of one instance.
 
-`checks`: the bag checks. `discovery`: public estimators and rules. `oracles`: enumeration. `ties`: bags
-on a decision boundary.
+`checks`: the bag checks. `discovery`: public estimators and rules. `oracles`: enumeration.
 """
 
 from bagwise.testing.checks import bag_checks, check_bag_estimator

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from bagwise.data.bags import Bags
 from bagwise.datasets import make_noisy_or_bags
 from bagwise.exceptions import PositiveClassWarning
-from bagwise.testing.ties import check_a_tie_is_positive
+from bagwise.models.base import BagClassifier, is_as_probable, is_positive
 
 # Two fits that differ in rounding end within the solver's tolerance of each other, not closer.
 _SOLVER = 1e-4
@@ -341,6 +341,30 @@ def check_instance_predictions_fit_the_bags(estimator: Any, bags: Bags, y: np.nd
     if hasattr(estimator, "posterior_instances"):
         posterior = estimator.posterior_instances(bags, y)
         assert posterior.shape == (n,) and ((posterior >= 0) & (posterior <= 1)).all()
+
+
+def check_a_tie_is_positive(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
+    """The positive class is predicted exactly where the score is >= 0, or it is as probable as the other.
+
+    None of these bags need have a tie; so the methods by which a `BagClassifier` turns scores and
+    probabilities into labels are tested with one.
+    """
+    estimator.fit(bags, y)
+    positive = estimator.classes_[1]
+    for level in ("", "_instances"):
+        if not hasattr(estimator, f"predict{level}"):
+            continue
+        labels = getattr(estimator, f"predict{level}")(bags)
+        if hasattr(estimator, f"decision_function{level}"):
+            score = getattr(estimator, f"decision_function{level}")(bags)
+            np.testing.assert_array_equal(labels == positive, is_positive(score))
+        if hasattr(estimator, f"predict_proba{level}"):
+            proba = getattr(estimator, f"predict_proba{level}")(bags)
+            np.testing.assert_array_equal(labels == positive, is_as_probable(proba[:, 1], proba[:, 0]))
+    if isinstance(estimator, BagClassifier):
+        assert estimator._labels_of(np.zeros(1)) == positive, "a score of zero is called negative"
+        even = np.full((1, 2), 0.5)
+        assert estimator._more_probable(even) == positive, "a probability of 1/2 is called negative"
 
 
 def check_objective_never_rises(estimator: Any, bags: Bags, y: np.ndarray) -> Any:

@@ -34,9 +34,9 @@ def write(path, bags, *, layout, rows):
 
 
 @pytest.fixture
-def in_files(monkeypatch, tmp_path):
+def in_files(monkeypatch, large_from, tmp_path):
     """Make blocks of a few rows from files, however small they are."""
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
 
     def make(bags, *, layout, most=10, rows=7):
         for module in (layout_module, parquet_long, parquet_bags):
@@ -195,8 +195,8 @@ def test_buffers_are_used_again_only_when_nobody_looks_at_them():
     assert larger.flags.c_contiguous and larger.flags.aligned and larger.shape == (100, 2)
 
 
-def test_memory_holds_a_few_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+def test_memory_holds_a_few_blocks(tmp_path, monkeypatch, large_from):
+    large_from(0)
     bags = some_bags([50] * 4000, np.float32)
     table = pa.table(
         {"bag": np.repeat(np.arange(4000), 50), **dict(zip("abc", bags.instances.T, strict=True))}

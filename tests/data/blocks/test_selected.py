@@ -102,8 +102,8 @@ def test_runs_that_want_different_bags_share_passes():
         np.testing.assert_allclose(got[0], blocks.X[np.repeat(wanted, SIZES)].sum(axis=0), rtol=1e-12)
 
 
-def test_large_blocks_stay_large_however_few_bags_are_wanted(monkeypatch):
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
+def test_large_blocks_stay_large_however_few_bags_are_wanted(large_from):
+    large_from(100)
     assert SelectedBlocks(some_blocks(), WANTED["none"]).are_large
 
 

@@ -20,9 +20,9 @@ def client():
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
+def small_blocks(monkeypatch, large_from):
     """Make blocks of a few instances, and let nothing be too small for a cluster."""
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     monkeypatch.setattr("bagwise.data.blocks.layout.block_rows", lambda _: 40)
 
 

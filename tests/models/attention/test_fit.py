@@ -252,9 +252,9 @@ def test_the_example_of_the_docstring_runs():
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
-def test_large_bags_give_the_same_fit(monkeypatch):
+def test_large_bags_give_the_same_fit(large_from):
     here = AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y)
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     there = AttentionMILClassifier(**QUICK).fit(Bags(DATA.bags.instances, DATA.bags.offsets), DATA.y)
     np.testing.assert_allclose(
         there.decision_function(DATA.bags), here.decision_function(DATA.bags), rtol=1e-9

@@ -49,10 +49,10 @@ def test_the_digest_sees_labels_sizes_weights_and_instances(tmp_path):
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_the_digest_is_the_same_in_memory_and_in_a_file(large, tmp_path, monkeypatch):
+def test_the_digest_is_the_same_in_memory_and_in_a_file(large, tmp_path, large_from):
     path = save_parquet(tmp_path / "bags.parquet", DATA.bags, DATA.y)
     if large:
-        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
+        large_from(100)
     scan = scan_bags(path)
     assert scan.fits is not large
     order = np.random.default_rng(0).permutation(48)

@@ -49,8 +49,8 @@ def test_scikit_learns_checks(estimator, check):
 
 
 @pytest.mark.parametrize("block_bytes", [2**23, 700])
-def test_ranks_are_shares_below_and_half_of_ties(block_bytes, monkeypatch):
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", block_bytes)
+def test_ranks_are_shares_below_and_half_of_ties(block_bytes, large_from):
+    large_from(block_bytes=block_bytes)
     X, new = mixed(200), np.vstack([mixed(50, 1), np.full((2, 5), [[1e9], [-1e9]])])
     scaler = RankScaler().fit(X)
     for j in range(5):
@@ -91,8 +91,8 @@ def test_zeros_of_sparse_matrices_stay_zeros(weighted):
         RankScaler().fit(X).transform(sp.csr_array(X))
 
 
-def test_many_values_are_ranked_closely_and_heavy_ones_exactly(monkeypatch):
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 5 * 8 * 1000)
+def test_many_values_are_ranked_closely_and_heavy_ones_exactly(monkeypatch, large_from):
+    large_from(block_bytes=5 * 8 * 1000)
     monkeypatch.setattr(bagwise.models.base.rank_scaler, "_MOST", 200)
     X = mixed(20_000)
     scaler = RankScaler().fit(X)
@@ -152,11 +152,10 @@ def test_embeddings_take_a_scale(embedding):
     assert make_bag_pipeline(embedding, SVC()).fit(DATA.bags, DATA.y).predict(DATA.bags).shape == (60,)
 
 
-def test_ranks_of_bags_in_files_are_those_of_memory(tmp_path, monkeypatch):
+def test_ranks_of_bags_in_files_are_those_of_memory(tmp_path, large_from):
     bags = Bags(DATA.bags.instances.astype(np.float32), DATA.bags.offsets)
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", bags, DATA.y))
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 3 * 20)
+    large_from(100, block_bytes=8 * 3 * 20)
     for model in (MODELS[0], BagStatistics(scale="rank"), OnInstances(RankScaler())):
         ours, theirs = (clone(model).fit(X, DATA.y) for X in (scan, bags))
         ours, theirs = (getattr(m, "scaler_", None) or m.transformer_ for m in (ours, theirs))
@@ -165,10 +164,10 @@ def test_ranks_of_bags_in_files_are_those_of_memory(tmp_path, monkeypatch):
                 np.testing.assert_allclose(mine, other, rtol=1e-14)
 
 
-def test_large_instances_keep_fewer_values(monkeypatch):
+def test_large_instances_keep_fewer_values(large_from):
     X = np.random.default_rng(0).normal(size=(6000, 2))
     assert max(map(len, RankScaler().fit(X).values_)) == 6000
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 10_000)
+    large_from(10_000)
     scaler = RankScaler().fit(X)
     assert 2000 < max(map(len, scaler.values_)) <= 4096
     found = scaler.transform(X)

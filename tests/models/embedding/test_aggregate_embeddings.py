@@ -105,14 +105,14 @@ def test_units_do_not_matter(embedding, data):
 
 
 @pytest.mark.parametrize("embedding", [VLADEmbedding(3, random_state=0), FisherEmbedding(random_state=0)])
-def test_sparse_bags_and_bags_in_files_are_dense_ones(embedding, data, tmp_path, monkeypatch):
+def test_sparse_bags_and_bags_in_files_are_dense_ones(embedding, data, tmp_path, large_from):
     X = np.where(data.bags.instances > 0, data.bags.instances, 0.0)
     dense, sparse = (data.bags.with_instances(Z) for Z in (X, sp.csr_array(X)))
     embedding.set_params(scale=None)
     expected = embedding.fit_transform(dense)
     np.testing.assert_allclose(embedding.fit_transform(sparse), expected, atol=1e-10)
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", dense, data.y))
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     np.testing.assert_allclose(embedding.fit_transform(scan), expected, atol=1e-10)
     embedding.set_params(scale="standard")
 

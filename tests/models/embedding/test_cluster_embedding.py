@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bagwise import Bags, ClusterEmbedding, OnInstances, make_bag_pipeline
+from bagwise.models.embedding.instances import n_different
 
 CORNERS = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
 
@@ -56,11 +57,9 @@ def test_presence_is_count_above_zero_and_counts_sum_to_the_size(corners):
     np.testing.assert_array_equal(counted.sum(axis=1), bags.sizes)
 
 
-def test_order_of_bags_and_instances_changes_nothing_not_even_the_centres(corners):
-    bags, _ = corners
-    shuffled = bags[np.random.default_rng(1).permutation(len(bags))]
-    first, second = (ClusterEmbedding(9, scale=None, random_state=0).fit(b) for b in (bags, shuffled))
-    np.testing.assert_array_equal(first.clusterer_.cluster_centers_, second.clusterer_.cluster_centers_)
+def test_different_rows_are_counted_up_to_as_many_as_asked_for():
+    rows = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 1.0], [0.0, 1.0], [2.0, 3.0]])
+    assert [n_different(rows, most) for most in (1, 2, 3, 9)] == [1, 2, 3, 3]
 
 
 def test_no_more_clusters_than_different_instances():

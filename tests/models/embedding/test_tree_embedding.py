@@ -77,20 +77,20 @@ def test_many_classes_and_no_labels(data):
         TreeEmbedding().fit(data.bags, None)
 
 
-def test_sparse_bags_and_bags_in_files_are_dense_ones(data, tmp_path, monkeypatch):
+def test_sparse_bags_and_bags_in_files_are_dense_ones(data, tmp_path, large_from):
     X = np.where(np.abs(data.bags.instances) > 0.5, data.bags.instances, 0.0)
     dense, sparse = (data.bags.with_instances(Z) for Z in (X, sp.csr_array(X)))
     model = TreeEmbedding(max_depth=5, random_state=0)
     expected = model.fit_transform(dense, data.y)
     np.testing.assert_array_equal(model.fit_transform(sparse, data.y), expected)
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", dense, data.y))
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     found = model.fit_transform(scan, data.y)  # all bags are in the sample, which is weighted alike
     np.testing.assert_array_equal(found, expected)
 
 
-def test_bags_that_no_fold_has_are_described_as_new_ones(data, monkeypatch):
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+def test_bags_that_no_fold_has_are_described_as_new_ones(data, monkeypatch, large_from):
+    large_from(0)
     monkeypatch.setattr("bagwise.models.embedding.trees.SAMPLE_VALUES", 4 * 100)
     monkeypatch.setattr("bagwise.data.blocks.sampling._FEWEST", 10)
     model = TreeEmbedding(cross_fit=3, random_state=0)

@@ -16,8 +16,7 @@ from bagwise.models.ensemble.cost import estimate
 from bagwise.models.ensemble.families import FAMILIES, choose
 from bagwise.models.ensemble.machines import PENALTIES, fit_machines
 from bagwise.models.ensemble.prototypes import PrototypeView
-from bagwise.models.ensemble.ranks import RankedExtremesView
-from bagwise.models.ensemble.statistics import StatisticsView
+from bagwise.models.ensemble.vectors import RankedExtremesView, StatisticsView
 from bagwise.models.ensemble.views import Gram, Instances
 from bagwise.models.linear_model import MILogisticRegression
 from bagwise.models.prototypes.points import Prototypes
@@ -102,10 +101,8 @@ def test_a_weight_is_repetition_in_every_family(data, name):
 
 
 @pytest.mark.parametrize("most", [2**20, 40])
-def test_kernels_of_several_widths_are_those_of_one_each(data, most, monkeypatch):
-    from bagwise.data.blocks import cutting
-
-    monkeypatch.setattr(cutting, "BLOCK_BYTES", most)
+def test_kernels_of_several_widths_are_those_of_one_each(data, most, large_from):
+    large_from(block_bytes=most)
     left, right = data.bags[:25], data.bags[25:]
     for columns in (None, right):
         for K, gamma in zip(set_kernels_of_widths(left, columns, 0.1, 3), (0.1, 0.4, 1.6), strict=True):
@@ -162,14 +159,14 @@ def test_without_memory_for_matrices_families_that_stream_vote(data, monkeypatch
     assert np.corrcoef(score, expected.decision_function_instances(data.bags))[0, 1] > 0.95
 
 
-def test_bags_in_files_are_learned_from_where_they_lie(data, tmp_path, monkeypatch):
+def test_bags_in_files_are_learned_from_where_they_lie(data, tmp_path, large_from):
     bagwise.save_bags(tmp_path / "bags.parquet", data.bags)
     scan = bagwise.scan_bags(tmp_path / "bags.parquet")
     held = small().fit(scan, data.y)
     np.testing.assert_array_equal(
         held.decision_function(scan), small().fit(data.bags, data.y).decision_function(data.bags)
     )
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
+    large_from(100)
     scan = bagwise.scan_bags(tmp_path / "bags.parquet")
     with pytest.warns(UserWarning, match="the instances lie in files"):
         streamed = small().fit(scan, data.y)
@@ -281,7 +278,7 @@ def test_instances_are_bags_of_their_own_to_the_parts_that_speak_of_them(data):
     alone = Bags(data.bags.instances, np.arange(data.bags.n_instances + 1))
     total = np.zeros(data.bags.n_instances)
     for part in vote.parts:
-        for K, coef in zip(part.view.across(alone, part.widths), part.instance_coef, strict=True):
+        for K, coef in zip(part.view.cross_grams(alone, part.widths), part.instance_coef, strict=True):
             total += K @ coef
     expected = vote.exponent * (vote.instance_constant + total)
     np.testing.assert_allclose(of_instances, expected, rtol=1e-9, atol=1e-9)
@@ -340,20 +337,22 @@ def test_a_saved_ensemble_predicts_as_before(data, tmp_path):
 def test_a_fold_is_what_a_fit_to_its_training_bags_would_be(data, view):
     weight = np.ones(60)
     train, test = np.arange(40), np.arange(40, 60)
-    apart = view.fitted(data.bags[train], weight[train], 0, [])
-    expected = zip(apart.own(weight[train], []), apart.across(data.bags[test], np.array([])), strict=True)
-    whole = view.fitted(data.bags, weight, 0, [(train, test)])
-    for gram, (square, across) in zip(whole.own(weight, [(train, test)]), expected, strict=True):
+    apart = view.fit(data.bags[train], weight[train], 0, [])
+    expected = zip(
+        apart.train_grams(weight[train], []), apart.cross_grams(data.bags[test], np.array([])), strict=True
+    )
+    whole = view.fit(data.bags, weight, 0, [(train, test)])
+    for gram, (square, across) in zip(whole.train_grams(weight, [(train, test)]), expected, strict=True):
         np.testing.assert_allclose(gram.cut(0)[0], square.K, rtol=1e-12)
         np.testing.assert_allclose(gram.cut(0)[1], across.T, rtol=1e-12)
 
 
 def test_a_bag_that_is_held_out_is_not_near_to_its_own_instances(data):
     splits = [(np.arange(40), np.arange(40, 60))]
-    fitted = PrototypeView("standard").fitted(data.bags, np.ones(60), 0, splits)
+    fitted = PrototypeView("standard").fit(data.bags, np.ones(60), 0, splits)
     apart = Prototypes(fitted.prototypes.points[fitted.holds[:40].any(axis=0)], fitted.prototypes.gamma)
     least = apart.least(fitted.instances.scaled(data.bags))
-    for factor, gram in zip((0.25, 1.0, 4.0), fitted.own(np.ones(60), splits), strict=True):
+    for factor, gram in zip((0.25, 1.0, 4.0), fitted.train_grams(np.ones(60), splits), strict=True):
         V = np.exp(-factor * least)
         expected = V[:40] @ V[40:].T / len(fitted.prototypes.points)
         np.testing.assert_allclose(gram.cut(0)[1], expected, rtol=1e-9, atol=1e-12)
@@ -364,4 +363,4 @@ def test_features_that_one_fold_alone_has_are_left_out():
     X[:, 0], X[1, 1], X[[1, 8], 2] = np.arange(12), 5.0, 7.0
     bags = Bags(X, np.arange(0, 13, 2))
     splits = [(np.arange(3, 6), np.arange(3)), (np.arange(3), np.arange(3, 6))]
-    assert Instances.fitted("standard", bags, np.ones(6), splits).features.tolist() == [0, 2]
+    assert Instances.fit("standard", bags, np.ones(6), splits).features.tolist() == [0, 2]

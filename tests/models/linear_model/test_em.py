@@ -8,7 +8,6 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from bagwise import MILogisticRegression, Threshold, make_count_bags, make_noisy_or_bags
-from bagwise.data.blocks import base
 
 DATA = make_noisy_or_bags(150, size=(1, 5), coef=[1.5, -1.5, 0.0, 0.7], intercept=-1.0, random_state=3)
 COUNTS = make_count_bags(200, size=6, labeler=2, coef=[2.0, -2.0], random_state=0)
@@ -93,7 +92,7 @@ def test_rules_that_em_is_not_for_are_refused(rule, message):
         MILogisticRegression(rule, solver="em").fit(COUNTS.bags, COUNTS.y)
 
 
-def test_many_bags_are_refused(monkeypatch):
-    monkeypatch.setattr(base, "LARGE", 100)
+def test_many_bags_are_refused(large_from):
+    large_from(100)
     with pytest.raises(ValueError, match=r"looks at all instances in every iteration.*use solver='newton'"):
         MILogisticRegression(solver="em").fit(DATA.bags, DATA.y)

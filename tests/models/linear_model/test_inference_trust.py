@@ -87,13 +87,12 @@ def test_a_pickle_holds_the_model_and_not_the_bags(data):
 
 
 @pytest.mark.parametrize("rule", ["or", "softmax", CountLogistic()], ids=str)
-def test_bags_that_are_many_have_the_same_table_from_blocks(rule, monkeypatch):
+def test_bags_that_are_many_have_the_same_table_from_blocks(rule, large_from):
     bags = make_count_bags(400, size=5, labeler=2, coef=[2.0, -1.0, 0.0], random_state=0)
     model = maximum_likelihood(rule, n_init=1).fit(bags.bags, bags.y)
     groups = np.arange(400) // 4
     few, few_groups = model.inference(), model.inference(groups=groups)
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1000)
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 3 * 8 * 300)
+    large_from(1000, block_bytes=3 * 8 * 300)
     many = model.inference()
     np.testing.assert_allclose(many.se, few.se, rtol=1e-6)
     np.testing.assert_allclose(model.inference(groups=groups).se, few_groups.se, rtol=1e-6)
@@ -152,6 +151,7 @@ def from_scratch(bags, y):
     return objective
 
 
+@pytest.mark.slow
 def test_a_learned_rule_has_its_part_in_the_errors():
     data = make_count_bags(300, size=8, labeler=2, coef=[2.0, -1.0], random_state=4)
     model = SoftORLogisticRegression("count_logistic", alpha=0.0, tol=1e-9, random_state=0)

@@ -18,14 +18,11 @@ from bagwise import (
     milr_path,
 )
 from bagwise.models.linear_model import cv
-from bagwise.models.linear_model.engine.design import Design
-from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
-from bagwise.models.linear_model.engine.lasso.columns import ColumnCopy
-from bagwise.models.linear_model.engine.lasso.problem import LassoProblem
-from bagwise.models.linear_model.engine.lasso.search import search_l1
+from bagwise.models.linear_model.engine.design import Design, make_design
+from bagwise.models.linear_model.engine.fit import fit_null, search_l1
+from bagwise.models.linear_model.engine.lasso import ColumnCopy, LassoProblem
 from bagwise.models.linear_model.engine.moments import moments_of
-from bagwise.models.linear_model.engine.null import fit_null
-from bagwise.models.linear_model.engine.setup import make_design
+from bagwise.models.linear_model.engine.problem import InMemoryProblem
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import minimize_l1
 from bagwise.solvers.working_set import ElasticNet
@@ -245,7 +242,7 @@ def test_curvature_of_the_design_is_that_of_the_scaled_instances(n_pairs, monkey
         v = outer[a:b] @ Z[a:b] if b - a > 1 else np.zeros(4)
         expected += np.outer(v, v)
         without_negligible += np.outer(v, v)
-    monkeypatch.setattr("bagwise.models.linear_model.engine.lasso.columns._WORTH_BYTES", 0)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.lasso._WORTH_BYTES", 0)
     for matrix in (X, sp.csr_array(X), X.astype(np.float32)):
         design = Design(matrix, offsets, factor=factor, shift=shift)
         raw, roughly = (

@@ -22,26 +22,26 @@ def data():
 
 
 @pytest.fixture(params=[700, 2**20], ids=["many blocks", "one block"])
-def large(request, monkeypatch):
+def large(request, monkeypatch, large_from):
     """Let small data be large, with a sample of a sixth of the bags, in blocks of so many instances."""
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1000)
-    monkeypatch.setattr("bagwise.models.linear_model.engine.fits._NUMBERS", 12_000)
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 6 * 8 * request.param)
+    large_from(1000, block_bytes=6 * 8 * request.param)
+    monkeypatch.setattr("bagwise.models.linear_model.engine.large_fit._NUMBERS", 12_000)
 
 
 RIDGE = {"l1_ratio": 0.0, "alpha": 3.0, "n_init": 2, "random_state": 0}
 
 
-def in_memory(model, bags, y, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr("bagwise.data.blocks.base.LARGE", 2**40)
-        return model.fit(bags, y)
+def in_memory(model, bags, y, large_from):
+    large_from(2**40)
+    model.fit(bags, y)
+    large_from(1000)
+    return model
 
 
 @pytest.mark.parametrize("rule", ["or", "mean", "softmax"])
-def test_ridge_ends_where_the_fit_in_memory_ends(rule, data, large, monkeypatch):
+def test_ridge_ends_where_the_fit_in_memory_ends(rule, data, large, large_from):
     model = MILogisticRegression(rule, tol=1e-10, **RIDGE)
-    expected = in_memory(MILogisticRegression(rule, tol=1e-10, **RIDGE), data.bags, data.y, monkeypatch)
+    expected = in_memory(MILogisticRegression(rule, tol=1e-10, **RIDGE), data.bags, data.y, large_from)
     model.fit(data.bags, data.y)
     assert model.converged_
     if rule == "or":
@@ -54,19 +54,19 @@ def test_ridge_ends_where_the_fit_in_memory_ends(rule, data, large, monkeypatch)
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("scale", ["standard", "minmax", None])
-def test_scaling_and_intercept(scale, fit_intercept, data, large, monkeypatch):
+def test_scaling_and_intercept(scale, fit_intercept, data, large, large_from):
     how = {"scale": scale, "fit_intercept": fit_intercept, "tol": 1e-9, **RIDGE}
     bags = Bags(data.bags.instances * [1.0, 2.0, 3.0, 1.0, 0.1, 1.0] + 0.5, data.bags.offsets)
-    expected = in_memory(MILogisticRegression(**how), bags, data.y, monkeypatch)
+    expected = in_memory(MILogisticRegression(**how), bags, data.y, large_from)
     model = MILogisticRegression(**how).fit(bags, data.y)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
-def test_lasso_reaches_the_objective_in_memory(l1_ratio, data, large, monkeypatch):
+def test_lasso_reaches_the_objective_in_memory(l1_ratio, data, large, large_from):
     how = {"alpha": 20.0, "l1_ratio": l1_ratio, "n_init": 2, "random_state": 0}
-    expected = in_memory(MILogisticRegression(**how), data.bags, data.y, monkeypatch)
+    expected = in_memory(MILogisticRegression(**how), data.bags, data.y, large_from)
     model = MILogisticRegression(**how).fit(data.bags, data.y)
     assert model.converged_
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
@@ -74,6 +74,7 @@ def test_lasso_reaches_the_objective_in_memory(l1_ratio, data, large, monkeypatc
     assert model.n_passes_ <= 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [
@@ -83,9 +84,9 @@ def test_lasso_reaches_the_objective_in_memory(l1_ratio, data, large, monkeypatc
     ],
     ids=str,
 )
-def test_learned_rules_reach_the_objective_in_memory(how, data, large, monkeypatch):
+def test_learned_rules_reach_the_objective_in_memory(how, data, large, large_from):
     how = {"n_init": 1, "random_state": 0, "tol": 1e-8, **how}
-    expected = in_memory(SoftORLogisticRegression(**how), data.bags, data.y, monkeypatch)
+    expected = in_memory(SoftORLogisticRegression(**how), data.bags, data.y, large_from)
     model = SoftORLogisticRegression(**how).fit(data.bags, data.y)
     assert model.objective_ <= expected.objective_ * (1 + 1e-9)
     # Another start may have led to a better end, but hardly on these data.
@@ -94,10 +95,10 @@ def test_learned_rules_reach_the_objective_in_memory(how, data, large, monkeypat
     np.testing.assert_allclose(model.labeler_.values, expected.labeler_.values, atol=0.02)
 
 
-def test_a_path_reaches_the_objectives_in_memory(data, large, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr("bagwise.data.blocks.base.LARGE", 2**40)
-        expected = milr_path(data.bags, data.y, alphas=8)
+def test_a_path_reaches_the_objectives_in_memory(data, large, large_from):
+    large_from(2**40)
+    expected = milr_path(data.bags, data.y, alphas=8)
+    large_from(1000)
     path = milr_path(data.bags, data.y, alphas=8)
     assert path.alpha_max == pytest.approx(expected.alpha_max, rel=1e-9)
     np.testing.assert_allclose(path.alphas, expected.alphas, rtol=1e-9)
@@ -107,9 +108,9 @@ def test_a_path_reaches_the_objectives_in_memory(data, large, monkeypatch):
     assert (path.kkt <= 1e-6).all()
 
 
-def test_cross_validation_shares_passes(data, large, monkeypatch):
+def test_cross_validation_shares_passes(data, large, large_from):
     how = {"alphas": 5, "cv": 3, "n_init": 1, "random_state": 0}
-    expected = in_memory(MILogisticRegressionCV(**how), data.bags, data.y, monkeypatch)
+    expected = in_memory(MILogisticRegressionCV(**how), data.bags, data.y, large_from)
     model = MILogisticRegressionCV(**how).fit(data.bags, data.y)
     np.testing.assert_allclose(model.deviances_, expected.deviances_, rtol=1e-4)
     assert model.alpha_ == pytest.approx(expected.alpha_, rel=1e-9)
@@ -117,10 +118,10 @@ def test_cross_validation_shares_passes(data, large, monkeypatch):
     assert model.n_passes_ <= 80
 
 
-def test_many_labels(data, large, monkeypatch):
+def test_many_labels(data, large, large_from):
     y = np.column_stack([data.y, 1 - data.y])
     how = {"alpha": 3.0, "n_init": 1, "random_state": 0, "tol": 1e-7}
-    expected = in_memory(MIMLLogisticRegression(**how), data.bags, y, monkeypatch)
+    expected = in_memory(MIMLLogisticRegression(**how), data.bags, y, large_from)
     model = MIMLLogisticRegression(**how).fit(data.bags, y)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
 
@@ -135,11 +136,11 @@ def test_single_precision_gives_the_numbers_of_the_same_instances_in_double(l1_r
     np.testing.assert_allclose(one.predict_proba(single), other.predict_proba(double), rtol=1e-7)
 
 
-def test_sparse_bags(data, large, monkeypatch):
+def test_sparse_bags(data, large, large_from):
     X = data.bags.instances * (np.abs(data.bags.instances) > 0.5)
     bags = Bags(sp.csr_array(X), data.bags.offsets)
     how = {"tol": 1e-9, **RIDGE}
-    expected = in_memory(MILogisticRegression(**how), bags, data.y, monkeypatch)
+    expected = in_memory(MILogisticRegression(**how), bags, data.y, large_from)
     model = MILogisticRegression(**how).fit(bags, data.y)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-8)
 

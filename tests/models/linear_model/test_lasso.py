@@ -8,12 +8,11 @@ import scipy.sparse as sp
 
 from bagwise import MILogisticRegression, MILogisticRegressionCV, Or, make_noisy_or_bags, milr_path
 from bagwise.models.linear_model import cv
+from bagwise.models.linear_model.engine import lasso
 from bagwise.models.linear_model.engine.design import Design
-from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
-from bagwise.models.linear_model.engine.lasso import columns
-from bagwise.models.linear_model.engine.lasso.columns import ColumnCopy
-from bagwise.models.linear_model.engine.lasso.problem import LassoProblem
-from bagwise.models.linear_model.engine.null import fit_null
+from bagwise.models.linear_model.engine.fit import fit_null
+from bagwise.models.linear_model.engine.lasso import ColumnCopy, LassoProblem
+from bagwise.models.linear_model.engine.problem import InMemoryProblem
 from bagwise.solvers.control import Control
 from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.working_set import ElasticNet
@@ -99,12 +98,12 @@ def test_what_is_sparse_or_small_or_large_is_not_copied(monkeypatch):
     X, offsets = np.random.default_rng(0).normal(size=(50_000, 3)), np.arange(50_001)
     assert ColumnCopy.of(Design(sp.csr_array(X), offsets)) is None
     assert ColumnCopy.of(Design(X[:100], offsets[:101])) is None
-    monkeypatch.setattr(columns, "COPY_BYTES", X.nbytes - 1)
+    monkeypatch.setattr(lasso, "COPY_BYTES", X.nbytes - 1)
     assert ColumnCopy.of(Design(X, offsets)) is None
 
 
 def test_a_copy_is_scaled_whatever_the_order_of_the_instances(monkeypatch):
-    monkeypatch.setattr(columns, "_WORTH_BYTES", 0)
+    monkeypatch.setattr(lasso, "_WORTH_BYTES", 0)
     X = np.random.default_rng(0).normal(size=(150, 5)) * 3
     factor, shift = np.linspace(0.5, 1.0, 5), np.linspace(-0.5, 0.5, 5)
     scaled = X * factor + shift
@@ -119,7 +118,7 @@ def test_a_restricted_problem_is_the_problem_where_the_other_coefficients_are_ze
     data, storage, monkeypatch
 ):
     if storage == "small":
-        monkeypatch.setattr(columns, "_WORTH_BYTES", np.inf)
+        monkeypatch.setattr(lasso, "_WORTH_BYTES", np.inf)
     X = np.array(data.bags.instances)
     X = sp.csr_array(X) if storage == "sparse" else X
     scaling = {"factor": np.linspace(1, 2, 60), "shift": np.linspace(-0.4, 0.4, 60)}
@@ -160,7 +159,7 @@ def test_a_lifted_point_with_a_large_error_is_computed_anew(data):
 
 def test_a_large_matrix_is_not_restricted_and_a_sparse_one_is(data, monkeypatch):
     monkeypatch.setattr("bagwise.models.linear_model.engine.design.COPY_BYTES", 0)
-    monkeypatch.setattr(columns, "COPY_BYTES", 0)
+    monkeypatch.setattr(lasso, "COPY_BYTES", 0)
     X = np.array(data.bags.instances)
     for matrix, is_restricted in ((X, False), (sp.csr_array(X), True)):
         problem = make_problem(matrix, data.bags.offsets)
@@ -186,9 +185,9 @@ def test_a_path_is_optimal_to_its_tolerance_and_the_same_without_the_copy(tol, d
     ):
         penalty = ElasticNet(alpha / problem.total)
         assert _violation(problem, coef, intercept, penalty) <= tol * (1 + 1e-6)
-        expected = alpha * np.abs(coef).sum() - problem.log_likelihood(np.append(coef, intercept))
+        expected = alpha * np.abs(coef).sum() - problem.point(np.append(coef, intercept)).log_likelihood
         assert objective == pytest.approx(expected, rel=1e-13)
-    monkeypatch.setattr(columns, "_WORTH_BYTES", np.inf)
+    monkeypatch.setattr(lasso, "_WORTH_BYTES", np.inf)
     plain = milr_path(data.bags, data.y, alphas=8, tol=tol, scale=None)
     np.testing.assert_allclose(path.objectives, plain.objectives, rtol=max(1e-12, tol**1.5))
 
@@ -235,8 +234,8 @@ def test_a_fit_is_optimal_even_if_rounding_is_worse_than_estimated(data, warm_st
 
 
 @pytest.mark.parametrize("n_points", [1, 7])
-def test_several_points_at_once_are_those_computed_one_by_one(n_points, monkeypatch):
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 5 * 40)  # several blocks
+def test_several_points_at_once_are_those_computed_one_by_one(n_points, large_from):
+    large_from(block_bytes=8 * 5 * 40)  # several blocks
     rng = np.random.default_rng(0)
     how = {"factor": 2.0, "shift": np.arange(5.0) / 9}
     problem = make_problem(rng.normal(size=(90, 5)), np.arange(0, 91, 3), **how).bags
@@ -283,5 +282,6 @@ def test_the_model_without_features_has_the_best_intercept(data, fit_intercept):
         assert null[-1] == 0
         return
     assert abs(problem.point(null).gradient[-1]) < 1e-11
+    best = problem.point(null).log_likelihood
     for other in (null[-1] - 0.01, null[-1] + 0.01):
-        assert problem.log_likelihood(np.append(null[:-1], other)) < problem.log_likelihood(null)
+        assert problem.point(np.append(null[:-1], other)).log_likelihood < best

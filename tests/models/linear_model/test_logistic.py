@@ -14,7 +14,7 @@ import bagwise
 from bagwise import Bags, MILogisticRegression, Or, SoftMax, make_noisy_or_bags
 from bagwise.exceptions import ConvergenceWarning, PositiveClassWarning, VersionWarning
 from bagwise.models.linear_model.engine.design import Design
-from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
+from bagwise.models.linear_model.engine.problem import InMemoryProblem
 from bagwise.testing import all_rules, enumerate_labels
 
 

@@ -117,6 +117,7 @@ def test_beside_a_learned_rule_the_score_is_that_of_the_labels_and_the_prior_onl
     assert model.inference().intervals == "wald"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intervals", ["score", "profile", "wald"])
 def test_an_interval_holds_zero_exactly_where_the_test_does_not_reject_it(intervals):
     held = []
@@ -130,7 +131,7 @@ def test_an_interval_holds_zero_exactly_where_the_test_does_not_reject_it(interv
     assert len(held) > 8 and 0.2 < np.mean(held) < 0.95
 
 
-def test_sparse_bags_and_many_blocks_have_the_same_tests(monkeypatch):
+def test_sparse_bags_and_many_blocks_have_the_same_tests(large_from):
     data = make_count_bags(200, size=5, labeler=2, coef=[2.0, -1.0, 0.0], random_state=0)
     instances = np.where(np.abs(data.bags.instances) > 0.3, data.bags.instances, 0.0)
     expected = maximum_likelihood(n_init=1).fit(data.bags.with_instances(instances), data.y)
@@ -138,8 +139,7 @@ def test_sparse_bags_and_many_blocks_have_the_same_tests(monkeypatch):
     found = maximum_likelihood(n_init=1).fit(sparse, data.y)
     np.testing.assert_allclose(found.inference().z, expected.inference().z, rtol=1e-4)
     few = expected.inference()
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1000)
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 3 * 8 * 300)
+    large_from(1000, block_bytes=3 * 8 * 300)
     many = expected.inference()
     np.testing.assert_allclose(many.z, few.z, rtol=1e-4)
     assert many.score_statistic == pytest.approx(few.score_statistic, rel=1e-6)

@@ -115,14 +115,14 @@ def test_what_cannot_be_split_or_selected_is_refused(data, lasso):
         refit_selected(lasso, data.bags, data.y, split=0.5, groups=np.zeros(200))
 
 
-def test_bags_in_files_are_split_refitted_and_tested(data, lasso, tmp_path, monkeypatch):
+def test_bags_in_files_are_split_refitted_and_tested(data, lasso, tmp_path, large_from):
     scan = scan_bags(save_parquet(tmp_path / "bags.parquet", data.bags, data.y))
     groups = np.arange(200) // 2
     parts = {"split": 0.5, "groups": groups, "random_state": 0}
     whole = refit_selected(lasso, data.bags, data.y)
     here = [whole.inference(groups=groups), refit_selected(lasso, data.bags, data.y, **parts).inference()]
     # Let them be large, so that they are read in blocks.
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
+    large_from(100)
     model = refit_selected(lasso, scan, scan.y)
     assert model._kept.training.bags is not None and not isinstance(model._kept.training.bags, Bags)
     there = [model.inference(groups=groups), refit_selected(lasso, scan, scan.y, **parts).inference()]

@@ -40,6 +40,7 @@ def data():
     return make_count_bags(200, size=(4, 8), labeler=soft_labels, coef=[2.0, -2.0, 0.0], random_state=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_the_objective_never_rises_and_is_what_it_says(data, rule, l1_ratio):
@@ -180,6 +181,7 @@ def test_thresholds_are_found(k, intercept):
     assert sum(other == k for other in found) >= 19
 
 
+@pytest.mark.slow
 def test_slope_and_offset_of_a_logistic_labeler_are_recovered():
     # 20 seeds: offset -3.0 (median), slope 1.06, with spreads of 0.86 and 0.18
     estimates, covered = [], []

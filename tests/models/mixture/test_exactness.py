@@ -10,7 +10,7 @@ from bagwise import Bags, MIMixture, make_mixture_bags
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.families import FAMILIES, FraleyRaftery, Gaussian, GaussianDiag, make_family
 from bagwise.models.mixture.build import build_model, prepare
-from bagwise.models.mixture.params import MixtureParams
+from bagwise.models.mixture.model import MixtureParams
 from bagwise.rules import Mean, Or
 from bagwise.testing import enumerate_labels
 
@@ -284,10 +284,10 @@ def test_an_iteration_touches_only_instances_of_positive_bags():
     assert set(touched) == {int(data.bags.sizes[data.y == 1].sum())}
 
 
-def test_instances_in_many_blocks_are_instances_in_one(monkeypatch):
+def test_instances_in_many_blocks_are_instances_in_one(large_from):
     data = make_mixture_bags(200, random_state=0)
     whole = MIMixture(n_init=2, random_state=0).fit(data.bags, data.y)
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 2 * 50)
+    large_from(block_bytes=8 * 2 * 50)
     cut = MIMixture(n_init=2, random_state=0).fit(data.bags, data.y)
     np.testing.assert_allclose(cut.objectives_, whole.objectives_, rtol=1e-11)
     np.testing.assert_allclose(cut.predict_proba(data.bags), whole.predict_proba(data.bags), rtol=1e-8)

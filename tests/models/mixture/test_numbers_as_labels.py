@@ -38,6 +38,7 @@ class Counted(Rule):
         return RuleResult(*(np.concatenate(part) for part in parts), np.empty(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_components", [(1, 1), (1, 2)], ids=str)
 def test_a_mixture_learns_from_numbers_that_its_rule_reads(n_components):
     rng = np.random.default_rng(0)

@@ -13,8 +13,7 @@ from bagwise.data.blocks.base import call
 from bagwise.exceptions import ConvergenceWarning
 from bagwise.families import FAMILIES, make_family
 from bagwise.models.base import Training
-from bagwise.models.mixture.build import build_model, prepare
-from bagwise.models.mixture.start import Survey, content_of, survey_block
+from bagwise.models.mixture.build import Survey, build_model, content_of, prepare, survey_block
 from bagwise.rules import Or
 from bagwise.solvers import Control, run_em
 
@@ -22,9 +21,9 @@ MATRICES = sorted(set(FAMILIES) - {"markov"})
 
 
 @pytest.fixture
-def large(monkeypatch):
+def large(large_from):
     """Let a few numbers be many."""
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
+    large_from(100)
 
 
 class NpyBlocks(Blocks):
@@ -107,9 +106,9 @@ RUNS = [slice(0, 1), slice(1, 14), slice(14, 15), slice(15, 33), slice(33, 33), 
     ],
     ids=str,
 )
-def test_files_give_the_bits_that_memory_gives(name, parameters, dtype, is_large, tmp_path, monkeypatch):
+def test_files_give_the_bits_that_memory_gives(name, parameters, dtype, is_large, tmp_path, large_from):
     if is_large:
-        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 100)
+        large_from(100)
     X, offsets, y, weight = draw(name, dtype=dtype)
     in_files = Place(lambda y, w: NpyBlocks(tmp_path, X, RUNS, offsets, y, w), offsets, X.shape[1])
     models = [
@@ -121,6 +120,7 @@ def test_files_give_the_bits_that_memory_gives(name, parameters, dtype, is_large
     assert models[0].n_passes_ == models[1].n_passes_ == in_files.last.n_passes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_any_cut_ends_at_the_same_objectives(name, missing, large):
@@ -135,11 +135,11 @@ def test_any_cut_ends_at_the_same_objectives(name, missing, large):
 
 @pytest.mark.parametrize("supervision", ["bags", "negatives", "none"])
 @pytest.mark.parametrize("name", sorted(FAMILIES))
-def test_many_bags_are_fitted_as_few_are(name, supervision, monkeypatch):
+def test_many_bags_are_fitted_as_few_are(name, supervision, large_from):
     X, offsets, y, weight = draw(name)
     models = []
     for limit in (2**23, 100):
-        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", limit)
+        large_from(limit)
         model = mixture(name, supervision=supervision)
         models.append(fit(model, in_memory(X, offsets, most=20), y, weight))
     few, many = models
@@ -264,11 +264,11 @@ def test_a_refused_value_is_named_by_its_place_among_all(large):
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
-def test_bags_that_all_are_known_are_fitted(name, monkeypatch):
+def test_bags_that_all_are_known_are_fitted(name, large_from):
     X, offsets, _, _ = draw(name)
     values = []
     for limit in (2**23, 100):
-        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", limit)
+        large_from(limit)
         model = fit_labelled(mixture(name, max_iter=50), Bags(X, offsets), np.zeros(40))
         assert model.positive_rate_ == 0.0 and model.converged_
         values.append(model.objective_)

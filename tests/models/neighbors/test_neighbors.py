@@ -203,9 +203,8 @@ def test_bags_of_musk_that_are_right_when_left_out(fetch, citation, bayesian):
         assert (found == data.y).sum() == right
 
 
-def test_a_large_bag_is_predicted_in_blocks(monkeypatch):
+def test_a_large_bag_is_predicted_in_blocks(large_from):
     model = BayesianKNNClassifier().fit(DATA.bags[TRAIN], DATA.y[TRAIN])
     whole = model.predict_proba(DATA.bags)
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 10)
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 3 * 5)
+    large_from(10, block_bytes=8 * 3 * 5)
     np.testing.assert_array_equal(model.predict_proba(Bags.from_list(list(DATA.bags))), whole)

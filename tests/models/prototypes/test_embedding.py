@@ -88,12 +88,12 @@ def test_diverse_density_knows_many_classes_and_needs_labels(data):
 
 
 @pytest.mark.parametrize("prototypes", ["sample", "kmeans"])
-def test_prototypes_come_from_files_as_from_memory(prototypes, data, tmp_path, monkeypatch):
+def test_prototypes_come_from_files_as_from_memory(prototypes, data, tmp_path, large_from):
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", data.bags, data.y))
     model = PrototypeEmbedding(prototypes, n_prototypes=5, random_state=0)
     expected = model.fit_transform(data.bags)
     np.testing.assert_allclose(model.fit_transform(scan), expected, rtol=1e-9)
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 0)
+    large_from(0)
     if prototypes == "kmeans":
         np.testing.assert_allclose(model.fit_transform(scan), expected, rtol=1e-6)
     assert model.fit_transform(scan).shape == (30, 5)

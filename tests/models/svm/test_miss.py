@@ -11,8 +11,7 @@ from sklearn.svm import SVC
 
 from bagwise import Bags, MissSVC, OneVsOneBagClassifier, make_noisy_or_bags
 from bagwise.exceptions import ConvergenceWarning
-from bagwise.models.svm.gram import Gram
-from bagwise.models.svm.problem import BagMarginProblem, Labelling
+from bagwise.models.svm.problem import BagMarginProblem, Gram, Labelling
 from bagwise.similarity import InstanceKernel
 from bagwise.solvers import Control
 

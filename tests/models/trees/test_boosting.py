@@ -9,7 +9,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.tree import DecisionTreeRegressor
 
 from bagwise import Bags, LogOddsMean, MIGradientBoostingClassifier, Threshold, make_noisy_or_bags
-from bagwise.models.trees.additive import BoostedScores, summed_exactly
+from bagwise.models.trees.additive import BoostedScores
 from bagwise.models.trees.boosting import _scores as real
 from bagwise.models.trees.growing import OrderedFeatures, split_shares
 from bagwise.models.trees.losses import ExponentialLoss, RuleLoss
@@ -224,17 +224,6 @@ def test_held_out_bags_are_whole_groups_of_those_that_count(data, monkeypatch):
     assert learned | held_out == set(np.flatnonzero(weight)) and 4 <= len(held_out) <= 20
     with pytest.raises(ValueError, match=r"groups has the shape \(3,\), but there are 60 bags"):
         model.fit(data.bags, data.y, groups=[1, 2, 3])
-
-
-def test_sums_do_not_depend_on_their_order():
-    rng = np.random.default_rng(0)
-    target, weight = rng.normal(size=10_000) * 1e-12, rng.integers(1, 5, size=10_000).astype(float)
-    exact = summed_exactly(target, weight)
-    order = rng.permutation(10_000)
-    assert np.cumsum(weight * exact)[-1] == np.cumsum((weight * exact)[order])[-1]
-    scale = exact[0] / target[0]
-    np.testing.assert_allclose(exact, scale * target, atol=1e-10)
-    assert 0.5 <= np.abs(exact).max() <= 1.0
 
 
 def test_flat_trees_say_what_scikit_learns_say():

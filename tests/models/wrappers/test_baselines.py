@@ -97,11 +97,11 @@ def test_statistics_are_those_of_numpy_bag_by_bag(sparse):
     assert columns[0] == "max_x0" and columns[16] == "size" and columns[-1] == "q0.75_x3"
 
 
-def test_blocks_of_sparse_bags_change_nothing(monkeypatch):
+def test_blocks_of_sparse_bags_change_nothing(large_from):
     X = sp.random(200, 7, density=0.3, format="csr", random_state=0)
     bags = Bags(X, np.arange(0, 201, 5))
     whole = BagStatistics().fit_transform(bags)
-    monkeypatch.setattr("bagwise.data.blocks.cutting.BLOCK_BYTES", 8 * 7 * 12)
+    large_from(block_bytes=8 * 7 * 12)
     assert np.array_equal(BagStatistics().fit_transform(bags), whole)
 
 

@@ -1,4 +1,4 @@
-"""What a checkpoint keeps, and gives back: cells, states, answers; and when it is written."""
+"""What a checkpoint keeps, and gives back: cells and states; and when it is written."""
 
 import signal
 import threading
@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from bagwise._core.interrupt import interruptible
-from bagwise.data.blocks import Sums
 from bagwise.families.gaussian import GaussianParams
-from bagwise.models.mixture.params import MixtureParams
+from bagwise.models.mixture.model import MixtureParams
 from bagwise.persist.checkpoints import file as files
 from bagwise.persist.checkpoints import opened
-from bagwise.persist.checkpoints import place as places
 from bagwise.persist.checkpoints import store as stores
 from bagwise.persist.checkpoints.plain import (
     NotPlainError,
@@ -81,11 +79,6 @@ def test_nan_that_is_a_float_comes_back():
     assert np.isnan(unpack(packer.pack(float("nan")), packer.content))
 
 
-def test_sums_come_back_as_tuples():
-    packer = Packer()
-    assert unpack(packer.pack(Sums((1.0, 2.0))), packer.content) == (1.0, 2.0)
-
-
 @pytest.mark.parametrize("value", [object(), np.array([None]), np.array(["a"]), {1, 2}, Or(), print])
 def test_nothing_else_is_packed(value):
     with pytest.raises(NotPlainError):
@@ -137,12 +130,12 @@ def test_cells_that_have_ended_are_not_computed_again(tmp_path):
     computed = []
 
     def cells(checkpoint):
-        def compute(here, n):
-            here.within("inside").keep({"x": np.ones(n)})
+        def compute(n):
+            checkpoint.within(f"cell {n}").within("inside").keep({"x": np.ones(n)})
             computed.append(n)
             return np.arange(n)
 
-        return [checkpoint.cell(f"cell {n}", lambda here, n=n: compute(here, n)) for n in range(3)]
+        return [checkpoint.cell(f"cell {n}", compute, n) for n in range(3)]
 
     path = tmp_path / "run"
     cut_off(path, cells)
@@ -156,7 +149,7 @@ def test_a_cell_has_the_same_type_when_it_is_read(tmp_path):
     value = (1.5, ["a", (2, None)], {"x": True})
 
     def cell(checkpoint):
-        return checkpoint.cell("cell", lambda _: value)
+        return checkpoint.cell("cell", lambda: value)
 
     cut_off(tmp_path / "run", cell)
     with opened(tmp_path / "run", identity) as checkpoint:
@@ -205,96 +198,6 @@ def test_a_state_is_the_last_one_until_the_end(tmp_path):
         checkpoint.finish("end")
         assert checkpoint.state(form) is None and checkpoint.end() == "end"
         raise CutOffError
-
-
-# ---------------------------------------------------------------------- answers
-
-
-def square(x):
-    square.n += 1
-    return float(x @ x), 2 * x
-
-
-def test_answers_are_told_again_in_order(tmp_path):
-    path, square.n = tmp_path / "run", 0
-
-    def run(checkpoint, n=4):
-        answers = checkpoint.answers()
-        return [answers.ask(square, np.full(2, k)) for k in range(n)]
-
-    cut_off(path, run)
-    assert square.n == 4
-    with opened(path, identity) as checkpoint:
-        found = run(checkpoint, 6)
-    assert square.n == 6
-    assert [value for value, _ in found] == [2.0 * k * k for k in range(6)]
-    assert all((gradient == 2 * k).all() for k, (_, gradient) in enumerate(found))
-
-
-def test_an_answer_to_another_question_ends_what_is_known(tmp_path):
-    path, square.n = tmp_path / "run", 0
-    cut_off(path, lambda checkpoint: [checkpoint.answers().ask(square, np.zeros(2))])
-    asked = [np.zeros(2), np.ones(2), np.full(2, 3.0)]
-
-    def run(checkpoint, questions):
-        answers = checkpoint.answers()
-        return [answers.ask(square, x)[0] for x in questions]
-
-    cut_off(path, lambda checkpoint: run(checkpoint, asked))
-    square.n = 0
-    with opened(path, identity) as checkpoint:
-        assert run(checkpoint, [asked[0], asked[2], asked[2]]) == [0.0, 18.0, 18.0]
-    assert square.n == 2
-
-
-def test_answers_may_be_written_to_by_whoever_gets_them(tmp_path):
-    def run(checkpoint):
-        answers = checkpoint.answers()
-        for k in range(3):
-            _, gradient = answers.ask(square, np.full(2, float(k)))
-            assert (gradient == 2 * k).all()
-            gradient[:] = np.nan
-
-    square.n = 0
-    cut_off(tmp_path / "run", run)
-    with opened(tmp_path / "run", identity) as checkpoint:
-        run(checkpoint)
-        run(checkpoint)
-    assert square.n == 3
-
-
-def test_what_is_not_plain_is_computed_again_between_what_is(tmp_path):
-    computed = []
-
-    def look(kind):
-        computed.append(kind)
-        return {1, 2} if kind == "set" else 1.0
-
-    def run(checkpoint):
-        answers = checkpoint.answers()
-        return [answers.ask(look, kind) for kind in ("set", "number", "set", "number")]
-
-    cut_off(tmp_path / "run", run)
-    computed.clear()
-    with opened(tmp_path / "run", identity) as checkpoint:
-        assert run(checkpoint) == [{1, 2}, 1.0, {1, 2}, 1.0]
-    assert computed == ["set", "set"]
-
-
-def test_of_very_many_numbers_the_first_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(places, "_MOST_ANSWERED", 100)
-
-    def run(checkpoint):
-        answers = checkpoint.answers()
-        for k in range(100):
-            answers.ask(square, np.full(9, k))
-
-    square.n = 0
-    cut_off(tmp_path / "run", run)
-    n, square.n = square.n, 0
-    with opened(tmp_path / "run", identity) as checkpoint:
-        run(checkpoint)
-    assert n == 100 and 85 <= square.n < 100
 
 
 # ---------------------------------------------------------------------- the file
@@ -401,26 +304,17 @@ def test_what_a_solver_does_after_ctrl_c_is_not_kept(tmp_path, usual_handler):
 
     def run():
         with interruptible() as stop, opened(path, identity) as checkpoint:
-            answers = checkpoint.answers()
-            answers.ask(square, np.zeros(2))
             checkpoint.within("a").keep(1.0)
             stop.set()
-            answers.ask(square, np.ones(2))
             checkpoint.within("a").keep(2.0)
             checkpoint.within("b").finish(3.0)
 
-    square.n = 0
     with pytest.raises(
         KeyboardInterrupt, match=r"its checkpoint '.*run' stays, and the same call goes on from it"
     ):
         run()
     with opened(path, identity) as checkpoint:
         assert checkpoint.within("a").state(None) == 1.0 and not checkpoint.within("b").has_ended
-        answers = checkpoint.answers()
-        answers.ask(square, np.zeros(2))
-        assert square.n == 2
-        answers.ask(square, np.ones(2))
-        assert square.n == 3
 
 
 def test_fits_inside_have_a_place_each_and_the_outermost_removes_the_file(tmp_path):
@@ -428,7 +322,7 @@ def test_fits_inside_have_a_place_each_and_the_outermost_removes_the_file(tmp_pa
 
     def member(checkpoint, number):
         with opened(checkpoint, lambda: {"model": "member", "parameters": {"n": str(number)}}) as place:
-            return place.cell("fit", lambda _: computed.append(number) or number)
+            return place.cell("fit", lambda: computed.append(number) or number)
 
     def ensemble(checkpoint):
         return [member(checkpoint.within(f"member {n}"), n) for n in range(3)]

@@ -35,17 +35,9 @@ MIXED = make_mixture_bags(60, separation=0.7, random_state=0)
 # So many numbers that an L1 fit reads a copy in single precision, and its points are computed from others.
 WIDE = make_noisy_or_bags(400, n_features=120, random_state=0)
 
-# Fits that end with the same bits, whenever they were cut off.
-FITS = {
-    "ridge": (MILogisticRegression(l1_ratio=0.0, n_init=3), LINEAR),
-    "ridge, tight": (MILogisticRegression(l1_ratio=0.0, tol=1e-10, n_init=2), LINEAR),
-    "maximum likelihood": (MILogisticRegression(alpha=0.0, n_init=2), LINEAR),
-    "link": (MILogisticRegression("softmax", l1_ratio=0.0, n_init=2), LINEAR),
-    "kinks": (MILogisticRegression("max", l1_ratio=0.0, n_init=2), LINEAR),
+# Fits whose whole state is stored: a resumed one ends with the same bits.
+WHOLE_STATE = {
     "EM": (MILogisticRegression(solver="em", alpha=0.5, n_init=2, tol=1e-5, max_iter=1000), LINEAR),
-    "learned rule": (SoftORLogisticRegression(n_init=2, tol=1e-4), COUNTS),
-    "learned table": (SoftORLogisticRegression("count_table", n_init=1, tol=1e-3), COUNTS),
-    "rules compared": (MILogisticRegression("threshold", l1_ratio=0.0, n_init=2), COUNTS),
     "mixture": (MIMixture(n_init=3), MIXED),
     "mixture, two threads": (MIMixture(n_init=3, n_jobs=2), MIXED),
     "mixture, learned rule": (
@@ -56,42 +48,57 @@ FITS = {
     "mixture, rules compared": (MIMixture(rule="threshold", n_init=2, max_iter=50), MIXED),
     "mixture, calibrated": (MIMixture(n_init=1, calibrate=True), MIXED),
     "mixture without labels": (MIMixture(supervision="none", n_init=2), MIXED),
-    "discriminative mixture": (DiscriminativeMixture(n_init=2), MIXED),
-    "diverse density": (DiverseDensity(n_init=3), MIXED),
     "EM-DD": (EMDD(n_init=3), MIXED),
-    "MIML": (MIMLLogisticRegression(n_init=2), LINEAR),
     "cross-validation, PU": (PUSetKernelClassifierCV(cv=3, class_prior=0.4, alphas=(1.0, 1e-2)), MIXED),
 }
-# Those with an L1 norm: a checkpoint has no log-odds of instances, and points are computed anew between runs.
-# What a fit with a checkpoint finds differs by this part from what one without finds.
-L1 = {
-    "LASSO": (MILogisticRegression(n_init=2), LINEAR, 1e-10),
-    "elastic net": (MILogisticRegression(alpha=0.5, l1_ratio=0.5, n_init=2), LINEAR, 1e-10),
+# Fits by Newton's method, trust regions and L-BFGS: of an unfinished run only the current point is stored. A
+# resumed one ends with the same objective up to a share, for convex fits 1e-7 at the default tolerance.
+POINTS = {
+    "convex ridge": (MILogisticRegression("mean", l1_ratio=0.0), LINEAR, 1e-7),
+    "convex ridge, tight": (MILogisticRegression("mean", l1_ratio=0.0, tol=1e-8), LINEAR, 1e-9),
+    "convex LASSO": (MILogisticRegression("mean"), LINEAR, 1e-7),
+    "convex LASSO, tight": (MILogisticRegression("mean", tol=1e-8), LINEAR, 1e-9),
+    "convex LASSO, many features": (MILogisticRegression("mean", alpha=5.0, tol=1e-8), WIDE, 1e-9),
+    "ridge": (MILogisticRegression(l1_ratio=0.0, n_init=3), LINEAR, 1e-7),
+    "ridge, tight": (MILogisticRegression(l1_ratio=0.0, tol=1e-10, n_init=2), LINEAR, 1e-9),
+    "maximum likelihood": (MILogisticRegression(alpha=0.0, n_init=2), LINEAR, 1e-7),
+    "link": (MILogisticRegression("softmax", l1_ratio=0.0, n_init=2), LINEAR, 1e-7),
+    "kinks": (MILogisticRegression("max", l1_ratio=0.0, n_init=2), LINEAR, 1e-4),
+    "learned rule": (SoftORLogisticRegression(n_init=2, tol=1e-4), COUNTS, 1e-5),
+    "learned table": (SoftORLogisticRegression("count_table", n_init=1, tol=1e-3), COUNTS, 1e-4),
+    "rules compared": (MILogisticRegression("threshold", l1_ratio=0.0, n_init=2), COUNTS, 1e-7),
+    "discriminative mixture": (DiscriminativeMixture(n_init=2), MIXED, 1e-7),
+    "diverse density": (DiverseDensity(n_init=3), MIXED, 1e-7),
+    "MIML": (MIMLLogisticRegression(n_init=2), LINEAR, 1e-7),
+    "LASSO": (MILogisticRegression(n_init=2), LINEAR, 1e-7),
+    "elastic net": (MILogisticRegression(alpha=0.5, l1_ratio=0.5, n_init=2), LINEAR, 1e-7),
     "LASSO, many features": (MILogisticRegression(alpha=5.0, n_init=2), WIDE, 1e-7),
     "LASSO, many features, tight": (MILogisticRegression(alpha=5.0, n_init=2, tol=1e-8), WIDE, 1e-9),
     "LASSO with a learned rule": (
         MILogisticRegression("count_logistic", alpha=0.5, n_init=1, tol=1e-3, max_iter=20),
         COUNTS,
-        1e-9,
+        1e-4,
     ),
-    "cross-validation": (MILogisticRegressionCV(alphas=5, cv=3, n_init=2), LINEAR, 1e-10),
-    "BIC": (MILogisticRegressionCV(alphas=5, criterion="bic", n_init=2), LINEAR, 1e-10),
+    "cross-validation": (MILogisticRegressionCV(alphas=5, cv=3, n_init=2), LINEAR, 1e-7),
+    "BIC": (MILogisticRegressionCV(alphas=5, criterion="bic", n_init=2), LINEAR, 1e-7),
 }
-# With many bags: a search on a sample, then passes that all runs share; all of it with the same bits.
+# With many bags: a search on a sample, then passes that all runs share.
 LARGE = {
-    "ridge": (MILogisticRegression(l1_ratio=0.0, n_init=3, tol=1e-10), LINEAR),
-    "LASSO": (MILogisticRegression(n_init=2), LINEAR),
-    "kinks": (MILogisticRegression("max", l1_ratio=0.0, n_init=2), LINEAR),
-    "learned rule": (SoftORLogisticRegression(n_init=2, tol=1e-4), COUNTS),
+    "convex ridge": (MILogisticRegression("mean", l1_ratio=0.0, tol=1e-8), LINEAR, 1e-9),
+    "ridge": (MILogisticRegression(l1_ratio=0.0, n_init=3, tol=1e-10), LINEAR, 1e-9),
+    "LASSO": (MILogisticRegression(n_init=2), LINEAR, 1e-7),
+    "kinks": (MILogisticRegression("max", l1_ratio=0.0, n_init=2), LINEAR, 1e-2),
+    "learned rule": (SoftORLogisticRegression(n_init=2, tol=1e-4), COUNTS, 1e-5),
     "learned rule, LASSO": (
         SoftORLogisticRegression(l1_ratio=1.0, alpha=0.5, n_init=1, tol=1e-3, max_iter=20),
         COUNTS,
+        1e-4,
     ),
-    "rules compared": (MILogisticRegression("threshold", l1_ratio=0.0, n_init=2), COUNTS),
-    "cross-validation": (MILogisticRegressionCV(alphas=4, cv=3, n_init=1), LINEAR),
-    "mixture": (MIMixture(n_init=3), MIXED),
-    "discriminative mixture": (DiscriminativeMixture(n_init=2), MIXED),
-    "MIML": (MIMLLogisticRegression(n_init=2), LINEAR),
+    "rules compared": (MILogisticRegression("threshold", l1_ratio=0.0, n_init=2), COUNTS, 1e-7),
+    "cross-validation": (MILogisticRegressionCV(alphas=4, cv=3, n_init=1), LINEAR, 1e-7),
+    "mixture": (MIMixture(n_init=3), MIXED, 0.0),
+    "discriminative mixture": (DiscriminativeMixture(n_init=2), MIXED, 1e-7),
+    "MIML": (MIMLLogisticRegression(n_init=2), LINEAR, 1e-7),
 }
 
 
@@ -168,9 +175,9 @@ def assert_same_bits(model, whole):
     assert not different
 
 
-@pytest.mark.parametrize("name", FITS)
-def test_a_fit_ends_with_the_same_bits(name, puts, tmp_path):
-    model, data = FITS[name]
+@pytest.mark.parametrize("name", WHOLE_STATE)
+def test_a_fit_whose_state_is_stored_ends_with_the_same_bits(name, puts, tmp_path):
+    model, data = WHOLE_STATE[name]
     whole = fitted(model, data)
     path = tmp_path / "fit"
     assert_same_bits(fitted(model, data, checkpoint=path), whole)
@@ -184,25 +191,34 @@ def test_a_fit_ends_with_the_same_bits(name, puts, tmp_path):
         assert share < 0.9 or puts.n < 0.1 * n + 10
 
 
-@pytest.mark.parametrize("name", L1)
-def test_a_fit_with_an_l1_norm_ends_with_the_same_bits(name, puts, looks, tmp_path):
-    model, data, rtol = L1[name]
+def assert_agree(model, whole, rtol):
+    """The objective is lowest at the end, so parameters differ by about the root of its difference."""
+    np.testing.assert_allclose(model.objective_, whole.objective_, rtol=rtol)
+    assert (np.diff(model.objective_history_) <= 1e-14 * np.abs(model.objective_)).all()
+    if hasattr(whole, "coef_"):
+        atol = 10 * np.sqrt(rtol) * np.abs(whole.coef_).max()
+        np.testing.assert_allclose(model.coef_, whole.coef_, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_a_resumed_fit_agrees(name, puts, looks, tmp_path):
+    model, data, rtol = POINTS[name]
     path = tmp_path / "fit"
+    without = fitted(model, data)
     looks["n"] = 0
     whole = fitted(model, data, checkpoint=path)
     n, n_looks = puts.n, looks["n"]
+    assert_same_bits(whole, without)
     for share in (0.3, 0.95):
         puts.cut_off(lambda: fitted(model, data, checkpoint=path), max(2, round(share * n)))
         looks["n"] = 0
-        assert_same_bits(fitted(model, data, checkpoint=path), whole)
+        resumed = fitted(model, data, checkpoint=path)
+        assert_agree(resumed, whole, rtol)
         assert not list(tmp_path.iterdir())
-        assert share < 0.9 or looks["n"] < 0.95 * n_looks
-    without = fitted(model, data)
-    np.testing.assert_allclose(whole.objective_, without.objective_, rtol=rtol)
-    assert (np.diff(whole.objective_history_) <= 0).all()
-    if hasattr(whole, "criterion_path_"):
-        np.testing.assert_array_equal(whole.criterion_path_, without.criterion_path_)
-        assert whole.alpha_ == without.alpha_
+        assert share < 0.9 or looks["n"] < max(0.6 * n_looks, 1)
+        if hasattr(whole, "criterion_path_"):
+            np.testing.assert_array_equal(resumed.criterion_path_, whole.criterion_path_)
+            assert resumed.alpha_ == whole.alpha_
 
 
 @pytest.mark.parametrize(
@@ -212,9 +228,9 @@ def test_a_fit_with_an_l1_norm_ends_with_the_same_bits(name, puts, looks, tmp_pa
         *((name, "file") for name in ("ridge", "cross-validation", "mixture", "discriminative mixture")),
     ],
 )
-def test_a_fit_of_many_bags_ends_with_the_same_bits(name, place, puts, monkeypatch, tmp_path):
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1)
-    model, data = LARGE[name]
+def test_a_resumed_fit_of_many_bags_agrees(name, place, puts, large_from, tmp_path):
+    large_from(1)
+    model, data, rtol = LARGE[name]
     if place == "file":
         file = save_npz(tmp_path / "bags", data.bags, data.y)
         with np.load(file) as arrays:
@@ -227,33 +243,39 @@ def test_a_fit_of_many_bags_ends_with_the_same_bits(name, place, puts, monkeypat
     for share in (0.2, 0.9):
         puts.cut_off(lambda: fitted(model, data, checkpoint=path), max(2, round(share * n)))
         resumed = fitted(model, data, checkpoint=path)
-        assert_same_bits(resumed, whole)
+        if rtol == 0.0:
+            assert_same_bits(resumed, whole)
+        else:
+            assert_agree(resumed, whole, rtol)
         assert not path.exists()
         assert share < 0.9 or resumed.n_passes_ < 0.7 * whole.n_passes_ + 4
 
 
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("data", [LINEAR, WIDE], ids=["few features", "many"])
-def test_a_path_ends_with_the_same_bits(data, large, puts, monkeypatch, tmp_path):
+def test_a_resumed_path_agrees(data, large, puts, large_from, tmp_path):
     if large:
-        monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 1)
+        large_from(1)
     how = {"alphas": 6, "tol": 1e-8, "checkpoint": tmp_path / "path"}
     without = milr_path(data.bags, data.y, alphas=6, tol=1e-8)
     whole = milr_path(data.bags, data.y, **how)
-    np.testing.assert_allclose(whole.objectives, without.objectives, rtol=1e-9)
+    for name in ("alphas", "objectives", "coefs", "intercepts", "kkt", "n_iter", "from_below"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(without, name), name)
     n = puts.n
     for share in (0.3, 0.8):
         puts.cut_off(lambda: milr_path(data.bags, data.y, **how), max(2, round(share * n)))
         resumed = milr_path(data.bags, data.y, **how)
         assert not list(tmp_path.iterdir())
-        for name in ("alphas", "objectives", "coefs", "intercepts", "kkt", "n_iter", "from_below"):
-            np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name), name)
+        np.testing.assert_array_equal(resumed.alphas, whole.alphas)
+        np.testing.assert_allclose(resumed.objectives, whole.objectives, rtol=1e-9)
+        np.testing.assert_allclose(resumed.coefs, whole.coefs, rtol=0, atol=1e-6)
+        assert resumed.kkt.max() <= 1e-8
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        MILogisticRegression(l1_ratio=0.0, n_init=1),
+        MILogisticRegression(l1_ratio=0.0, n_init=1, tol=1e-8),
         MILogisticRegression(solver="em", n_init=1, tol=1e-3),
         MIMixture(n_init=1, tol=1e-4),
     ],
@@ -264,7 +286,11 @@ def test_it_does_not_matter_when(model, puts, tmp_path):
     whole = fitted(model, LINEAR, checkpoint=path)
     for last in range(2, puts.n + 1):
         puts.cut_off(lambda last=last: fitted(model, LINEAR, checkpoint=path), last)
-        assert_same_bits(fitted(model, LINEAR, checkpoint=path), whole)
+        resumed = fitted(model, LINEAR, checkpoint=path)
+        if model.get_params().get("solver") == "newton":
+            assert_agree(resumed, whole, 1e-9)
+        else:
+            assert_same_bits(resumed, whole)
         if last == 60:
             break
 
@@ -280,18 +306,18 @@ def test_bags_that_were_held_out_are_scored_once(puts, monkeypatch, tmp_path):
 
 
 CTRL_C = {
-    "ridge": (FITS["ridge"], 12),
-    "EM": (FITS["EM"], 12),
-    "mixture": (FITS["mixture"], 12),
-    "LASSO": (L1["LASSO"][:2], 5),
-    "folds": (L1["cross-validation"][:2], 3),
-    "folds, PU": (FITS["cross-validation, PU"], 3),
+    "ridge": (*POINTS["ridge"], 12),
+    "EM": (*WHOLE_STATE["EM"], 0.0, 12),
+    "mixture": (*WHOLE_STATE["mixture"], 0.0, 12),
+    "LASSO": (*POINTS["LASSO"], 5),
+    "folds": (*POINTS["cross-validation"], 3),
+    "folds, PU": (*WHOLE_STATE["cross-validation, PU"], 0.0, 3),
 }
 
 
 @pytest.mark.parametrize("name", CTRL_C)
 def test_after_ctrl_c_the_file_stays_and_the_message_says_so(name, monkeypatch, tmp_path):
-    (model, data), last = CTRL_C[name]
+    model, data, rtol, last = CTRL_C[name]
     path, put, n = tmp_path / "fit", Store.put, [0]
     whole = fitted(model, data, checkpoint=path)
 
@@ -312,12 +338,16 @@ def test_after_ctrl_c_the_file_stays_and_the_message_says_so(name, monkeypatch, 
     finally:
         signal.signal(signal.SIGINT, handler)
     assert path.exists()
-    assert_same_bits(fitted(model, data, checkpoint=path), whole)
+    resumed = fitted(model, data, checkpoint=path)
+    if rtol == 0.0:
+        assert_same_bits(resumed, whole)
+    else:
+        assert_agree(resumed, whole, rtol)
     assert not path.exists()
 
 
 def test_a_fit_may_be_cut_off_again_and_again(puts, tmp_path):
-    model, data = FITS["mixture"]
+    model, data = WHOLE_STATE["mixture"]
     whole, path = fitted(model, data), tmp_path / "fit"
     for _ in range(6):
         puts.cut_off(lambda: fitted(model, data, checkpoint=path), 8)
@@ -336,7 +366,7 @@ def test_a_fit_may_be_cut_off_again_and_again(puts, tmp_path):
 )
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.ConvergenceWarning")
 def test_a_seed_that_was_drawn_is_kept(model, given, puts, tmp_path):
-    """The resumed fit draws what the one before it drew: all starts that had ended are among its ends."""
+    """Resumed fits draw what the one before them drew: all starts that had ended are among their ends."""
     path, ends = tmp_path / "fit", []
     model = clone(model).set_params(random_state=given)
     puts.cut_off(lambda: clone(model).fit(MIXED.bags, MIXED.y, checkpoint=path), 5)

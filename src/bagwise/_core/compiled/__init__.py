@@ -4,6 +4,6 @@ Nothing here imports a bag container, a rule or an estimator. A module of this f
 the method that runs its kernel, so ``import bagwise`` never loads numba. Kernels take read-only
 contiguous arrays (`arrays`), so each is compiled once; `notice` tells users who wait for the compiler.
 
-numba's cache watches the file of the kernel itself, not the helpers that it calls. `compiling` therefore
-removes all machine code after an edit of any file in this folder.
+Machine code is cached on disk. `compiling` decides when it is stale: if the code of the kernel's module or of
+a module of this folder that it imports has changed; comments and docstrings do not count.
 """

@@ -1,17 +1,21 @@
-"""The one decorator that every compiled function of bagwise wears."""
+"""The decorator of every compiled function of bagwise, and the cache of their machine code."""
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
-import io
-from contextlib import contextmanager, suppress
+import inspect
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import caching
 
 from bagwise._core.compiled.notice import watch_compiling
+
+_FOLDER = Path(__file__).parent
 
 
 def kernel(function=None, *, reorder=False):
@@ -23,81 +27,83 @@ def kernel(function=None, *, reorder=False):
     There is no `fastmath`: log-space code lives on infinities, which it may optimise away. Division
     by zero follows IEEE (`error_model="numpy"`), so that no loop carries an exception path.
 
-    numba refuses to decorate when it finds no writable place for its cache (a read-only container
-    without a home directory); the kernel is then compiled once per process instead.
+    If numba finds no writable folder for its cache (a read-only container without a home directory), the
+    kernel is compiled once per process instead.
     """
     if function is None:
         return functools.partial(kernel, reorder=reorder)
     options: dict[Any, Any] = {"nogil": True, "error_model": "numpy"}
     if reorder:
         options["fastmath"] = {"reassoc", "contract", "nsz"}
-    try:
-        compiled = numba.njit(cache=True, **options)(function)
-    except RuntimeError:
-        return numba.njit(**options)(function)
-    _pass_over_damage(compiled)
+    compiled = numba.njit(**options)(function)
+    is_ours = Path(inspect.getfile(function)).parent == _FOLDER
+    with suppress(RuntimeError):  # no writable folder
+        if is_ours and _KernelCache is not None and hasattr(compiled, "_cache"):
+            compiled._cache = _KernelCache(function)
+        else:
+            compiled = numba.njit(cache=True, **options)(function)
     return compiled
 
 
-def _pass_over_damage(compiled) -> None:
-    """Let a cache that is not as it was written count as absent.
+@functools.cache
+def code_stamp(file: Path) -> str:
+    """Return a hash of the code of a kernel module and of the kernel modules that it imports.
 
-    numba fails over one that cannot be read, in every call, and runs whatever else stands in it: a bit that
-    flipped is then a wrong number or a crash. So every file of a cache ends with a checksum.
+    Comments, docstrings and line numbers do not count.
     """
-    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if file is None:
-        return
-    load_index, load_data, open_for_write = file._load_index, file._load_data, file._open_for_write
-
-    @contextmanager
-    def checked(path):
-        content = io.BytesIO()
-        with open_for_write(path) as stream:
-            yield content
-            stream.write(content.getvalue() + hashlib.sha256(content.getvalue()).digest())
-
-    def index():
-        try:
-            return load_index() if _is_whole(file._index_path) else {}
-        except Exception:  # whatever bytes of another version are to pickle
-            return {}
-
-    def data(name):
-        if not _is_whole(file._data_path(name)):
-            raise OSError(f"{name!r} is damaged.")  # which numba takes for a missing file
-        return load_data(name)
-
-    file._load_index, file._load_data, file._open_for_write = index, data, checked
-
-
-def _is_whole(path) -> bool:
-    content = Path(path).read_bytes()
-    size = hashlib.sha256().digest_size
-    return hashlib.sha256(content[:-size]).digest() == content[-size:]
-
-
-def forget_stale_code(folder: Path) -> None:
-    """Remove cached machine code if any source in `folder` has changed since it was compiled.
-
-    numba looks at the file of a kernel alone, not at those of the functions it calls: after an upgrade or an
-    edit of a shared helper it would go on running the old one.
-    """
+    tree = ast.parse(file.read_bytes())
     stamp = hashlib.sha256()
-    for source in sorted(folder.glob("*.py")):
-        stamp.update(source.read_bytes())
-    cache = folder / "__pycache__"
-    seen = cache / "kernels.sha256"
-    # Without a writable cache there is nothing to go stale.
-    with suppress(OSError):
-        if seen.exists() and seen.read_text() == stamp.hexdigest():
-            return
-        for code in (*cache.glob("*.nbi"), *cache.glob("*.nbc")):
-            with suppress(OSError):
-                code.unlink()
-        cache.mkdir(exist_ok=True)
-        seen.write_text(stamp.hexdigest())
+    for node in (tree, *tree.body):
+        if isinstance(node, (ast.Module, ast.FunctionDef)) and ast.get_docstring(node, clean=False):
+            del node.body[0]
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(f"{__package__}."):
+            stamp.update(code_stamp(file.with_name(f"{str(node.module).rpartition('.')[2]}.py")).encode())
+    stamp.update(ast.dump(tree).encode())
+    return stamp.hexdigest()
 
 
-forget_stale_code(Path(__file__).parent)
+def _kernel_cache() -> Any:
+    """Return a class of caches in which machine code is stale as soon as its `code_stamp` changes.
+
+    numba's own cache compares the bytes of the kernel's file, comments included, but not those of the files
+    of functions that it calls. So its locators, which decide where machine code is stored and what makes it
+    stale, get another stamp. The folders stay the same: that of NUMBA_CACHE_DIR, the one next to the source
+    or one of the user.
+
+    This relies on classes of `numba.core.caching` that numba does not document. None if a version of numba
+    does not have them, or if there are no source files (a frozen program); numba's own cache is then used.
+    """
+    implementation: Any = getattr(caching, "CompileResultCacheImpl", None)
+    if not hasattr(implementation, "_locator_classes") or not any(_FOLDER.glob("*.py")):
+        return None
+
+    class Stamp:
+        def __init__(self, *arguments: Any):  # the function and its file
+            super().__init__(*arguments)
+            self._file = Path(arguments[1])
+
+        def get_source_stamp(self) -> str:
+            return code_stamp(self._file)
+
+        def get_disambiguator(self) -> str:
+            return "kernel"  # numba uses the line number, which comments change
+
+    locators = [type(locator.__name__, (Stamp, locator), {}) for locator in implementation._locator_classes]
+
+    class Cache(caching.FunctionCache):
+        _impl_class: Any = type("Implementation", (implementation,), {"_locator_classes": locators})
+
+        def load_overload(self, *arguments: Any) -> Any:
+            """Return the stored machine code, or None if there is none or it cannot be read."""
+            try:
+                return super().load_overload(*arguments)
+            except Exception:  # the bytes of a damaged file may mean anything to pickle
+                with suppress(OSError):
+                    self.flush()
+                return None
+
+    return Cache
+
+
+_KernelCache = _kernel_cache()
 watch_compiling()

@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike
 from bagwise._core.compiled.arrays import readonly
 from bagwise.data.sequences import Sequences
 
+# Fourth powers of values up to this, and their sums, do not overflow.
+LARGEST = 1e60
+
 
 def as_python(value: Any) -> Any:
     """Give numpy's scalars as Python's, which print without their type; other objects as they are."""
@@ -179,6 +182,14 @@ def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
     return np.where(index < 0, index + n_bags, index)
 
 
+def are_small(values: np.ndarray, largest: float) -> bool:
+    """Whether all values are certainly finite and up to `largest`: one read, without a temporary array."""
+    values = values.ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        # If the sum of squares is small, so is every value.
+        return float(values @ values) <= min(largest, LARGEST) ** 2
+
+
 def refuse_missing_values(
     instances: Any,
     offsets: np.ndarray,
@@ -186,24 +197,36 @@ def refuse_missing_values(
     feature_names: np.ndarray | None,
     *,
     accept_nan: bool,
+    largest: float = np.inf,
 ) -> None:
-    """Refuse what is not finite, naming the bag, the instance and the feature."""
-    values = instances.data if sp.issparse(instances) else instances
-    # The sum is finite whenever all is well (one read, no temporary), barring overflow.
-    refused = np.isinf if accept_nan else lambda numbers: ~np.isfinite(numbers)
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_well = np.isfinite(np.sum(values))
-    if is_well or not refused(values).any():
+    """Refuse missing and infinite values, and those beyond `largest`; name bag, instance and feature."""
+    values = (instances.data if sp.issparse(instances) else instances).ravel()
+    if are_small(values, largest):
         return
-    bad = refused(instances.toarray() if sp.issparse(instances) else instances)
-    row, column = (int(i) for i in np.argwhere(bad)[0])
+    refused = np.isinf(values) if accept_nan else ~np.isfinite(values)
+    if not refused.any():
+        largest_value = np.nanmax(np.abs(values), initial=0.0)
+        if largest_value <= largest:
+            return
+        refused = np.abs(values) == largest_value
+    place = int(np.argmax(refused))
+    if sp.issparse(instances):
+        row = int(np.searchsorted(instances.indptr, place, side="right")) - 1
+        column = int(instances.indices[place])
+    else:
+        row, column = divmod(place, instances.shape[1])
     number = int(np.searchsorted(offsets, row, side="right")) - 1
     feature = column if feature_names is None else repr(str(feature_names[column]))
-    what = "NaN" if np.isnan(instances[row, column]) else "infinity"
+    where = f"bag {as_python(ids[number])!r}, instance {row - offsets[number]}, feature {feature}"
+    value = values[place]
+    if np.isfinite(value):
+        raise ValueError(
+            f"X has values up to {abs(value):g} ({where}), and powers of values beyond {largest:g} overflow; "
+            "divide the features."
+        )
     raise ValueError(
-        f"X contains {what}: bag {as_python(ids[number])!r}, instance {row - offsets[number]}, "
-        f"feature {feature}; remove or impute it, for instance with "
-        "OnInstances(SimpleImputer()) in a pipeline."
+        f"X contains {'NaN' if np.isnan(value) else 'infinity'}: {where}; remove or impute it, for instance "
+        "with OnInstances(SimpleImputer()) in a pipeline."
     )
 
 

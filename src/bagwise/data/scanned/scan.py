@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from bagwise._core.types import Labels
 from bagwise.data.bags import AnyBags, Bags
-from bagwise.data.bags.parts import as_feature_names, read_only, refuse_missing_values
+from bagwise.data.bags.parts import LARGEST, are_small, as_feature_names, read_only, refuse_missing_values
 from bagwise.data.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_rows, cut, is_large
 from bagwise.data.blocks.layout import read_runs
 from bagwise.data.description import join
@@ -34,9 +34,9 @@ class Step(NamedTuple):
     feature_names: np.ndarray | None
     accepts_missing: bool
 
-    def checked(self, *, accept_nan: bool) -> Callable[[Any], Any]:
+    def checked(self, *, accept_nan: bool, largest: float) -> Callable[[Any], Any]:
         """Give the transformer, which then refuses to hand on what whoever follows cannot work on."""
-        return partial(_apply, self.transform, accept_nan=accept_nan)
+        return partial(_apply, self.transform, accept_nan=accept_nan, largest=largest)
 
 
 class ScannedBags(AnyBags):
@@ -72,6 +72,7 @@ class ScannedBags(AnyBags):
         *,
         steps: tuple[Step, ...] = (),
         accept_missing: bool = False,
+        largest: float = LARGEST,
         memory: dict[str, Bags] | None = None,
         cluster: Cluster | None = None,
     ):
@@ -79,6 +80,7 @@ class ScannedBags(AnyBags):
         self._numbers = numbers
         self._steps = steps
         self._accept_missing = accept_missing
+        self._largest = largest  # the largest absolute value that blocks may hold
         # Shared by all selections of one scan that is small enough to be held.
         self._memory: dict[str, Bags] = {} if memory is None else memory
         self._cluster = cluster
@@ -177,6 +179,7 @@ class ScannedBags(AnyBags):
             parts.get("numbers", self._numbers),
             steps=parts.get("steps", self._steps),
             accept_missing=parts.get("accept_missing", self._accept_missing),
+            largest=parts.get("largest", self._largest),
             memory=self._memory,
             cluster=parts.get("cluster", self._cluster),
         )
@@ -217,11 +220,12 @@ class ScannedBags(AnyBags):
             numbers - (source.first_bag - self._source.first_bag),
             steps=self._steps,
             accept_missing=self._accept_missing,
+            largest=self._largest,
         )
 
-    def accepting(self, *, missing: bool) -> ScannedBags:
-        """The same scan, whose blocks may hold missing values (NaN), or may not."""
-        return self._but(accept_missing=missing)
+    def accepting(self, *, missing: bool, largest: float = LARGEST) -> ScannedBags:
+        """The same scan, whose blocks may hold missing values (NaN) or not, and values up to `largest`."""
+        return self._but(accept_missing=missing, largest=largest)
 
     def transformed(
         self, transform: Callable[[Any], Any], feature_names: np.ndarray | None = None
@@ -265,7 +269,7 @@ class ScannedBags(AnyBags):
         if self._steps:
             bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
         for step in self._steps:
-            _refuse_missing(bags, accept_nan=step.accepts_missing)
+            _refuse_missing(bags, accept_nan=step.accepts_missing, largest=np.inf)
             bags = bags.with_instances(step.transform(bags.instances), feature_names=step.feature_names)
         return bags
 
@@ -315,7 +319,7 @@ class ScannedBags(AnyBags):
             bags = self.load()
             if not self._steps:  # else in the precision in which a transformer gives them
                 bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
-            _refuse_missing(bags, accept_nan=self._accept_missing)
+            _refuse_missing(bags, accept_nan=self._accept_missing, largest=self._largest)
             in_memory = bags.blocks(y, weight)
             in_memory.n_passes += not known
             return in_memory
@@ -331,9 +335,9 @@ class ScannedBags(AnyBags):
 
     def _transforms(self) -> list[Callable[[Any], Any]]:
         """What instances pass through; each sees to it that what it gives can be worked on."""
-        accepts = [*(step.accepts_missing for step in self._steps), self._accept_missing][1:]
-        steps = zip(self._steps, accepts, strict=True)
-        return [step.checked(accept_nan=accept_nan) for step, accept_nan in steps]
+        accepts = [(step.accepts_missing, np.inf) for step in self._steps[1:]]
+        steps = zip(self._steps, [*accepts, (self._accept_missing, self._largest)], strict=False)
+        return [step.checked(accept_nan=accept_nan, largest=largest) for step, (accept_nan, largest) in steps]
 
     def shuffled_blocks(
         self, rng: np.random.RandomState, y: np.ndarray, weight: np.ndarray
@@ -403,8 +407,9 @@ class ScannedBags(AnyBags):
     def _check(self) -> Callable[..., None]:
         """What refuses missing values in a block that was read."""
         accepts = self._steps[0].accepts_missing if self._steps else self._accept_missing
+        largest = np.inf if self._steps else self._largest
         names = as_feature_names(self._source.feature_names, self._source.n_features)
-        return partial(refuse_missing_values, feature_names=names, accept_nan=accepts)
+        return partial(refuse_missing_values, feature_names=names, accept_nan=accepts, largest=largest)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
@@ -418,16 +423,23 @@ class ScannedBags(AnyBags):
         return {**self.__dict__, "_memory": {}, "_cluster": None}
 
 
-def _refuse_missing(bags: Bags, *, accept_nan: bool) -> None:
-    refuse_missing_values(bags.instances, bags.offsets, bags.ids, bags.feature_names, accept_nan=accept_nan)
+def _refuse_missing(bags: Bags, **accepted: Any) -> None:
+    refuse_missing_values(bags.instances, bags.offsets, bags.ids, bags.feature_names, **accepted)
 
 
-def _apply(transform: Callable[[Any], Any], instances: Any, *, accept_nan: bool) -> Any:
+def _apply(transform: Callable[[Any], Any], instances: Any, *, accept_nan: bool, largest: float) -> Any:
     transformed = transform(instances)
     values = transformed.data if sp.issparse(transformed) else transformed
+    if are_small(values, largest):
+        return transformed
     if not np.isfinite(np.sum(values)) and (np.isinf(values).any() or not accept_nan):
         raise ValueError(
             "a transformer of the instances of a scan gave infinity or NaN, which what follows it does not "
             "take; impute, or transform in another way."
+        )
+    if max(np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0)) > largest:
+        raise ValueError(
+            "a transformer of the instances of a scan gave values whose absolute value is above "
+            f"{largest:g}, which what follows it does not take; transform in another way."
         )
     return transformed

@@ -10,7 +10,8 @@ import numpy as np
 from bagwise.evaluation.comparison.plan import Labelled, Split
 from bagwise.evaluation.comparison.portfolio import Entry
 from bagwise.evaluation.comparison.results import ModelResult
-from bagwise.evaluation.comparison.scoring import Said, score_of_split, score_together
+from bagwise.evaluation.comparison.scoring import score_of_split, score_together
+from bagwise.models.base.held_out import OUTPUTS, HeldOut, Output
 
 
 def assemble(
@@ -21,7 +22,7 @@ def assemble(
     n_repeats: int,
     scorers: Mapping[str, Callable[..., float]],
 ) -> ModelResult:
-    """Score what a model said, split by split and all together.
+    """Score the predictions of a model, split by split and all together.
 
     Parameters
     ----------
@@ -57,27 +58,24 @@ def assemble(
             error=f"split {number + 1} of {len(folds)}: {sentence}",
             warnings=told,
         )
-    n_classes, n_folds = len(data.classes), len(folds) // n_repeats
-    repeats = [
-        _together(cells[first : first + n_folds], folds[first : first + n_folds], n_classes)
-        for first in range(0, len(folds), n_folds)
-    ]
+    n_folds = len(folds) // n_repeats
+    splits = [_held_out([cell], [fold], data) for cell, fold in zip(cells, folds, strict=True)]
     scores = {
-        name: np.array(
-            [
-                score_of_split(name, scorer, _said(cell, n_classes), data.codes[test])
-                for cell, (_, test) in zip(cells, folds, strict=True)
-            ]
-        )
+        name: np.array([score_of_split(name, scorer, held) for held in splits])
         for name, scorer in scorers.items()
     }
-    together = {
-        name: score_together(name, scores[name], repeats, data.codes, data.groups, folds) for name in scorers
-    }
+    starts = range(0, len(folds), n_folds)
+    rows = [np.concatenate([test for _, test in folds[k : k + n_folds]]) for k in starts]
+    repeats = [_held_out(cells[k : k + n_folds], folds[k : k + n_folds], data) for k in starts]
+    in_groups = [
+        (held, None if data.groups is None else data.groups[held_rows])
+        for held, held_rows in zip(repeats, rows, strict=True)
+    ]
+    together = {name: score_together(name, scores[name], in_groups, folds) for name in scorers}
     predictions = np.full(shape, None, dtype=object)
-    for repeat, (said, held, _) in enumerate(repeats):
-        predictions[repeat, held] = data.classes[said.predicted]
-    oof, kind = _out_of_fold(repeats, shape)
+    for repeat, held in enumerate(repeats):
+        predictions[repeat, rows[repeat]] = data.classes[held.predicted]
+    oof, kind = _out_of_fold(repeats, rows, shape)
     return ModelResult(
         **entry.about(),
         scores=scores,
@@ -92,37 +90,27 @@ def assemble(
     )
 
 
-def _said(cell: Mapping[str, Any], n_classes: int) -> Said:
-    return Said(n_classes, cell["predicted"], cell["probability"], cell["decision"])
-
-
-def _together(
-    cells: Sequence[Mapping[str, Any]], folds: Sequence[Split], n_classes: int
-) -> tuple[Said, np.ndarray, np.ndarray]:
-    """Join what was said in the folds of one repeat: all of it, the numbers of the bags, their folds."""
-    joined = {
-        name: None if cells[0][name] is None else np.concatenate([cell[name] for cell in cells])
-        for name in ("predicted", "probability", "decision")
-    }
-    held = np.concatenate([test for _, test in folds])
+def _held_out(cells: Sequence[Mapping[str, Any]], folds: Sequence[Split], data: Labelled) -> HeldOut:
+    """Join the cells of some splits: their held-out bags, split after split."""
+    rows = np.concatenate([test for _, test in folds])
     fold = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
-    return Said(n_classes, **joined), held, fold
+    outputs: dict[Output, np.ndarray] = {
+        name: np.concatenate([cell[name] for cell in cells]) for name in OUTPUTS if cells[0][name] is not None
+    }
+    return HeldOut(data.codes[rows], data.classes, fold, outputs)
 
 
 def _out_of_fold(
-    repeats: Sequence[tuple[Said, np.ndarray, np.ndarray]], shape: tuple[int, int]
+    repeats: Sequence[HeldOut], rows: Sequence[np.ndarray], shape: tuple[int, int]
 ) -> tuple[np.ndarray | None, str | None]:
-    said = repeats[0][0]
-    kind = "probability" if said.probability is not None else "score" if said.decision is not None else None
+    kinds = {"probability": "predict_proba", "score": "decision_function"}
+    kind = next((kind for kind, output in kinds.items() if output in repeats[0].outputs), None)
     if kind is None:
         return None, None
-    parts = []
-    for said, _, _ in repeats:
-        values = said.probability if kind == "probability" else said.decision
-        parts.append(values[:, 1] if kind == "probability" and said.n_classes == 2 else values)
+    parts = [held.outputs[kinds[kind]] if len(held.classes) > 2 else getattr(held, kind) for held in repeats]
     oof = np.full((*shape, *parts[0].shape[1:]), np.nan)
-    for repeat, ((_, held, _), values) in enumerate(zip(repeats, parts, strict=True)):
-        oof[repeat, held] = values
+    for repeat, values in enumerate(parts):
+        oof[repeat, rows[repeat]] = values
     return oof, kind
 
 

@@ -14,6 +14,7 @@ from bagwise.evaluation.comparison.plan import Labelled
 from bagwise.evaluation.comparison.portfolio import COUNT, ONE, SHARE, WHOLE
 from bagwise.evaluation.comparison.results import ModelResult
 from bagwise.evaluation.held_out.intervals import mean_test
+from bagwise.models.base.log_loss import log_probability
 
 # A difference counts from this p value on. Between it and the other, the whole bag may be what matters.
 _SURE, _DOUBT = 0.01, 0.2
@@ -149,9 +150,7 @@ def _champions(results: Sequence[ModelResult], data: Labelled) -> list[_Champion
 
 def _champion(one: ModelResult, kind: str, data: Labelled) -> _Champion:
     assert one.oof is not None  # who has probabilities has them
-    tiny = np.finfo(float).eps
-    probability = np.clip(one.oof, tiny, 1 - tiny)
-    by_bag = np.log(np.where(data.codes == 1, probability, 1 - probability)).mean(axis=0)
+    by_bag = np.mean([log_probability(np.column_stack([1 - p, p]), data.codes) for p in one.oof], axis=0)
     held = np.isfinite(by_bag)
     return _Champion(kind, one.name, by_bag[held], None if data.groups is None else data.groups[held])
 

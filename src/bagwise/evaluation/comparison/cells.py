@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise._core.threads import one_blas_thread
-from bagwise.evaluation.held_out.predictions import fit_in_groups
+from bagwise.models.base.held_out import OUTPUTS, cross_predict
 from bagwise.persist.checkpoints.identity import described
 
 # What was chosen inside a fit, in models of ours that choose by themselves.
@@ -32,61 +30,37 @@ def run_cell(
 ) -> dict[str, Any]:
     """Fit a clone to the training bags, and let it predict those that were held out.
 
-    Gives plain values, for a checkpoint: places of predicted labels, probabilities and scores (None where
-    there are none), seconds, choices, warnings, and the error's sentence instead where the model fails.
-    `few` are bags to fit first, where a process has not seen the model yet.
+    Gives plain values, for a checkpoint: the outputs of the held-out bags by the names of methods, as a
+    `HeldOut` has them (None where the model has no such method), seconds, choices, warnings, and the error's
+    sentence instead where the model fails. `few` are bags to fit first, where a process has not seen the
+    model yet.
     """
-    found: dict[str, Any] = {"error": None}
+    cell: dict[str, Any] = {"error": None}
     name = described(estimator)
+    warm_up = None if name in _have_run else few
+    _have_run.add(name)
     with warnings.catch_warnings(record=True) as caught, one_blas_thread():
         warnings.simplefilter("always")
         try:
-            if few is not None and name not in _have_run:
-                # Every bag a group of its own can always be cut.
-                _fit_and_predict(estimator, bags, y, None if groups is None else np.arange(len(y)), few, few)
-                caught.clear()
-        except Exception:  # what is wrong will show, or few bags are too few
-            raise_if_stopped()
-        _have_run.add(name)
-        try:
-            found |= _fit_and_predict(estimator, bags, y, groups, train, test)
+            held = cross_predict(
+                estimator, bags, y, [(train, test)], groups=groups, warm_up=warm_up, keep_models=True
+            )
+            outputs = {output: values[test] for output, values in held.outputs.items()}
+            _check_finite(outputs)
+            cell |= {output: outputs.get(output) for output in OUTPUTS}
+            cell |= {"seconds": held.seconds[0].tolist(), "choices": choices_of(held.models[0])}
         except Exception as error:  # whatever it is, the other models go on
             raise_if_stopped()
-            found["error"] = sentence_of(error)
-    found["warnings"] = list(dict.fromkeys(" ".join(str(one.message).split()) for one in caught))
-    return found
+            cell["error"] = sentence_of(error)
+    cell["warnings"] = list(dict.fromkeys(" ".join(str(one.message).split()) for one in caught))
+    return cell
 
 
-def _fit_and_predict(
-    estimator: Any,
-    bags: Any,
-    y: np.ndarray,
-    groups: np.ndarray | None,
-    train: np.ndarray,
-    test: np.ndarray,
-) -> dict[str, Any]:
-    some = None if groups is None else groups[train]
-    began, busy = time.perf_counter(), time.process_time()
-    fitted = fit_in_groups(clone(estimator), bags[train], y[train], some)
-    fit_wall, fit_busy = time.perf_counter() - began, time.process_time() - busy
-    began, busy = time.perf_counter(), time.process_time()
-    said = _predictions(fitted, bags[test], np.unique(y))
-    seconds = [fit_wall, time.perf_counter() - began, fit_busy, time.process_time() - busy]
-    return said | {"seconds": seconds, "choices": choices_of(fitted)}
-
-
-def _predictions(fitted: Any, bags: Any, classes: np.ndarray) -> dict[str, Any]:
-    said: dict[str, Any] = {"probability": None, "decision": None}
-    if hasattr(fitted, "predict_proba"):
-        said["probability"] = np.asarray(fitted.predict_proba(bags), dtype=float)
-    if hasattr(fitted, "decision_function"):
-        said["decision"] = np.asarray(fitted.decision_function(bags), dtype=float)
-    said["predicted"] = np.searchsorted(classes, fitted.predict(bags))
-    if said["probability"] is not None and not np.isfinite(said["probability"]).all():
+def _check_finite(outputs: Mapping[Any, np.ndarray]) -> None:
+    if not np.isfinite(outputs.get("predict_proba", 0.0)).all():
         raise ValueError("the model gave a probability that is no number.")
-    if said["decision"] is not None and np.isnan(said["decision"]).any():
+    if np.isnan(outputs.get("decision_function", 0.0)).any():
         raise ValueError("the model gave a score that is no number.")
-    return said
 
 
 def choices_of(fitted: Any) -> dict[str, Any]:

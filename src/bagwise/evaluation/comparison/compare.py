@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from bagwise.data.types import BagsLike
 from bagwise.evaluation.comparison.comparison import Comparison
-from bagwise.evaluation.comparison.perform import Question, perform
+from bagwise.evaluation.comparison.perform import Plan, perform
 from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING
 from bagwise.solvers.reporting import Reporter, one_line
 
@@ -112,28 +112,8 @@ def compare(
     (['or', 'mean'], (1, 60))
     """
     with one_line():
-        listener = _Reported(Reporter("compare", verbose))
-        question = Question(X, y, models, groups, cv, repeats, scoring, random_state)
-        return perform(question, n_jobs=n_jobs, checkpoint=checkpoint, listener=listener)
-
-
-class _Reported:
-    """Tells on standard error, as the fits of models do."""
-
-    def __init__(self, reporter: Reporter):
-        self.reporter = reporter
-        self.n_done, self.n_cells = 0, 0
-
-    def notes(self, sentences: list[str]) -> None:
-        """Say what will run."""
-        for sentence in sentences:
-            self.reporter.say(sentence)
-
-    def begin(self, n_cells: int) -> None:
-        """Count from here."""
-        self.n_cells = n_cells
-
-    def done(self, what: str) -> None:
-        """Say how far it is."""
-        self.n_done += 1
-        self.reporter.doing(f"{self.n_done} of {self.n_cells}: {what}")
+        reporter = Reporter("compare", verbose)
+        plan = Plan(X, y, models, groups, cv, repeats, scoring, random_state)
+        return perform(
+            plan, n_jobs=n_jobs, checkpoint=checkpoint, note=reporter.say, progress=reporter.progress
+        )

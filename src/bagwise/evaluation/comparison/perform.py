@@ -1,14 +1,16 @@
-"""A comparison from beginning to end: read, refuse, tell, run, judge."""
+"""A comparison from beginning to end: read and refuse, draw folds, note, run, judge."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import interruptible
 from bagwise.evaluation.comparison.assemble import assemble
 from bagwise.evaluation.comparison.assumption import judge_assumption
@@ -18,6 +20,7 @@ from bagwise.evaluation.comparison.estimate import estimate_seconds, in_words
 from bagwise.evaluation.comparison.families import entry_of
 from bagwise.evaluation.comparison.plan import (
     Labelled,
+    Split,
     cut_folds,
     notes_of_folds,
     read_labelled,
@@ -30,30 +33,20 @@ from bagwise.evaluation.comparison.running import Cells
 from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING, read_scoring
 from bagwise.evaluation.comparison.suited import facts_of, suited_models
 from bagwise.exceptions import ComparisonInterrupted
-from bagwise.models.base.digest import training_digest
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, opened, seed_of
+from bagwise.models.base.labels import training_digest
+from bagwise.persist.checkpoints import CheckpointLike, opened
 from bagwise.persist.checkpoints.identity import described
 
 # Words for `models`, and whether bags that are not positive are then unlabeled.
 _WORDS = {"default": False, "positive_unlabeled": True}
 
 
-class Listener(Protocol):
-    """Who is told how a comparison goes on."""
-
-    def notes(self, sentences: list[str]) -> None:
-        """Hear what will run, before it does."""
-
-    def begin(self, n_cells: int) -> None:
-        """Hear how many cells there are to compute: a model on a split is one."""
-
-    def done(self, what: str) -> None:
-        """Hear that one of them has finished."""
-
-
 @dataclass(eq=False)
-class Question:
-    """What is asked: the arguments of `compare`, read, and refused where they cannot work."""
+class Plan:
+    """A comparison before it runs: the arguments of `compare`, read, and refused where they cannot work.
+
+    `draw` adds what depends on the seed: folds and models.
+    """
 
     X: Any
     y: Any
@@ -67,6 +60,9 @@ class Question:
     given: dict[str, Any] | None = field(init=False, default=None)
     scorers: dict[str, Callable[..., float]] = field(init=False)
     notes: list[str] = field(init=False)
+    seed: int = field(init=False)
+    folds: list[Split] = field(init=False)
+    entries: list[Entry] = field(init=False)
 
     def __post_init__(self) -> None:
         is_word = isinstance(self.models, str) and self.models in _WORDS
@@ -82,53 +78,31 @@ class Question:
         parameters = {name: described(getattr(self, name)) for name in names}
         return {"model": "compare", "bags": self.digest, "parameters": parameters}
 
-
-class _Run:
-    """Everything of a comparison that depends on its seed."""
-
-    def __init__(self, question: Question, place: Checkpoint | None):
-        self.question = question
-        self.place = place
-        data = question.data
-        self.seed = read_seed(seed_of(question.random_state, place))
-        self.folds = cut_folds(data, question.cv, question.repeats, self.seed)
-        if place is not None:
-            place.agree_on_folds(self.folds)
-        entries, notes = self._entries()
-        self.cells = Cells([*BASELINES, *entries], data, self.folds)
-        self.cells.recall(place)
+    def draw(self, place: CheckpointLocation) -> None:
+        """Draw the folds, make the models, and note what will run."""
+        self.seed = read_seed(place.seed(self.random_state))
+        self.folds = cut_folds(self.data, self.cv, self.repeats, self.seed)
+        place.agree_on_folds(self.folds)
+        if self.given is not None:
+            entries = [entry_of(name, model, self.seed) for name, model in self.given.items()]
+            notes = []
+        else:
+            facts = facts_of(self.data, self.folds)
+            entries, notes = suited_models(facts, next(iter(self.scorers.values())), self.seed)
+        self.entries = [*BASELINES, *entries]
         n_models = f"{len(entries)} models" if len(entries) != 1 else "1 model"
         opening = f"{n_models} and {len(BASELINES)} baselines: {'; '.join(entry.name for entry in entries)}."
-        of_folds = notes_of_folds(data, self.folds, question.cv, question.repeats, list(question.scorers))
-        self.notes = [opening, *of_folds, *question.notes, *notes]
+        of_folds = notes_of_folds(self.data, self.folds, self.cv, self.repeats, list(self.scorers))
+        self.notes = [opening, *of_folds, *self.notes, *notes]
 
-    def _entries(self) -> tuple[list[Entry], list[str]]:
-        given, scorers = self.question.given, self.question.scorers
-        if given is not None:
-            return [entry_of(name, model, self.seed) for name, model in given.items()], []
-        facts = facts_of(self.question.data, self.folds)
-        return suited_models(facts, next(iter(scorers.values())), self.seed)
-
-    def tell(self, listener: Listener, n_jobs: int | None) -> None:
-        """Say what will run, and how long it may take."""
-        n_cells = sum(map(self.cells.n_left, range(len(self.cells.entries))))
-        seconds = estimate_seconds(self.cells, n_jobs)
-        if seconds is not None:
-            n_jobs = effective_n_jobs(n_jobs)
-            with_jobs = f", with {n_jobs} jobs" if n_jobs > 1 else ""
-            self.notes.append(f"Estimated time: {in_words(seconds)}{with_jobs}.")
-        listener.notes(self.notes)
-        listener.begin(n_cells)
-
-    def comparison(self, *, is_complete: bool) -> Comparison:
+    def comparison(self, cells: Cells, *, is_complete: bool) -> Comparison:
         """Put together what has finished; judge the assumption where all has."""
-        question, folds, repeats = self.question, self.folds, int(self.question.repeats)
-        data = question.data
+        data, repeats = self.data, int(self.repeats)
         rows = []
-        for number, entry in enumerate(self.cells.entries):
-            cells = self.cells.of(number)
-            if cells is not None:
-                rows.append(assemble(entry, cells, data, folds, repeats, question.scorers))
+        for number, entry in enumerate(self.entries):
+            of_model = cells.of(number)
+            if of_model is not None:
+                rows.append(assemble(entry, of_model, data, self.folds, repeats, self.scorers))
         results = [one for one in rows if not one.is_baseline]
         baselines = [one for one in rows if one.is_baseline]
         assumption = None
@@ -137,35 +111,61 @@ class _Run:
         return Comparison(
             results=results,
             baselines=baselines,
-            scoring=tuple(question.scorers),
+            scoring=tuple(self.scorers),
             classes_=data.classes,
             y_=data.y,
             groups_=data.groups,
             from_unlabeled=data.from_unlabeled,
-            folds_=folds,
+            folds_=self.folds,
             n_repeats=repeats,
             assumption_=assumption,
             notes_=tuple(self.notes),
             is_complete=is_complete,
             seed_=self.seed,
-            digest_=question.digest,
+            digest_=self.digest,
             versions_=versions(),
-            code_=code_of(question, self.seed),
+            code_=code_of(self),
         )
 
 
 def perform(
-    question: Question, *, n_jobs: int | None, checkpoint: CheckpointLike | None, listener: Listener
+    plan: Plan,
+    *,
+    n_jobs: int | None,
+    checkpoint: CheckpointLike | None,
+    note: Callable[[str], None],
+    progress: Callable[[int], AbstractContextManager[Callable[[str], None]]],
 ) -> Comparison:
-    """Compare models: see `compare`."""
-    run = None
+    """Compare models: see `compare`.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is compared.
+    n_jobs, checkpoint : int or None, path or None
+        As in `compare`.
+    note : callable
+        Called with sentences on what will run, before it does: `Screen.note`, `Reporter.say`.
+    progress : callable
+        Gives, for a number of steps, a block in which a function is called with a short text as each
+        begins: `Screen.progress`, `Reporter.progress`.
+    """
+    cells = None
     try:
-        with interruptible(at_once=True), opened(checkpoint, question.identity) as place:
-            run = _Run(question, place)
-            run.tell(listener, n_jobs)
-            run.cells.run(n_jobs, place, listener.done)
-            return run.comparison(is_complete=True)
+        with interruptible(at_once=True), opened(checkpoint, plan.identity) as place:
+            plan.draw(place)
+            cells = Cells(plan.entries, plan.data, plan.folds, place)
+            seconds = estimate_seconds(cells, n_jobs)
+            if seconds is not None:
+                jobs = effective_n_jobs(n_jobs)
+                with_jobs = f", with {jobs} jobs" if jobs > 1 else ""
+                plan.notes.append(f"Estimated time: {in_words(seconds)}{with_jobs}.")
+            for sentence in plan.notes:
+                note(sentence)
+            with progress(sum(map(cells.n_left, range(len(cells.entries))))) as begin:
+                cells.run(n_jobs, begin)
+                return plan.comparison(cells, is_complete=True)
     except KeyboardInterrupt as stop:
         told = str(stop) or "the comparison was interrupted; what has finished is in .comparison"
-        finished = None if run is None else run.comparison(is_complete=False)
+        finished = None if cells is None else plan.comparison(cells, is_complete=False)
         raise ComparisonInterrupted(told, finished) from stop

@@ -10,7 +10,7 @@ from bagwise._version import __version__
 from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING
 
 if TYPE_CHECKING:
-    from bagwise.evaluation.comparison.perform import Question
+    from bagwise.evaluation.comparison.perform import Plan
 
 
 def versions() -> dict[str, str]:
@@ -19,23 +19,23 @@ def versions() -> dict[str, str]:
     return {"bagwise": __version__, "python": platform.python_version(), **known}
 
 
-def code_of(question: Question, seed: int) -> str:
+def code_of(plan: Plan) -> str:
     """Write the call that repeats a comparison; X, y and groups are the user's."""
     lines = ["from bagwise import compare", ""]
     arguments = ["X", "y"]
-    if question.given is not None:
+    if plan.given is not None:
         lines.append("models = {")
-        lines += [f"    {name!r}: {' '.join(repr(model).split())}," for name, model in question.given.items()]
+        lines += [f"    {name!r}: {' '.join(repr(model).split())}," for name, model in plan.given.items()]
         lines.append("}")
         arguments.append("models")
-    elif question.models != "default":
-        arguments.append(repr(question.models))
-    if question.groups is not None:
+    elif plan.models != "default":
+        arguments.append(repr(plan.models))
+    if plan.groups is not None:
         arguments.append("groups=groups")
-    if isinstance(question.scoring, dict):
+    if isinstance(plan.scoring, dict):
         arguments.append("scoring=scoring")
-    elif tuple(question.scorers) != DEFAULT_SCORING and not question.data.from_unlabeled:
-        arguments.append(f"scoring={question.scoring!r}")
-    arguments.append(f"cv={question.cv!r}" if isinstance(question.cv, int) else "cv=cv")
-    arguments += [f"repeats={question.repeats}", f"random_state={seed}"]
+    elif tuple(plan.scorers) != DEFAULT_SCORING and not plan.data.from_unlabeled:
+        arguments.append(f"scoring={plan.scoring!r}")
+    arguments.append(f"cv={plan.cv!r}" if isinstance(plan.cv, int) else "cv=cv")
+    arguments += [f"repeats={plan.repeats}", f"random_state={plan.seed}"]
     return "\n".join([*lines, f"comparison = compare({', '.join(arguments)})"])

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.evaluation.comparison.cells import run_cell
 from bagwise.evaluation.comparison.plan import Labelled, Split
 from bagwise.evaluation.comparison.portfolio import Entry
-from bagwise.persist.checkpoints import Checkpoint
 
 _OF_A_CLASS = 12
 # A model, by its place, and a split.
@@ -34,14 +34,23 @@ class Cells:
         The bags.
     folds : sequence of (train, test)
         The splits.
+    place : CheckpointLocation, optional
+        Where cells are kept as they finish; those that it knows are not computed again.
     """
 
     few: np.ndarray
 
-    def __init__(self, entries: Sequence[Entry], data: Labelled, folds: Sequence[Split]):
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        data: Labelled,
+        folds: Sequence[Split],
+        place: CheckpointLocation = NO_CHECKPOINT,
+    ):
         self.entries = entries
         self.data = data
         self.folds = folds
+        self.place = place
         self.found: dict[Key, dict[str, Any]] = {}
         # The first bags of every class: enough to load code, and to see what a fit costs.
         self.few = np.sort(
@@ -49,6 +58,8 @@ class Cells:
                 [np.flatnonzero(data.codes == code)[:_OF_A_CLASS] for code in np.unique(data.codes)]
             )
         )
+        known = [(key, place.within(_name(key))) for key in self._keys()]
+        self.found |= {key: cell.end() for key, cell in known if cell.has_ended}
 
     def of(self, model: int) -> list[dict[str, Any]] | None:
         """Give all cells of a model; None if one is missing. A cell that failed stands for those after it."""
@@ -63,60 +74,44 @@ class Cells:
                 break
         return cells
 
-    def recall(self, place: Checkpoint | None) -> None:
-        """Take over what a checkpoint knows."""
-        if place is None:
-            return
-        for key in self._keys():
-            cell = place.within(_name(key))
-            if cell.has_ended:
-                self.found[key] = cell.end()
-
     def n_left(self, model: int) -> int:
         """How many splits of a model are to be computed."""
         return sum((model, split) not in self.found for split in range(len(self.folds)))
 
-    def run(self, n_jobs: int | None, place: Checkpoint | None, done: Callable[[str], None]) -> None:
+    def run(self, n_jobs: int | None, begin: Callable[[str], None]) -> None:
         """Compute all that is left.
 
         Parameters
         ----------
         n_jobs : int or None
             As joblib takes it.
-        place : Checkpoint or None
-            Where cells are kept as they finish.
-        done : callable
-            Told of every cell that has finished.
+        begin : callable
+            Called once before the first cell, and with the name of every cell that has finished.
         """
         left = [key for key in self._keys() if key not in self.found]
-        for key, cell in self._computed(left, n_jobs):
+        computed: Iterable[tuple[Key, dict[str, Any]]]
+        if effective_n_jobs(n_jobs) == 1:
+            # One after the other, so that a failure spares the splits that follow.
+            computed = (_keyed(key, *self._arguments(key)) for key in left if not self._has_failed(key))
+        else:
+            shared = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+            computed = shared(delayed(_keyed)(key, *self._arguments(key)) for key in left)
+        begin("")
+        for key, cell in computed:
             raise_if_stopped()
             self.found[key] = cell
-            if place is not None:
-                place.within(_name(key)).finish(cell)
+            self.place.within(_name(key)).finish(cell)
             model, split = key
-            done(f"{self.entries[model].name}, split {split + 1} of {len(self.folds)}")
+            begin(f"{self.entries[model].name}, split {split + 1} of {len(self.folds)}")
 
     def _keys(self) -> list[Key]:
         return [(model, split) for model in range(len(self.entries)) for split in range(len(self.folds))]
-
-    def _computed(self, left: list[Key], n_jobs: int | None) -> Iterator[tuple[Key, dict[str, Any]]]:
-        if effective_n_jobs(n_jobs) == 1:
-            for key in left:
-                if not self._has_failed(key):
-                    yield key, self._cell(key)
-            return
-        shared = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        yield from shared(delayed(_keyed)(key, *self._arguments(key)) for key in left)
 
     def _has_failed(self, key: Key) -> bool:
         """Whether a split before has failed: this model has no row of numbers, whatever the others say."""
         model, split = key
         before = [self.found.get((model, k)) for k in range(split)]
         return any(cell is not None and cell["error"] is not None for cell in before)
-
-    def _cell(self, key: Key) -> dict[str, Any]:
-        return run_cell(*self._arguments(key))
 
     def _arguments(self, key: Key) -> tuple[Any, ...]:
         model, split = key

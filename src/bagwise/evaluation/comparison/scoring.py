@@ -1,4 +1,4 @@
-"""Scores of what models said of held-out bags: of splits as by scikit-learn, of all with intervals."""
+"""The scores of a comparison: what `scoring` may be; of splits as by scikit-learn, of all with intervals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 from bagwise._core.sklearn_private import available_if
 from bagwise.evaluation.comparison.differences import corrected_t, held_per_learned
-from bagwise.evaluation.comparison.plan import Labelled
+from bagwise.evaluation.comparison.plan import Labelled, Split
 from bagwise.evaluation.comparison.results import Interval
-from bagwise.evaluation.held_out.intervals import auc_interval, mean_interval, share_interval
+from bagwise.evaluation.held_out.scores import score_by_bag, score_with_interval
 from bagwise.evaluation.metrics import make_pu_scorer
+from bagwise.models.base.held_out import HeldOut
 from bagwise.models.pu import ClassPriorEstimator
 
 DEFAULT_SCORING = ("accuracy", "roc_auc", "neg_log_loss")
@@ -24,39 +25,36 @@ DEFAULT_SCORING = ("accuracy", "roc_auc", "neg_log_loss")
 _OF_TWO_CLASSES = {"roc_auc": "roc_auc_ovr"}
 
 
-class Said(ClassifierMixin, BaseEstimator):
-    """What a model said of some bags, in the shape of a fitted classifier: scorers ask it again.
+class _Predictions(ClassifierMixin, BaseEstimator):
+    """Held-out predictions in the shape of a fitted classifier, which scikit-learn's scorers ask again.
 
-    Labels are places in the list of classes, so that the positive class is 1 for every score.
+    Labels are indices in the list of classes, so that the positive class is 1 for every score.
     """
 
-    def __init__(self, n_classes: Any, predicted: Any, probability: Any, decision: Any):
-        self.n_classes = n_classes
-        self.predicted = predicted
-        self.probability = probability
-        self.decision = decision
+    def __init__(self, held: HeldOut):
+        self.held = held
 
     @property
     def classes_(self) -> np.ndarray:
-        """The places."""
-        return np.arange(self.n_classes)
+        """The indices of the classes."""
+        return np.arange(len(self.held.classes))
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     def predict(self, X: Any) -> np.ndarray:
-        """Give the labels that were predicted, whatever X is."""
-        return self.predicted
+        """Return the labels that were predicted, whatever X is."""
+        return self.held.predicted
 
-    @available_if(lambda self: self.probability is not None)
+    @available_if(lambda self: "predict_proba" in self.held.outputs)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probabilities that were predicted."""
-        return self.probability
+        """Return the probabilities that were predicted."""
+        return self.held.outputs["predict_proba"]
 
-    @available_if(lambda self: self.decision is not None)
+    @available_if(lambda self: "decision_function" in self.held.outputs)
     def decision_function(self, X: Any) -> np.ndarray:
-        """Give the scores that were predicted."""
-        return self.decision
+        """Return the scores that were predicted."""
+        return self.held.outputs["decision_function"]
 
 
 def read_scoring(
@@ -111,17 +109,17 @@ def _scorer(scorer: Any, n_classes: int) -> Callable[..., float]:
         raise ValueError(f"there is no scoring {scorer!r}; {hint}") from None
 
 
-def score_of_split(name: str, scorer: Callable[..., float], said: Said, codes: np.ndarray) -> float:
+def score_of_split(name: str, scorer: Callable[..., float], held: HeldOut) -> float:
     """Score one split; NaN where the model does not say what it takes, or bags of one class do not."""
-    by_bag = _of_bags(name, said, codes)
+    by_bag = score_by_bag(name, held)
     if by_bag is not None:
         return float(by_bag.mean())
-    if len(np.unique(codes)) < 2:
+    if len(np.unique(held.codes)) < 2:
         return np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return float(scorer(said, None, codes))
+            return float(scorer(_Predictions(held), None, held.codes))
         except (AttributeError, ValueError):  # there is no probability, or no score of so many classes
             return np.nan
 
@@ -129,10 +127,8 @@ def score_of_split(name: str, scorer: Callable[..., float], said: Said, codes: n
 def score_together(
     name: str,
     scores: np.ndarray,
-    repeats: Sequence[tuple[Said, np.ndarray, np.ndarray]],
-    codes: np.ndarray,
-    groups: np.ndarray | None,
-    folds: Sequence[tuple[np.ndarray, np.ndarray]],
+    repeats: Sequence[tuple[HeldOut, np.ndarray | None]],
+    folds: Sequence[Split],
 ) -> tuple[float, Interval]:
     """Score all bags held out, with an interval: that of a repeat, the mean of the ends over repeats.
 
@@ -142,17 +138,12 @@ def score_together(
         The score.
     scores : array of shape (n_splits,)
         Those of the splits.
-    repeats : sequence of (said, held, fold)
-        Of every repeat: what was said of the bags held out, their numbers, and the fold of each.
-    codes, groups : array of shape (n_bags,)
-        Labels and groups of all bags.
+    repeats : sequence of (HeldOut, groups)
+        Of every repeat: the bags held out, and their groups, if there are any.
     folds : sequence of (train, test)
         All splits.
     """
-    found = [
-        _with_interval(name, said, codes[held], fold, None if groups is None else groups[held])
-        for said, held, fold in repeats
-    ]
+    found = [score_with_interval(name, held, groups) for held, groups in repeats]
     if all(one is not None for one in found):
         value, low, high = np.mean([one for one in found if one is not None], axis=0)
         return float(value), (float(low), float(high))
@@ -160,34 +151,3 @@ def score_together(
         return np.nan, (np.nan, np.nan)
     mean, low, high, _ = corrected_t(scores, held_per_learned(folds))
     return mean, (low, high)
-
-
-def _with_interval(
-    name: str, said: Said, codes: np.ndarray, fold: np.ndarray, groups: np.ndarray | None
-) -> tuple[float, float, float] | None:
-    """Score bags of one repeat and give value, low, high; None if the score is none of bags or pairs."""
-    if name == "roc_auc" and said.n_classes == 2:
-        ranking = said.decision
-        if ranking is None and said.probability is not None:
-            ranking = said.probability[:, 1]
-        return None if ranking is None else auc_interval(codes == 1, ranking, fold, groups)
-    by_bag = _of_bags(name, said, codes)
-    if by_bag is None:
-        return None
-    interval = share_interval if name == "accuracy" else mean_interval
-    return float(by_bag.mean()), *interval(by_bag, groups)
-
-
-def _of_bags(name: str, said: Said, codes: np.ndarray) -> np.ndarray | None:
-    """The score of every bag, where a score is their mean; else None."""
-    if name == "accuracy":
-        return said.predicted == codes
-    if said.probability is None:
-        return None
-    if name == "neg_log_loss":
-        # As scikit-learn does it: a bag that was called impossible is no infinity.
-        tiny = np.finfo(said.probability.dtype).eps
-        return np.log(np.clip(said.probability[np.arange(len(codes)), codes], tiny, 1 - tiny))
-    if name == "neg_brier_score" and said.n_classes == 2:
-        return -((said.probability[:, 1] - codes) ** 2)
-    return None

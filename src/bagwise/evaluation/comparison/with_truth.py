@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from bagwise.data.bags import Bags
 from bagwise.evaluation.comparison.portfolio import Model
+from bagwise.models.base.held_out import cross_predict
 
 N_FOLDS = 5
 
@@ -59,40 +60,42 @@ def cross_validate(
         Told of every step; there is one more than there are folds.
     """
     bags, y = data.bags, data.y
-    scores = []
+    few = np.concatenate([np.flatnonzero(y == label)[:5] for label in (0, 1)])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        # Compiled code is loaded, or compiled on the very first run: not what the clock should show.
-        begin(f"{model.name}, getting ready")
-        few = np.concatenate([np.flatnonzero(y == label)[:5] for label in (0, 1)])
-        model.make(seed).fit(bags[few], y[few])
-        caught.clear()
+        held = cross_predict(
+            model.make(seed),
+            bags,
+            y,
+            folds,
+            warm_up=few,
+            keep_models=True,
+            begin=lambda text: begin(f"{model.name}, {text}"),
+        )
+        score = held.score if held.probability is None else held.probability
+        assert score is not None  # all models have one of them
+        accuracy = [held.is_right[test].mean() for _, test in folds]
+        bag_auc = [roc_auc_score(y[test], score[test]) for _, test in folds]
         start = time.perf_counter()
-        for number, (train, test) in enumerate(folds):
-            begin(f"{model.name}, fold {number + 1} of {len(folds)}")
-            fitted = model.make(seed).fit(bags[train], y[train])
-            hidden = data.instance_y[np.isin(bags.bag_index, test)]
-            scores.append(_score(fitted, bags[test], y[test], hidden))
-        seconds = time.perf_counter() - start
-    accuracy, bag_auc, instance_auc = zip(*scores, strict=True)
+        instance_auc = [
+            _instance_auc(fitted, bags[test], data.instance_y[np.isin(bags.bag_index, test)])
+            for fitted, (_, test) in zip(held.models, folds, strict=True)
+        ]
+        of_instances = time.perf_counter() - start
     return Score(
         model,
         float(np.mean(accuracy)),
         float(np.mean(bag_auc)),
         None if instance_auc[0] is None else float(np.mean(instance_auc)),
-        seconds,
+        float(held.seconds[:, :2].sum()) + of_instances,
         tuple(dict.fromkeys(str(w.message) for w in caught)),
     )
 
 
-def _score(fitted: Any, bags: Bags, y: Any, instance_y: Any) -> tuple[float, float, float | None]:
-    if hasattr(fitted, "predict_proba"):
-        bag_score = fitted.predict_proba(bags)[:, 1]
-    else:
-        bag_score = fitted.decision_function(bags)
-    instance_auc = None
+def _instance_auc(fitted: Any, bags: Bags, instance_y: Any) -> float | None:
+    """Return how well a model ranks instances; None if it has no scores of them."""
     if hasattr(fitted, "predict_proba_instances"):
-        instance_auc = roc_auc_score(instance_y, fitted.predict_proba_instances(bags)[:, 1])
-    elif hasattr(fitted, "decision_function_instances"):
-        instance_auc = roc_auc_score(instance_y, fitted.decision_function_instances(bags))
-    return fitted.score(bags, y), roc_auc_score(y, bag_score), instance_auc
+        return float(roc_auc_score(instance_y, fitted.predict_proba_instances(bags)[:, 1]))
+    if hasattr(fitted, "decision_function_instances"):
+        return float(roc_auc_score(instance_y, fitted.decision_function_instances(bags)))
+    return None

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bagwise._display.parts import Table
-from bagwise.evaluation.held_out.predictions import HeldOut
 from bagwise.evaluation.held_out.scores import IN_GROUPS, MEANING, score_held_out
+from bagwise.models.base.held_out import HeldOut
 
 # With fewer groups intervals were seen to be too narrow in simulations.
 _FEW_GROUPS = 30

@@ -1,4 +1,4 @@
-"""Scores of held-out predictions, each with its interval."""
+"""Scores of held-out predictions, each with its interval: for a fit, its page, and comparisons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bagwise.evaluation.held_out.intervals import auc_interval, mean_interval, share_interval
-from bagwise.evaluation.held_out.predictions import HeldOut
+from bagwise.models.base.held_out import HeldOut
+from bagwise.models.base.log_loss import log_probability
 
 # What intervals speak of, for whoever shows them.
 MEANING = (
@@ -39,6 +40,41 @@ class Score:
     high: float
 
 
+def score_by_bag(scoring: str, held: HeldOut) -> np.ndarray | None:
+    """Return the score of every bag, for scores that are a mean over bags; None for others.
+
+    Parameters
+    ----------
+    scoring : str
+        Its name in scikit-learn: "accuracy", "neg_log_loss", and for two classes "neg_brier_score".
+    held : HeldOut
+        Predictions; where they lack what the score needs, the result is None, too.
+    """
+    if scoring == "accuracy":
+        return held.is_right
+    if scoring == "neg_log_loss" and "predict_proba" in held.outputs:
+        return log_probability(held.outputs["predict_proba"], held.codes)
+    if scoring == "neg_brier_score" and held.probability is not None:
+        return -((held.probability - held.codes) ** 2)
+    return None
+
+
+def score_with_interval(
+    scoring: str, held: HeldOut, groups: np.ndarray | None = None
+) -> tuple[float, float, float] | None:
+    """Return a score of all bags and its 95 % interval: value, low, high; None where no interval is known.
+
+    There are intervals for means over bags (`score_by_bag`), and for the AUC of two classes ("roc_auc").
+    """
+    if scoring == "roc_auc" and held.score is not None:
+        return auc_interval(held.codes == 1, held.score, held.fold, groups)
+    by_bag = score_by_bag(scoring, held)
+    if by_bag is None:
+        return None
+    interval = share_interval if scoring == "accuracy" else mean_interval
+    return float(by_bag.mean()), *interval(by_bag, groups)
+
+
 def score_held_out(
     held: HeldOut, groups: np.ndarray | None = None, word: Callable[[int], str] | None = None
 ) -> list[Score]:
@@ -60,24 +96,21 @@ def score_held_out(
     intervals for test error). They leave out how another training set would change the model.
     """
     word = word or (lambda place: str(held.classes[place]))
-    right = held.predicted == held.codes
+    scores = []
 
-    def share(name: str, title: str, hits: np.ndarray, rows: np.ndarray) -> Score:
-        some = None if groups is None else groups[rows]
-        return Score(name, title, float(hits[rows].mean()), *share_interval(hits[rows], some))
+    def add(name: str, title: str, found: tuple[float, float, float] | None) -> None:
+        if found is not None:
+            scores.append(Score(name, title, *found))
 
-    everyone = np.ones(len(right), dtype=bool)
-    scores = [share("accuracy", "accuracy", right, everyone)]
+    add("accuracy", "accuracy", score_with_interval("accuracy", held, groups))
     for place in reversed(range(len(held.classes))):
-        called = word(place)
-        rows = held.codes == place
-        scores.append(share(f"recall_{called}", f"of '{called}', recognised", right, rows))
-    positive = held.codes == 1
-    if held.score is not None:
-        found = auc_interval(positive, held.score, held.fold, groups)
-        scores.append(Score("auc", "AUC", *found))
-    if held.probability is not None:
-        error = (held.probability - positive) ** 2
-        low, high = mean_interval(error, groups)
-        scores.append(Score("brier", "Brier score", float(error.mean()), max(0.0, low), min(1.0, high)))
+        called, rows = word(place), held.codes == place
+        hits, some = held.is_right[rows], None if groups is None else groups[rows]
+        found = float(hits.mean()), *share_interval(hits, some)
+        add(f"recall_{called}", f"of '{called}', recognised", found)
+    add("auc", "AUC", score_with_interval("roc_auc", held, groups))
+    brier = score_with_interval("neg_brier_score", held, groups)
+    if brier is not None:
+        value, low, high = brier
+        add("brier", "Brier score", (-value, max(0.0, -high), min(1.0, -low)))
     return scores

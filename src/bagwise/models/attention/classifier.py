@@ -27,7 +27,7 @@ from bagwise.models.base import (
     validated_fit,
 )
 from bagwise.models.base.folds import held_out_for_stopping
-from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.solvers.adam import adam
 from bagwise.solvers.control import Control
 from bagwise.solvers.reporting import Reporter
@@ -253,7 +253,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         hidden = self._read_hidden_sizes()
         require_torch()
         with opened(checkpoint, lambda: identity_of(self, groups=groups)) as place, one_torch_thread():
-            rng = check_random_state(seed_of(self.random_state, place))
+            rng = check_random_state(place.seed(self.random_state))
             is_held_out = np.zeros(len(training.y), dtype=bool)
             if self.early_stopping:
                 share = self.validation_fraction

@@ -19,20 +19,19 @@ What every estimator keeps to:
 
 All predictions go through ``_by_blocks``: large bags and files are read block by block.
 
-- `estimators`, `classifiers`, `regressors`, `waist`: the base classes; the last has log-odds and a rule.
-- `reading`, `labels`, `scaling`: the arguments of a fit. `fitting`: the decorator of every `fit`.
-- `digest`: a digest of the training bags. `huge`: errors where finite values overflow. `canonical`: an
-  order of rows that follows from their values. `streaming`: third-party ``partial_fit``, block by block.
-- `folds`: cross-validation inside a fit. `calibration`: from held-out scores to probabilities.
+- `estimators`: reading of bags, the decorator of every `fit`, predictions block by block.
+- `classifiers`, `regressors`, `waist`: base classes on top of it; the last has log-odds and a rule.
+- `labels`: labels, weights and the digest of a fit. `scaling`: what ``scale=`` does to instances.
+- `streaming`: third-party ``partial_fit``, block by block.
+- `folds`: cross-validation inside a fit. `held_out`: fits to the training bags of folds, and predictions of
+  the rest. `calibration`: from held-out scores to probabilities. `log_loss`: the log loss of a bag.
 - `rank_scaler`: ranks among training values. Values of every column are kept with their weights in a
   sketch; sketches of two blocks add up, and where there are too many values, neighbours are merged.
 """
 
 from bagwise.data.types import BagsLike
 from bagwise.models.base.classifiers import BagClassifier, InstanceScoreClassifier, ScoreClassifier
-from bagwise.models.base.digest import training_digest
-from bagwise.models.base.estimators import BagEstimator, BagTransformer
-from bagwise.models.base.fitting import validated_fit
+from bagwise.models.base.estimators import BagEstimator, BagTransformer, validated_fit
 from bagwise.models.base.labels import (
     CLASS_WEIGHT_CONSTRAINT,
     Training,
@@ -43,8 +42,8 @@ from bagwise.models.base.labels import (
     is_positive,
     refuse_lost_classes,
     refuse_unknown_labels,
+    training_digest,
 )
-from bagwise.models.base.reading import read_bags
 from bagwise.models.base.regressors import BagRegressor
 from bagwise.models.base.scaling import SCALE_CONSTRAINT, Scaled, affine_map, fit_scaler
 from bagwise.models.base.waist import RULE_CONSTRAINT, WaistClassifier, has_posterior
@@ -71,7 +70,6 @@ __all__ = [
     "has_posterior",
     "is_as_probable",
     "is_positive",
-    "read_bags",
     "refuse_lost_classes",
     "refuse_unknown_labels",
     "training_digest",

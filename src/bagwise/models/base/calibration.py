@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
-from bagwise._core.interrupt import raise_if_stopped
-from bagwise.data.bags import Bags
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise.exceptions import warn_user
 from bagwise.models.base.folds import bag_folds
+from bagwise.models.base.held_out import cross_predict
 from bagwise.models.base.labels import Training
-from bagwise.persist.checkpoints import Checkpoint, cell_of
+from bagwise.models.base.log_loss import loss_of_margin
 
 _FOLDS = 5
 # Exponents are looked for between these; the least still keeps the order of probabilities.
@@ -29,20 +30,26 @@ _MOST_CERTAIN = 1e12
 
 
 def held_out_scores(
+    model: Any,
     training: Training,
-    fit_and_score: Callable[[Training, Bags, Checkpoint | None], np.ndarray],
-    checkpoint: Checkpoint | None = None,
+    fit: Callable[..., Any],
+    score: Callable[[Any, Any], np.ndarray],
+    checkpoint: CheckpointLocation = NO_CHECKPOINT,
 ) -> np.ndarray:
     """Score every bag by a model that has not learned from it, over five folds with both classes in each.
 
     Parameters
     ----------
+    model : estimator
+        A clone of it is fitted to every fold.
     training : Training
         All bags of the fit.
-    fit_and_score : callable
-        ``(training, bags, checkpoint)``: fits a model to the first and scores the second, a number per bag;
-        the third is a place for the fit.
-    checkpoint : Checkpoint, optional
+    fit : callable
+        ``(clone, bags, y, sample_weight)``, and ``checkpoint`` if there is one: fits a clone, without
+        calibration, and returns it.
+    score : callable
+        ``(fitted, bags)``: scores bags, a number per bag.
+    checkpoint : CheckpointLocation, optional
         Keeps the scores of every fold.
 
     Returns
@@ -50,16 +57,12 @@ def held_out_scores(
     array of shape (n_bags,)
         The folds, and with them the scores, are the same for the same bags.
     """
-    scores = np.empty(len(training.y))
+    bags, y, weight = training
     splits = bag_folds(_FOLDS, training, None, seed=0, remedy="Fit without calibrate=True.")
-    for number, (train, test) in enumerate(splits):
-        part = Training(training.bags[train], training.y[train], training.weight[train])
-        held = training.bags[test]
-        name = f"held-out scores of fold {number + 1}"
-        place = None if checkpoint is None else checkpoint.within(name)
-        scores[test] = cell_of(checkpoint, name, fit_and_score, part, held, place)
-        raise_if_stopped()
-    return scores
+    held = cross_predict(
+        model, bags, y, splits, outputs=[score], sample_weight=weight, fit=fit, checkpoint=checkpoint
+    )
+    return held.outputs[score]
 
 
 def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, offset: float = 0.0) -> float:
@@ -81,7 +84,7 @@ def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, offset
 
     def loss(log_exponent: float) -> float:
         margin = sign * offset + np.exp(log_exponent) * agreement
-        return float(weight @ np.logaddexp(0.0, -margin)) / weight.sum()
+        return float(weight @ loss_of_margin(margin)) / weight.sum()
 
     # Over orders of magnitude the loss has flat ends, on which a search would rest: begin at the best.
     grid = np.linspace(np.log(_LEAST), np.log(_LARGEST), 61)
@@ -146,7 +149,7 @@ def _newton(z: np.ndarray, target: np.ndarray, share: np.ndarray) -> tuple[np.nd
 
     def loss(slope: np.ndarray, shift: np.ndarray) -> np.ndarray:
         log_odds = slope[:, None] * z + shift[:, None]
-        return (np.logaddexp(0.0, log_odds) - target * log_odds) @ share
+        return (loss_of_margin(-log_odds) - target * log_odds) @ share
 
     slope, shift = np.zeros(len(z)), np.zeros(len(z))
     value = loss(slope, shift)

@@ -11,11 +11,9 @@ from sklearn.utils import column_or_1d
 
 from bagwise.data.bags import Bags
 from bagwise.data.types import BagsLike
-from bagwise.models.base.digest import training_digest
 from bagwise.models.base.estimators import BagEstimator
 from bagwise.models.base.labels import (
     Training,
-    bag_weights,
     class_factors,
     encode_labels,
     is_as_probable,
@@ -30,7 +28,6 @@ class BagClassifier(ClassifierMixin, BagEstimator):
     """A binary classifier of bags; ``classes_[1]`` is the positive class."""
 
     classes_: np.ndarray
-    training_digest_: str
 
     # Whether `fit` learns from positive bags alone; ``classes_`` then has their label only.
     _learns_from_positive_alone = False
@@ -41,23 +38,42 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        binary: bool | None = True,
         with_class_weight: bool = True,
+        drop: bool = True,
     ) -> Training:
-        """Read the arguments of `fit`; bags of weight zero are left out.
+        """Read the arguments of `fit`; set ``classes_`` and ``training_digest_``.
 
-        Sets ``classes_`` and ``training_digest_``. Without class weights the weights say how often a bag is
-        there, which some models must count.
+        Parameters
+        ----------
+        X, y, sample_weight : collection of bags, arrays
+            The arguments.
+        binary : bool or None
+            True for models of two classes; None or False for those of more: see `encode_labels`.
+        with_class_weight : bool
+            Whether the weights include `class_weight` (of binary models). Without it they say how often a bag
+            is there, which some models must count.
+        drop : bool
+            Whether bags of weight zero are left out.
+
+        Returns
+        -------
+        Training
         """
         bags = self._read(X, reset=True)
-        y = encode_labels(self, y, X, bags, positive_alone=self._learns_from_positive_alone)
-        weight = bag_weights(bags, sample_weight)
-        self.training_digest_ = training_digest(bags, y, weight)
-        class_weight = getattr(self, "class_weight", None) if with_class_weight else None
-        weight *= class_factors(class_weight, self.classes_, y, weight)[y]
-        training = Training(bags, y, weight).that_count()
-        if len(self.classes_) == 2:
-            refuse_lost_classes(self, training.y)
-        return training
+        codes = encode_labels(
+            self, y, X, bags, binary=binary, positive_alone=self._learns_from_positive_alone
+        )
+        training = self._training(bags, codes, sample_weight)
+        class_weight = getattr(self, "class_weight", None)
+        if class_weight is not None and with_class_weight:
+            factors = class_factors(class_weight, self.classes_, codes, training.weight)
+            training = training._replace(weight=training.weight * factors[codes])
+        if training.weight.all():
+            return training
+        if len(self.classes_) > 1:
+            refuse_lost_classes(self, codes[training.weight > 0])
+        return training.that_count() if drop else training
 
     def _encode_known(self, y: ArrayLike, bags: Bags) -> np.ndarray:
         """Encode labels given after the fit: int8, 1 for the positive class."""

@@ -1,25 +1,74 @@
-"""What every estimator of bags shares: reading, tags, and pickles that know their version."""
+"""What every bag estimator shares: reading, the decorator of `fit`, predictions by blocks, tags, pickles."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bagwise._core.interrupt import interruptible
+from bagwise._core.sklearn_private import validated
 from bagwise._version import __version__
-from bagwise.data.bags import Bags, as_bags, describes_bags
-from bagwise.data.blocks import Block, PerBag
+from bagwise.data.bags import Bags, as_bags, describes_bags, refuse_empty_list
+from bagwise.data.bags.parts import LARGEST, checked_sparse, refuse_missing_values, without_mask
+from bagwise.data.blocks import Block, PerBag, is_large
+from bagwise.data.scanned import ScannedBags
+from bagwise.data.sequences import Sequences
 from bagwise.data.types import BagsLike
 from bagwise.exceptions import VersionWarning, warn_user
-from bagwise.models.base.huge import overflow_explained, refuse_overflow
-from bagwise.models.base.reading import lie_large, read_bags, warn_of_rows
+from bagwise.models.base.labels import Training, bag_weights, training_digest
+from bagwise.solvers.reporting import one_line
+
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
+_FLOATS = (np.float64, np.float32)
+
+
+def validated_fit(fit: _Fit) -> _Fit:
+    """Decorate `fit`: check parameters first, end after the current step at Ctrl-C, explain overflow.
+
+    See `bagwise._core.interrupt`: what was reached is kept in the fitted attributes, and KeyboardInterrupt
+    is raised at the end. The live line of ``verbose=1`` (`bagwise.solvers.reporting`) ends with the fit. A
+    matrix that is numerically singular, and an objective that is NaN, are reported as a ValueError.
+    """
+
+    @functools.wraps(fit)
+    def checked_fit(self: Any, X: Any, *args: Any, **how: Any) -> Any:
+        with interruptible(), one_line():
+            try:
+                fitted = fit(self, X, *args, **how)
+            except np.linalg.LinAlgError as error:
+                raise ValueError(
+                    f"the matrix that {type(self).__name__} builds from X is numerically singular ({error}); "
+                    "scale the features to one size (BagPipeline with OnInstances(StandardScaler())), leave "
+                    "out those that repeat others, and give bags weights of one size."
+                ) from error
+            except OverflowError as error:
+                raise _overflow(self) from error
+            if np.isnan(getattr(self, "objective_", 0.0)):
+                raise _overflow(self)
+        return fitted
+
+    return validated(cast(_Fit, checked_fit))
+
+
+def _overflow(model: Any) -> ValueError:
+    return ValueError(
+        f"{type(model).__name__} overflows on these values of X: they are far from those of the fit, or from "
+        "each other; scale the features."
+    )
 
 
 class BagEstimator(BaseEstimator):
     """An estimator whose ``X`` is a collection of bags."""
+
+    training_digest_: str
 
     # What the estimator can work on; a meta-estimator asks the estimator inside.
     @property
@@ -34,6 +83,12 @@ class BagEstimator(BaseEstimator):
     def _accepts_sequences(self) -> bool:
         return False
 
+    # The largest absolute value that the estimator takes; infinite if it only ranks or compares values.
+    @property
+    def _largest_value(self) -> float:
+        scale = getattr(self, "scale", None)
+        return np.inf if isinstance(scale, str) and scale == "rank" else LARGEST
+
     # Whether a matrix is as good as bags after the fit, because every instance goes its own way.
     @property
     def _takes_rows(self) -> bool:
@@ -44,62 +99,156 @@ class BagEstimator(BaseEstimator):
     def _streams(self) -> bool:
         return False
 
-    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
-        """Read bags for `fit` (`reset`) or for a prediction, all at once; only `fit` may get a scan."""
+    def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
+        """Read the argument `X` of a method: bags enter every estimator here.
+
+        Parameters
+        ----------
+        X : Bags, ScannedBags, list of 2-D arrays, 3-D array, or 2-D array (bags of one instance)
+            The argument.
+        reset : bool
+            True in `fit`: ``n_features_in_`` and ``feature_names_in_`` are set, else they are compared.
+        whole : bool
+            False if blocks of the bags will be read one by one: the instances of large bags are then not
+            converted and not checked, and scans stay scans.
+
+        Returns
+        -------
+        Bags, or ScannedBags for `fit` where an estimator streams
+            Instances are C-ordered float32 or float64 (integers become float64) or CSR, finite, of absolute
+            values up to ``_largest_value``, and no bag is empty.
+        """
+        name = type(self).__name__
         if not reset:
             check_is_fitted(self)
-        return self._enter(X, reset=reset, streams=reset and self._streams)
-
-    def _open(self, X: BagsLike) -> Bags:
-        """Read what is known of bags for a prediction; instances of large ones are left as they lie."""
-        check_is_fitted(self)
-        return self._enter(X, whole=False)
-
-    def _enter(self, X: BagsLike, *, reset: bool = False, **how: bool) -> Bags:
-        bags = read_bags(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=self._accepts_sparse,
-            accept_missing=self._accepts_missing,
-            accept_sequences=self._accepts_sequences,
-            **how,
-        )
+        bags: Any
+        is_matrix = False
+        if self._accepts_sequences or isinstance(getattr(X, "instances", None), Sequences):
+            if not self._accepts_sequences:
+                raise TypeError(f"{name} works on vectors, not on Sequences; give it a matrix of features.")
+            bags = as_bags(X)
+            if not isinstance(bags.instances, Sequences):
+                raise TypeError(f"this {name} works on Sequences; pass Bags(Sequences(...), offsets).")
+        elif isinstance(X, ScannedBags):
+            bags = X
+            if reset and not self._streams:
+                raise ValueError(
+                    f"{name} needs all instances in memory and does not learn from a scan; pass scan.load() "
+                    f"if its {X.shown_bytes} fit, or take an estimator that learns from it as it is, such as "
+                    "MILogisticRegression."
+                )
+        elif describes_bags(X):
+            bags = as_bags(X)
+        else:
+            is_matrix = True
+            refuse_empty_list(X)
+            # scikit-learn reads data frames, but knows no masks, and does not look into sparse matrices.
+            X = checked_sparse(X) if sp.issparse(X) else without_mask(X)
+            kinds = "csr" if self._accepts_sparse else False
+            X = validate_data(
+                self, X, reset=reset, dtype=_FLOATS, order="C", accept_sparse=kinds, ensure_all_finite=False
+            )
+            bags = as_bags(X)
+        if len(bags) == 0:
+            raise ValueError(f"{name} needs at least one bag; X has none.")
+        bags._refuse_empty_bags()
+        if not is_matrix:
+            self._compare_features(bags, reset=reset)
+        if isinstance(bags, ScannedBags):
+            bags = bags.accepting(missing=self._accepts_missing, largest=self._largest_value)
+            if whole and not reset:
+                bags = self._checked(bags.in_memory())
+        elif (whole or not lie_large(bags)) and not isinstance(bags.instances, Sequences):
+            bags = self._checked(bags)
         if reset:
             self._learned_from_several = bags.n_instances > len(bags)
-        elif not self._takes_rows and getattr(self, "_learned_from_several", False):
-            warn_of_rows(type(self).__name__, X, bags)
+        elif is_matrix and not self._takes_rows and getattr(self, "_learned_from_several", False):
+            warn_of_rows(name, X, bags)
         return bags
+
+    def _checked(self, bags: Bags) -> Bags:
+        """Convert the instances to what models work on; refuse values that are missing, infinite or huge."""
+        if sp.issparse(bags.instances) and not self._accepts_sparse:
+            raise TypeError(
+                f"{type(self).__name__} does not take sparse instances; pass "
+                "bags.with_instances(bags.instances.toarray()) if that fits in memory."
+            )
+        instances = check_array(
+            bags.instances, dtype=_FLOATS, order="C", accept_sparse="csr", ensure_all_finite=False
+        )
+        refuse_missing_values(
+            instances,
+            bags.offsets,
+            bags.ids,
+            bags.feature_names,
+            accept_nan=self._accepts_missing,
+            largest=self._largest_value,
+        )
+        return bags if instances is bags.instances else bags.with_instances(instances)
+
+    def _compare_features(self, bags: Bags | ScannedBags, *, reset: bool) -> None:
+        names = bags.feature_names
+        if reset:
+            self.n_features_in_ = bags.n_features
+            if names is not None:
+                self.feature_names_in_ = np.asarray(names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return
+        who = type(self).__name__
+        fitted = getattr(self, "feature_names_in_", None)
+        if bags.n_features != self.n_features_in_:
+            by_name = names is not None and fitted is not None
+            raise ValueError(
+                f"X has {bags.n_features} features, but {who} is expecting "
+                f"{self.n_features_in_} features as input."
+                + (" Of a file load_bags(..., like=model) reads those of the model." if by_name else "")
+            )
+        if names is not None and fitted is not None and not np.array_equal(names, fitted):
+            i = int(np.argmax(names != fitted))
+            raise ValueError(
+                f"X has other features than {who} was fitted on: feature {i} is {str(names[i])!r} but "
+                f"was {fitted[i]!r}; pass the same features in the same order, such as load_bags(..., "
+                "like=model) or Bags.from_frame(..., features=list(model.feature_names_in_))."
+            )
+
+    def _training(self, bags: Bags, y: np.ndarray, sample_weight: ArrayLike | None = None) -> Training:
+        """Add checked weights to bags and their encoded labels; sets ``training_digest_``."""
+        weight = bag_weights(bags, sample_weight)
+        self.training_digest_ = training_digest(bags, y, weight)
+        return Training(bags, y, weight)
 
     def _by_blocks(
         self, X: BagsLike, f: Callable[..., Any], labels: Callable[[Bags], np.ndarray] | None = None
     ) -> Any:
-        """Give ``f(bags)`` of all bags, computed block by block where they are large or lie in files.
+        """Return ``f(bags)`` of all bags, computed block by block where they are large or lie in files.
 
         Every prediction goes through here. `f` gives a row per bag or a row per instance. `labels` reads
         labels for the bags; then `f` gets those of its bags, too.
         """
-        if isinstance(X, (list, tuple)) and describes_bags(X):
-            X = as_bags(X)
-        if not lie_large(X):
-            bags = self._read(X)
-            return self._said_of(bags, f, None if labels is None else labels(bags))
-        bags = self._open(X)
-        read = None if labels is None else labels(bags)
+        bags = self._read(X, whole=not lie_large(X))
+        known = None if labels is None else labels(bags)
+        if not lie_large(bags):
+            return self._compute(bags, f, known)
         return bags.blocks().joined(
-            self._of_block, f, PerBag(bags.ids), None if read is None else PerBag(read)
+            self._of_block, f, PerBag(bags.ids), None if known is None else PerBag(known)
         )
 
     def _of_block(
         self, block: Block, f: Callable[..., Any], ids: np.ndarray, labels: np.ndarray | None
     ) -> Any:
-        return self._said_of(self._read(Bags(block.X, block.offsets, ids=ids)), f, labels)
+        return self._compute(self._read(Bags(block.X, block.offsets, ids=ids)), f, labels)
 
-    def _said_of(self, bags: Bags, f: Callable[..., Any], labels: np.ndarray | None) -> Any:
-        with overflow_explained(self, lambda: bags.instances):
-            said = f(bags) if labels is None else f(bags, labels)
-        refuse_overflow(self, said, lambda: bags.instances)
-        return said
+    def _compute(self, bags: Bags, f: Callable[..., Any], labels: np.ndarray | None) -> Any:
+        """Return ``f(bags)``; refuse NaN, and infinite features, where no value of the bags is missing."""
+        computed = f(bags) if labels is None else f(bags, labels)
+        values = computed.data if sp.issparse(computed) else computed
+        if getattr(values, "dtype", np.dtype(object)).kind == "f":
+            is_wrong = ~np.isfinite(values) if isinstance(self, BagTransformer) else np.isnan(values)
+            instances = bags.instances.data if sp.issparse(bags.instances) else bags.instances
+            if is_wrong.any() and (isinstance(instances, Sequences) or not np.isnan(instances).any()):
+                raise _overflow(self)
+        return computed
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -125,3 +274,22 @@ class BagEstimator(BaseEstimator):
 
 class BagTransformer(TransformerMixin, BagEstimator):
     """A transformer of bags."""
+
+
+def warn_of_rows(name: str, X: BagsLike, bags: Bags) -> None:
+    """Warn that a model of bags with several instances was asked about rows, each as a separate bag."""
+    n_rows = len(bags)
+    if n_rows > 1 and not describes_bags(X):
+        warn_user(
+            f"X is one matrix and was read as {n_rows} bags of one instance, but {name} learned from bags of "
+            f"several; for one bag of {n_rows} instances pass [X]. If you mean {n_rows} bags, pass "
+            "Bags(X, np.arange(len(X) + 1))."
+        )
+
+
+def lie_large(X: BagsLike) -> bool:
+    """Whether bags are so large that they are read block by block, in memory or from files."""
+    if isinstance(X, ScannedBags):
+        return not X.fits
+    array = X.instances if isinstance(X, Bags) else X
+    return isinstance(array, np.ndarray) and is_large(array.size)

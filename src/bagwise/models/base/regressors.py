@@ -8,9 +8,8 @@ from sklearn.base import RegressorMixin
 
 from bagwise.data.bags import Bags
 from bagwise.data.types import BagsLike
-from bagwise.models.base.digest import training_digest
 from bagwise.models.base.estimators import BagEstimator
-from bagwise.models.base.labels import Training, bag_weights, read_numbers
+from bagwise.models.base.labels import Training, read_numbers
 
 
 class BagRegressor(RegressorMixin, BagEstimator):
@@ -19,15 +18,10 @@ class BagRegressor(RegressorMixin, BagEstimator):
     A subclass fits what `_read_training` gives it, and gives `_bag_values`.
     """
 
-    training_digest_: str
-
     def _read_training(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Training:
         """Read the arguments of `fit`: numbers are float64, bags of weight zero are left out."""
         bags = self._read(X, reset=True)
-        y = read_numbers(self, y, X, bags)
-        weight = bag_weights(bags, sample_weight)
-        self.training_digest_ = training_digest(bags, y, weight)
-        return Training(bags, y, weight).that_count()
+        return self._training(bags, read_numbers(self, y, X, bags), sample_weight).that_count()
 
     def _bag_values(self, bags: Bags) -> np.ndarray:
         """Predict the number of every bag: shape (n_bags,)."""

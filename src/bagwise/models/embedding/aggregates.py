@@ -29,13 +29,18 @@ class _Aggregate(Scaled, BagTransformer):
     scaler_: Any
     random_state: Any
 
+    _expected_failed_checks = {
+        "instance_order_is_irrelevant": "k-means draws its starts by the positions of instances",
+        "bag_order_is_irrelevant": "k-means draws its starts by the positions of instances",
+    }
+
     @property
     def _streams(self) -> bool:
         return True
 
     @abstractmethod
     def _learn(self, X: np.ndarray) -> None:
-        """Learn from instances, scaled and sorted."""
+        """Learn from instances, scaled."""
 
     @abstractmethod
     def _sums(self, X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -113,7 +118,8 @@ class VLADEmbedding(_Aggregate):
     -----
     Vectors cost one pass, O(n_instances * n_features * n_clusters), and have n_features * n_clusters entries.
     Of instances with more than 2**23 numbers in all, in memory or in files, a random sample with so many is
-    clustered. CSR instances are made dense a few bags at a time.
+    clustered. CSR instances are made dense a few bags at a time. Another order of bags or instances can give
+    other clusters, because k-means draws its starts by position.
 
     References
     ----------
@@ -143,7 +149,7 @@ class VLADEmbedding(_Aggregate):
         self.random_state = random_state
 
     def _learn(self, X: np.ndarray) -> None:
-        n_clusters = min(self.n_clusters, n_different(X))
+        n_clusters = n_different(X, self.n_clusters)
         self.clusterer_ = KMeans(n_clusters, n_init=3, random_state=self.random_state).fit(X)
 
     def _sums(self, X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -209,7 +215,8 @@ class FisherEmbedding(_Aggregate):
     -----
     Vectors cost one pass, O(n_instances * n_features * n_axes), and have (2 n_axes + 1) K entries. Of
     instances with more than 2**23 numbers in all, in memory or in files, axes and mixture are learned from a
-    random sample with so many. CSR instances are made dense a few bags at a time.
+    random sample with so many. CSR instances are made dense a few bags at a time. Another order of bags or
+    instances can give another mixture, because it starts from k-means, which draws its starts by position.
 
     Features that are the same in all training instances are left out. A mixture has no width for them but
     the least one allowed, so a new bag in which such a feature moves would be that feature and nothing else.
@@ -261,14 +268,14 @@ class FisherEmbedding(_Aggregate):
         varies = X.min(axis=0) < X.max(axis=0)
         self.varies_ = varies if varies.any() else np.ones_like(varies)
         self.pca_ = None
-        if self.pca is not None and n_different(X) > 1:
+        if self.pca is not None and varies.any():
             n_axes, varying = self.pca, X[:, self.varies_]
             if isinstance(n_axes, Integral):
                 n_axes = min(int(n_axes), *varying.shape)
             self.pca_ = PCA(n_axes, svd_solver="full").fit(varying)
             _settle_signs(self.pca_.components_)
         self.mixture_ = GaussianMixture(
-            min(self.n_components, n_different(X)),
+            n_different(X, self.n_components),
             covariance_type="diag",
             reg_covar=1e-3,
             max_iter=1000,

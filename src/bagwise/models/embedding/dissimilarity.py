@@ -124,15 +124,22 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
         self.bags_ = self._scaled(bags[self.prototypes_])
         return self
 
+    @validated_fit
+    def fit_transform(self, X: BagsLike, y: ArrayLike | None = None) -> np.ndarray:
+        """Keep the training bags, and return the distances of all to those kept, of every pair once."""
+        self.fit(X)
+        return self.transform(X) if self.prototypes is not None else self._distances(self.bags_, None)
+
     def transform(self, X: BagsLike) -> np.ndarray:
         """Give the distances of every bag: shape (n_bags, n_prototypes)."""
         return self._by_blocks(X, self._describe)
 
-    @interruptible(at_once=True)
     def _describe(self, bags: Bags) -> np.ndarray:
-        return bag_distances(
-            self._scaled(bags), self.bags_, metric=self.metric, **metric_arguments(self.metric_params)
-        )
+        return self._distances(self._scaled(bags), self.bags_)
+
+    @interruptible(at_once=True)
+    def _distances(self, bags: Bags, others: Bags | None) -> np.ndarray:
+        return bag_distances(bags, others, metric=self.metric, **metric_arguments(self.metric_params))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names "bag0", "bag1", ..., by the numbers of the training bags."""

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from bagwise.data.bags import Bags
-from bagwise.models.base.reading import lie_large
+from bagwise.models.base.estimators import lie_large
 from bagwise.models.base.streaming import in_memory
 
 SAMPLE_VALUES = 2**23  # numbers of the instances that are learned from
@@ -18,15 +18,14 @@ SAMPLE_VALUES = 2**23  # numbers of the instances that are learned from
 def some_instances(estimator: Any, bags: Bags) -> Any:
     """Give all instances, or a random sample with 2**23 numbers of large ones; by the estimator's seed.
 
-    Dense ones are sorted, so that what is learned does not depend on the order of bags or instances. CSR ones
-    are a copy: bags keep them read-only, and scikit-learn's k-means wants to be able to write.
+    CSR ones are a copy: bags keep them read-only, and scikit-learn's k-means wants to be able to write.
     """
     if not lie_large(bags):
         instances = in_memory(bags).instances
     else:
         rng = check_random_state(estimator.random_state)
         instances = bags.blocks().sample(SAMPLE_VALUES // bags.n_features, rng)
-    return instances.copy() if sp.issparse(instances) else instances[np.lexsort(instances.T)]
+    return instances.copy() if sp.issparse(instances) else instances
 
 
 def some_dense_instances(estimator: Any, bags: Bags) -> np.ndarray:
@@ -38,10 +37,14 @@ def some_dense_instances(estimator: Any, bags: Bags) -> np.ndarray:
     if n > most:
         rng = check_random_state(estimator.random_state)
         instances = instances[np.sort(rng.permutation(n)[:most])]
-    dense = instances.toarray()
-    return dense[np.lexsort(dense.T)]
+    return instances.toarray()
 
 
-def n_different(instances: np.ndarray) -> int:
-    """Count the different rows of sorted ones."""
-    return 1 + int((instances[1:] != instances[:-1]).any(axis=1).sum())
+def n_different(instances: np.ndarray, most: int) -> int:
+    """Count the different rows, up to `most`."""
+    different: set[bytes] = set()
+    for row in instances:
+        different.add((row + 0.0).tobytes())  # -0 is 0
+        if len(different) == most:
+            break
+    return len(different)

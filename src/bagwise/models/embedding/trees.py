@@ -18,10 +18,9 @@ from bagwise._core.types import Seed
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import sample_bags
 from bagwise.models.base import BagsLike, BagTransformer, encode_labels, validated_fit
-from bagwise.models.base.reading import lie_large
+from bagwise.models.base.estimators import lie_large
 from bagwise.models.base.streaming import in_memory
 from bagwise.models.embedding.instances import SAMPLE_VALUES
-from bagwise.models.trees.additive import summed_exactly
 from bagwise.models.trees.flat import Trees
 from bagwise.models.trees.growing import OrderedFeatures
 
@@ -68,8 +67,9 @@ class TreeEmbedding(BagTransformer):
     Growing costs O(n_features * n_instances * log n_instances) a level, vectors O(depth) an instance and
     memory for n_bags * n_nodes numbers: many instances without a limit of `max_depth` make many nodes. Of
     instances with more than 2**23 numbers in all, in memory or in files, trees are grown on a sample of whole
-    bags. Features may have any scale, for only the order of their values matters. The published trees
-    are another program's, and their figures need not repeat.
+    bags. Features may have any scale, for only the order of their values matters. Rounding, and so the order
+    of bags, can choose between splits that are equally good. The published trees are another program's, and
+    their figures need not repeat.
 
     References
     ----------
@@ -110,6 +110,10 @@ class TreeEmbedding(BagTransformer):
         self.ccp_alpha = ccp_alpha
         self.cross_fit = cross_fit
         self.random_state = random_state
+
+    @property
+    def _largest_value(self) -> float:
+        return np.inf  # values are only compared
 
     @property
     def _streams(self) -> bool:
@@ -184,8 +188,6 @@ class TreeEmbedding(BagTransformer):
             ccp_alpha=self.ccp_alpha,
             random_state=rng.randint(2**31 - 1),
         )
-        # Rounding, which depends on the order of bags, is not to choose between splits.
-        each = summed_exactly(each, np.ones(len(each)))
         return OrderedFeatures(bags.instances).grow(tree, np.repeat(y, bags.sizes), each)[0]
 
     def transform(self, X: BagsLike) -> np.ndarray:

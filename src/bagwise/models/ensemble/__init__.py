@@ -6,10 +6,10 @@ grid.
 
 - `classifier`: the estimator. `families`: which families there are, and which suit the data. `cost`: time
   and memory before the fit.
-- `views`: descriptions of bags as matrices (`statistics`, `sets`, `distances`, `prototypes`, `ranks`).
-- `machines`: SVMs on one matrix, cut by folds. `kernel_part`, `linear_part`, `model_part`: fitted
-  families; the last two stream. `blend`: from held-out scores to log-odds. `vote`: their sum. `words`:
-  the text of ``report_``.
+- `views`: kernel matrices of bags with folds (`vectors`, `sets`, `prototypes`).
+- `machines`: SVMs on one matrix, cut by folds. `members`: what a fitted member of a family is.
+  `kernel_part`, `linear_part`, `model_part`: the three kinds; the last two stream. `blend`: from held-out
+  scores to log-odds. `vote`: their sum. `words`: the text of ``report_``.
 """
 
 from bagwise.models.ensemble.classifier import BagEnsembleClassifier

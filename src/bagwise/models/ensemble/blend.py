@@ -9,6 +9,7 @@ from scipy.special import softmax
 
 from bagwise.models.base.calibration import fit_exponent, fit_lines, platt_targets
 from bagwise.models.base.folds import Split
+from bagwise.models.base.log_loss import loss_of_margin
 
 # Settings whose held-out bags are less probable by this, each, count e times less.
 TEMPERATURE = 0.02
@@ -42,7 +43,7 @@ class Blend(NamedTuple):
 def log_likelihood(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Mean log probability of labels, bags counted by their weight; along the last axis of the log-odds."""
     sign = 2.0 * y - 1.0
-    return -(np.logaddexp(0.0, -sign * log_odds) @ weight) / weight.sum()
+    return -(loss_of_margin(sign * log_odds) @ weight) / weight.sum()
 
 
 def blend(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Blend:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
 from sklearn.utils import check_random_state
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import StrOptions, available_if
 from bagwise._core.types import Folds, Seed
 from bagwise.data.bags import Bags
@@ -22,10 +23,6 @@ from bagwise.models.base import (
     BagsLike,
     ScoreClassifier,
     Training,
-    bag_weights,
-    encode_labels,
-    refuse_lost_classes,
-    training_digest,
     validated_fit,
 )
 from bagwise.models.base.folds import bag_folds
@@ -34,7 +31,7 @@ from bagwise.models.ensemble.cost import Cost, estimate
 from bagwise.models.ensemble.families import choose, refuse_unknown
 from bagwise.models.ensemble.vote import Found, Vote, fit_vote
 from bagwise.models.ensemble.words import describe_fit
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.solvers.reporting import Reporter
 
 
@@ -115,7 +112,8 @@ class BagEnsembleClassifier(ScoreClassifier):
     its training bags; instances are scaled once, by all training bags, without their labels, and features
     that one fold alone has are left out there. The label of a bag that is held out plays no part in the
     machines, lines and weights by which `report_` judges it; but the last factor is chosen by these scores:
-    judge the ensemble by folds around it.
+    judge the ensemble by folds around it. Another order of bags can draw other folds, and other prototypes
+    where there are more than 2,000 instances.
 
     More than two classes are fitted one against one. With l_ij the log-odds of class i against class j, the
     probability of class i is proportional to ``1 / (1 + sum_j exp(-l_ij))`` (Price and others, 1995).
@@ -140,7 +138,6 @@ class BagEnsembleClassifier(ScoreClassifier):
     (20, 2)
     """
 
-    training_digest_: str
     fill_: np.ndarray
     votes_: list[Vote]
     inner_scores_: list[dict[str, Any]]
@@ -162,10 +159,10 @@ class BagEnsembleClassifier(ScoreClassifier):
     def __init__(
         self,
         families: Literal["default"] | Sequence[str] = "default",
+        *,
         cv: Folds = 10,
         n_jobs: int | None = None,
         random_state: Seed = None,
-        *,
         verbose: int = 0,
     ):
         self.families = families
@@ -193,6 +190,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
         """Fit all families, and let them vote.
@@ -216,11 +214,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         self
         """
         refuse_unknown(self.families)
-        bags = self._read(X, reset=True)
-        codes = encode_labels(self, y, X, bags, binary=False)
-        weight = bag_weights(bags, sample_weight)
-        self.training_digest_ = training_digest(bags, codes, weight)
-        refuse_lost_classes(self, codes[weight > 0])
+        bags, codes, weight = self._read_training(X, y, sample_weight, binary=False, drop=False)
         if not in_files(bags):
             bags = in_memory(bags)
         self.fill_ = _means(bags, weight)
@@ -234,9 +228,9 @@ class BagEnsembleClassifier(ScoreClassifier):
         codes: np.ndarray,
         weight: np.ndarray,
         groups: ArrayLike | None,
-        place: Checkpoint | None,
+        place: CheckpointLocation,
     ) -> None:
-        rng = check_random_state(seed_of(self.random_state, place))
+        rng = check_random_state(place.seed(self.random_state))
         reporter = Reporter(type(self).__name__, self.verbose)
         pairs = list(combinations(range(len(self.classes_)), 2))
         found: list[Found] = []
@@ -255,9 +249,8 @@ class BagEnsembleClassifier(ScoreClassifier):
                 groups=groups,
             )
             choice = self._chosen(training.bags)
-            inside = None if place is None else place.within(f"{low} and {high}")
-            if inside is not None:
-                inside.agree_on_folds(splits)
+            inside = place.within(f"{low} and {high}")
+            inside.agree_on_folds(splits)
             reporter.step(str(self._cost_of(training.bags, len(splits))))
             how: dict[str, Any] = {"seed": seed, "n_jobs": self.n_jobs, "place": inside, "reporter": reporter}
             found.append(fit_vote(training, splits, choice, **how))

@@ -33,7 +33,7 @@ def estimate(choice: Choice, n_bags: int, n_instances: int, n_features: int, n_f
         family = FAMILIES[name]
         n_parts = len(family.members)
         if family.has_matrices:
-            n_matrices = sum(len(member.view.words) for member in family.members)
+            n_matrices = sum(len(member.view.names) for member in family.members)
             each = _LEAST + _MACHINE * n_bags**2
             seconds += (n_folds + 1) * n_matrices * len(PENALTIES) * each + 10 * n_parts * values * _VALUE
             most = max(most, 8.0 * MATRICES * n_bags**2)

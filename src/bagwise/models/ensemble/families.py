@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bagwise.models.ensemble.distances import DistanceView
 from bagwise.models.ensemble.kernel_part import Kernels
 from bagwise.models.ensemble.linear_part import LinearStatistics
 from bagwise.models.ensemble.model_part import InstanceModels
 from bagwise.models.ensemble.prototypes import PrototypeView
-from bagwise.models.ensemble.ranks import RankedExtremesView
 from bagwise.models.ensemble.sets import SetView
-from bagwise.models.ensemble.statistics import StatisticsView
+from bagwise.models.ensemble.vectors import DistanceView, RankedExtremesView, StatisticsView
 from bagwise.similarity import available_memory
 
 _SCALES, _SCALES_OF_INSTANCES = ("standard", "rank"), ("standard", "rank", "minmax")

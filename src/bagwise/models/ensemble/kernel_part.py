@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
 from bagwise.models.base.folds import Split
 from bagwise.models.ensemble.machines import PENALTIES, fit_machines
+from bagwise.models.ensemble.members import FittedMember
 from bagwise.models.ensemble.views import View
-from bagwise.persist.checkpoints import Checkpoint, cell_of
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class KernelPart:
     instance_coef : array of shape (n_matrices, n_bags)
         As they count in scores of instances; zero for matrices that say nothing of them.
     widths : array of shape (n_matrices,)
-        What `View.own` found.
+        What `View.train_grams` found.
     """
 
     view: View
@@ -40,7 +41,7 @@ class KernelPart:
     def log_odds(self, bags: Bags) -> np.ndarray:
         """Give what the part adds to the log-odds of bags."""
         total = np.zeros(len(bags))
-        for K, coef in zip(self.view.across(bags, self.widths), self.coef, strict=True):
+        for K, coef in zip(self.view.cross_grams(bags, self.widths), self.coef, strict=True):
             total += K @ coef
         return total
 
@@ -50,36 +51,7 @@ class KernelPart:
         if not self.instance_coef.any():
             return np.zeros(bags.n_instances)
         speaking = self.instance_coef[np.flatnonzero(view.of_instances)]
-        return sum(K @ coef for K, coef in zip(view.across_instances(bags), speaking, strict=True))
-
-
-@dataclass(frozen=True)
-class FittedKernels:
-    """The machines of a view before the vote: scores of held-out bags, and what all settings are made of."""
-
-    view: View
-    held: np.ndarray
-    coef: np.ndarray
-    intercept: np.ndarray
-    widths: np.ndarray
-
-    @property
-    def words(self) -> list[str]:
-        """Name the settings."""
-        return [f"{name}, C {C:g}" for name in self.view.words for C in PENALTIES]
-
-    @property
-    def of_instances(self) -> np.ndarray:
-        """Which settings have scores of instances."""
-        return np.repeat(self.view.of_instances, len(PENALTIES))
-
-    def part(self, factor: np.ndarray, instance_factor: np.ndarray) -> KernelPart:
-        """Put all settings together, each with its factor."""
-
-        def joined(by: np.ndarray) -> np.ndarray:
-            return np.einsum("kc,kcn->kn", by.reshape(self.coef.shape[:2]), self.coef)
-
-        return KernelPart(self.view, joined(factor), joined(instance_factor), self.widths)
+        return sum(K @ coef for K, coef in zip(view.cross_grams_of_instances(bags), speaking, strict=True))
 
 
 @dataclass(frozen=True)
@@ -94,15 +66,15 @@ class Kernels:
         splits: list[Split],
         seed: int,
         n_jobs: int | None,
-        place: Checkpoint | None,
-    ) -> FittedKernels:
+        place: CheckpointLocation,
+    ) -> FittedMember:
         """Fit machines on all matrices; these are made one after the other, and not kept."""
         bags, y, weight = training
-        view = self.view.fitted(bags, weight, seed, splits)
+        view = self.view.fit(bags, weight, seed, splits)
 
         def compute() -> dict[str, np.ndarray]:
             found, widths = [], []
-            for gram in view.own(weight, splits):
+            for gram in view.train_grams(weight, splits):
                 raise_if_stopped()
                 found.append(fit_machines(gram, y, weight, splits, n_jobs))
                 widths.append(gram.width)
@@ -112,6 +84,16 @@ class Kernels:
                 **{name: np.stack([getattr(machines, name) for machines in found]) for name in names},
             }
 
-        known = cell_of(place, "machines", compute)
-        held = known["held"].reshape(-1, len(y))
-        return FittedKernels(view.kept(), held, known["coef"], known["intercept"].ravel(), known["widths"])
+        known = place.cell("machines", compute)
+        coef, widths, kept = known["coef"], known["widths"], view.without_folds()
+
+        def weighted(factor: np.ndarray) -> np.ndarray:
+            return np.einsum("kc,kcn->kn", factor.reshape(coef.shape[:2]), coef)
+
+        return FittedMember(
+            [f"{name}, C {C:g}" for name in view.names for C in PENALTIES],
+            np.repeat(view.of_instances, len(PENALTIES)),
+            known["held"].reshape(-1, len(y)),
+            known["intercept"].ravel(),
+            lambda factor, of_instances: KernelPart(kept, weighted(factor), weighted(of_instances), widths),
+        )

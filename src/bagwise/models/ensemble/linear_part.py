@@ -9,15 +9,15 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import interruptible
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import MemoryBlocks, in_doubles
 from bagwise.models.base import Training, fit_scaler
 from bagwise.models.base.folds import Split
 from bagwise.models.embedding import BagStatistics
-from bagwise.models.ensemble.machines import mean_held_out
-from bagwise.models.ensemble.statistics import without_noise
-from bagwise.persist.checkpoints import Checkpoint, cell_of
+from bagwise.models.ensemble.members import FittedMember, mean_held_out
+from bagwise.models.ensemble.vectors import without_noise
 
 _STATISTICS = ("min", "max", "mean", "std")
 # Weights of the losses, for columns of variance one, or a twelfth if they are ranks.
@@ -42,8 +42,8 @@ class LinearStatistics:
         splits: list[Split],
         seed: int,
         n_jobs: int | None,
-        place: Checkpoint | None,
-    ) -> FittedLines:
+        place: CheckpointLocation,
+    ) -> FittedMember:
         """Fit a model for every penalty, on all bags and on all but those of each fold."""
         bags, y, weight = training
         statistics = BagStatistics(_STATISTICS).fit(bags)
@@ -62,8 +62,17 @@ class LinearStatistics:
             held = mean_held_out(n, splits, [scores for _, _, scores in found[1:]])
             return {"held": held, "coef": coef, "intercept": intercept}
 
-        known = cell_of(place, "models", compute)
-        return FittedLines(self.scale, statistics, scaler, known["held"], known["coef"], known["intercept"])
+        known = place.cell("models", compute)
+        coef = known["coef"]
+        how = "standardised" if self.scale == "standard" else "ranked"
+        named = ", ".join(_STATISTICS[:-1]) + f" and {_STATISTICS[-1]}"
+        return FittedMember(
+            [f"logistic regression of {named}, {how}, C {C:g}" for C in _PENALTIES],
+            np.zeros(len(coef), dtype=bool),
+            known["held"],
+            known["intercept"],
+            lambda factor, _: LinearPart(self.scale, statistics, scaler, factor @ coef),
+        )
 
 
 def _raw(statistics: BagStatistics, scale: str, bags: Bags) -> np.ndarray:
@@ -82,34 +91,6 @@ def _of_fold(
     coef = np.concatenate([model.coef_ for model in models])
     intercept = np.concatenate([model.intercept_ for model in models])
     return coef, intercept, coef @ V[test].T + intercept[:, None]
-
-
-@dataclass(frozen=True)
-class FittedLines:
-    """The models of `LinearStatistics` before the vote."""
-
-    scale: str
-    statistics: BagStatistics
-    scaler: Any
-    held: np.ndarray
-    coef: np.ndarray
-    intercept: np.ndarray
-
-    @property
-    def words(self) -> list[str]:
-        """Name the settings."""
-        how = "standardised" if self.scale == "standard" else "ranked"
-        named = ", ".join(_STATISTICS[:-1]) + f" and {_STATISTICS[-1]}"
-        return [f"logistic regression of {named}, {how}, C {C:g}" for C in _PENALTIES]
-
-    @property
-    def of_instances(self) -> np.ndarray:
-        """None has scores of instances."""
-        return np.zeros(len(self.coef), dtype=bool)
-
-    def part(self, factor: np.ndarray, instance_factor: np.ndarray) -> LinearPart:
-        """Put all settings together, each with its factor."""
-        return LinearPart(self.scale, self.statistics, self.scaler, factor @ self.coef)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from bagwise.models.base.folds import Split
+from bagwise.models.ensemble.members import mean_held_out
 from bagwise.models.ensemble.views import Gram
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import solve_dual
@@ -69,15 +70,6 @@ def fit_machines(
     coef, intercept = _machines(gram.K, y, weight)
     scores = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(of_fold)(k) for k in range(len(splits)))
     return Machines(mean_held_out(len(y), splits, scores), coef, intercept)
-
-
-def mean_held_out(n_bags: int, splits: list[Split], scores: list[np.ndarray]) -> np.ndarray:
-    """Put the scores of folds, a row a setting, where their bags are; the mean where there are several."""
-    held, times = np.zeros((len(scores[0]), n_bags)), np.zeros(n_bags)
-    for (_, test), found in zip(splits, scores, strict=True):
-        held[:, test] += found
-        times[test] += 1
-    return np.where(times > 0, held / np.maximum(times, 1), np.nan)
 
 
 def _machines(K: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

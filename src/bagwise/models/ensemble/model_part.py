@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from bagwise._core.interrupt import raise_if_stopped
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
 from bagwise.models.base.folds import Split
-from bagwise.models.ensemble.machines import mean_held_out
+from bagwise.models.base.held_out import cross_predict
+from bagwise.models.ensemble.members import FittedMember
 from bagwise.models.linear_model import MILogisticRegression
-from bagwise.persist.checkpoints import Checkpoint, cell_of
 
 # Ridge penalties of the coefficients, beside a sum over bags.
 _ALPHAS = (1.0, 10.0)
@@ -37,65 +38,34 @@ class InstanceModels:
         splits: list[Split],
         seed: int,
         n_jobs: int | None,
-        place: Checkpoint | None,
-    ) -> FittedModels:
+        place: CheckpointLocation,
+    ) -> FittedMember:
         """Fit a model for every penalty, on all bags and on all but those of each fold."""
         models = [
             MILogisticRegression(self.rule, alpha=alpha, l1_ratio=0.0, random_state=seed) for alpha in _ALPHAS
         ]
+        bags, y, weight = training
         scores = []
-        for number, (train, test) in enumerate(splits):
-            name = f"fold {number + 1}"
-            inside = None if place is None else place.within(name)
-            scores.append(cell_of(place, name, _held_out, models, training, train, test, inside))
-            raise_if_stopped()
         for alpha, model in zip(_ALPHAS, models, strict=True):
-            inside = None if place is None else place.within(f"alpha {alpha:g}")
-            model.fit(training.bags, training.y, training.weight, checkpoint=inside)
-        return FittedModels(self.rule, models, mean_held_out(len(training.y), splits, scores))
-
-
-def _held_out(
-    models: list[Any], training: Training, train: np.ndarray, test: np.ndarray, place: Checkpoint | None
-) -> np.ndarray:
-    from sklearn.base import clone
-
-    bags, y, weight = training
-    known, held = bags[train], bags[test]
-    scores = []
-    for model in models:
-        inside = None if place is None else place.within(f"alpha {model.alpha:g}")
-        fitted = clone(model).fit(known, y[train], weight[train], checkpoint=inside)
-        scores.append(fitted.decision_function(held))
-    return np.array(scores)
-
-
-@dataclass(frozen=True)
-class FittedModels:
-    """The models of `InstanceModels` before the vote."""
-
-    rule: str
-    models: list[Any]
-    held: np.ndarray
-
-    @property
-    def intercept(self) -> np.ndarray:
-        """Zeros: scores have their own."""
-        return np.zeros(len(self.models))
-
-    @property
-    def words(self) -> list[str]:
-        """Name the settings."""
-        return [f"logistic regression of instances, rule {self.rule}, alpha {alpha:g}" for alpha in _ALPHAS]
-
-    @property
-    def of_instances(self) -> np.ndarray:
-        """All settings have scores of instances."""
-        return np.ones(len(self.models), dtype=bool)
-
-    def part(self, factor: np.ndarray, instance_factor: np.ndarray) -> ModelPart:
-        """Put all settings together, each with its factor."""
-        return ModelPart(self.models, factor, instance_factor)
+            inside = place.within(f"alpha {alpha:g}")
+            held = cross_predict(
+                model,
+                bags,
+                y,
+                splits,
+                outputs=["decision_function"],
+                sample_weight=weight,
+                checkpoint=inside,
+            )
+            scores.append(held.outputs["decision_function"])
+            model.fit(bags, y, weight, checkpoint=inside)
+        return FittedMember(
+            [f"logistic regression of instances, rule {self.rule}, alpha {alpha:g}" for alpha in _ALPHAS],
+            np.ones(len(models), dtype=bool),
+            np.array(scores),
+            np.zeros(len(models)),  # scores have their own
+            partial(ModelPart, models),
+        )
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bagwise.data.bags import Bags
-from bagwise.data.blocks import in_doubles
-from bagwise.models.base.canonical import row_ranks
 from bagwise.models.base.folds import Split
 from bagwise.models.ensemble.views import FACTORS, HOW, Gram, Instances, View
+from bagwise.models.prototypes import PrototypeEmbedding
 from bagwise.models.prototypes.points import Prototypes
 
 _MOST = 2000  # prototypes
@@ -21,8 +20,8 @@ _MOST = 2000  # prototypes
 class PrototypeView(View):
     """Products of vectors that say how near a bag comes to every prototype: max_j exp(-d(x_j, t)^2 / s^2).
 
-    Prototypes are the different instances of the training bags, or 2,000 of them, drawn at random: the
-    embedding of MILES (`PrototypeEmbedding`), before a machine that shrinks instead of choosing. In a fold
+    Prototypes are the different instances of the training bags, or 2,000 of them, drawn at random by
+    `PrototypeEmbedding`: the embedding of MILES, before a machine that shrinks instead of choosing. In a fold
     they are those of its training bags: a bag that is held out would else be very near to its own.
 
     Attributes
@@ -41,28 +40,23 @@ class PrototypeView(View):
     holds: np.ndarray | None = None
 
     @property
-    def words(self) -> list[str]:
+    def names(self) -> list[str]:
         """Name the matrices."""
         return self.of_widths(f"nearness to instances, {HOW[self.scale]}")
 
-    def fitted(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> PrototypeView:
+    def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> PrototypeView:
         """Choose prototypes, and fix scaling and width."""
-        instances = Instances.fitted(self.scale, bags, weight, splits)
-        X = in_doubles(bags.instances)
-        rank = row_ranks(X)
-        chosen, first = np.unique(rank, return_index=True)
-        if len(chosen) > _MOST:
-            some = np.sort(np.random.RandomState(seed).permutation(len(chosen))[:_MOST])
-            chosen, first = chosen[some], first[some]
-        prototypes = Prototypes(instances.rows(X[first]))
-        squares = prototypes.least(instances.scaled(bags))
+        instances = Instances.fit(self.scale, bags, weight, splits)
+        known = instances.scaled(bags)
+        embedding = PrototypeEmbedding("sample", n_prototypes=_MOST, width=1.0, scale=None, random_state=seed)
+        prototypes = embedding.fit(known).prototypes_
+        squares = prototypes.least(known)
         prototypes = prototypes.with_width(None, squares, weight)
-        least = prototypes.gamma * squares
-        holds = _holds(rank, chosen, bags)
+        least, holds = prototypes.gamma * squares, _holds(prototypes.points, known)
         return replace(self, instances=instances, prototypes=prototypes, least=least, holds=holds)
 
-    def own(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
-        """Give the matrices of the training bags, which count by their weight."""
+    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
+        """Yield the matrices of the training bags, which count by their weight."""
         assert self.least is not None and self.holds is not None
         unknown = [~self.holds[train].any(axis=0) for train, _ in splits]
         for factor in FACTORS:
@@ -81,22 +75,22 @@ class PrototypeView(View):
 
             yield Gram(K, cut)
 
-    def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
-        """Give the matrices of new bags with the training bags."""
+    def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the matrices of new bags with the training bags."""
         assert self.instances is not None and self.prototypes is not None and self.least is not None
         new = self.prototypes.least(self.instances.scaled(bags))
         for factor in FACTORS:
             yield np.exp(-factor * new) @ np.exp(-factor * self.least).T / new.shape[1]
 
-    def kept(self) -> PrototypeView:
-        """Give the view without what only its folds needed."""
+    def without_folds(self) -> PrototypeView:
+        """Return the view without what only its folds needed."""
         return replace(self, holds=None)
 
 
-def _holds(rank: np.ndarray, chosen: np.ndarray, bags: Bags) -> np.ndarray:
-    """Say which bags hold which of the rows that are chosen, by their ranks: shape (n_bags, n_chosen)."""
-    place = np.minimum(np.searchsorted(chosen, rank), len(chosen) - 1)
-    is_chosen = chosen[place] == rank
-    holds = np.zeros((len(bags), len(chosen)), dtype=bool)
-    holds[np.repeat(np.arange(len(bags)), bags.sizes)[is_chosen], place[is_chosen]] = True
+def _holds(points: np.ndarray, bags: Bags) -> np.ndarray:
+    """Return which bags hold which of some points: shape (n_bags, n_points)."""
+    index_of = {row.tobytes(): index for index, row in enumerate(points + 0.0)}  # -0 is 0
+    point = np.array([index_of.get(row.tobytes(), -1) for row in bags.instances + 0.0])
+    holds = np.zeros((len(bags), len(points)), dtype=bool)
+    holds[bags.bag_index[point >= 0], point[point >= 0]] = True
     return holds

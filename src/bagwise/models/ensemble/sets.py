@@ -48,7 +48,7 @@ class SetView(View):
         return [float(STEP**k) for k in range(_N_WIDTHS)]
 
     @property
-    def words(self) -> list[str]:
+    def names(self) -> list[str]:
         """Name the matrices."""
         widths = [f"{HOW[self.scale]}, gamma {_WIDEST * factor:g} x median" for factor in self._factors]
         return [
@@ -62,16 +62,16 @@ class SetView(View):
         """Which matrices make scores of bags that are means of scores of instances."""
         return [True] * _N_WIDTHS + [False] * (_N_WIDTHS + 1)
 
-    def fitted(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> SetView:
+    def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> SetView:
         """Fix scaling and width."""
-        instances = Instances.fitted(self.scale, bags, weight, splits)
+        instances = Instances.fit(self.scale, bags, weight, splits)
         scaled = instances.scaled(bags)
         gamma = _WIDEST * resolve_gamma("median", blocks_of(scaled, weight))
         lengths = own_kernels_of_widths(scaled, gamma, _N_WIDTHS)
         return replace(self, instances=instances, bags=scaled, gamma=gamma, lengths=lengths)
 
-    def own(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
-        """Give the matrices of the training bags, which count by their weight."""
+    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
+        """Yield the matrices of the training bags, which count by their weight."""
         known, _ = self._fitted
         means = set_kernels_of_widths(known, None, self.gamma, _N_WIDTHS)
         for K in means:
@@ -82,8 +82,8 @@ class SetView(View):
             yield Gram.of_all(np.exp(-D / width**2), splits, width)
         yield Gram.of_all(self._graph(known, None), splits)
 
-    def across(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
-        """Give the matrices of new bags with the training bags, by the widths that `own` gave."""
+    def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the matrices of new bags with the training bags, by the widths that `train_grams` found."""
         known, instances = self._fitted
         new = instances.scaled(bags)
         means = set_kernels_of_widths(new, known, self.gamma, _N_WIDTHS)
@@ -95,8 +95,8 @@ class SetView(View):
             yield np.exp(-squared_distances(K, rows, columns) / width**2)
         yield self._graph(new, known)
 
-    def across_instances(self, bags: Bags) -> list[np.ndarray]:
-        """Give the matrices `of_instances` of every instance, as a bag of its own, with the training bags."""
+    def cross_grams_of_instances(self, bags: Bags) -> list[np.ndarray]:
+        """Return the matrices `of_instances` of every instance, as a bag, with the training bags."""
         known, instances = self._fitted
         alone = Bags(bags.instances, np.arange(bags.n_instances + 1))
         return set_kernels_of_widths(instances.scaled(alone), known, self.gamma, _N_WIDTHS)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.data.bags import Bags
 from bagwise.models.base import Training
@@ -20,11 +21,8 @@ from bagwise.models.ensemble.blend import (
     sharpening,
 )
 from bagwise.models.ensemble.families import FAMILIES, Choice
-from bagwise.persist.checkpoints import Checkpoint
+from bagwise.models.ensemble.members import FittedMember
 from bagwise.solvers.reporting import Reporter
-
-# Constants of log-odds are multiples of one over this, about 1e-12.
-_PARTS_OF_ONE = 2**40
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def fit_vote(
     *,
     seed: int,
     n_jobs: int | None,
-    place: Checkpoint | None,
+    place: CheckpointLocation,
     reporter: Reporter,
 ) -> Found:
     """Fit all families, blend the settings of each, and let them vote, each as much as any other.
@@ -96,15 +94,15 @@ def fit_vote(
     that are weighed by how families did on held-out bags were tried, and were worse on new ones.
     """
     y, weight = training.y, training.weight
-    members: dict[str, list[Any]] = {}
+    members: dict[str, list[FittedMember]] = {}
     n_members = sum(len(FAMILIES[name].members) for name in choice.fitted)
     for name in choice.fitted:
         members[name] = []
         for number, member in enumerate(FAMILIES[name].members):
             n_done = sum(map(len, members.values()))
             reporter.step(f"{FAMILIES[name].title}, part {n_done + 1} of {n_members}")
-            inside = None if place is None else place.within(f"{name} {number + 1}")
-            members[name].append(member.fit(training, splits, seed, n_jobs, inside))
+            part = place.within(f"{name} {number + 1}")
+            members[name].append(member.fit(training, splits, seed, n_jobs, part))
             raise_if_stopped()
     is_held = np.isfinite(next(iter(members.values()))[0].held[0])
     known, counts = y[is_held], weight[is_held]
@@ -126,7 +124,9 @@ def fit_vote(
     return Found(vote, of_families, loss, _accuracy(together, known, counts))
 
 
-def _put_together(members: dict[str, list[Any]], blends: dict[str, Blend], sharpen: Sharpening) -> Vote:
+def _put_together(
+    members: dict[str, list[FittedMember]], blends: dict[str, Blend], sharpen: Sharpening
+) -> Vote:
     """Make of all settings of all families one sum."""
     speaks = {name: np.concatenate([m.of_instances for m in members[name]]) for name in members}
     speakers = [name for name in members if (speaks[name] * blends[name].weight).sum() > 0]
@@ -144,34 +144,26 @@ def _put_together(members: dict[str, list[Any]], blends: dict[str, Blend], sharp
         begin = 0
         for member in members[name]:
             some = slice(begin, begin + len(member.intercept))
-            parts.append(member.part((counts * slope)[some], (of_instances * slope)[some]))
+            parts.append(member.joined((counts * slope)[some], (of_instances * slope)[some]))
             begin = some.stop
-    constant = _coarse(sharpen(constant) / sharpen.exponent)
-    instance_constant = _coarse(sharpen(instance_constant) / sharpen.exponent)
+    constant = sharpen(constant) / sharpen.exponent
+    instance_constant = sharpen(instance_constant) / sharpen.exponent
     return Vote(parts, constant, instance_constant, sharpen.exponent, bool(speakers))
-
-
-def _coarse(constant: float) -> float:
-    """Leave out the bits of a constant that sums over machines are too coarse to have.
-
-    Else log-odds would jump over zero, and no bag could lie on the boundary.
-    """
-    return round(constant * _PARTS_OF_ONE) / _PARTS_OF_ONE
 
 
 def _score(
     name: str,
-    members: list[Any],
+    members: list[FittedMember],
     found: Blend,
     held: np.ndarray,
     y: np.ndarray,
     weight: np.ndarray,
 ) -> FamilyScore:
-    words = [word for member in members for word in member.words]
+    names = [setting for member in members for setting in member.names]
     best = int(np.argmax(found.weight))
     loss = -float(log_likelihood(held, y, weight))
     accuracy = _accuracy(held, y, weight)
-    return FamilyScore(name, len(words), loss, accuracy, words[best], float(found.weight[best]))
+    return FamilyScore(name, len(names), loss, accuracy, names[best], float(found.weight[best]))
 
 
 def _accuracy(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import ClassWeight, Folds, Scale, Seed
@@ -19,17 +20,13 @@ from bagwise.data.blocks import Block, Blocks, ReweightedBlocks, run_together
 from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.base.folds import Split, bag_folds
 from bagwise.models.linear_model.choice import base_rate_deviances, describe_choice
-from bagwise.models.linear_model.engine.fits import Sample, draw_sample
+from bagwise.models.linear_model.engine.large_fit import Sample, draw_sample
 from bagwise.models.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.models.linear_model.path import MILRPath, fit_path
 from bagwise.persist.checkpoints import (
-    Checkpoint,
     CheckpointLike,
-    cell_of,
     identity_of,
     opened,
-    recorded,
-    seed_of,
 )
 from bagwise.rules import Rule
 from bagwise.solvers.reporting import Reporter
@@ -207,16 +204,20 @@ class MILogisticRegressionCV(LinearBagClassifier):
         training: Training,
         sample_weight: ArrayLike | None,
         groups: ArrayLike | None,
-        place: Checkpoint | None,
+        place: CheckpointLocation,
     ) -> None:
-        rng = check_random_state(seed_of(self.random_state, place))
+        rng = check_random_state(place.seed(self.random_state))
         folds_seed, search_seed = rng.randint(np.iinfo(np.int32).max, size=2)
-        blocks = recorded(training.bags.blocks(training.y, training.weight), place, "passes of the folds")
+        blocks = training.bags.blocks(training.y, training.weight)
         reporter = Reporter(type(self).__name__, self.verbose)
         reporter.watch(blocks)
         reporter.doing("path of all bags")
         sample = draw_sample(blocks.untransformed, np.random.RandomState(0)) if blocks.are_large else None
-        self.path_, warm_models = fit_path(self, blocks, alphas=self.alphas, eps=self.eps, sample=sample)
+        # Folds need the curvature along the path: where bags are few, a resumed fit computes the path again.
+        checkpoint = place.within("path of all bags") if blocks.are_large else NO_CHECKPOINT
+        self.path_, warm_models = fit_path(
+            self, blocks, alphas=self.alphas, eps=self.eps, sample=sample, checkpoint=checkpoint
+        )
         # Penalties beyond the largest are there to look at; the choice is made on the grid.
         inside = self.path_.alphas <= max(self.path_.alpha_max * (1 + 1e-8), self.path_.alphas[-1])
         self.alphas_ = self.path_.alphas[inside] if isinstance(self.alphas, Integral) else self.path_.alphas
@@ -230,8 +231,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
                 groups=groups,
             )
             reporter.doing(f"paths of {len(splits)} folds")
-            if place is not None:
-                place.agree_on_folds(splits)
+            place.agree_on_folds(splits)
             self.deviances_ = self._held_out_deviances(training, blocks, splits, warm_models, sample, place)
             self.criterion_path_ = self.deviances_.mean(axis=1)
             self.base_deviance_ = float(base_rate_deviances(training, splits).mean())
@@ -285,17 +285,17 @@ class MILogisticRegressionCV(LinearBagClassifier):
         splits: list[Split],
         warm_models: dict[Any, Any],
         sample: Sample | None,
-        place: Checkpoint | None,
+        place: CheckpointLocation,
     ) -> np.ndarray:
         """Deviance per held-out bag: shape (n_alphas, n_folds)."""
         if sample is not None:
-            return self._folds_together(blocks, splits, warm_models, sample)
+            return self._folds_together(blocks, splits, warm_models, sample, place)
         # Folds at the same time share the cores between them; products inside each do not.
         n_jobs = self.n_jobs if blocks.n_values >= _WORTH_THREADS else None
         with blas_threads_for(blocks.n_values if n_jobs in (None, 1) else 0):
-            where = {"prefer": "threads"} if place is None else {"require": "sharedmem"}
+            where = {"require": "sharedmem"} if place.is_stored else {"prefer": "threads"}
             columns = Parallel(n_jobs=n_jobs, **where)(
-                delayed(cell_of)(place, f"fold {number + 1}", self._fold, training, *split, warm_models)
+                delayed(place.cell)(f"fold {number + 1}", self._fold, training, *split, warm_models)
                 for number, split in enumerate(splits)
             )
         return np.column_stack(columns)
@@ -309,7 +309,11 @@ class MILogisticRegressionCV(LinearBagClassifier):
         return -2.0 * held.total(_log_likelihoods, path) / weight[test].sum()
 
     def _fold_path(
-        self, blocks: Blocks, warm_models: dict[Any, Any], sample: Sample | None = None
+        self,
+        blocks: Blocks,
+        warm_models: dict[Any, Any],
+        sample: Sample | None = None,
+        checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ) -> MILRPath:
         """The path of one fold.
 
@@ -325,11 +329,17 @@ class MILogisticRegressionCV(LinearBagClassifier):
             warm_models=warm_models,
             exactly=False,
             sample=sample,
+            checkpoint=checkpoint,
         )
         return path
 
     def _folds_together(
-        self, blocks: Blocks, splits: list[Split], warm_models: dict[Any, Any], sample: Sample
+        self,
+        blocks: Blocks,
+        splits: list[Split],
+        warm_models: dict[Any, Any],
+        sample: Sample,
+        place: CheckpointLocation,
     ) -> np.ndarray:
         """All folds share passes over all bags: in each of them, the bags held out have no weight."""
 
@@ -339,15 +349,20 @@ class MILogisticRegressionCV(LinearBagClassifier):
             np.add.at(weight, bags, blocks.weight[bags])
             return weight
 
-        def job(train: np.ndarray, test: np.ndarray) -> Callable[[Blocks], np.ndarray]:
+        def job(number: int, train: np.ndarray, test: np.ndarray) -> Callable[[Blocks], np.ndarray]:
+            name = f"fold {number + 1}"
+
             def run(shared: Blocks) -> np.ndarray:
-                path = self._fold_path(ReweightedBlocks(shared, only(train)), warm_models, sample=sample)
+                fold = ReweightedBlocks(shared, only(train))
+                path = self._fold_path(fold, warm_models, sample, place.within(name))
                 held = ReweightedBlocks(shared, only(test))
                 return -2.0 * held.total(_log_likelihoods, path) / held.weight.sum()
 
-            return run
+            return lambda shared: place.cell(name, run, shared)
 
-        return np.column_stack(run_together(blocks, [job(train, test) for train, test in splits]))
+        return np.column_stack(
+            run_together(blocks, [job(number, *split) for number, split in enumerate(splits)])
+        )
 
 
 def _log_likelihoods(block: Block, path: MILRPath) -> np.ndarray:

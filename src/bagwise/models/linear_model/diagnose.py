@@ -12,7 +12,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
 from bagwise._core.types import Folds, Seed
-from bagwise.models.base import BagsLike, read_bags
+from bagwise.models.base import BagsLike
+from bagwise.models.base.folds import Split
+from bagwise.models.base.held_out import cross_predict
 from bagwise.models.linear_model.labeler import Labeler
 from bagwise.models.linear_model.soft_or import SoftORLogisticRegression
 from bagwise.rules import CountTable, Threshold
@@ -173,7 +175,7 @@ def diagnose_rule(
     seed = int(rng.randint(np.iinfo(np.int32).max))
     # BIC compares maxima of the likelihood: the penalty is only to keep them finite.
     base = SoftORLogisticRegression(alpha=0.1, n_init=2) if estimator is None else estimator
-    bags = read_bags(clone(base), X, reset=True)
+    bags = clone(base)._read(X, reset=True)
     y = np.asarray(y)
     models = {
         name: clone(base).set_params(rule=rule, random_state=seed).fit(bags, y)
@@ -189,7 +191,8 @@ def diagnose_rule(
     held_out = error = None
     if cv is not None:
         folds = StratifiedKFold(cv, shuffle=True, random_state=seed) if isinstance(cv, int) else cv
-        by_bag = np.column_stack([_held_out(model, bags, y, folds) for model in models.values()])
+        splits = list(folds.split(np.zeros(len(bags)), y))
+        by_bag = np.column_stack([_held_out(model, bags, y, splits) for model in models.values()])
         held_out = by_bag.mean(axis=0)
         behind = by_bag[:, [int(np.argmax(held_out))]] - by_bag
         error = behind.std(axis=0) / np.sqrt(len(bags))
@@ -197,12 +200,9 @@ def diagnose_rule(
     return RuleDiagnosis(names, bic, log_likelihood, n_parameters, held_out, error, models, best)
 
 
-def _held_out(model: SoftORLogisticRegression, bags: Any, y: Any, folds: Any) -> np.ndarray:
+def _held_out(model: SoftORLogisticRegression, bags: Any, y: Any, splits: list[Split]) -> np.ndarray:
     """Log-likelihood of every bag under a fit that did not see it."""
-    log_likelihood = np.empty(len(bags))
-    for train, test in folds.split(np.zeros(len(bags)), y):
-        fitted = clone(model).fit(bags[train], y[train])
-        log_proba = fitted.predict_log_proba(bags[test])
-        log_likelihood[test] = log_proba[np.arange(len(test)), (y[test] == fitted.classes_[1]).astype(int)]
+    held = cross_predict(model, bags, y, splits, outputs=["predict_log_proba"])
+    log_likelihood = held.outputs["predict_log_proba"][np.arange(len(bags)), held.codes]
     # A rule that excludes a label which did occur is as wrong as can be, but one bag must not decide alone.
     return np.maximum(log_likelihood, np.log(1e-6))

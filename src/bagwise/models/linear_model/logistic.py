@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import ClassWeight, Scale, Seed
@@ -24,14 +25,13 @@ from bagwise.models.base import (
     fit_scaler,
     validated_fit,
 )
+from bagwise.models.linear_model.engine.design import log_odds_of
 from bagwise.models.linear_model.engine.em import refuse_em
-from bagwise.models.linear_model.engine.fits import make_fit
-from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
-from bagwise.models.linear_model.engine.problem import LinearBagProblem
-from bagwise.models.linear_model.engine.products import log_odds_of
-from bagwise.models.linear_model.engine.setup import make_problem
+from bagwise.models.linear_model.engine.fit import Fit
+from bagwise.models.linear_model.engine.large_fit import LargeFit
+from bagwise.models.linear_model.engine.problem import InMemoryProblem, LinearBagProblem, make_problem
 from bagwise.models.linear_model.inference.kept import Kept
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule, make_rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.reporting import Reporter
@@ -56,9 +56,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
     log_likelihood_: float
     coef_: np.ndarray
 
-    @property
-    def _streams(self) -> bool:
-        return True
+    _streams = True
 
     def _minimise(
         self,
@@ -68,7 +66,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
         *,
         only_from: Any = None,
         also_from: Any = None,
-        checkpoint: Checkpoint | None = None,
+        checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ) -> tuple[LinearBagProblem, list[SolverResult]]:
         """Search for the best parameters at one penalty; sets ``scaler_`` and ``rule_``.
 
@@ -76,7 +74,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
         an L1 search takes place.
         """
         bags, y, weight = training
-        blocks = recorded(bags.blocks(y, weight), checkpoint, "passes of the fit")
+        blocks = bags.blocks(y, weight)
         reporter = Reporter(type(self).__name__, self.verbose)
         reporter.watch(blocks)
         self.scaler_ = fit_scaler(self.scale, blocks)
@@ -90,9 +88,9 @@ class LinearBagClassifier(Recorded, WaistClassifier):
             blocks, self.scaler_, rules[0], ridge=penalty.l2, fit_intercept=self.fit_intercept
         )
         rng = check_random_state(random_state)
-        given = [
-            problem.scaling.from_original(*start) for start in (only_from, also_from) if start is not None
-        ]
+        start = also_from if only_from is None else only_from
+        if start is not None:
+            start = problem.scaling.from_original(*start)
         with blas_threads_for(blocks.n_values):
             control = Control(
                 self.tol,
@@ -100,19 +98,21 @@ class LinearBagClassifier(Recorded, WaistClassifier):
                 lambda number, value: reporter.iteration(number, value * total),
                 checkpoint=checkpoint,
             )
-            fit = make_fit(problem, penalty, control, n_init=self.n_init, rng=rng, solver=solver)
+            fit: Fit | LargeFit
+            if isinstance(problem, InMemoryProblem):
+                fit = Fit.of(problem, penalty, control, self.n_init, rng, by_em=solver == "em")
+            else:
+                fit = LargeFit.of(problem, penalty, control, self.n_init, rng)
             results: Sequence[SolverResult]
             if len(rules) > 1 or rules[0].learns:
-                results = learned = fit.learn(rules, given if only_from is not None else ())
+                results = learned = fit.learn_rule(rules, () if only_from is None else (start,))
                 problem = problem.with_rule(best_of(learned).rule)
             elif only_from is not None:
-                results = [fit.solve(given[0])]
+                results = [fit.solve(start)]
             else:
-                results = fit.search(given[0] if given else None)
+                results = fit.search(start)
         self.rule_ = problem.rule
-        self.n_passes_ = blocks.n_passes
-        if isinstance(problem, InMemoryProblem):
-            self.n_passes_ += problem.blocks.n_passes
+        self.n_passes_ = blocks.n_passes + problem.n_passes_in_memory
         results = [as_totals(result, problem.total) for result in results]
         for number, result in enumerate(results):
             reporter.start(number, len(results), result)
@@ -120,7 +120,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
 
     def _keep(self, problem: LinearBagProblem, best: SolverResult) -> None:
         """Set the fitted attributes that describe the model."""
-        self.log_likelihood_ = problem.log_likelihood(best.x)
+        self.log_likelihood_ = problem.point(best.x).log_likelihood
         coef, intercept = problem.scaling.to_original(best.x)
         self.coef_, self.intercept_ = coef[None, :], np.array([intercept])
 
@@ -329,7 +329,7 @@ class MILogisticRegression(LinearBagClassifier):
             problem, results = self._minimise(
                 training,
                 self.alpha,
-                seed_of(self.random_state, place),
+                place.seed(self.random_state),
                 only_from=start,
                 checkpoint=place,
             )

@@ -9,23 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import check_parameters
 from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import ClassWeight, Scale
 from bagwise.data.blocks import Blocks
 from bagwise.models.base import BagsLike, affine_map, fit_scaler
-from bagwise.models.linear_model.engine.fits import Sample
-from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
-from bagwise.models.linear_model.engine.large_path import LargePath, both_ways_on
-from bagwise.models.linear_model.engine.lasso.columns import ColumnCopy
-from bagwise.models.linear_model.engine.lasso.path import PathSolver
-from bagwise.models.linear_model.engine.lasso.problem import LassoProblem
-from bagwise.models.linear_model.engine.null import fit_null
-from bagwise.models.linear_model.engine.products import log_odds_of
-from bagwise.models.linear_model.engine.setup import make_problem
+from bagwise.models.linear_model.engine.design import log_odds_of
+from bagwise.models.linear_model.engine.fit import fit_null
+from bagwise.models.linear_model.engine.large_fit import Sample
+from bagwise.models.linear_model.engine.lasso import ColumnCopy, LassoProblem
+from bagwise.models.linear_model.engine.path import LargePath, PathSolver, both_ways_on
+from bagwise.models.linear_model.engine.problem import InMemoryProblem, make_problem
 from bagwise.models.linear_model.logistic import LinearBagClassifier, MILogisticRegression
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, recorded
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import WarmModel, finish
@@ -169,7 +167,7 @@ def milr_path(
     training = model._read_training(X, y, sample_weight)
     how: dict[str, Any] = {"alphas": alphas, "eps": eps, "both_ways": both_ways}
     with opened(checkpoint, lambda: {**identity_of(model, **how), "model": "milr_path"}) as place:
-        blocks = recorded(training.bags.blocks(training.y, training.weight), place, "passes")
+        blocks = training.bags.blocks(training.y, training.weight)
         path, _ = fit_path(model, blocks, **how, checkpoint=place)
     return path
 
@@ -185,14 +183,14 @@ def fit_path(
     warm_models: dict[float, WarmModel] | None = None,
     exactly: bool = True,
     sample: Sample | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: CheckpointLocation = NO_CHECKPOINT,
 ) -> tuple[MILRPath, dict[float, WarmModel]]:
     """Compute the path for a model's parameters (but `tol`, if given) on data that has been read.
 
     Gives also what the way down has learned of the curvature at each alpha, which may be the `warm_models` of
     a path on like data. If not `exactly`, objective and optimality may be off by part of the tolerance. Where
-    bags are many, the path leads through a `sample`, drawn here if it is not given; else a `checkpoint` keeps
-    the solution at every alpha, and what was learned is then missing where one was known.
+    bags are many, the path leads through a `sample`, drawn here if it is not given. A `checkpoint` stores the
+    solution at every alpha. What was learned on the way down is then missing where bags are few.
     """
     if not model.l1_ratio > 0:
         raise ValueError(f"a path needs an L1 penalty; l1_ratio must be positive, got {model.l1_ratio!r}.")
@@ -200,13 +198,12 @@ def fit_path(
     scaler = fit_scaler(model.scale, blocks)
     rule = start_fixed(make_rule(model.rule), blocks.offsets, blocks.y)
     problem = make_problem(blocks, scaler, rule, fit_intercept=model.fit_intercept)
-    control = Control(tol or model.tol, model.max_iter)
+    control = Control(tol or model.tol, model.max_iter, checkpoint=checkpoint)
     with blas_threads_for(blocks.n_values):
         # Tighter than the path, so that the largest alpha is exact.
         null = blocks.alone(fit_null, problem, replace(control, tol=1e-3 * control.tol))
         if isinstance(problem, InMemoryProblem):
             lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=control.tol)
-            control = replace(control, checkpoint=checkpoint)
             solver = PathSolver(lasso, null, model.l1_ratio, control)
             alpha_max, learned = solver.alpha_max, solver.warm_models
             grid, is_own = _make_grid(alphas, eps, alpha_max)
@@ -220,9 +217,6 @@ def fit_path(
             how = {"both_ways": both_ways, "beyond": is_own}
             found, learned = large.solve(sample, grid, warm_models or {}, **how)
     originals = [problem.scaling.to_original(solution.x) for solution in found.solutions]
-    n_passes = blocks.n_passes - passes_before
-    if isinstance(problem, InMemoryProblem):
-        n_passes += problem.blocks.n_passes
     path = MILRPath(
         alphas=found.alphas,
         coefs=np.array([coef for coef, _ in originals]),
@@ -235,7 +229,7 @@ def fit_path(
         alpha_max=alpha_max,
         rule=rule,
         scaler=scaler,
-        n_passes=n_passes,
+        n_passes=blocks.n_passes - passes_before + problem.n_passes_in_memory,
         feature_names=_names(model, len(originals[0][0])),
     )
     return path, learned

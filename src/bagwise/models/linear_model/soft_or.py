@@ -92,6 +92,6 @@ class SoftORLogisticRegression(MILogisticRegression):
 
     def predict_count(self, X: BagsLike) -> np.ndarray:
         """Distribution of the number of positive instances in every bag: shape (n_bags, largest size + 1)."""
-        log_odds, bags = self._by_blocks(X, self._log_odds), self._open(X)
+        log_odds, bags = self._by_blocks(X, self._log_odds), self._read(X, whole=False)
         # The distribution before a label is seen is the same for every rule of counts.
         return CountTable([0.5]).count_proba(log_odds, bags.offsets)

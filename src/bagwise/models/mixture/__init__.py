@@ -5,9 +5,9 @@ class are the total minus those of the lighter one; in an exponential family the
 them. Starts are sampled by content: one pass keeps the instances with the smallest hash, so a start does
 not depend on the order of bags. All starts run together and share every pass.
 
-- `mimixture`, `fitted`: `MIMixture`. `discriminative`: its discriminative partner.
-- `model`, `estep`, `params`: what EM sees. `build`: sums that EM need not repeat. `start`, `draw`,
-  `search`: starts. `bound`: `bayes_error_bound`. `naming`, `plots`: names of components, plots.
+- `mimixture`: `MIMixture`. `discriminative`: its discriminative partner. `bound`: `bayes_error_bound`.
+- `model`: what EM sees: parameters, statistics of blocks, steps. `build`: what comes before EM: starts, and
+  sums that need not be repeated. `plots`: plots of components.
 """
 
 from bagwise.models.mixture.bound import bayes_error_bound

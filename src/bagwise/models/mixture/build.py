@@ -1,19 +1,37 @@
-"""From bags and parts to the model that EM fits."""
+"""What comes before EM: a survey of the bags, starts, and a model that repeats no sum.
+
+`prepare` resolves the prior on all instances. `build_model` surveys the bags (`Survey`): their sums, of which
+EM need not repeat those that are known, and a sample of their instances, around which `Pool` draws starts.
+"""
 
 from __future__ import annotations
 
 import functools
+import itertools
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise.data.blocks import Block, Blocks, SelectedBlocks, Sums, cut, cut_rows, hold, run_together
+from bagwise._core.compiled.arrays import readonly
+from bagwise.data.blocks import (
+    Block,
+    Blocks,
+    MemoryBlocks,
+    SelectedBlocks,
+    Sums,
+    cut,
+    cut_rows,
+    hold,
+    pick_instance,
+    run_together,
+    stack,
+)
 from bagwise.families import Family
-from bagwise.families.parts import is_matrix, part_rows, start_statistics_of
+from bagwise.families.parts import is_matrix, part_rows, start_statistics_of, statistics_of
 from bagwise.families.refusal import rows_named_by
 from bagwise.models.mixture.model import BagMixture, Known, Start
-from bagwise.models.mixture.start import Pool, Survey, survey_block
 from bagwise.rules import Rule
 
 # Starts are drawn from so many values, where there are more than can be kept.
@@ -52,12 +70,6 @@ class Ground(NamedTuple):
     blocks: Blocks
     is_complete: bool
 
-    @property
-    def sums_need_params(self) -> bool:
-        """Whether statistics must be computed anew for every parameter."""
-        family = self.family
-        return family.statistics_need_params or (family.missing == "expect" and not self.is_complete)
-
 
 def prepare(family: Family, prior: Any, n_components: tuple[int, int], blocks: Blocks) -> Ground:
     """Resolve the prior, as the user gave it, on all instances: one pass, or two if they are few."""
@@ -91,7 +103,7 @@ def build_model(
     BagMixture, Blocks
         The model, and the bags that EM passes over: those of whose instances not all are known.
     """
-    family, prior, n_components, blocks, _ = ground
+    family, prior, n_components, blocks, is_complete = ground
     pure = rule.pure_bags(blocks.y)
     groups = [group for group in (~pure, pure) if group.any()]
     one_negative = n_components[1] == 1
@@ -105,13 +117,15 @@ def build_model(
     # Only where bags are pure do labels tell the classes' instances apart beforehand.
     negative = Pool(family, prior, surveys[-1], is_labelled=one_negative) if pure.any() else pool
     known, total = None, None
-    if not ground.sums_need_params:
+    # Else statistics must be computed anew for every parameter.
+    are_sums_fixed = is_complete or family.missing != "expect"
+    if are_sums_fixed and not family.statistics_need_params:
         suffice = _sums_suffice(family, prior, surveys[-1])
         if pure.any() and one_negative and suffice:
             known = Known(surveys[-1].weight, surveys[-1].sums, _log_likelihood_of_pure(rule, blocks, pure))
-            blocks = SelectedBlocks(blocks, ~pure)
+            blocks = _select(blocks, ~pure)
             blocks = blocks if blocks.are_large else hold(blocks, recut=True)
-        if n_components == (1, 1) and ground.is_complete and suffice:
+        if n_components == (1, 1) and is_complete and suffice:
             total = 0.0 * surveys[0].sums if pure.all() else surveys[0].sums
     return (
         BagMixture(
@@ -130,7 +144,22 @@ def build_model(
 
 
 def _survey(ground: Ground, group: np.ndarray, most: int | None, blocks: Blocks) -> Survey:
-    return SelectedBlocks(blocks, group).total(survey_block, ground.family, ground.prior, most)
+    return _select(blocks, group).total(survey_block, ground.family, ground.prior, most)
+
+
+def _select(blocks: Blocks, wanted: np.ndarray) -> Blocks:
+    """Select bags, which stay in their blocks: few of them by a copy in memory, many as they are read."""
+    if not isinstance(blocks, MemoryBlocks) or blocks.are_large:
+        return SelectedBlocks(blocks, wanted)
+    if wanted.all():
+        return blocks
+    sizes = np.diff(blocks.offsets)
+    offsets = np.append(0, np.cumsum(sizes[wanted]))
+    kept = np.append(0, np.cumsum(wanted))
+    ends = np.cumsum([blocks.block(number).n_bags for number in range(blocks.n_blocks)])
+    runs = [slice(int(begin), int(end)) for begin, end in itertools.pairwise(kept[np.append(0, ends)])]
+    X = blocks.X[np.flatnonzero(np.repeat(wanted, sizes))]
+    return MemoryBlocks(X, offsets, blocks.y[wanted], blocks.weight[wanted], runs=runs, in_threads=False)
 
 
 def _most_drawn(blocks: Blocks) -> int | None:
@@ -154,3 +183,129 @@ def _log_likelihood_of_pure(rule: Rule, blocks: Blocks, pure: np.ndarray) -> flo
         result = rule.estep(np.full(within[-1], -np.inf), within, y[bags])
         value += float(weight[bags] @ result.log_likelihood)
     return value
+
+
+# ---------------------------------------------------------------------- starts
+
+
+class Pool:
+    """Instances around which the components of a class are started.
+
+    A draw takes an instance x at random (by weight) and a share a, uniform from 0 to 1, and gives ::
+
+        (1 - a) * mean statistics of the pool + a * statistics of x
+
+    an M step of which is a component near x if a is near 1, and near the middle of the pool if it is
+    near 0. In terms of statistics this works for any family. The instance is chosen by its rank in an
+    order that depends on the instances alone: the same seed then gives the same start for
+    any order of the bags and of the instances in them, and for a bag of weight two as for two bags.
+
+    Parameters
+    ----------
+    family, prior : Family, object
+        The family, and its resolved prior.
+    survey : Survey
+        Sums and a sample of the pool's instances.
+    is_labelled : bool
+        Whether all of them are known to be of this class, which then starts in their middle.
+    """
+
+    mean: np.ndarray
+    sample: Sample
+    weight: float
+    params: Any
+
+    def __init__(self, family: Family, prior: Any, survey: Survey, *, is_labelled: bool = False):
+        self.family = family
+        self.prior = prior
+        self.sample = survey.sample
+        self.weight = survey.weight
+        self.is_labelled = is_labelled
+        self.params = params_of_prior(family, survey.sample.X, prior)
+        self.mean = survey.sums / survey.weight
+
+    def draw(self, rng: np.random.RandomState) -> np.ndarray:
+        """Draw the statistics of one component, for a weight of 1."""
+        if self.is_labelled:
+            return self.mean
+        share = rng.random_sample()
+        row = pick_instance(self.sample.X, self.sample.weight, rng)
+        one = statistics_of(self.family, self.sample.X[row : row + 1], np.ones(1), self.params, self.prior)
+        return (1 - share) * self.mean + share * one
+
+
+class Sample(NamedTuple):
+    """Some instances, their weights, and the keys by which they were chosen, unless they are all."""
+
+    X: Any
+    weight: np.ndarray
+    keys: Any
+
+    def joined_to(self, other: Sample) -> Sample:
+        """Put two samples together."""
+        keys = None if self.keys is None else np.concatenate([self.keys, other.keys])
+        return Sample(stack([self.X, other.X]), np.concatenate([self.weight, other.weight]), keys)
+
+    def least(self, most: int) -> Sample:
+        """Keep the instances of the smallest keys; one of each, with the weight of all that equal it."""
+        keys, rows, which = np.unique(self.keys, return_index=True, return_inverse=True)
+        weight = np.bincount(which, self.weight, minlength=len(keys))
+        return Sample(self.X[rows[:most]], weight[:most], keys[:most])
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Sums of some instances, their weight, and all of them, or `most`: those that have the smallest keys.
+
+    A key depends on nothing but the instance, and is as good as random: so they are a random sample, the same
+    for any order and any cut, and for a weight of two as for two instances.
+    """
+
+    sums: np.ndarray
+    weight: float
+    sample: Sample
+    most: int | None
+
+    def __add__(self, other: Survey) -> Survey:
+        sample = self.sample.joined_to(other.sample)
+        if self.most is not None:
+            sample = sample.least(self.most)
+        return Survey(self.sums + other.sums, self.weight + other.weight, sample, self.most)
+
+
+def survey_block(block: Block, family: Family, prior: Any, most: int | None) -> Survey:
+    """Sum a block up, and keep all its instances, or a sample."""
+    each = block.weight_of_each
+    params = params_of_prior(family, block.X, prior)
+    sums = statistics_of(family, block.X, each, params, prior)
+    if most is None:
+        sample = Sample(block.X[:], each, None)
+    elif most == 0:
+        # No view, which would keep all instances in memory.
+        sample = Sample(block.X[np.empty(0, dtype=np.int64)], each[:0], np.empty(0, dtype=np.uint64))
+    else:
+        sample = Sample(block.X, each, content_of(block.X)).least(most)
+    return Survey(sums, float(each.sum()), sample, most)
+
+
+def params_of_prior(family: Family, X: Any, prior: Any) -> Any:
+    """Give parameters where there are no data: where statistics need some, these must do at first."""
+    nothing = statistics_of(family, X[:0], np.empty(0), None, prior)
+    return family.mstep(nothing, 0.0, prior)
+
+
+def content_of(X: Any) -> np.ndarray:
+    """Give every instance a number that depends on nothing but the instance, as good as random."""
+    from bagwise._core.compiled.content import content_keys
+
+    keys = np.empty(len(X), dtype=np.uint64)
+    for rows in cut_rows(len(X), part_rows(X)):
+        part = X[rows]
+        if isinstance(part, np.ndarray):
+            words = part.astype(np.float64) + 0.0  # there is one zero, and one NaN
+            words[np.isnan(words)] = np.nan
+            words, offsets = words.ravel(), np.arange(0, words.size + 1, X.shape[1])
+        else:
+            words, offsets = part.symbols, part.offsets
+        keys[rows] = content_keys(*readonly(words.view(np.uint64), offsets))
+    return keys

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
 from bagwise._core.types import ClassWeight, Seed
 from bagwise.data.bags import Bags
@@ -25,7 +26,7 @@ from bagwise.models.base import (
 )
 from bagwise.models.linear_model import MILogisticRegression
 from bagwise.models.mixture.build import look_at
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule
 from bagwise.solvers.result import Recorded
 
@@ -107,6 +108,9 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
     n_passes_: int
     rule_: Rule
 
+    _accepts_sparse = False
+    _streams = True
+
     _parameter_constraints: dict[str, Any] = {
         "family": [StrOptions(set(FAMILIES)), HasMethods(["sufficient"])],
         "rule": RULE_CONSTRAINT,
@@ -141,14 +145,6 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _accepts_sparse(self) -> bool:
-        return False
-
-    @property
-    def _streams(self) -> bool:
-        return True
 
     @property
     def _accepts_sequences(self) -> bool:
@@ -186,7 +182,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
             self._fit(training, place)
         return self
 
-    def _fit(self, training: Training, place: Checkpoint | None) -> None:
+    def _fit(self, training: Training, place: CheckpointLocation) -> None:
         bags, y, weight = training
         family, blocks = make_family(self.family), bags.blocks(y, weight)
         self.family_ = family.settled(blocks.total(look_at, family, blocks.begins))

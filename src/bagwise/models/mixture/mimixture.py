@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.utils import Bunch, check_random_state
 
-from bagwise._core.interrupt import raise_if_stopped
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
+from bagwise._core.interrupt import interruptible, raise_if_stopped
 from bagwise._core.sklearn_private import HasMethods, Interval, StrOptions
 from bagwise._core.types import Seed
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import SelectedBlocks
 from bagwise.families import FAMILIES, Family, make_family
 from bagwise.families.parts import check_all
-from bagwise.models.base import RULE_CONSTRAINT, BagsLike, Training, validated_fit
+from bagwise.models.base import (
+    RULE_CONSTRAINT,
+    BagsLike,
+    Training,
+    WaistClassifier,
+    is_positive,
+    validated_fit,
+)
 from bagwise.models.base.calibration import fit_exponent, held_out_scores
-from bagwise.models.mixture.build import prepare, read_n_components
-from bagwise.models.mixture.fitted import FittedMixture
-from bagwise.models.mixture.model import Start
-from bagwise.models.mixture.naming import name_components
-from bagwise.models.mixture.search import search
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
+from bagwise.models.mixture.bound import bayes_error_bound
+from bagwise.models.mixture.build import Ground, build_model, prepare, read_n_components
+from bagwise.models.mixture.model import (
+    MixtureParams,
+    Start,
+    class_log_joint,
+    component_log_joint,
+    log_odds_of,
+    name_components,
+)
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule, make_rule
 from bagwise.solvers.control import Control
+from bagwise.solvers.em import EMResult, run_em
 from bagwise.solvers.reporting import Reporter
-from bagwise.solvers.result import best_of, record_result
+from bagwise.solvers.result import Recorded, best_of, record_result
+
+# Rules in a row that may be worse than the best before the search for a better one ends.
+_PATIENCE = 2
 
 
-class MIMixture(FittedMixture):
+class MIMixture(Recorded, WaistClassifier):
     """A generative model of bags: each class makes instances, and a rule makes the bag's label of theirs.
 
     An instance is positive with probability pi and then drawn from the density p+, else from p-; both
@@ -166,11 +183,24 @@ class MIMixture(FittedMixture):
     1.1
     """
 
+    positive_weights_: np.ndarray
+    negative_weights_: np.ndarray
+    params_: MixtureParams
+    rule_: Rule
+    positive_rate_: float
+    positive_components_: list[Any]
+    negative_components_: list[Any]
+    family_: Family
+    classes_: np.ndarray
     exponent_: float
     information_cost_history_: np.ndarray
     prior_: Any
     log_likelihood_: float
     n_passes_: int
+
+    _accepts_sparse = False
+    _streams = True
+    _learns_from_positive_alone = True
 
     _parameter_constraints: dict[str, Any] = {
         "family": [StrOptions(set(FAMILIES)), HasMethods(["log_density", "statistics", "mstep"])],
@@ -217,10 +247,6 @@ class MIMixture(FittedMixture):
         self.verbose = verbose
 
     @property
-    def _accepts_sparse(self) -> bool:
-        return False
-
-    @property
     def _accepts_missing(self) -> bool:
         return make_family(self.family).missing != "refuse"
 
@@ -228,17 +254,11 @@ class MIMixture(FittedMixture):
     def _accepts_sequences(self) -> bool:
         return make_family(self.family).takes_sequences
 
-    @property
-    def _streams(self) -> bool:
-        return True
-
-    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
-        bags = super()._read(X, reset=reset)
-        if not reset:
+    def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
+        bags = super()._read(X, reset=reset, whole=whole)
+        if whole and not reset:
             check_all(self.family_, bags.instances, self.params_.components[0])
         return bags
-
-    _learns_from_positive_alone = True
 
     @validated_fit
     def fit(
@@ -275,7 +295,9 @@ class MIMixture(FittedMixture):
             self._fit(training, checkpoint=place)
             if self.calibrate:
                 raise_if_stopped()
-                log_odds = held_out_scores(training, self._fit_and_score, place)
+                log_odds = held_out_scores(
+                    self, training, self._fit_clone, type(self).decision_function, place
+                )
                 self.exponent_ = fit_exponent(log_odds, training.y, training.weight)
         return self
 
@@ -291,15 +313,26 @@ class MIMixture(FittedMixture):
                 "positive; use calibrate=False."
             )
 
-    def _fit_and_score(self, training: Training, bags: Bags, checkpoint: Checkpoint | None) -> np.ndarray:
-        """Log-odds of bags by a model like this one, fitted to others."""
-        model = clone(self).set_params(calibrate=False, verbose=0)
+    def _fit_clone(
+        self,
+        model: Self,
+        bags: Bags,
+        y: np.ndarray,
+        sample_weight: np.ndarray,
+        checkpoint: CheckpointLocation = NO_CHECKPOINT,
+    ) -> Self:
+        """Fit a clone of this model to bags that are read, without calibration."""
+        model.set_params(calibrate=False, verbose=0)
         for name in ("classes_", "n_features_in_"):
             setattr(model, name, getattr(self, name))
-        return model._fit(training, checkpoint=checkpoint).decision_function(bags)
+        return model._fit(Training(bags, y, sample_weight), checkpoint=checkpoint)
 
     def _fit(
-        self, training: Training, start: Start | None = None, *, checkpoint: Checkpoint | None = None
+        self,
+        training: Training,
+        start: Start | None = None,
+        *,
+        checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ) -> Self:
         """Fit bags that are read; labels may be -1, unknown, and `start` says where EM begins."""
         bags, y, weight = training
@@ -320,17 +353,7 @@ class MIMixture(FittedMixture):
         blocks = bags.blocks(used, weight)
         reporter.watch(blocks)
         ground = prepare(family, self.prior, n_components, blocks)
-        results = search(
-            ground,
-            rule.alternatives(bags.offsets, y),
-            control,
-            n_init=self.n_init,
-            rng=check_random_state(seed_of(self.random_state, checkpoint)),
-            n_jobs=self.n_jobs,
-            on_start=reporter.start,
-            start=start,
-            keeps_cost=self.supervision != "none",
-        )
+        results = self._search(ground, rule.alternatives(bags.offsets, y), control, reporter, start)
         record_result(self, results)
         best = best_of(results)
         self.__dict__.pop("information_cost_history_", None)  # of an earlier fit
@@ -345,3 +368,229 @@ class MIMixture(FittedMixture):
         self.n_passes_ = blocks.n_passes
         self._keep(params)
         return self
+
+    def _search(
+        self,
+        ground: Ground,
+        rules: Sequence[Rule],
+        control: Control,
+        reporter: Reporter,
+        start: Start | None,
+    ) -> list[EMResult]:
+        """Fit under one rule after the other, and return the results of the best, one for every start.
+
+        Rules are alternatives in order, such as thresholds: when some in a row have been worse than the best,
+        so are the rest.
+        """
+        rng = check_random_state(control.checkpoint.seed(self.random_state))
+        tried: list[list[EMResult]] = []
+        values: list[float] = []
+        for number, rule in enumerate(rules):
+            model, unknown = build_model(ground, rule, start, keeps_cost=self.supervision != "none")
+            results = run_em(
+                model,
+                unknown,
+                control.within(f"rule {number + 1}"),
+                n_init=self.n_init,
+                rng=rng,
+                n_jobs=self.n_jobs,
+                on_start=reporter.start,
+            )
+            tried.append(results)
+            values.append(best_of(results).value)
+            if control.is_stopped or np.argmin(values) < len(values) - _PATIENCE:
+                break
+        return tried[int(np.argmin(values))]
+
+    def _keep(self, params: MixtureParams) -> None:
+        """Set the fitted attributes that describe the parameters."""
+        p = params.n_positive
+        self.params_ = params
+        self.exponent_ = 1.0
+        self.rule_ = params.rule
+        self.positive_rate_ = float(np.exp(params.log_rate[1]))
+        self.positive_components_ = list(params.components[:p])
+        self.negative_components_ = list(params.components[p:])
+        self.positive_weights_ = np.exp(params.log_weights[:p])
+        self.negative_weights_ = np.exp(params.log_weights[p:])
+
+    # ------------------------------------------------------------------ predictions
+
+    def _class_log_joint(self, bags: Bags) -> np.ndarray:
+        joint = component_log_joint(self.family_, bags.instances, self.params_)
+        return class_log_joint(joint, self.params_.n_positive)
+
+    def _log_odds(self, bags: Bags) -> np.ndarray:
+        return self.exponent_ * log_odds_of(self._class_log_joint(bags))
+
+    @interruptible(at_once=True)
+    def _bag_log_proba(self, bags: Bags) -> np.ndarray:
+        log_proba = self.rule_.log_proba(log_odds_of(self._class_log_joint(bags)), bags.offsets)
+        if self.exponent_ == 1.0:
+            return log_proba
+        # Not the rule of calibrated instances: half-hearted ones would make every large bag positive.
+        log_odds = self.exponent_ * (log_proba[:, 1] - log_proba[:, 0])
+        return -np.logaddexp(0.0, np.column_stack([log_odds, -log_odds]))
+
+    def score_samples(self, X: BagsLike) -> np.ndarray:
+        """Log density of the instances of every bag, whatever their labels and the bag's.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+
+        Returns
+        -------
+        array of shape (n_bags,)
+        """
+        return self._by_blocks(X, self._log_density)
+
+    def _log_density(self, bags: Bags) -> np.ndarray:
+        by_instance = np.logaddexp(*self._class_log_joint(bags))
+        return np.add.reduceat(by_instance, bags.offsets[:-1])  # no bag is empty
+
+    # ------------------------------------------------------------------ one class, of positive bags
+
+    @property
+    def _two_labels(self) -> np.ndarray:
+        return self.classes_ if len(self.classes_) == 2 else np.array([0, 1]).astype(self.classes_.dtype)
+
+    def _class_columns(self, of_both: np.ndarray) -> np.ndarray:
+        """The columns of ``classes_``: where all bags are positive, they are so for certain."""
+        return of_both if len(self.classes_) == 2 else np.zeros((len(of_both), 1))
+
+    def predict_log_proba(self, X: BagsLike) -> np.ndarray:
+        """Log probability of every class, for every bag: shape (n_bags, n_classes)."""
+        return self._class_columns(super().predict_log_proba(X))
+
+    def predict_proba(self, X: BagsLike) -> np.ndarray:
+        """Probability of every class, for every bag: shape (n_bags, n_classes)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: BagsLike) -> np.ndarray:
+        """Predict the more probable label of every bag, the positive one at a tie: shape (n_bags,)."""
+        labels = super().predict(X)
+        return labels if len(self.classes_) == 2 else np.full(len(labels), self.classes_[0])
+
+    # ------------------------------------------------------------------ what labels are worth, and samples
+
+    def information_cost(self, X: BagsLike) -> np.ndarray:
+        """Bits that are lost if the label of a positive bag is ignored: -log2 P(+ | instances).
+
+        A positive label says most about a bag that looks negative, and next to nothing about a large bag
+        that is positive almost surely: then semi-supervised learning does as well (eq. 7.3).
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            Positive bags.
+
+        Returns
+        -------
+        array of shape (n_bags,)
+        """
+        return -super().predict_log_proba(X)[:, 1] / np.log(2)
+
+    def bayes_error_bound(
+        self, size: int | ArrayLike, *, n_samples: int = 100_000, random_state: Seed = None
+    ) -> float | np.ndarray:
+        """Bound the error of the best classifier of bags of `size` instances, if the fitted model is true.
+
+        Parameters
+        ----------
+        size : int or array
+            Instances per bag.
+        n_samples : int, default=100_000
+            Instances of each class that are drawn to estimate its error rate.
+        random_state : int, RandomState or None, default=None
+            Source of the draw.
+
+        Returns
+        -------
+        float or array
+            See `bagwise.bayes_error_bound`.
+        """
+        rng = check_random_state(random_state)
+        calls = []
+        for label in (False, True):
+            z = np.full(n_samples, label)
+            drawn = Bags(self._draw_instances(z, rng), np.arange(n_samples + 1))
+            calls.append(np.mean(is_positive(self._log_odds(drawn))))
+        return bayes_error_bound(
+            size,
+            positive_rate=self.positive_rate_,
+            false_positive_rate=calls[0],
+            false_negative_rate=1 - calls[1],
+        )
+
+    def sample(self, n_bags: int = 1, sizes: int | ArrayLike = 5, *, random_state: Seed = None) -> Bunch:
+        """Draw bags from the fitted model.
+
+        Parameters
+        ----------
+        n_bags : int, default=1
+            Number of bags.
+        sizes : int or array of shape (n_bags,), default=5
+            Instances of every bag.
+        random_state : int, RandomState or None, default=None
+            Source of the draw.
+
+        Returns
+        -------
+        Bunch
+            `bags`; `y` (n_bags,) and `instance_y` (n_instances,), in terms of ``classes_`` (0 and 1, or False
+            and True, after a fit to positive bags alone).
+        """
+        rng = check_random_state(random_state)
+        sizes = np.broadcast_to(np.asarray(sizes, dtype=np.int64), (n_bags,))
+        if n_bags < 1 or (sizes < 1).any():
+            raise ValueError(f"sample needs bags of at least one instance; got n_bags={n_bags!r}, {sizes!r}.")
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        z = rng.random_sample(offsets[-1]) < self.positive_rate_
+        certain = np.where(z, np.inf, -np.inf)
+        positive = np.exp(self.rule_.log_proba(certain, offsets)[:, 1])
+        y = rng.random_sample(n_bags) < positive
+        bags = Bags(self._draw_instances(z, rng), offsets)
+        return Bunch(bags=bags, y=self._two_labels[y.astype(int)], instance_y=self._two_labels[z.astype(int)])
+
+    def _draw_instances(self, z: np.ndarray, rng: np.random.RandomState) -> Any:
+        """Draw an instance for each label in `z` (True for positive).
+
+        Component by component, then back into order, so that the instances need not be vectors.
+        """
+        params = self.params_
+        weights = np.exp(params.log_weights)
+        parts, places = [], []
+        for label, members in zip((True, False), params.classes, strict=True):
+            rows = np.flatnonzero(z == label)
+            within = weights[members] / weights[members].sum()
+            choice = rng.choice(len(within), size=len(rows), p=within)
+            for k, component in enumerate(params.components[members]):
+                parts.append(self.family_.sample(component, int((choice == k).sum()), rng))
+                places.append(rows[choice == k])
+        return Bags.from_list(parts).instances.take(np.argsort(np.concatenate(places)), axis=0)
+
+    def _count_parameters(self) -> int:
+        rates = 1 + len(self.params_.components) - 2
+        return rates + self.family_.count_parameters(self.params_.components)
+
+    def bic(self, X: BagsLike) -> float:
+        """Bayesian information criterion of the instances' density, lower is better.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+
+        Returns
+        -------
+        float
+            Every instance counts as an observation.
+        """
+        penalty = np.log(self._read(X, whole=False).n_instances) * self._count_parameters()
+        return float(penalty - 2 * self.score_samples(X).sum())
+
+    def aic(self, X: BagsLike) -> float:
+        """Akaike's information criterion of the instances' density, lower is better: see `bic`."""
+        return float(2 * self._count_parameters() - 2 * self.score_samples(X).sum())

@@ -1,19 +1,202 @@
-"""The multi-instance mixture as EM sees it: additive statistics of blocks of bags, and parameters."""
+"""The multi-instance mixture as EM sees it: parameters, statistics of blocks of bags, and steps.
+
+`MixtureParams` are the parameters, with the densities they make. An E step is a function of a block
+(`two_components`, `any_components`), whose `Statistics` add up. `BagMixture` has the steps that `run_em`
+asks for, and `name_components` gives components to classes where the fit used no labels.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
+from bagwise._core.compiled.arrays import readonly
 from bagwise.data.blocks import Block, Blocks, Sums
 from bagwise.families import Family
-from bagwise.models.mixture.estep import BlockEStep, Statistics, lighter_component
-from bagwise.models.mixture.params import MixtureParams, pack_params, unpack_params
-from bagwise.models.mixture.start import Pool
-from bagwise.rules import Rule
+from bagwise.families.parts import of_instances, statistics_of
+from bagwise.rules import Rule, RuleResult
+
+if TYPE_CHECKING:
+    from bagwise.models.mixture.build import Pool
+
+
+# ---------------------------------------------------------------------- parameters
+
+
+class MixtureParams(NamedTuple):
+    """Parameters of the mixture; components of the positive class come first.
+
+    Attributes
+    ----------
+    log_rate : array of shape (2,)
+        Log probability that an instance is negative, positive.
+    log_weights : array of shape (n_components,)
+        Log probability of each component within its class.
+    components : list
+        Parameters of the components, as their family knows them.
+    n_positive : int
+        How many of the components are the positive class's.
+    rule : Rule
+        The rule, which may have parameters too.
+    """
+
+    log_rate: np.ndarray
+    log_weights: np.ndarray
+    components: list[Any]
+    n_positive: int
+    rule: Rule
+
+    @property
+    def classes(self) -> tuple[slice, slice]:
+        """Which components are of the positive class, and of the negative."""
+        return slice(None, self.n_positive), slice(self.n_positive, None)
+
+    @property
+    def log_joint(self) -> np.ndarray:
+        """Log probability of class and component."""
+        is_positive = np.arange(len(self.components)) < self.n_positive
+        return self.log_weights + np.where(is_positive, self.log_rate[1], self.log_rate[0])
+
+
+def pack_params(family: Family, params: MixtureParams) -> np.ndarray:
+    """Write log-rates and log-weights, which `unpack_params` normalises, and the components as a vector."""
+    parts = [family.pack(component) for component in params.components]
+    return np.concatenate([params.log_rate, params.log_weights, *parts])
+
+
+def unpack_params(family: Family, vector: np.ndarray, params: MixtureParams) -> MixtureParams:
+    """Read what `pack_params` wrote."""
+    k = len(params.components)
+    log_weights = vector[2 : 2 + k].copy()
+    for part in params.classes:
+        log_weights[part] -= logsumexp(log_weights[part])
+    components, begin = [], 2 + k
+    for component in params.components:
+        size = len(family.pack(component))
+        components.append(family.unpack(vector[begin : begin + size], component))
+        begin += size
+    log_rate = vector[:2] - logsumexp(vector[:2])
+    return MixtureParams(log_rate, log_weights, components, params.n_positive, params.rule)
+
+
+def component_log_joint(family: Family, X: Any, params: MixtureParams) -> np.ndarray:
+    """Log probability of class and component, plus the log density: (n_components, n_instances)."""
+    joint = np.stack([of_instances(family, "log_density", X, component) for component in params.components])
+    return joint + params.log_joint[:, None]
+
+
+def class_log_joint(joint: np.ndarray, n_positive: int) -> np.ndarray:
+    """Add components up to classes: (2, n_instances), negative and positive."""
+    if joint.shape[0] == 2 and n_positive == 1:
+        return joint[::-1]
+    return np.stack([logsumexp(joint[n_positive:], axis=0), logsumexp(joint[:n_positive], axis=0)])
+
+
+def log_odds_of(classes: np.ndarray) -> np.ndarray:
+    """Log-odds that an instance is positive; 0 where neither class can have made it."""
+    with np.errstate(invalid="ignore"):
+        log_odds = classes[1] - classes[0]
+    return np.where(np.isneginf(classes).all(axis=0), 0.0, log_odds)
+
+
+# ---------------------------------------------------------------------- the E step of a block
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What an E step gives: log-likelihood, and for each component its weight and its sums.
+
+    And what labels are worth: the weighted sum of -log P(+ | instances) over the bags not labelled 0, if it
+    is kept. Until they are complete (`BagMixture.complete`), sums may be those of one component of two.
+    """
+
+    log_likelihood: float
+    weights: np.ndarray
+    sums: np.ndarray
+    rule: np.ndarray
+    cost: float = 0.0
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return Statistics(
+            self.log_likelihood + other.log_likelihood,
+            self.weights + other.weights,
+            self.sums + other.sums,
+            self.rule + other.rule,
+            self.cost + other.cost,
+        )
+
+
+def two_components(
+    family: Family, prior: Any, keeps_cost: bool, block: Block, params: MixtureParams
+) -> Statistics:
+    """Compute the statistics of a block for one component a class, with the sums of the lighter one only.
+
+    One pass for the log-odds, and one for these sums. `keeps_cost` says whether the labels of bags not
+    labelled 0 are valued, too.
+    """
+    from bagwise._core.compiled.mixture import mixture_remainder
+
+    # In place: fresh arrays of this size, in every iteration, cost as much as the sums that fill them.
+    log_odds = of_instances(family, "log_odds", block.X, *params.components)
+    log_odds += params.log_rate[1] - params.log_rate[0]
+    result = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
+    arrays = readonly(log_odds, block.weight, result.posterior, result.complement, dtype=np.float64)
+    value, *weights = mixture_remainder(arrays[0], *readonly(block.offsets), *arrays[1:])
+    lighter = lighter_component(params)
+    share = block.weight_of_each
+    share *= (result.posterior, result.complement)[lighter]
+    sums = statistics_of(family, block.X, share, params.components[lighter], prior)
+    value += float(block.weight @ result.log_likelihood)
+    cost = _cost_of(block, log_odds, params.rule, result) if keeps_cost else 0.0
+    return Statistics(float(value), np.array(weights), sums, result.statistics, cost)
+
+
+def any_components(
+    family: Family, prior: Any, keeps_cost: bool, block: Block, params: MixtureParams
+) -> Statistics:
+    """Compute the statistics of a block for any number of components, with the sums of all of them."""
+    joint = component_log_joint(family, block.X, params)
+    classes = class_log_joint(joint, params.n_positive)
+    log_odds = log_odds_of(classes)
+    result = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
+    each = block.weight_of_each
+    value = each @ np.logaddexp(classes[0], classes[1]) + block.weight @ result.log_likelihood
+    weights, sums = np.empty(len(params.components)), []
+    for k, component in enumerate(params.components):
+        is_positive = k < params.n_positive
+        share = result.posterior if is_positive else result.complement
+        with np.errstate(invalid="ignore"):
+            within = np.exp(joint[k] - classes[int(is_positive)])
+        # A class that cannot have made the instance at all has no share of it to divide.
+        weight = each * share * np.where(np.isnan(within), 0.0, within)
+        weights[k] = weight.sum()
+        sums.append(statistics_of(family, block.X, weight, component, prior))
+    cost = _cost_of(block, log_odds, params.rule, result) if keeps_cost else 0.0
+    return Statistics(float(value), weights, np.stack(sums), result.statistics, cost)
+
+
+def _cost_of(block: Block, log_odds: np.ndarray, rule: Rule, result: RuleResult) -> float:
+    """Sum -log P(+ | instances) over the bags not labelled 0: the labels that are used, or ignored."""
+    ignored = block.y == -1
+    log_proba = np.where(block.y == 1, result.log_likelihood, 0.0)
+    if ignored.any():
+        log_proba[ignored] = rule.log_proba(log_odds, block.offsets)[ignored, 1]
+    return -float(block.weight @ log_proba)
+
+
+def lighter_component(params: MixtureParams) -> int:
+    """Say which of two components has the lesser weight, by the rates that the last step left."""
+    return 0 if params.log_rate[1] <= params.log_rate[0] else 1
+
+
+# ---------------------------------------------------------------------- the model
+
 
 # Gives the parameters of a start: (model, blocks, rng) -> params.
 Start = Callable[["BagMixture", Blocks, np.random.RandomState], MixtureParams]
@@ -60,8 +243,6 @@ class BagMixture:
         Whether every E step also sums up what the labels of bags not labelled 0 are worth (`watch`).
     """
 
-    estep: BlockEStep
-
     def __init__(
         self,
         family: Family,
@@ -83,7 +264,8 @@ class BagMixture:
         self.known = known
         self.total = total
         self.keeps_cost = keeps_cost
-        self.estep = BlockEStep(family, prior, lighter_only=total is not None, keeps_cost=keeps_cost)
+        steps = any_components if total is None else two_components
+        self.estep = functools.partial(steps, family, prior, keeps_cost)
         self.start: Start = BagMixture.draw_either_way_round if start is None else start
 
     # ------------------------------------------------------------------ starts
@@ -184,9 +366,37 @@ class BagMixture:
         return unpack_params(self.family, vector, params)
 
 
-def _esteps(block: Block, estep: BlockEStep, several: tuple[MixtureParams, ...]) -> Sums:
+def _esteps(
+    block: Block, estep: Callable[[Block, MixtureParams], Statistics], several: tuple[MixtureParams, ...]
+) -> Sums:
     return Sums(estep(block, params) for params in several)
 
 
 def _times(weight: float, log_probability: float) -> float:
     return float(weight * log_probability) if weight > 0 else 0.0
+
+
+# ---------------------------------------------------------------------- classes of components
+
+
+def name_components(family: Family, params: MixtureParams, negative: Blocks) -> MixtureParams:
+    """Give components to classes such that the instances of negative bags are most probable: one pass."""
+    everything = range(len(params.components))
+    choices = list(combinations(everything, params.n_positive))
+    values = negative.total(_log_likelihoods, family, params, choices)
+    positive = choices[int(np.argmax(values))]
+    order = [*positive, *(k for k in everything if k not in positive)]
+    log_joint = params.log_joint[order]
+    mine, others = params.classes
+    log_rate = np.array([np.logaddexp.reduce(log_joint[others]), np.logaddexp.reduce(log_joint[mine])])
+    components = [params.components[k] for k in order]
+    named = params._replace(log_rate=log_rate, log_weights=np.zeros(len(order)), components=components)
+    return named._replace(log_weights=log_joint - named.log_joint)
+
+
+def _log_likelihoods(block: Block, family: Family, params: MixtureParams, choices: list[Any]) -> np.ndarray:
+    """Log-likelihood of instances as negative ones, for every choice of positive components."""
+    joint = component_log_joint(family, block.X, params)
+    rest = ([k for k in range(len(joint)) if k not in positive] for positive in choices)
+    each = block.weight_of_each
+    return np.array([each @ np.logaddexp.reduce(joint[mine], axis=0) for mine in rest])

@@ -14,10 +14,8 @@ from bagwise.models.base import (
     BagClassifier,
     BagsLike,
     Training,
-    bag_weights,
     encode_labels,
     refuse_lost_classes,
-    training_digest,
 )
 from bagwise.models.multilabel.one_label import encode_one_label, read_one_label
 
@@ -34,7 +32,6 @@ class LabelMatrixClassifier(BagClassifier):
     multilabel_: bool
     classes_: np.ndarray
     label_names_: np.ndarray | None
-    training_digest_: str
 
     # Whether a 1-D `y` may name many labels, one a bag; and after the fit whether it did, and whether there
     # were bags without one.
@@ -66,9 +63,7 @@ class LabelMatrixClassifier(BagClassifier):
             labels = encode_labels(self, y, X, bags)[:, None]
         if not self.multilabel_:
             self.__dict__.pop("label_names_", None)
-        weight = bag_weights(bags, sample_weight)
-        self.training_digest_ = training_digest(bags, labels, weight)
-        training = Training(bags, labels, weight).that_count()
+        training = self._training(bags, labels, sample_weight).that_count()
         if not self._has_columns:
             refuse_lost_classes(self, training.y)
         return training

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, log_softmax, logsumexp
 from sklearn.utils import check_random_state
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import Interval
 from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import Scale, Seed
@@ -24,7 +25,7 @@ from bagwise.models.base import (
     is_as_probable,
     validated_fit,
 )
-from bagwise.models.linear_model.engine.setup import scaled_blocks
+from bagwise.models.linear_model.engine.design import scaled_blocks
 from bagwise.models.multilabel.label_matrix import LabelMatrixClassifier
 from bagwise.models.multilabel.label_sets import (
     LabelSetProblem,
@@ -34,7 +35,7 @@ from bagwise.models.multilabel.label_sets import (
     log_one_label,
     refuse_impossible,
 )
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Or
 from bagwise.solvers.control import Control
 from bagwise.solvers.reporting import Reporter
@@ -224,7 +225,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
             self._fit(training, place)
         return self
 
-    def _fit(self, training: Training, place: Checkpoint | None) -> None:
+    def _fit(self, training: Training, place: CheckpointLocation) -> None:
         bags, labels, weight = training
         refuse_impossible(labels, bags, background=self._with_background)
         blocks = bags.blocks(labels, weight)
@@ -242,7 +243,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         )
         results: list[SolverResult] = []
         with blas_threads_for(bags.n_instances * bags.n_features):
-            for start in self._starts(training, seed_of(self.random_state, place)):
+            for start in self._starts(training, place.seed(self.random_state)):
                 result = minimize_smooth(problem.value_and_gradient, start.ravel(), control)
                 results.append(as_totals(result, problem.total))
                 reporter.start(len(results) - 1, self.n_init, results[-1])

@@ -77,6 +77,10 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         self.n_jobs = n_jobs
 
     @property
+    def _largest_value(self) -> float:
+        return np.inf  # the classifiers of labels read the bags, too
+
+    @property
     def _streams(self) -> bool:
         return learns_from_scans(self.estimator)
 
@@ -117,7 +121,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
 
         `of_label` are further arguments, with a column per label. Of two classes the second is taken.
         """
-        bags = self._open(X)
+        bags = self._read(X, whole=False)
         answers = (
             getattr(model, method)(bags, *(argument[:, label] for argument in of_label))
             for label, model in enumerate(self.estimators_)
@@ -156,7 +160,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     @available_if(_estimator_has("posterior_instances"))
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Probability of every label, for every instance, given the labels `y` of the bags."""
-        bags = self._open(X)
+        bags = self._read(X, whole=False)
         posterior = self._columns("posterior_instances", bags, self._encode_label_matrix(y, bags))
         return posterior if self.multilabel_ else posterior[:, 0]
 

@@ -18,9 +18,6 @@ from bagwise.models.base import (
     BagClassifier,
     BagsLike,
     Scaled,
-    Training,
-    encode_labels,
-    training_digest,
 )
 from bagwise.similarity.distances import METRICS, bag_distances, metric_arguments, nearest_instances
 
@@ -65,7 +62,6 @@ def _compares_instances(model: Any) -> bool:
 class NeighborsClassifier(Scaled, BagClassifier):
     """A classifier by distances to the training bags; a subclass learns from them and votes."""
 
-    training_digest_: str
     labels_: np.ndarray
     scaler_: Any
     bags_: Bags | None
@@ -81,13 +77,9 @@ class NeighborsClassifier(Scaled, BagClassifier):
     @interruptible(at_once=True)
     def _fit_distances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
         """Keep the training bags and their labels; give their distances, infinite on the diagonal."""
-        bags = self._read(X, reset=True)
-        codes = encode_labels(self, y, X, bags, binary=False)
-        if len(self.classes_) == 2:
-            codes = encode_labels(self, y, X, bags)  # which says what the positive class is
-        training = Training(bags, codes, np.ones(len(bags)))
-        self.training_digest_ = training_digest(*training)
-        self.labels_ = codes.astype(np.int64)
+        training = self._read_training(X, y, binary=None)
+        bags = training.bags
+        self.labels_ = training.y.astype(np.int64)
         if self._is_precomputed:
             if bags.n_features != len(bags):
                 raise ValueError(
@@ -102,8 +94,12 @@ class NeighborsClassifier(Scaled, BagClassifier):
         np.fill_diagonal(distances, np.inf)
         return distances
 
-    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
-        bags = super()._read(X, reset=reset)
+    @property
+    def _largest_value(self) -> float:
+        return np.inf if self._is_precomputed else super()._largest_value
+
+    def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
+        bags = super()._read(X, reset=reset, whole=whole)
         if self._is_precomputed and bags.n_instances > len(bags):
             raise ValueError(
                 f"X has {len(bags)} bags with {bags.n_instances} rows, but metric='precomputed' needs a row "

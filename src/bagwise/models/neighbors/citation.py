@@ -96,9 +96,6 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
         "n_citers": COUNT_CONSTRAINT,
         **NEIGHBORS_CONSTRAINTS,
     }
-    _expected_failed_checks = {
-        "a_tie_is_positive": "scores are whole numbers and a half; a tie of votes is negative, as published",
-    }
 
     def __init__(
         self,

@@ -12,7 +12,6 @@ from bagwise._core.interrupt import raise_if_stopped
 from bagwise._core.sklearn_private import Interval
 from bagwise.data.bags import Bags
 from bagwise.models.base import BagsLike, InstanceScoreClassifier, fit_scaler, validated_fit
-from bagwise.models.base.canonical import in_canonical_order
 from bagwise.models.prototypes.boxes import discriminate, expand, grow
 
 
@@ -62,8 +61,8 @@ class APRClassifier(InstanceScoreClassifier):
     0 on a bound and negative outside; that of a bag is the largest of its instances'. If no feature keeps any
     negative instance out, all features have bounds.
 
-    Of choices that are equally good the one with the smaller values is taken, feature by feature: a box does
-    not depend on the order of bags and instances.
+    Of choices that are equally good, as between instances on a grid of values, the one that comes first is
+    taken: there the box depends on the order of bags and instances.
 
     A growth costs O(p^2 * n_positive * n_features) at worst, for p positive bags with n_positive instances,
     and discrimination O(n_negative * n_features) a feature taken. The steps are those of the paper; its
@@ -127,15 +126,13 @@ class APRClassifier(InstanceScoreClassifier):
         -------
         self
         """
-        given, y, _ = self._read_training(X, y)
-        bags, numbers, rows = in_canonical_order(given)  # of choices that are as good, the first is taken
+        bags, y, _ = self._read_training(X, y)
         scaler = fit_scaler("standard", bags.blocks())
         Z = scaler.transform(bags.instances.astype(np.float64, copy=False))
-        in_order = y[numbers] == 1
-        positive = numbers[in_order]
-        is_positive = np.repeat(in_order, bags.sizes)
+        positive = np.flatnonzero(y == 1)
+        is_positive = np.repeat(y == 1, bags.sizes)
         inside, outside = Z[is_positive], Z[~is_positive]
-        offsets = np.append(0, np.cumsum(given.sizes[positive]))
+        offsets = np.append(0, np.cumsum(bags.sizes[positive]))
         features, self.n_rounds_ = np.arange(Z.shape[1]), 0
         while True:
             raise_if_stopped()
@@ -154,7 +151,7 @@ class APRClassifier(InstanceScoreClassifier):
         self.upper_ = upper * scaler.scale_[features] + scaler.mean_[features]
         self.bound_bags_ = np.column_stack([positive[values.argmin(axis=0)], positive[values.argmax(axis=0)]])
         self.chosen_ = np.full(len(y), -1)
-        self.chosen_[positive] = rows[is_positive][chosen] - given.offsets[positive]
+        self.chosen_[positive] = np.flatnonzero(is_positive)[chosen] - bags.offsets[positive]
         return self
 
     def _instance_scores(self, bags: Bags) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.sklearn_private import Interval
 from bagwise._core.threads import blas_threads_for
 from bagwise._core.types import ClassWeight, Scale, Seed
@@ -26,7 +27,7 @@ from bagwise.models.base import (
 )
 from bagwise.models.prototypes.density_optima import distinct_optima
 from bagwise.models.prototypes.density_problem import DensityProblem, distance, log_odds
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, identity_of, opened, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
 from bagwise.solvers.reporting import Reporter
@@ -187,11 +188,11 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
             self._fit(training, place)
         return self
 
-    def _fit(self, training: Training, place: Checkpoint | None) -> None:
+    def _fit(self, training: Training, place: CheckpointLocation) -> None:
         bags, y, weight = training
         self.rule_ = start_fixed(self._make_rule(), bags.offsets, y)
         problem = DensityProblem(bags.instances, bags.offsets, y, weight, self.rule_)
-        starts = self._starts(problem, bags, weight, seed_of(self.random_state, place))
+        starts = self._starts(problem, bags, weight, place.seed(self.random_state))
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(
             self.tol,

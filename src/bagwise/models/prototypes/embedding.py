@@ -81,6 +81,7 @@ class PrototypeEmbedding(Scaled, BagTransformer):
     O(n_instances * n_prototypes * n_features) for the vectors, in blocks; with "all" that is the square of
     the number of instances in a fit. Diverse density costs up to 200 iterations of two passes for each start
     and class. Samples and centres stream from files, of which the sample is drawn from at most 2**23 numbers.
+    They can depend on the order of bags; with "all" only the order of columns does, for sparse instances.
 
     References
     ----------

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._core.checkpoint import NO_CHECKPOINT
 from bagwise._core.types import ClassWeight, Scale, Seed
 from bagwise.models.prototypes.density_problem import DensityProblem, NearestProblem, distance, halves
 from bagwise.models.prototypes.diverse_density import DiverseDensity
 from bagwise.rules import Max, Rule
 from bagwise.solvers.control import Control
-from bagwise.solvers.result import SolverResult, Status
+from bagwise.solvers.result import SolverResult, Status, plain_of, result_of
 from bagwise.solvers.smooth import minimize_smooth
 
 
@@ -94,16 +95,24 @@ class EMDD(DiverseDensity):
         return Max()
 
     def _solve(self, problem: DensityProblem, start: np.ndarray, control: Control) -> SolverResult:
-        theta = start
-        value, _ = problem.value_and_gradient(theta)
-        history = [value]
+        checkpoint = control.checkpoint.next_run(start, control.tol, control.max_iter)
+        if checkpoint.has_ended:
+            return result_of(checkpoint.end())
+        known = checkpoint.state()
+        if known is None:
+            theta, (value, _) = start, problem.value_and_gradient(start)
+            history = [value]
+        else:
+            theta, value, history = known["x"], known["value"], known["history"]
+        # Of one instance per bag: quick, and not stored.
+        turn_control = replace(control, on_iteration=None, checkpoint=NO_CHECKPOINT)
         status = Status.MAX_ITER
-        for turn in range(1, control.max_iter + 1):
+        for turn in range(len(history), control.max_iter + 1):
             if control.is_stopped:
                 status = Status.INTERRUPTED
                 break
             nearest = _one_a_bag(problem, theta)
-            turned = minimize_smooth(nearest.value_and_gradient, theta, replace(control, on_iteration=None)).x
+            turned = minimize_smooth(nearest.value_and_gradient, theta, turn_control).x
             new_value, _ = problem.value_and_gradient(turned)
             gain = value - new_value
             if gain > 0:
@@ -113,7 +122,11 @@ class EMDD(DiverseDensity):
             if gain <= control.tol * max(1.0, abs(value)) and not control.is_stopped:
                 status = Status.CONVERGED
                 break
-        return SolverResult(theta, value, status, len(history) - 1, tuple(history))
+            checkpoint.keep({"x": theta, "value": value, "history": history})
+        result = SolverResult(theta, value, status, len(history) - 1, tuple(history))
+        if status is not Status.INTERRUPTED:
+            checkpoint.finish(plain_of(result))
+        return result
 
 
 def _one_a_bag(problem: DensityProblem, theta: np.ndarray) -> NearestProblem:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import block_rows, cut
-from bagwise.models.base.canonical import row_ranks
 from bagwise.models.prototypes.density_problem import distance
 from bagwise.similarity.instance_distances import scaled_distances
 from bagwise.similarity.statistics import weighted_median
@@ -75,5 +76,13 @@ class Prototypes:
 
 
 def different_rows(X: Any) -> Any:
-    """Give the different rows of an array or a CSR matrix, sorted, so that no order of bags matters."""
-    return X[np.unique(row_ranks(X), return_index=True)[1]]
+    """Return the different rows: of an array sorted, of a CSR matrix in their order."""
+    if not sp.issparse(X):
+        return np.unique(X, axis=0)
+    stored = sp.csr_array(X, copy=True)
+    stored.eliminate_zeros()
+    first: dict[tuple[bytes, bytes], int] = {}
+    for number, (begin, end) in enumerate(pairwise(stored.indptr.tolist())):
+        row = stored.indices[begin:end].tobytes(), stored.data[begin:end].tobytes()
+        first.setdefault(row, number)
+    return X[list(first.values())]

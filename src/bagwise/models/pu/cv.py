@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.pu.base import BASIS_CONSTRAINTS, pu_folds
@@ -16,7 +17,7 @@ from bagwise.models.pu.losses import check_pu_labels, risk_of_scores
 from bagwise.models.pu.prior import check_degrees
 from bagwise.models.pu.risk import minimize_risk
 from bagwise.models.pu.set_kernel import LOSS_CONSTRAINTS, SetKernelScore
-from bagwise.persist.checkpoints import Checkpoint, CheckpointLike, cell_of, identity_of, opened, seed_of
+from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.solvers.reporting import Reporter
 
 
@@ -163,15 +164,14 @@ class PUSetKernelClassifierCV(SetKernelScore):
             self._fit(training, sample_weight, groups, place)
         return self
 
-    def _fit(self, training: Training, sample_weight: Any, groups: Any, place: Checkpoint | None) -> None:
+    def _fit(self, training: Training, sample_weight: Any, groups: Any, place: CheckpointLocation) -> None:
         degrees, alphas = self._grid()
-        random_state = seed_of(self.random_state, place)
+        random_state = place.seed(self.random_state)
         chosen = self._choose_centers(training, random_state)
         bases = [self._make_basis(training, chosen, degree) for degree in degrees]
         matrices = [basis(training.bags) for basis in bases]
         splits = pu_folds(self.cv, training, sample_weight, random_state, "PUSetKernelClassifier", groups)
-        if place is not None:
-            place.agree_on_folds(splits)
+        place.agree_on_folds(splits)
         # Splits that were given, and groups, keep copies of a bag together; those of a number need not.
         given = None if isinstance(self.cv, Integral) and groups is None else splits
         self._settle_prior(training, dict(zip(degrees, matrices, strict=True)), given)
@@ -180,7 +180,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         for row, (degree, matrix) in enumerate(zip(degrees, matrices, strict=True)):
             for number, split in enumerate(splits):
                 name = f"degree {degree}, fold {number + 1}"
-                risks = cell_of(place, name, self._fold, matrix, training, chosen, alphas, *split)
+                risks = place.cell(name, self._fold, matrix, training, chosen, alphas, *split)
                 self.risks_[row, :, number] = risks
                 reporter.fold(number, len(splits), f"degree {degree}", risks)
         # Ties go to the first: degrees rise and penalties fall.

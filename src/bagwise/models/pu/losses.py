@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise.models.base import is_positive
+from bagwise.models.base.log_loss import loss_of_margin
 
 
 def double_hinge(z: np.ndarray) -> np.ndarray:
@@ -23,17 +24,12 @@ def squared(z: np.ndarray) -> np.ndarray:
     return 0.25 * (z - 1.0) ** 2
 
 
-def logistic(z: np.ndarray) -> np.ndarray:
-    """``log(1 + exp(-z))``."""
-    return np.logaddexp(0.0, -z)
-
-
 def zero_one(z: np.ndarray) -> np.ndarray:
     """1 where a positive bag is not called positive, as a score of zero is; not of that kind."""
     return 1.0 - is_positive(z)
 
 
-LOSSES = {"double_hinge": double_hinge, "squared": squared, "logistic": logistic}
+LOSSES = {"double_hinge": double_hinge, "squared": squared, "logistic": loss_of_margin}
 ALL_LOSSES = {"zero_one": zero_one, **LOSSES}
 
 

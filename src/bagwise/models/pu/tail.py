@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from bagwise._core.interrupt import raise_if_stopped
 from bagwise.data.bags import Bags
 from bagwise.models.base.folds import Split
+from bagwise.models.base.log_loss import loss_of_margin
 from bagwise.models.pu.estimates import LEVEL, PriorEstimate
 from bagwise.similarity import bag_statistics
 
@@ -76,7 +77,7 @@ def out_of_fold_scores(
             score[test] += _learned_score(vectors, y, weight, C, train)(test)
         score[there] /= held[there]
         margin = np.where(y == 1, score, -score)[there]
-        loss = float(np.average(np.logaddexp(0.0, -margin), weights=weight[there]))
+        loss = float(np.average(loss_of_margin(margin), weights=weight[there]))
         if loss < best[0]:
             best = loss, score
     # What is equal but for rounding is equal, and falls on one side of a cut.

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
@@ -26,9 +25,8 @@ from bagwise.models.base import (
     class_factors,
 )
 from bagwise.models.base.calibration import fit_threshold, held_out_scores
-from bagwise.models.svm.gram import Gram
 from bagwise.models.svm.precomputed import KernelLookup, column_numbers, number_columns
-from bagwise.models.svm.problem import BagMarginProblem, Machine
+from bagwise.models.svm.problem import BagMarginProblem, Gram, Machine
 from bagwise.models.wrappers.multiclass import count_votes
 from bagwise.similarity import InstanceKernel, resolve_gamma
 from bagwise.similarity.centred import far_origin
@@ -65,8 +63,12 @@ class KernelClassifier(Scaled, ScoreClassifier):
     def _accepts_sparse(self) -> bool:
         return not self._is_precomputed
 
-    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
-        bags = super()._read(X, reset=reset)
+    @property
+    def _largest_value(self) -> float:
+        return np.inf if self._is_precomputed else super()._largest_value
+
+    def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
+        bags = super()._read(X, reset=reset, whole=whole)
         return number_columns(bags) if reset and self._is_precomputed else bags
 
     def _prepare(self, training: Training) -> tuple[Training, np.ndarray]:
@@ -83,11 +85,12 @@ class KernelClassifier(Scaled, ScoreClassifier):
             self.scaler_ = None  # kernels are what they are
             return training
         scaled = super()._fit_scaler(training)
-        origin = far_origin(scaled.bags.instances) if self._sees_no_shift else None
-        if self.scale is None and self.kernel == "linear" and origin is not None:
+        if self.scale is None and self.kernel == "linear" and self._sees_no_shift:
             # A machine with a linear kernel is the same wherever the instances lie, but for rounding.
-            self.scaler_ = StandardScaler(with_std=False).fit(origin[None, :])
-            return training._replace(bags=self._scaled(training.bags))
+            origin = far_origin(scaled.bags.instances)
+            if origin is not None:
+                self.scaler_ = StandardScaler(with_std=False).fit(origin[None, :])
+                return training._replace(bags=self._scaled(training.bags))
         return scaled
 
     @property
@@ -123,7 +126,7 @@ def _has_probabilities(model: Any) -> bool:
 class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
     """A machine with a score f for every instance; a bag is positive if one of its scores is zero or more.
 
-    A subclass gives `_loss_weights` and says where to start.
+    A subclass gives `_loss_weights`, and where to start: the parameter `init`, or `_first_start`.
     """
 
     support_: Any
@@ -136,12 +139,10 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
     intercept_: np.ndarray
 
     _one_positive = False
+    _first_start = "ties"
 
     def _loss_weights(self, bags: Bags, y: Any, weight: Any) -> tuple[float, float, float]:
         """Weights of a negative instance, a positive bag, and an unlabelled instance, from the counts."""
-        raise NotImplementedError
-
-    def _first_start(self) -> str:
         raise NotImplementedError
 
     def _solve(self, training: Training) -> tuple[Training, list[SolverResult]]:
@@ -161,8 +162,9 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
             tol=self.tol,
         )
         rng = check_random_state(self.random_state)
-        pieces = [problem.start(self._first_start(), rng)]
-        pieces += [problem.start("random", rng) for _ in range(self.n_init - 1)]
+        pieces = [problem.start(getattr(self, "init", self._first_start), rng)]
+        for _ in range(self.n_init - 1):
+            pieces.append(problem.start("random", rng))
         reporter = Reporter(type(self).__name__, self.verbose)
         control = Control(self.tol, self.max_iter, reporter.iteration)
         results: list[SolverResult] = []
@@ -181,19 +183,18 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
             self.__dict__.pop(name, None)  # of an earlier fit
         if self.calibrate:
             raise_if_stopped()
-            scores = held_out_scores(training, lambda part, held, _: self._fit_and_score(part, held))
+            scores = held_out_scores(self, training, self._fit_clone, type(self)._bag_scores)
             factor = class_factors(self.class_weight, self.classes_, training.y, training.weight)
             self.threshold_, self.exponent_ = fit_threshold(
                 scores, training.y, training.weight * factor[training.y]
             )
             self.intercept_ = self.intercept_ - self.threshold_
 
-    def _fit_and_score(self, training: Training, bags: Bags) -> np.ndarray:
-        """Scores of bags by a machine like this one, fitted to others."""
-        machine = clone(self).set_params(calibrate=False, verbose=0)
-        machine.classes_ = self.classes_
-        machine._fit_two(training)
-        return machine._bag_scores(bags)
+    def _fit_clone(self, machine: Any, bags: Bags, y: np.ndarray, sample_weight: np.ndarray) -> Any:
+        """Fit a clone of this machine to bags that are read, without calibration."""
+        machine.set_params(calibrate=False, verbose=0).classes_ = self.classes_
+        machine._fit_two(Training(bags, y, sample_weight))
+        return machine
 
     def _keep(self, training: Training, machine: Machine) -> None:
         """Set the fitted attributes of a machine for two classes."""

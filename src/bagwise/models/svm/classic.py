@@ -131,9 +131,6 @@ class MISVC(_TwoClassMachine):
     True
     """
 
-    def _first_start(self) -> str:
-        return "ties"
-
     def _loss_weights(self, bags: Bags, y: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
         return self.C, self.C, 0.0
 
@@ -188,9 +185,7 @@ class InstanceMISVC(_TwoClassMachine):
     """
 
     _one_positive = True
-
-    def _first_start(self) -> str:
-        return "positive"
+    _first_start = "positive"
 
     def _loss_weights(self, bags: Bags, y: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
         return self.C, 0.0, self.C

@@ -12,15 +12,7 @@ from sklearn.base import clone
 from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise._core.types import ClassWeight, Kernel, Scale, Seed
 from bagwise.data.bags import Bags
-from bagwise.models.base import (
-    BagsLike,
-    Training,
-    bag_weights,
-    encode_labels,
-    refuse_lost_classes,
-    training_digest,
-    validated_fit,
-)
+from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.svm.base import KERNEL_CONSTRAINTS, BagMachine
 from bagwise.models.wrappers.multiclass import OneVsOneBagClassifier
 from bagwise.similarity import InstanceKernel, require_memory
@@ -162,7 +154,6 @@ class MissSVC(BagMachine):
     """
 
     support_: Any
-    training_digest_: str
     pairs_: OneVsOneBagClassifier
     n_iter_: Any
     converged_: bool
@@ -235,16 +226,12 @@ class MissSVC(BagMachine):
         -------
         self
         """
-        bags = self._read(X, reset=True)
-        codes = encode_labels(self, y, X, bags, binary=False)
+        training = self._read_training(X, y, sample_weight, binary=None, with_class_weight=False)
         if len(self.classes_) > 2:
-            return self._fit_pairs(bags, codes, sample_weight)
-        training = self._read_training(X, y, sample_weight, with_class_weight=False)
-        self._fit_two(training)
+            self._fit_pairs(training)
+        else:
+            self._fit_two(training)
         return self
-
-    def _first_start(self) -> str:
-        return self.init
 
     def _loss_weights(self, bags: Bags, y: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
         n_negative, n_unlabelled = np.bincount(y, weights=weight * bags.sizes)
@@ -256,12 +243,8 @@ class MissSVC(BagMachine):
             self.C * n_negative / n_unlabelled if of_unlabelled is None else of_unlabelled,
         )
 
-    def _fit_pairs(self, bags: Bags, codes: Any, sample_weight: Any) -> Any:
+    def _fit_pairs(self, training: Training) -> None:
         """Fit two machines for each pair of classes, all on one kernel matrix."""
-        weight = bag_weights(bags, sample_weight)
-        self.training_digest_ = training_digest(bags, codes, weight)
-        training = Training(bags, codes, weight).that_count()
-        refuse_lost_classes(self, training.y)
         bags, codes, weight = self._fit_scaler(training)
         kernel, points = self._kernel_of(bags, weight)
         shared = SharedKernel(kernel, points, max_bytes=1e6 * self.cache_size)
@@ -283,7 +266,6 @@ class MissSVC(BagMachine):
         self.converged_ = all(m.converged_ for m in machines)
         for name in ("witnesses_", "objective_", "objective_history_", "objectives_"):
             self.__dict__.pop(name, None)  # of an earlier fit to two classes
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -211,8 +211,8 @@ class SetKernelSVC(Recorded, KernelClassifier):
         self.intercept_ = np.array([-dual.multiplier])
         return self
 
-    def _read(self, X: BagsLike, *, reset: bool = False) -> Bags:
-        bags = super()._read(X, reset=reset)
+    def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
+        bags = super()._read(X, reset=reset, whole=whole)
         if self._is_precomputed and bags.n_instances > len(bags):
             raise ValueError(
                 f"X has {len(bags)} bags with {bags.n_instances} rows, but SetKernelSVC(kernel='precomputed')"

@@ -14,8 +14,7 @@ from bagwise.data.bags import Bags
 from bagwise.exceptions import warn_user
 from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.svm.base import KERNEL_CONSTRAINTS, BagMachine
-from bagwise.models.svm.gram import Gram
-from bagwise.models.svm.problem import BagMarginProblem, Machine
+from bagwise.models.svm.problem import BagMarginProblem, Gram, Machine
 from bagwise.models.svm.sparse_problem import LabelledProblem, WholeBagProblem, highest_share
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control

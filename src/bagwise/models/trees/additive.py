@@ -140,7 +140,8 @@ def boost(
             break
         gradient, factor = scores.derivatives()
         tree = DecisionTreeRegressor(**how, random_state=rng.randint(2**31 - 1))
-        target = summed_exactly(gradient, scores.each)
+        # scikit-learn stops at an absolute impurity, which small gradients would be below.
+        target = gradient / (np.abs(gradient).max() or 1.0)
         arrays, node = features.grow(tree, target, scores.each)
         leaves, leaf = np.unique(node, return_inverse=True)
         step = learning_rate * scores.newton_step(gradient, factor, leaf, len(leaves))
@@ -162,19 +163,3 @@ def boost(
         found = replace(found, trees=found.trees[:best], importances=found.importances[:best])
         history = history[: best + 1]
     return SolverResult(found, history[-1], status, len(history) - 1, tuple(history))
-
-
-def summed_exactly(target: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Scale a target to at most 1 and round it so that sums of it are exact, whatever their order.
-
-    At least where weights are whole numbers. Splits that part the instances in the same way are then equally
-    good to the last bit, and neither the order of bags nor a weight in place of copies can choose between
-    them by rounding.
-    """
-    largest = float(np.abs(target).max())
-    if largest == 0.0:
-        return target
-    _, exponent = np.frexp(largest)
-    _, sum_exponent = np.frexp(float(weight.sum()))
-    n_bits = max(24, 52 - int(sum_exponent))
-    return np.round(np.ldexp(target, n_bits - int(exponent))) * 2.0**-n_bits

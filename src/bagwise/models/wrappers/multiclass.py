@@ -18,16 +18,7 @@ from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import HasMethods, available_if, votes_and_scores
 from bagwise.data.bags import Bags
 from bagwise.data.scanned import ScannedBags
-from bagwise.models.base import (
-    BagsLike,
-    ScoreClassifier,
-    bag_weights,
-    encode_labels,
-    is_positive,
-    refuse_lost_classes,
-    training_digest,
-    validated_fit,
-)
+from bagwise.models.base import BagsLike, ScoreClassifier, is_positive, validated_fit
 from bagwise.models.base.streaming import learns_from_scans
 from bagwise.models.wrappers.instance_level import speaker
 
@@ -88,7 +79,6 @@ class OneVsOneBagClassifier(ScoreClassifier):
     (60, 3)
     """
 
-    training_digest_: str
     estimators_: list[Any]
 
     _parameter_constraints: dict[str, Any] = {
@@ -105,6 +95,10 @@ class OneVsOneBagClassifier(ScoreClassifier):
     @property
     def _streams(self) -> bool:
         return learns_from_scans(self.estimator)
+
+    @property
+    def _largest_value(self) -> float:
+        return np.inf  # the classifiers of pairs read the bags, too
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -123,15 +117,10 @@ class OneVsOneBagClassifier(ScoreClassifier):
         -------
         self
         """
-        bags = self._read(X, reset=True)
-        codes = encode_labels(self, y, X, bags, binary=False)
-        weight = bag_weights(bags, sample_weight)
-        self.training_digest_ = training_digest(bags, codes, weight)
-        kept = weight > 0
-        refuse_lost_classes(self, codes[kept])
+        bags, codes, weight = self._read_training(X, y, sample_weight, binary=False)
 
         def fit_pair(low: Any, high: Any) -> Any:
-            members = np.flatnonzero(kept & ((codes == low) | (codes == high)))
+            members = np.flatnonzero((codes == low) | (codes == high))
             weights = {} if sample_weight is None else {"sample_weight": weight[members]}
             estimator = clone(self.estimator)
             given = getattr(estimator, "class_weight", None)

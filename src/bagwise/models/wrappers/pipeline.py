@@ -82,6 +82,10 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
         return get_tags(self.transformer).input_tags.allow_nan
 
     @property
+    def _largest_value(self) -> float:
+        return np.inf  # the next step reads what comes out
+
+    @property
     def _takes_rows(self) -> bool:
         return True
 
@@ -136,13 +140,13 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
         -------
         Bags, or a matrix if `X` is one, or ScannedBags whose instances are transformed as they are read
         """
-        bags = self._open(X)
+        bags = self._read(X, whole=False)
         names = None
         if bags.feature_names is not None and hasattr(self.transformer_, "get_feature_names_out"):
             names = self.get_feature_names_out(bags.feature_names)
         if isinstance(bags, ScannedBags):
             return bags.transformed(self._transform, names)
-        transformed = self._by_blocks(X, lambda some: self._transform(some.instances))
+        transformed = self._by_blocks(bags, lambda some: self._transform(some.instances))
         return bags.with_instances(transformed, feature_names=names) if describes_bags(X) else transformed
 
     def _transform(self, instances: Any) -> Any:

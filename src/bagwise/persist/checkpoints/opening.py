@@ -8,18 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation, NoCheckpoint
 from bagwise.persist.checkpoints.identity import refuse_other, with_version
 from bagwise.persist.checkpoints.place import Checkpoint
 from bagwise.persist.checkpoints.store import Store
 
-# What `fit` takes: a path, or a place in the checkpoint of a fit around it.
-CheckpointLike = str | os.PathLike[str] | Checkpoint
+# What `fit` takes: a path, or a location in the checkpoint of the fit around it.
+CheckpointLike = str | os.PathLike[str] | CheckpointLocation
 
 
 @contextmanager
 def opened(
     checkpoint: CheckpointLike | None, identity: Callable[[], dict[str, Any]]
-) -> Iterator[Checkpoint | None]:
+) -> Iterator[CheckpointLocation]:
     """Open a checkpoint around a fit, or begin one; remove it when the fit has ended well.
 
     After an error the file stays, with all that is known; after Ctrl-C too, and the KeyboardInterrupt says
@@ -27,17 +28,18 @@ def opened(
 
     Parameters
     ----------
-    checkpoint : path, Checkpoint or None
-        The file; or a place in the checkpoint of a fit around this one, which removes it; or nothing.
+    checkpoint : path, CheckpointLocation or None
+        The file; or a location in the checkpoint of the fit around this one, which removes it; or nothing.
     identity : callable
         Says what the fit is (`identity_of`), if there is a checkpoint: that of another one is refused.
 
     Yields
     ------
-    Checkpoint or None
+    CheckpointLocation
+        `NO_CHECKPOINT`, if there is none.
     """
-    if checkpoint is None:
-        yield None
+    if checkpoint is None or isinstance(checkpoint, NoCheckpoint):
+        yield NO_CHECKPOINT
         return
     ours = with_version(identity())
     if isinstance(checkpoint, Checkpoint):

@@ -11,27 +11,19 @@ from sklearn.utils import check_random_state
 from bagwise.persist.checkpoints.plain import (
     copied,
     digest_of,
-    is_plain,
-    n_numbers,
     put_together,
     taken_apart,
 )
 from bagwise.persist.checkpoints.store import REMEDY, Store
 
-# A run keeps no more numbers of answers than this, 32 MB: its first ones, which serve all the same.
-_MOST_ANSWERED = 2**22
-
 
 class Checkpoint:
     """A place in an open checkpoint; there are others inside it.
 
-    Whatever is kept here is found again when the same call is made after a crash. There are three ways:
+    Whatever is kept here is found again when the same call is made after a crash. There are two ways:
 
     - `cell`, of something that is of use only when it has finished, such as a fold: its value;
-    - `keep` and `state`, of a run whose next step depends on little: its last iterate;
-    - `answers`, of a run that depends on all that it has seen, such as a quasi-Newton method: what it was
-      told. It begins anew, is told the same without anything being computed, and so does the same, to the
-      last bit.
+    - `keep` and `state`, of a run in progress: from what it goes on.
 
     Values are plain (numbers, text, arrays, tuples, lists, dicts), or are taken apart into such.
 
@@ -41,9 +33,11 @@ class Checkpoint:
     >>> from bagwise.persist.checkpoints import opened
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with opened(pathlib.Path(folder) / "run", lambda: {"model": "squares"}) as checkpoint:
-    ...         [checkpoint.cell(f"square {n}", lambda here, n=n: n * n) for n in range(3)]
+    ...         [checkpoint.cell(f"square {n}", pow, n, 2) for n in range(3)]
     [0, 1, 4]
     """
+
+    is_stored = True
 
     def __init__(self, store: Store, place: str = ""):
         self._store = store
@@ -96,12 +90,12 @@ class Checkpoint:
         key = {name: kept for name, kept in self._entry.items() if name == "key"}
         self._store.put(self._place, alone=True, **key, end=copied(taken_apart(value)))
 
-    def cell(self, name: str, compute: Callable[[Checkpoint], Any], *, like: Any = None) -> Any:
-        """Give the value that is known under a name, or compute it, and keep it once it is there."""
+    def cell(self, name: str, compute: Callable[..., Any], *args: Any) -> Any:
+        """Return the value stored under a name, or compute and store ``compute(*args)``."""
         here = self.within(name)
         if here.has_ended:
-            return here.end(like)
-        value = compute(here)
+            return here.end()
+        value = compute(*args)
         here.finish(value)
         return value
 
@@ -111,18 +105,14 @@ class Checkpoint:
         """Keep the state of a run; its arrays must not be written to afterwards."""
         self._store.put(self._place, state=taken_apart(state))
 
-    def state(self, like: Any) -> Any:
-        """Give the last state, in the form of another; None if there is none, or it has another form."""
+    def state(self, like: Any = None) -> Any:
+        """Return the last state, in the form of `like`; None if there is none, or it has another form."""
         if "state" not in self._entry:
             return None
         try:
             return put_together(copied(self._entry["state"]), like)
         except (KeyError, TypeError, ValueError):
             return None
-
-    def answers(self) -> Answers:
-        """Give what a run was told so far, to tell it again and to go on."""
-        return Answers(self)
 
     # ------------------------------------------------------------ what must stay the same
 
@@ -147,44 +137,3 @@ class Checkpoint:
             self._store.write()
             return drawn
         return int(known["seed"])
-
-
-def seed_of(random_state: Any, checkpoint: Checkpoint | None) -> Any:
-    """Give what a fit draws from: `random_state`, or the seed that a checkpoint keeps for it."""
-    return random_state if checkpoint is None else checkpoint.seed(random_state)
-
-
-def cell_of(checkpoint: Checkpoint | None, name: str, compute: Callable[..., Any], *args: Any) -> Any:
-    """Give ``compute(*args)``, if there is a checkpoint as its `cell` of this name."""
-    return compute(*args) if checkpoint is None else checkpoint.cell(name, lambda _: compute(*args))
-
-
-class Answers:
-    """What one run was told, in order: each answer with a digest of the question, lest another gets it."""
-
-    def __init__(self, place: Checkpoint):
-        self._place = place
-        self._known: list[list[Any]] = list(place._entry.get("answers", ()))
-        self._n_asked = 0
-        self._n_numbers = n_numbers(self._known)
-
-    def ask(self, compute: Callable[..., Any], *question: Any) -> Any:
-        """Give the answer that is known, or compute it from the question."""
-        number, key = self._n_asked, digest_of(compute, question)
-        self._n_asked += 1
-        if number < len(self._known):
-            known = self._known[number]
-            if known[0] == key:
-                # One that cannot be kept has no second entry.
-                return copied(known[1]) if len(known) > 1 else compute(*question)
-            del self._known[number:]
-            self._n_numbers = n_numbers(self._known)
-        answer = compute(*question)
-        if number == len(self._known) and not self._place.store.is_stopped:
-            kept = [key, copied(answer)] if is_plain(answer) else [key]
-            self._n_numbers += n_numbers(kept)
-            if self._n_numbers <= _MOST_ANSWERED:
-                with self._place.store.lock:
-                    self._known.append(kept)
-                    self._place.store.put(self._place._place, answers=self._known)
-        return answer

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.data.blocks import Sums
-
 # Booleans, integers and floats.
 _KINDS = "biuf"
 
@@ -46,7 +44,7 @@ class Packer:
             return {"float": repr(value)}  # JSON has no infinity and no NaN
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
-        if type(value) in (tuple, Sums):
+        if type(value) is tuple:
             return {"tuple": [self.pack(part) for part in value]}
         if type(value) is list:
             return [self.pack(part) for part in value]
@@ -90,17 +88,6 @@ def unpack(terms: Any, content: bytes) -> Any:
 # ---------------------------------------------------------------------- of values in memory
 
 
-def is_plain(value: Any) -> bool:
-    """Whether a checkpoint can hold a value."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.dtype.kind in _KINDS
-    if type(value) in (tuple, Sums, list):
-        return all(map(is_plain, value))
-    if type(value) is dict:
-        return all(map(is_plain, value.values()))
-    return value is None or isinstance(value, (bool, int, float, str))
-
-
 def copied(value: Any) -> Any:
     """Give a plain value whose arrays are others."""
     if isinstance(value, np.ndarray):
@@ -110,15 +97,6 @@ def copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: copied(part) for name, part in value.items()}
     return value
-
-
-def n_numbers(value: Any) -> int:
-    """Count the numbers in a value."""
-    if isinstance(value, np.ndarray):
-        return value.size
-    if isinstance(value, dict):
-        value = list(value.values())
-    return sum(map(n_numbers, value)) if isinstance(value, (tuple, list)) else 1
 
 
 # Of larger arrays so many numbers are digested: those that follow the parameters of a fit are small.

@@ -20,9 +20,8 @@ REMEDY = "give another path, or delete the file to begin anew"
 class Store:
     """Entries by place, in memory and, every few seconds, in a file.
 
-    An entry has what is known of one run: "end", a value, once it has finished; else its "state", or the
-    "answers" that it got. Once Ctrl-C has set the flag of the fit, nothing more is taken: what a solver does
-    then is not what it would have done.
+    An entry has what is known of one run: its "end", once it has finished, else its "state". Once Ctrl-C has
+    set the flag of the fit, nothing more is taken: what a solver does then is not what it would have done.
 
     Parameters
     ----------

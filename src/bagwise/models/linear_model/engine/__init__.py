@@ -5,10 +5,10 @@ with all starts, rules and penalties; from its optima a few quasi-Newton steps, 
 curvature of the sample, lead to the optimum of all bags. Each step is one pass, shared by starts,
 penalties and folds.
 
-- `setup`, `design`: scaling, and instances in memory. `moments`: sums of products of features.
-- `problem`: the likelihood as functions of a block, and their sums. `in_memory`: the same for few bags.
-  `products`: products with the instances.
-- `fits`: whole fits, of few bags and of many. `coefficients`: fits under one rule. `learned_rule`:
-  coefficients and rule together. `em`: the same by the paper's EM. `null`: the model without features.
-- `lasso`: what the L1 solver sees, searches and paths. `large_path`: paths of data that are not copied.
+- `design`: scaling, instances in memory, and products with them. `moments`: sums of products of features.
+- `problem`: the likelihood as functions of a block, and their sums, over few bags or many. `lasso`: the
+  same as the L1 solver sees it.
+- `fit`: from a problem to its optimum. `large_fit`: on a sample, then on all bags. `path`: a grid of
+  penalties.
+- `learned_rule`: coefficients and rule together. `em`: fits by the paper's EM.
 """

@@ -1,16 +1,26 @@
-"""Instances as a linear model sees them: scaled, with the sums over bags that it needs."""
+"""How a linear model sees instances: scaled without a copy, and their products with parameters.
+
+`make_design` sets up instances in memory, `scaled_blocks` blocks of instances in any location. The scaling
+stays implicit: `Scaling` moves it into the parameters. Products read the instances as they are stored, dense
+in either precision or sparse.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.models.linear_model.engine.products import log_odds_of, sums_over_instances
+from bagwise._core.compiled.arrays import readonly, refuse_other_widths
+from bagwise.data.blocks import Blocks, TransformedBlocks
+from bagwise.models.base import affine_map
 
 # Larger matrices are never copied, not even in part.
 COPY_BYTES = 64 * 2**20
+# Beyond this many spreads from zero, scaling is done on the instances and not in the parameters.
+_LARGEST_SHIFT = 1e4
 
 
 class Scaling:
@@ -31,9 +41,6 @@ class Scaling:
         Whether log-odds have an intercept; without it the last parameter stays zero.
     """
 
-    factor: np.ndarray
-    shift: np.ndarray
-
     def __init__(
         self,
         n_features: int,
@@ -43,16 +50,13 @@ class Scaling:
         is_scaled: bool = False,
         fit_intercept: bool = True,
     ):
-        self._to_original = tuple(np.broadcast_to(np.asarray(v, float), n_features) for v in (factor, shift))
-        self.factor, self.shift = self._to_original
+        self.n_features = n_features
+        self.factor = np.broadcast_to(np.asarray(factor, float), n_features)
+        self.shift = np.broadcast_to(np.asarray(shift, float), n_features)
+        self._to_original = self.factor, self.shift
         if is_scaled:
             self.factor, self.shift = np.ones(n_features), np.zeros(n_features)
         self.fit_intercept = fit_intercept
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return len(self.factor)
 
     def to_original(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients and intercept for the features as they came."""
@@ -126,10 +130,72 @@ class Design(Scaling):
         factor, shift = self.factor[columns], self.shift[columns]
         return Design(X, self.offsets, factor=factor, shift=shift, fit_intercept=self.fit_intercept)
 
-    def dot(self, theta: np.ndarray, X: Any = None) -> np.ndarray:
-        """Log-odds of every instance, or of those in `X`."""
-        return super().dot(theta, self.X if X is None else X)
 
-    def pull_back(self, by_instance: np.ndarray, X: Any = None) -> np.ndarray:
-        """Turn derivatives in log-odds of all instances, or of those in `X`, into some in the parameters."""
-        return super().pull_back(by_instance, self.X if X is None else X)
+# ---------------------------------------------------------------------- from a fitted scaler
+
+
+def make_design(X: Any, offsets: np.ndarray, scaler: Any, *, fit_intercept: bool = True) -> Design:
+    """Set up instances in memory for a linear model, with double precision."""
+    transform, how = _ways_to_scale(scaler, fit_intercept=fit_intercept)
+    X = (X if transform is None else transform(X)).astype(np.float64, copy=False)
+    return Design(X if sp.issparse(X) else np.ascontiguousarray(X), offsets, **how)
+
+
+def scaled_blocks(blocks: Blocks, scaler: Any, *, fit_intercept: bool = True) -> tuple[Blocks, Scaling]:
+    """Set up blocks for a linear model, in whatever precision they lie."""
+    transform, how = _ways_to_scale(scaler, fit_intercept=fit_intercept)
+    if transform is not None:
+        n_features = transform(np.zeros((1, blocks.n_features))).shape[1]
+        blocks = TransformedBlocks(blocks, transform, n_features)
+    return blocks, Scaling(blocks.n_features, **how)
+
+
+def _ways_to_scale(scaler: Any, *, fit_intercept: bool) -> tuple[Callable[[Any], Any] | None, dict[str, Any]]:
+    """A transformer of the instances, if they must be transformed, and the scaling that stays implicit."""
+    affine = affine_map(scaler)
+    if affine is not None and not fit_intercept:
+        affine = affine[0], 0.0  # a shift of the features would be an intercept
+    # With a mean far beyond the spread, x * factor + shift would cancel: then the features are scaled first.
+    is_scaled = affine is None or np.abs(affine[1]).max(initial=0.0) > _LARGEST_SHIFT
+    factor, shift = affine or (1.0, 0.0)
+    how = {"factor": factor, "shift": shift, "is_scaled": is_scaled, "fit_intercept": fit_intercept}
+    return scaler.transform if is_scaled else None, how
+
+
+# ---------------------------------------------------------------------- products with instances
+
+
+def log_odds_of(X: Any, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
+    """Give ``coef @ X.T + constant``: shape (n_instances,), or (n, n_instances) for n rows of coefficients.
+
+    Instances in single precision are not copied into double: sums are in double precision all the same.
+    """
+    if not coef.any():  # as in the model without features
+        return np.repeat(constant[..., None], X.shape[0], axis=-1)
+    if not _is_single(X):
+        return coef @ X.T + constant[..., None]
+    from bagwise._core.compiled.rows import row_products
+
+    (X,) = readonly(X)
+    found = np.empty((*coef.shape[:-1], X.shape[0]))
+    for at in np.ndindex(coef.shape[:-1]):
+        refuse_other_widths(X, coef[at])
+        row_products(X, *readonly(coef[at]), float(constant[at]), found[at])
+    return found
+
+
+def sums_over_instances(by_instance: np.ndarray, X: Any) -> np.ndarray:
+    """Give ``by_instance @ X``: shape (n_features,), or (n, n_features) for n rows."""
+    if not _is_single(X):
+        return by_instance @ X
+    from bagwise._core.compiled.rows import column_products
+
+    (X,) = readonly(X)
+    sums = np.empty((*by_instance.shape[:-1], X.shape[1]))
+    for at in np.ndindex(by_instance.shape[:-1]):
+        column_products(X, *readonly(by_instance[at]), sums[at])
+    return sums
+
+
+def _is_single(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and X.dtype == np.float32 and X.flags.c_contiguous

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
 from bagwise.data.blocks import Blocks
-from bagwise.models.linear_model.engine.coefficients import CoefficientFit
-from bagwise.models.linear_model.engine.in_memory import InMemoryProblem
-from bagwise.models.linear_model.engine.learned_rule import LearnedResult
-from bagwise.models.linear_model.engine.problem import BagPoint
+from bagwise.models.linear_model.engine.problem import BagPoint, InMemoryProblem
 from bagwise.rules import Rule
 from bagwise.solvers.control import Control
 from bagwise.solvers.quadratic import QuadraticModel
-from bagwise.solvers.result import SolverResult, Status
-from bagwise.solvers.resuming import plain_of, result_of, resumable
+from bagwise.solvers.result import SolverResult, Status, plain_of, result_of
 from bagwise.solvers.working_set import ElasticNet
 
 _MOST_HALVINGS = 40
@@ -34,32 +29,6 @@ def refuse_em(name: str, rules: Sequence[Rule], blocks: Blocks) -> None:
         problem = "it looks at all instances in every iteration, and these are many"
     if problem is not None:
         raise ValueError(f"solver='em' cannot be used: {problem}; use solver='newton'.")
-
-
-@dataclass(frozen=True)
-class EMFit:
-    """Fits by EM, from one start or from all."""
-
-    problem: InMemoryProblem
-    fit: CoefficientFit
-
-    def solve(self, start: np.ndarray) -> SolverResult:
-        """Run EM from one start."""
-        return minimize_by_em(self.problem.without_ridge(), start, self.fit.penalty, self.fit.control)
-
-    def search(self, known: np.ndarray | None = None) -> Sequence[SolverResult]:
-        """Run EM from the model without features and from random starts, or a `known` end first."""
-        starts = self.fit.starts(self.problem)
-        results: list[SolverResult] = []
-        for start in starts if known is None else [known, *starts[1:]]:
-            results.append(self.solve(start))
-            if self.fit.control.is_stopped:
-                break
-        return results
-
-    def learn(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
-        """Not by EM: `refuse_em` has said so."""
-        raise NotImplementedError
 
 
 def minimize_by_em(
@@ -89,22 +58,12 @@ def minimize_by_em(
     -------
     SolverResult
     """
-    return resumable(
-        control,
-        (start, tuple(penalty)),
-        lambda control: _minimize_by_em(problem, start, penalty, control),
-        plain_of,
-        result_of,
-    )
-
-
-def _minimize_by_em(
-    problem: InMemoryProblem, start: np.ndarray, penalty: ElasticNet, control: Control
-) -> SolverResult:
-    place = control.checkpoint
-    known = None if place is None else place.state({"x": None, "history": None})
+    checkpoint = control.checkpoint.next_run(start, tuple(penalty), control.tol, control.max_iter)
+    if checkpoint.has_ended:
+        return result_of(checkpoint.end())
+    known = checkpoint.state()
     point = problem.point(start if known is None else known["x"])
-    history = [penalty.objective(point)] if known is None else known["history"].tolist()
+    history = [penalty.objective(point)] if known is None else known["history"]
     value = history[-1]
     status = Status.MAX_ITER if np.isfinite(value) else Status.NOT_FINITE
     while status is Status.MAX_ITER:
@@ -121,10 +80,12 @@ def _minimize_by_em(
             break
         point, value = moved
         history.append(value)
-        if place is not None:
-            place.keep({"x": point.x, "history": np.array(history)})
+        checkpoint.keep({"x": point.x, "history": history})
         control.report(len(history) - 1, value)
-    return SolverResult(point.x, value, status, len(history) - 1, tuple(history))
+    result = SolverResult(point.x, value, status, len(history) - 1, tuple(history))
+    if status is not Status.INTERRUPTED:
+        checkpoint.finish(plain_of(result))
+    return result
 
 
 def _iterate(

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bagwise.data.blocks import Block, Sums
-from bagwise.models.linear_model.engine.coefficients import CoefficientFit
 from bagwise.models.linear_model.engine.design import Scaling
 from bagwise.models.linear_model.engine.problem import LinearBagProblem
 from bagwise.rules import CountTable, LearnedRule, Rule
-from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import minimize_l1
 from bagwise.solvers.result import SolverResult, Status, best_of
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.solvers.working_set import ElasticNet
+
+if TYPE_CHECKING:
+    from bagwise.models.linear_model.engine.fit import Fit
 
 # Soft thresholds that a learned rule may start from: how they grow, and how many of the best are taken.
 _SOFT_RATIO, _SOFT_KEPT = 2, 2
@@ -42,9 +43,8 @@ class LearnedResult(SolverResult):
     tried: tuple[tuple[Rule, float], ...] = ()
 
 
-@dataclass(frozen=True)
-class RuleLearner:
-    """Minimises over coefficients and rule.
+def learn_rule(fit: Fit, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
+    """Minimise over coefficients and rule from all starts, or from those that are `given`.
 
     The objective, per unit of bag weight, is that of `LinearBagProblem`, an L1 norm, and minus the log prior
     of the rule's parameters. Without L1 norm, parameters without constraints go with the coefficients into
@@ -52,177 +52,175 @@ class RuleLearner:
     and EM steps of the rule take turns. Where the rule is one of several, a discrete parameter, the best is
     searched for.
 
-    Attributes
+    Parameters
     ----------
-    coefficients : CoefficientFit
+    fit : Fit
         Minimises over the coefficients alone.
+    rules : sequence of Rule
+        A rule to be learned, or the values of a discrete parameter.
+    given : sequence of arrays
+        Starts, in place of those of the fit.
+
+    Returns
+    -------
+    list of LearnedResult
+        One for every start, or for every rule that was compared.
     """
+    if len(rules) > 1:
+        return _best_rule(fit, rules, given)
+    (rule,) = rules
+    if not isinstance(rule, LearnedRule):
+        raise TypeError(f"rule={rule!r} says that it learns; then it must be a LearnedRule.")
+    return [oriented(result, fit.problem) for result in _one_rule(fit, rule, given)]
 
-    coefficients: CoefficientFit
 
-    @property
-    def has_l1(self) -> bool:
-        """Whether there is an L1 norm."""
-        return self.coefficients.has_l1
+# ---------------------------------------------------------------------- one rule
 
-    @property
-    def control(self) -> Control:
-        """Tolerance, limit, report and stop flag, as in the estimator."""
-        return self.coefficients.control
 
-    def run(self, problem: LinearBagProblem, rules: Sequence[Rule], given: Any = ()) -> list[LearnedResult]:
-        """Minimise from all starts, or from those that are `given`, and give every end."""
-        if len(rules) > 1:
-            return self._best_rule(problem, rules, given)
-        (rule,) = rules
-        if not isinstance(rule, LearnedRule):
-            raise TypeError(f"rule={rule!r} says that it learns; then it must be a LearnedRule.")
-        return [oriented(result, problem) for result in self._one_rule(problem, rule, given)]
+def _one_rule(fit: Fit, rule: LearnedRule, given: Sequence[np.ndarray]) -> list[LearnedResult]:
+    if given or not fit.penalty.l1:
+        starts = given or fit.under(rule).starts()
+    else:
+        starts = [result.x for result in fit.under(rule).search()[:3]]
+    pairs = [(rule, start) for start in starts] + ([] if given else _soft_thresholds(fit, rule))
+    run = _jointly if len(rule.parameters()) and not fit.penalty.l1 else _in_turns
+    results: list[LearnedResult] = []
+    for pair in pairs:
+        results.append(run(fit, *pair))
+        if results[-1].status is Status.INTERRUPTED:
+            break
+    return results
 
-    def _one_rule(self, problem: LinearBagProblem, rule: LearnedRule, given: Any) -> list[LearnedResult]:
-        jointly = len(rule.parameters()) and not self.has_l1
-        if given or not self.has_l1:
-            starts = given or self.coefficients.starts(problem.with_rule(rule))
+
+def _soft_thresholds(fit: Fit, rule: LearnedRule) -> list[tuple[LearnedRule, np.ndarray]]:
+    """Starts for a rule that may be like a threshold: the best of several, with their coefficients.
+
+    Where many positive instances are needed, random starts end with a labeler that is nearly constant.
+    """
+    ends: list[tuple[float, LearnedRule, np.ndarray]] = []
+    largest = int(np.diff(fit.problem.offsets).max())
+    k = 1
+    while k <= largest and (soft := rule.soft_threshold(k)) is not None:
+        under_it = fit.under(soft)
+        # Each from the null model: what another number of instances has led to holds on to it.
+        result = under_it.solve(under_it.starts()[0])
+        ends.append((result.value - soft.log_prior() / fit.problem.total, soft, result.x))
+        if result.status is Status.INTERRUPTED:
+            break
+        k *= _SOFT_RATIO
+    ends.sort(key=lambda end: end[0])
+    return [(soft, x) for _, soft, x in ends[:_SOFT_KEPT]]
+
+
+def _jointly(fit: Fit, rule: LearnedRule, start: np.ndarray) -> LearnedResult:
+    joint = JointProblem(fit.problem, rule)
+    result = minimize_smooth(
+        joint.value_and_gradient,
+        np.concatenate([start, rule.parameters()]),
+        replace(fit.control, max_iter=_STEPS_PER_NEWTON * fit.control.max_iter),
+    )
+    return _or_in_turns(fit, joint, result)
+
+
+def _or_in_turns(fit: Fit, joint: JointProblem, result: SolverResult, **how: int) -> LearnedResult:
+    """Give the end of a joint run, or where EM says that it is none, what the two in turns make of it."""
+    theta, vector = joint.split(result.x)
+    rule = joint.rule.with_parameters(vector)
+    checkpoint = fit.control.checkpoint.next_run(result.x)
+    gain = checkpoint.cell("gain", lambda: update_rule(fit.problem, rule, theta, **how)[1])
+    is_small = gain <= _small(fit, result.value)
+    if result.status is Status.INTERRUPTED or (result.converged and is_small):
+        return learned_result(result, rule, theta)
+    # The optimum may lie on the border, where values of a table are equal: EM reaches it.
+    rest = _in_turns(fit, rule, theta)
+    return replace(rest, history=(*result.history, *rest.history[1:]), n_iter=result.n_iter + rest.n_iter)
+
+
+def _small(fit: Fit, value: float) -> float:
+    """What a step of EM gains at most where it has converged."""
+    return 0.1 * fit.control.tol * max(1.0, abs(value))
+
+
+def _in_turns(fit: Fit, rule: Rule, start: np.ndarray) -> LearnedResult:
+    theta, status = start, Status.MAX_ITER
+    history: list[float] = []
+    first = 0
+    control = fit.control
+    checkpoint = control.checkpoint.next_run(start, control.tol, control.max_iter)
+    known = checkpoint.state({"rule": rule, "x": None, "history": None, "turn": None})
+    if known is not None:
+        rule, theta, history, first = (known[name] for name in ("rule", "x", "history", "turn"))
+    for turn in range(first, control.max_iter):
+        checkpoint.keep({"rule": rule, "x": theta, "history": history, "turn": turn})
+        of_turn = replace(control, checkpoint=checkpoint.within(f"turn {turn}"))
+        result = replace(fit.under(rule), control=of_turn).solve(theta)
+        theta, prior = result.x, rule.log_prior() / fit.problem.total
+        history += [value - prior for value in result.history[1 if history else 0 :]]
+        status = result.status
+        if status in (Status.INTERRUPTED, Status.NOT_FINITE):
+            break
+        rule, gain = update_rule(fit.problem, rule, theta)
+        history.append(history[-1] - gain)
+        if gain <= _small(fit, history[-1]):
+            break
+        status = Status.MAX_ITER
+    return LearnedResult(theta, history[-1], status, len(history) - 1, tuple(history), rule)
+
+
+def go_on(fit: Fit, end: LearnedResult, sample: LinearBagProblem) -> LearnedResult:
+    """Go on from an end on a sample of the bags, each step being one pass over all."""
+    rule = end.rule
+    assert isinstance(rule, LearnedRule)
+    if fit.penalty.l1 or not len(rule.parameters()):
+        return oriented(_in_turns(fit, rule, end.x), fit.problem)
+    joint = LargeJointProblem(fit.problem, rule, JointProblem(sample, rule))
+    start = np.concatenate([end.x, rule.parameters()])
+    control = replace(fit.control, max_iter=_STEPS_PER_NEWTON * fit.control.max_iter)
+    result = minimize_l1(joint, start, ElasticNet(0.0), control)
+    return oriented(_or_in_turns(fit, joint, result, n_steps=1), fit.problem)
+
+
+# ---------------------------------------------------------------------- one of several rules
+
+
+def _best_rule(fit: Fit, rules: Sequence[Rule], given: Sequence[np.ndarray]) -> list[LearnedResult]:
+    """Look at rules 1, 2, 4, 8, ... of the list, then around the best, and there from all starts."""
+    best: dict[int, LearnedResult] = {}
+    control = fit.control
+
+    def look(number: int, results: Sequence[SolverResult]) -> None:
+        known = [best[number]] if number in best else []
+        best[number] = best_of([*known, *(learned_result(r, rules[number]) for r in results)])
+
+    def solve(number: int, start: np.ndarray) -> None:
+        look(number, [fit.under(rules[number]).solve(start)])
+
+    def leader() -> int:
+        return min(best, key=lambda n: (best[n].value, n))
+
+    first = fit.under(rules[0])
+    look(0, [first.solve(start) for start in given or first.starts()[:1]])
+    number = 0
+    while number < len(rules) - 1 and number <= 4 * leader() + 3 and not control.is_stopped:
+        last, number = number, min(2 * number + 1, len(rules) - 1)
+        solve(number, best[last].x)
+    searched: set[int] = set()
+    while True:
+        centre = leader()
+        around = range(max(0, centre - _PATIENCE), min(len(rules), centre + _PATIENCE + 1))
+        unseen = [n for n in around if n not in best]
+        close = _CLOSE / fit.problem.total
+        rivals = [n for n in around if best.get(n, best[centre]).value - best[centre].value < close]
+        if unseen and not control.is_stopped:
+            for number in unseen:
+                solve(number, best[centre].x)
+        elif not given and not searched.issuperset(rivals) and not control.is_stopped:
+            for number in set(rivals) - searched:
+                look(number, fit.under(rules[number]).search())
+            searched.update(rivals)
         else:
-            starts = [result.x for result in self.coefficients.search(problem.with_rule(rule))[:3]]
-        pairs = [(rule, start) for start in starts] + ([] if given else self._soft_thresholds(problem, rule))
-        run = self._jointly if jointly else self._in_turns
-        return self._until_interrupted(lambda pair: run(problem, *pair), pairs)
-
-    def _soft_thresholds(
-        self, problem: LinearBagProblem, rule: LearnedRule
-    ) -> list[tuple[LearnedRule, np.ndarray]]:
-        """Starts for a rule that may be like a threshold: the best of several, with their coefficients.
-
-        Where many positive instances are needed, random starts end with a labeler that is nearly constant.
-        """
-        ends: list[tuple[float, LearnedRule, np.ndarray]] = []
-        largest = int(np.diff(problem.offsets).max())
-        k = 1
-        while k <= largest and (soft := rule.soft_threshold(k)) is not None:
-            under_it = problem.with_rule(soft)
-            # Each from the null model: what another number of instances has led to holds on to it.
-            result = self.coefficients.solve(under_it, self.coefficients.starts(under_it)[0])
-            ends.append((result.value - soft.log_prior() / problem.total, soft, result.x))
-            if result.status is Status.INTERRUPTED:
-                break
-            k *= _SOFT_RATIO
-        ends.sort(key=lambda end: end[0])
-        return [(soft, x) for _, soft, x in ends[:_SOFT_KEPT]]
-
-    @staticmethod
-    def _until_interrupted(run: Callable[..., Any], starts: Any) -> list[LearnedResult]:
-        results: list[LearnedResult] = []
-        for start in starts:
-            results.append(run(start))
-            if results[-1].status is Status.INTERRUPTED:
-                break
-        return results
-
-    # ------------------------------------------------------------ one rule
-
-    def _jointly(self, problem: LinearBagProblem, rule: LearnedRule, start: np.ndarray) -> LearnedResult:
-        joint = JointProblem(problem, rule)
-        result = minimize_smooth(
-            joint.value_and_gradient,
-            np.concatenate([start, rule.parameters()]),
-            replace(self.control, max_iter=_STEPS_PER_NEWTON * self.control.max_iter),
-        )
-        return self._or_in_turns(problem, joint, result)
-
-    def _or_in_turns(
-        self, problem: LinearBagProblem, joint: JointProblem, result: SolverResult, **how: int
-    ) -> LearnedResult:
-        """Give the end of a joint run, or where EM says that it is none, what the two in turns make of it."""
-        theta, vector = joint.split(result.x)
-        rule = joint.rule.with_parameters(vector)
-        _, gain = update_rule(problem, rule, theta, **how)
-        is_small = gain <= self._small(result.value)
-        if result.status is Status.INTERRUPTED or (result.converged and is_small):
-            return learned_result(result, rule, theta)
-        # The optimum may lie on the border, where values of a table are equal: EM reaches it.
-        rest = self._in_turns(problem, rule, theta)
-        return replace(rest, history=(*result.history, *rest.history[1:]), n_iter=result.n_iter + rest.n_iter)
-
-    def _small(self, value: float) -> float:
-        """What a step of EM gains at most where it has converged."""
-        return 0.1 * self.control.tol * max(1.0, abs(value))
-
-    def _in_turns(self, problem: LinearBagProblem, rule: Rule, start: np.ndarray) -> LearnedResult:
-        theta, status = start, Status.MAX_ITER
-        history: list[float] = []
-        for _ in range(self.control.max_iter):
-            result = self.coefficients.solve(problem.with_rule(rule), theta)
-            theta, prior = result.x, rule.log_prior() / problem.total
-            history += [value - prior for value in result.history[1 if history else 0 :]]
-            status = result.status
-            if status in (Status.INTERRUPTED, Status.NOT_FINITE):
-                break
-            rule, gain = update_rule(problem, rule, theta)
-            history.append(history[-1] - gain)
-            if gain <= self._small(history[-1]):
-                break
-            status = Status.MAX_ITER
-        return LearnedResult(theta, history[-1], status, len(history) - 1, tuple(history), rule)
-
-    # ------------------------------------------------------------ bags that are many
-
-    def go_on(self, problem: LinearBagProblem, end: LearnedResult, sample: LinearBagProblem) -> LearnedResult:
-        """Go on from an end on a sample of the bags, each step being one pass over all."""
-        rule = end.rule
-        assert isinstance(rule, LearnedRule)
-        n_rule = len(rule.parameters())
-        if self.has_l1 or not n_rule:
-            return oriented(self._in_turns(problem, rule, end.x), problem)
-        joint = LargeJointProblem(problem, rule, JointProblem(sample, rule))
-        start = joint.point(np.concatenate([end.x, rule.parameters()]))
-        control = replace(self.control, max_iter=_STEPS_PER_NEWTON * self.control.max_iter)
-        result = minimize_l1(joint, start, ElasticNet(0.0), control)
-        return oriented(self._or_in_turns(problem, joint, result, n_steps=1), problem)
-
-    # ------------------------------------------------------------ one of several rules
-
-    def _best_rule(self, problem: LinearBagProblem, rules: Sequence[Rule], given: Any) -> list[LearnedResult]:
-        """Look at rules 1, 2, 4, 8, ... of the list, then around the best, and there from all starts."""
-        best: dict[int, LearnedResult] = {}
-
-        def look(number: int, results: Sequence[SolverResult]) -> None:
-            known = [best[number]] if number in best else []
-            best[number] = best_of([*known, *(learned_result(r, rules[number]) for r in results)])
-
-        def solve(number: int, start: np.ndarray) -> None:
-            look(number, [self.coefficients.solve(problem.with_rule(rules[number]), start)])
-
-        def leader() -> int:
-            return min(best, key=lambda n: (best[n].value, n))
-
-        first = problem.with_rule(rules[0])
-        starts = given or self.coefficients.starts(first)[:1]
-        look(0, [self.coefficients.solve(first, start) for start in starts])
-        number = 0
-        while number < len(rules) - 1 and number <= 4 * leader() + 3 and not self.control.is_stopped:
-            last, number = number, min(2 * number + 1, len(rules) - 1)
-            solve(number, best[last].x)
-        searched: set[int] = set()
-        while True:
-            centre = leader()
-            around = range(max(0, centre - _PATIENCE), min(len(rules), centre + _PATIENCE + 1))
-            unseen = [n for n in around if n not in best]
-            rivals = [
-                n
-                for n in around
-                if best.get(n, best[centre]).value - best[centre].value < _CLOSE / problem.total
-            ]
-            if unseen and not self.control.is_stopped:
-                for number in unseen:
-                    solve(number, best[centre].x)
-            elif not given and not searched.issuperset(rivals) and not self.control.is_stopped:
-                for number in set(rivals) - searched:
-                    look(number, self.coefficients.search(problem.with_rule(rules[number])))
-                searched.update(rivals)
-            else:
-                tried = tuple((best[n].rule, best[n].value) for n in sorted(best))
-                return [replace(best[n], tried=tried) for n in sorted(best)]
+            tried = tuple((best[n].rule, best[n].value) for n in sorted(best))
+            return [replace(best[n], tried=tried) for n in sorted(best)]
 
 
 class JointProblem:

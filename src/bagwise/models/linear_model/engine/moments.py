@@ -54,6 +54,11 @@ def moments_of(
     diagonal, factor = diagonal_where_alone(diagonal, factor, offsets)
     if sp.issparse(X):
         return _sparse_moments(X, columns, diagonal, factor, offsets)
+    is_single = False
+    if rough:
+        # Without a copy of absolute values.
+        largest = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
+        is_single = bool(are_moderate(largest).all())
     if not hasattr(_of_this_thread, "moments"):
         _of_this_thread.moments = Moments()
     return _of_this_thread.moments.sum(
@@ -62,16 +67,9 @@ def moments_of(
         diagonal,
         factor,
         offsets,
-        dtype=np.float32 if rough and _fits_single(X) else np.float64,
+        dtype=np.float32 if is_single else np.float64,
         negligible=negligible_weight(diagonal) if rough else 0.0,
     )
-
-
-def _fits_single(X: np.ndarray) -> bool:
-    """Whether single precision holds all squares of columns as stored."""
-    # Without a copy of absolute values.
-    ends = X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0)
-    return bool(are_moderate(np.maximum(*ends)).all())
 
 
 def are_moderate(largest: np.ndarray) -> np.ndarray:
@@ -155,8 +153,8 @@ class Moments:
             # Without negative terms both factors are one array, whose product takes half the time.
             both = self._space(dtype, 2 if len(v) else 1, len(columns) + 1, max(len(u), len(v)))
             sums, differences = both[0], both[-1]
-            roots = [np.sqrt(np.abs(weight[rows])).astype(dtype) for rows in (u, v)]
-            gather_pairs(X, columns, u, v, *roots, sums, differences)
+            root, root_below = np.sqrt(weight[u]).astype(dtype), np.sqrt(-weight[v]).astype(dtype)
+            gather_pairs(X, columns, u, v, root, root_below, sums, differences)
             products += sums @ differences.T
         total += 0.5 * (products + products.T)
 

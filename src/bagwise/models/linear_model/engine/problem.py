@@ -1,16 +1,33 @@
-"""The likelihood behind a linear model with a bag rule: values, gradients and curvature for solvers."""
+"""The likelihood behind a linear model with a bag rule: values, gradients and curvature for solvers.
+
+The formulas are functions of a block. `LinearBagProblem` sums them over blocks in any location;
+`InMemoryProblem` does the same for few bags, and keeps the log-odds of every instance between calls.
+`make_problem` chooses between them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
-from bagwise.data.blocks import Block, Blocks, Sums
-from bagwise.models.linear_model.engine.design import Scaling
+from bagwise.data.blocks import Block, Blocks, MemoryBlocks, Sums
+from bagwise.models.linear_model.engine.design import Design, Scaling, make_design, scaled_blocks
 from bagwise.models.linear_model.engine.moments import moments_of
 from bagwise.rules import Rule
+
+
+def make_problem(
+    blocks: Blocks, scaler: Any, rule: Rule, *, ridge: float = 0.0, fit_intercept: bool = True
+) -> LinearBagProblem:
+    """Set up the likelihood of bags: with all that makes it fast where they are few, else from blocks."""
+    if not blocks.are_large:
+        design = make_design(blocks.whole, blocks.offsets, scaler, fit_intercept=fit_intercept)
+        return InMemoryProblem(design, blocks.y, blocks.weight, rule, ridge=ridge)
+    blocks, scaling = scaled_blocks(blocks, scaler, fit_intercept=fit_intercept)
+    return LinearBagProblem(blocks, scaling, rule, ridge=ridge)
 
 
 @dataclass(frozen=True)
@@ -53,12 +70,20 @@ class BagPoint:
 
 
 class Look(NamedTuple):
-    """What one block says at one set of parameters: the sums, and what is known of its instances."""
+    """What one block says at one set of parameters: sums, and values of its instances, which are joined."""
 
     log_likelihood: float
     gradient: np.ndarray
     log_odds: np.ndarray
     by_instance: np.ndarray
+
+    def __add__(self, other: Any) -> Any:
+        return Look(
+            self.log_likelihood + other.log_likelihood,
+            self.gradient + other.gradient,
+            np.concatenate([self.log_odds, other.log_odds]),
+            np.concatenate([self.by_instance, other.by_instance]),
+        )
 
 
 def look_at(block: Block, x: np.ndarray, scaling: Scaling, rule: Rule) -> Look:
@@ -120,24 +145,15 @@ class LinearBagProblem:
     Fisher's information.
     """
 
-    total: float
-
     def __init__(self, blocks: Blocks, scaling: Scaling, rule: Rule, *, ridge: float = 0.0):
         self.blocks = blocks
         self.scaling = scaling
         self.rule = rule
         self.ridge = ridge
+        self.offsets, self.y = blocks.offsets, blocks.y
         self.total = float(blocks.weight.sum())
-
-    @property
-    def offsets(self) -> np.ndarray:
-        """Where bags begin."""
-        return self.blocks.offsets
-
-    @property
-    def y(self) -> np.ndarray:
-        """The labels of all bags."""
-        return self.blocks.y
+        self.n_features = scaling.n_features
+        self.has_kinks = not rule.is_smooth
 
     @property
     def is_convex(self) -> bool:
@@ -145,14 +161,9 @@ class LinearBagProblem:
         return bool((np.diff(self.offsets) == 1).all())
 
     @property
-    def has_kinks(self) -> bool:
-        """Whether the likelihood is smooth only in pieces."""
-        return not self.rule.is_smooth
-
-    @property
-    def n_features(self) -> int:
-        """The number of coefficients."""
-        return self.scaling.n_features
+    def n_passes_in_memory(self) -> int:
+        """How often instances were read that are not those of the caller's blocks."""
+        return 0
 
     def _with(self, rule: Rule, ridge: float) -> LinearBagProblem:
         return LinearBagProblem(self.blocks, self.scaling, rule, ridge=ridge)
@@ -220,6 +231,153 @@ class LinearBagProblem:
         product[:-1] += self.ridge * v[:-1]
         return product
 
-    def log_likelihood(self, x: np.ndarray) -> float:
-        """Weighted log-likelihood of all bags, without a penalty."""
-        return self.point(x).log_likelihood
+
+# ---------------------------------------------------------------------- few bags in memory
+
+
+class InMemoryProblem(LinearBagProblem):
+    """`LinearBagProblem` of instances in memory, whose points hold the log-odds of every instance.
+
+    So curvature, Hessian products and points nearby need one product less with the instances.
+
+    Parameters
+    ----------
+    design : Design
+        The instances.
+    y, weight : arrays of shape (n_bags,)
+        Labels as the rule reads them; a positive weight per bag.
+    rule, ridge
+        As in `LinearBagProblem`.
+    """
+
+    def __init__(self, design: Design, y: np.ndarray, weight: np.ndarray, rule: Rule, *, ridge: float = 0.0):
+        super().__init__(MemoryBlocks(design.X, design.offsets, y, weight), design, rule, ridge=ridge)
+        self.design = design
+        # Weights of bags as shares of their sum.
+        self.weight = weight / self.total
+        self._last: BagPoint | None = None
+
+    @property
+    def n_passes_in_memory(self) -> int:
+        """How often the instances were read."""
+        return self.blocks.n_passes
+
+    def _with(self, rule: Rule, ridge: float) -> InMemoryProblem:
+        problem = InMemoryProblem(self.design, self.y, self.blocks.weight, rule, ridge=ridge)
+        problem.blocks = self.blocks
+        return problem
+
+    @cached_property
+    def instance_weight(self) -> np.ndarray:
+        """The weights of the bags of instances, as shares of the bags' sum."""
+        return np.repeat(self.weight, np.diff(self.offsets))
+
+    @cached_property
+    def weight_norm(self) -> float:
+        """The Euclidean norm of the weights of instances."""
+        return float(np.linalg.norm(self.instance_weight))
+
+    def select(self, columns: np.ndarray) -> InMemoryProblem | None:
+        """The likelihood as a function of some coefficients alone; None if that needs too large a copy."""
+        design = self.design.select(columns)
+        if design is None:
+            return None
+        return InMemoryProblem(design, self.y, self.blocks.weight, self.rule, ridge=self.ridge)
+
+    def point(self, x: np.ndarray) -> BagPoint:
+        """Compute value and gradient in one read of the instances."""
+        look = self.blocks.total(look_at, x, self.design, self.rule)
+        return self.make_point(
+            x, look.log_likelihood, look.gradient, log_odds=look.log_odds, by_instance=look.by_instance
+        )
+
+    def points(self, xs: list[np.ndarray]) -> list[BagPoint]:
+        """Compute several points, with two products of matrices for all of them.
+
+        What is held beside the instances has a row of these for each point: so no more points than features
+        are computed at a time.
+        """
+        points: list[BagPoint] = []
+        most = max(1, self.n_features)
+        for begin in range(0, len(xs), most):
+            some = np.array(xs[begin : begin + most])
+            log_odds = self.design.dot(some, self.design.X)
+            found = [self.rule.gradient(row, self.offsets, self.y) for row in log_odds]
+            slopes = self.design.pull_back(
+                np.array([self.instance_weight * by_instance for _, by_instance in found]), self.design.X
+            )
+            for x, row, (by_bag, by_instance), slope in zip(some, log_odds, found, slopes, strict=True):
+                points.append(self.near_point(x, row, by_bag, by_instance, self.ridge_gradient(x) - slope))
+        return points
+
+    def near_point(
+        self,
+        x: np.ndarray,
+        log_odds: np.ndarray,
+        by_bag: np.ndarray,
+        by_instance: np.ndarray,
+        gradient: np.ndarray,
+        gradient_error: float = 0.0,
+    ) -> BagPoint:
+        """Put a point together from what is known of bags and instances, and the objective's gradient."""
+        log_likelihood = float(self.weight @ by_bag)
+        value = float(0.5 * self.ridge * (x[:-1] @ x[:-1]) - log_likelihood)
+        total = self.total * log_likelihood
+        return BagPoint(x, value, gradient, total, log_odds, by_instance, gradient_error)
+
+    def gradient_of(self, point: BagPoint) -> np.ndarray:
+        """The gradient from what is known of every instance at a point: one product with the instances."""
+        slope = self.design.pull_back(self.instance_weight * point.by_instance, self.design.X)
+        return self.ridge_gradient(point.x) - slope
+
+    def curvature(self, point: BagPoint, columns: np.ndarray, *, rough: bool = False) -> np.ndarray:
+        """Curvature in some columns and the intercept, from the log-odds of the point."""
+        return self.curvature_from(*self.instance_curvature(point), columns, rough=rough)
+
+    def curvature_from(
+        self, diagonal: np.ndarray, factor: np.ndarray, columns: np.ndarray, *, rough: bool = False
+    ) -> np.ndarray:
+        """Curvature in some columns and the intercept, from that in log-odds (`instance_curvature`)."""
+        raw = self.blocks.total(_moments_in, self.offsets, columns, diagonal, factor, rough)
+        return self.finish_curvature(self.design.scale_moments(raw, columns))
+
+    def instance_curvature(self, point: BagPoint) -> tuple[np.ndarray, np.ndarray]:
+        """Diagonal and factor of the curvature in log-odds, with the weights of the bags."""
+        diagonal, factor = self.rule.curvature(point.log_odds, self.offsets, self.y)
+        return self.instance_weight * diagonal, np.sqrt(self.instance_weight) * factor
+
+    def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Objective and its gradient; the point is kept for Hessian products there."""
+        self._last = self.point(x.copy())
+        return self._last.value, self._last.gradient
+
+    def hessian_product(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Product of the exact Hessian at `x` with `v`; for rules with latent labels."""
+        if self._last is None or not np.array_equal(self._last.x, x):
+            self._last = self.point(x.copy())
+        product = -self.blocks.total(
+            _hessian_in, self.offsets, self._last.log_odds, v, self.design, self.rule
+        )
+        product /= self.total
+        product[:-1] += self.ridge * v[:-1]
+        return product
+
+
+def _moments_in(
+    block: Block,
+    offsets: np.ndarray,
+    columns: np.ndarray,
+    diagonal: np.ndarray,
+    factor: np.ndarray,
+    rough: bool,
+) -> np.ndarray:
+    rows = block.rows(offsets[block.first :])
+    return moments_of(block.X, columns, diagonal[rows], factor[rows], block.offsets, rough=rough)
+
+
+def _hessian_in(
+    block: Block, offsets: np.ndarray, log_odds: np.ndarray, v: np.ndarray, design: Design, rule: Rule
+) -> np.ndarray:
+    along, rows = design.dot(v, block.X), block.rows(offsets[block.first :])
+    curved = rule.hessian_product(log_odds[rows], block.offsets, block.y, along)
+    return design.pull_back(block.weight_of_each * curved, block.X)

@@ -1,8 +1,8 @@
 """Standard errors, intervals and tests of coefficients.
 
-`likelihood`: the likelihood around a fit. `trust`: whether standard errors hold there. `compute`,
-`profile`, `null`, `rate`: score tests, profiles, the null model, rates. `table`: the result. `kept`: what
-a fit stores for it.
+`likelihood`: the likelihood around a fit and without features. `trust`: whether standard errors hold there.
+`compute`, `profile`, `rate`: tests of a fitted model, score tests and profiles, rates. `table`: the result.
+`kept`: what a fit stores for it.
 """
 
 from bagwise.models.linear_model.inference.rate import rate_change

@@ -12,7 +12,6 @@ from sklearn.utils import column_or_1d
 
 from bagwise.models.base import BagsLike, Training
 from bagwise.models.linear_model.inference.likelihood import FittedLikelihood, likelihood_of
-from bagwise.models.linear_model.inference.null import log_likelihood_without_features, score_without_features
 from bagwise.models.linear_model.inference.profile import Profile, Quantity
 from bagwise.models.linear_model.inference.table import Inference
 from bagwise.models.linear_model.inference.trust import REMAINS, is_positive_definite, why_no_errors
@@ -154,11 +153,11 @@ def _facts(
     """What holds whether there is a table or not."""
     df = int(selected.sum())
     log_likelihood = likelihood.log_likelihood()
-    without = log_likelihood_without_features(likelihood)
+    without = likelihood.log_likelihood_without_features()
     ratio = max(0.0, 2 * (log_likelihood - without))
     # Without features a learned rule is not identified: no statistic is chi-squared.
     has_p = not (robust or likelihood.learns_rule)
-    score = score_without_features(likelihood) if has_p and not likelihood.problem.has_kinks else None
+    score = likelihood.score_without_features() if has_p and not likelihood.problem.has_kinks else None
     score_p = None if score is None else _tail(df, score)
     notes = getattr(getattr(model, "_kept", None), "notes", ())
     if score_p is not None and score_p > 0.05 and model.fit_intercept and df and _has_several(likelihood):

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import minimize
 
 from bagwise.data.blocks import Block, Blocks, MemoryBlocks, PerBag, Sums, TransformedBlocks
 from bagwise.models.base import Training, fit_scaler
 from bagwise.models.linear_model.engine.design import Scaling
+from bagwise.models.linear_model.engine.fit import fit_null
 from bagwise.models.linear_model.engine.learned_rule import JointProblem
-from bagwise.models.linear_model.engine.problem import LinearBagProblem
-from bagwise.models.linear_model.engine.setup import make_problem
+from bagwise.models.linear_model.engine.problem import LinearBagProblem, make_problem
 from bagwise.rules import LearnedRule, Rule
+from bagwise.solvers.control import Control
 
 # Steps in log-odds, and in parameters of a rule, for differences of exact gradients.
 _STEP = 1e-4
@@ -98,7 +100,7 @@ class FittedLikelihood:
 
     def log_likelihood(self) -> float:
         """The log-likelihood of the bags at the fit, without a prior."""
-        return self.problem.log_likelihood(self.x[: self.n_features + 1])
+        return self.problem.point(self.x[: self.n_features + 1]).log_likelihood
 
     def largest_change(self, step: np.ndarray) -> float:
         """By how much a step in what varies moves the log-odds of an instance, or the rule, at most."""
@@ -129,6 +131,32 @@ class FittedLikelihood:
             _score_and_expected_information, theta, self.problem.scaling, rule, self._moves(x)
         )
         return score[self.free], information[np.ix_(self.free, self.free)]
+
+    # ------------------------------------------------------------ the model without features
+
+    def score_without_features(self) -> float:
+        """The score statistic of the hypothesis that no feature matters, under a rule that is given."""
+        null = fit_null(self.problem, Control(tol=1e-9, max_iter=200))
+        score, information = self.score_and_expected_information(null)
+        return float(score @ np.linalg.lstsq(information, score, rcond=None)[0])
+
+    def log_likelihood_without_features(self) -> float:
+        """The largest log-likelihood of an intercept alone, and of the rule, if that was learned."""
+        null = fit_null(self.problem, Control(tol=1e-9, max_iter=200))
+        joint, n = self._joint, self.n_features
+        if joint is None:
+            return self.problem.point(null).log_likelihood
+
+        def value_and_gradient(v: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = joint.value_and_gradient(np.concatenate([null[:n], v]))
+            return value, gradient[n:]
+
+        start = np.concatenate([null[n:], joint.rule.parameters()])
+        end = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
+        theta, rule = self.split(np.concatenate([null[:n], end.x]))
+        return self.problem.with_rule(rule).point(theta).log_likelihood
+
+    # ------------------------------------------------------------ rules nearby, and the original scale
 
     def _moves(self, x: np.ndarray) -> list[tuple[Rule, Rule, float]]:
         """For every parameter of the rule, the rules a little on either side, and how far each is."""

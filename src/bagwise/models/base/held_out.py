@@ -1,0 +1,296 @@
+"""The one loop over held-out bags: fit a clone of a model to the training bags, let it predict the rest.
+
+Everything that needs predictions of bags by a model that was not fitted to them calls `cross_predict`:
+scores of a fit and comparisons of models (`bagwise.evaluation`), probabilities that are calibrated inside
+a fit (`calibration`), members of ensembles, rules that are compared, and the experiments in
+``reproduction``. It is here, and not in `evaluation`, because models call it too, and imports only go to
+lower layers. What the predictions are worth is the business of the callers; `bagwise.evaluation.held_out`
+has scores with intervals.
+
+Cross-validated paths, which share work between penalties, have loops of their own
+(`bagwise.models.linear_model.cv`, `bagwise.models.pu.cv`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise.models.base.folds import Split, bag_folds
+from bagwise.models.base.labels import Training
+
+# A method of the fitted model, or a function of the fitted model and the bags; one row per bag.
+Output = str | Callable[[Any, Any], Any]
+
+# What `cross_predict` predicts if the caller does not choose.
+OUTPUTS = ("predict", "predict_proba", "decision_function")
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Predictions of bags by models that were not fitted to them.
+
+    All arrays have one entry or row per bag. `cross_predict` returns them in the order of the bags.
+
+    Attributes
+    ----------
+    codes : array of shape (n_bags,)
+        The index of every bag's label in `classes`.
+    classes : array
+        The labels.
+    fold : array of shape (n_bags,)
+        The index of the split that held the bag out; -1 if no split did.
+    outputs : dict
+        For every output that was asked for, an array of predictions; outputs that the model does not have
+        are missing. Of "predict", the index of the predicted label in `classes` (-1 if no split held the bag
+        out); of all others, what the model returned (NaN if no split held the bag out).
+    seconds : array of shape (n_splits, 4)
+        Wall time of the fit and of the predictions of every split, and processor time of both.
+    models : tuple of fitted models
+        One per split, if they were to be kept.
+    """
+
+    codes: np.ndarray
+    classes: np.ndarray
+    fold: np.ndarray
+    outputs: Mapping[Output, np.ndarray]
+    seconds: np.ndarray = field(default_factory=lambda: np.empty((0, 4)))
+    models: tuple[Any, ...] = ()
+
+    @property
+    def n_folds(self) -> int:
+        """The number of splits."""
+        return int(self.fold.max()) + 1
+
+    @property
+    def predicted(self) -> np.ndarray:
+        """The index of the predicted label in `classes`."""
+        return self.outputs["predict"]
+
+    @property
+    def is_right(self) -> np.ndarray:
+        """Whether the predicted label is the bag's label."""
+        return self.predicted == self.codes
+
+    @property
+    def probability(self) -> np.ndarray | None:
+        """The probability of the second class; None if there is none, or if there are more classes."""
+        found = self.outputs.get("predict_proba")
+        return None if found is None or len(self.classes) != 2 else found[:, 1]
+
+    @property
+    def score(self) -> np.ndarray | None:
+        """A score that is high for the second of two classes: the decision function, or the probability.
+
+        Scores of different folds come from different models and cannot be compared.
+        """
+        found = self.outputs.get("decision_function")
+        return self.probability if found is None or len(self.classes) != 2 else found
+
+
+def cross_predict(
+    model: Any,
+    bags: Any,
+    y: np.ndarray,
+    splits: Sequence[Split],
+    *,
+    outputs: Sequence[Output] = OUTPUTS,
+    groups: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
+    fit: Callable[..., Any] | None = None,
+    warm_up: np.ndarray | None = None,
+    keep_models: bool = False,
+    checkpoint: CheckpointLocation = NO_CHECKPOINT,
+    begin: Callable[[str], None] = lambda text: None,
+) -> HeldOut:
+    """Fit a clone of a model to the training bags of every split, and let it predict the other bags.
+
+    Parameters
+    ----------
+    model : estimator
+        It is cloned for every split.
+    bags : Bags or ScannedBags
+        The bags.
+    y : array of shape (n_bags,)
+        Their labels, of two classes or more.
+    splits : sequence of (train, test)
+        Indices of the bags to learn from, and of those to predict. A single split is one fit. Bags that
+        several splits hold out have the mean of what was predicted, and the label of the last prediction.
+    outputs : sequence of str or callable
+        What to predict: names of methods of the fitted model, or functions ``(model, bags) -> array`` with a
+        row per bag. Methods that a model does not have are left out. With none, models are fitted only.
+    groups : array of shape (n_bags,), optional
+        Groups that a model which cuts folds itself keeps together, too; `splits` have to do so already.
+    sample_weight : array of shape (n_bags,), optional
+        Weights, passed to the fits.
+    fit : callable, optional
+        Fits the clone and returns it: ``fit(model, bags, y)``, with those of the keywords `groups`,
+        `sample_weight` and `checkpoint` that were given here. By default, the clone's own method
+        (`fit_in_groups`).
+    warm_up : array of int, optional
+        Indices of a few bags that are fitted and predicted first, so that compiled code is loaded before
+        time is measured. Warnings and errors of this fit are ignored: few bags may be too few.
+    keep_models : bool
+        Whether the result has the fitted models; not for use with a checkpoint, which does not have them.
+    checkpoint : CheckpointLocation, optional
+        Stores the predictions of finished splits. Fits are passed a location in it; without it, nothing.
+    begin : callable
+        Called with a short text when the warm-up or a split begins.
+
+    Returns
+    -------
+    HeldOut
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Between splits, if Ctrl-C was pressed inside of `bagwise._core.interrupt.interruptible`.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import StratifiedKFold
+    >>> from bagwise import MILogisticRegression, load_digit_bags
+    >>> from bagwise.models.base.held_out import cross_predict
+    >>> data = load_digit_bags(60, random_state=0)
+    >>> splits = list(StratifiedKFold(3).split(data.y, data.y))
+    >>> held = cross_predict(MILogisticRegression(n_init=1), data.bags, data.y, splits)
+    >>> held.predicted.shape, held.outputs["predict_proba"].shape, held.n_folds
+    ((60,), (60, 2), 3)
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    fit = fit_in_groups if fit is None else fit
+    models = []
+
+    def run(train: np.ndarray, test: np.ndarray, groups: np.ndarray | None, place: CheckpointLocation) -> Any:
+        """Fit and predict: the outputs and the seconds of one split, as a checkpoint stores them."""
+        given = {"groups": groups, "sample_weight": sample_weight}
+        told: dict[str, Any] = {name: of[train] for name, of in given.items() if of is not None}
+        if place.is_stored:
+            told["checkpoint"] = place
+        start = _clocks()
+        fitted = fit(clone(model), bags[train], y[train], **told)
+        after_fit = _clocks()
+        found = _predicted(fitted, bags[test], outputs, classes) if outputs else []
+        if keep_models:
+            models.append(fitted)
+        return found, np.concatenate([after_fit - start, _clocks() - after_fit])[[0, 2, 1, 3]]
+
+    if warm_up is not None:
+        begin("getting ready")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                # A group per bag, so that the few bags can always be cut into folds.
+                run(warm_up, warm_up, None if groups is None else np.arange(len(codes)), NO_CHECKPOINT)
+            except Exception:
+                raise_if_stopped()
+        models.clear()
+    parts = []
+    for number, (train, test) in enumerate(splits):
+        begin(f"fold {number + 1} of {len(splits)}")
+        name = f"held-out bags of fold {number + 1}"
+        parts.append(checkpoint.cell(name, run, train, test, groups, checkpoint.within(name)))
+        raise_if_stopped()
+    tests = [test for _, test in splits]
+    fold = np.full(len(codes), -1)
+    for number, test in enumerate(tests):
+        fold[test] = number
+    return HeldOut(
+        codes,
+        classes,
+        fold,
+        {
+            output: _by_bag(len(codes), tests, found, is_label=output == "predict")
+            for output, *found in zip(outputs, *(found for found, _ in parts), strict=True)
+            if found[0] is not None
+        },
+        np.array([seconds for _, seconds in parts]),
+        tuple(models),
+    )
+
+
+def _clocks() -> np.ndarray:
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def _predicted(fitted: Any, bags: Any, outputs: Sequence[Output], classes: np.ndarray) -> list[Any]:
+    """Return an array for every output; None for methods that the model does not have."""
+    found: list[Any] = []
+    for output in outputs:
+        if callable(output):
+            found.append(np.asarray(output(fitted, bags)))
+        elif not hasattr(fitted, output):
+            found.append(None)
+        elif output == "predict":
+            found.append(np.searchsorted(classes, fitted.predict(bags)))
+        else:
+            found.append(np.asarray(getattr(fitted, output)(bags), dtype=float))
+    return found
+
+
+def _by_bag(n_bags: int, tests: list[np.ndarray], parts: list[np.ndarray], *, is_label: bool) -> np.ndarray:
+    """Put the predictions of all splits where their bags are."""
+    shape = (n_bags, *parts[0].shape[1:])
+    if is_label:
+        labels = np.full(shape, -1)
+        for test, part in zip(tests, parts, strict=True):
+            labels[test] = part
+        return labels
+    # A sum that begins at -0.0 has the sign of a zero that is added.
+    values, times = np.full(shape, -0.0), np.zeros(n_bags)
+    for test, part in zip(tests, parts, strict=True):
+        values[test] += part
+        times[test] += 1
+    several = times > 1
+    values[several] /= times[several].reshape(-1, *[1] * (len(shape) - 1))
+    values[times == 0] = np.nan
+    return values
+
+
+def fit_in_groups(
+    model: Any, bags: Any, y: np.ndarray, groups: np.ndarray | None = None, **given: Any
+) -> Any:
+    """Fit a model; one that cuts folds itself keeps groups together, too: a search, or the last step.
+
+    Parameters
+    ----------
+    model : estimator
+        It is fitted; where its ``cv`` is a number, it becomes folds that keep groups together.
+    bags, y : Bags, array of shape (n_bags,)
+        What to fit it to.
+    groups : array of shape (n_bags,), optional
+        Bags of one group are on the same side of every fold.
+    **given : anything
+        Further arguments of ``fit``.
+    """
+    if groups is not None:
+        given |= _keeping_together(model, bags, y, groups)
+    return model.fit(bags, y, **given)
+
+
+def _keeping_together(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
+    """Return what `fit` must be told of groups; a number of folds becomes folds that keep them together."""
+    if hasattr(model, "steps"):
+        name, last = model.steps[-1]
+        told = _keeping_together(last, bags, y, groups)
+        return {f"{name}__{key}": value for key, value in told.items()}
+    if "groups" in inspect.signature(model.fit).parameters:
+        return {"groups": groups}
+    if not hasattr(model, "cv"):
+        return {}
+    if model.cv is not None and not isinstance(model.cv, Integral):
+        return {"groups": groups} if hasattr(model, "refit") else {}  # a splitter, which a search passes them
+    training = Training(bags, np.unique(y, return_inverse=True)[1], np.ones(len(y)))
+    remedy = "Settings cannot be chosen in so few."
+    model.set_params(cv=bag_folds(model.cv or 5, training, None, seed=0, remedy=remedy, groups=groups))
+    return {}

@@ -1,0 +1,44 @@
+"""A fitted member of a family, before the vote: several settings with their held-out scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bagwise.models.base.folds import Split
+
+
+class FittedMember(NamedTuple):
+    """Settings of one kind, fitted to all training bags and to those of each fold.
+
+    Attributes
+    ----------
+    names : list of str
+        What the settings are.
+    of_instances : bool array of shape (n_settings,)
+        Which settings score instances as well.
+    held : array of shape (n_settings, n_bags)
+        Scores of held-out bags; NaN for bags that no fold holds out.
+    intercept : array of shape (n_settings,)
+        What has to be added to the scores of the part that `joined` returns.
+    joined : callable
+        Takes a factor of every setting for scores of bags, and one for scores of instances; returns the part
+        of the vote that sums over all settings. Models store nothing else of the member.
+    """
+
+    names: list[str]
+    of_instances: np.ndarray
+    held: np.ndarray
+    intercept: np.ndarray
+    joined: Callable[[np.ndarray, np.ndarray], Any]
+
+
+def mean_held_out(n_bags: int, splits: list[Split], scores: list[np.ndarray]) -> np.ndarray:
+    """Put the scores of folds, a row a setting, where their bags are; the mean where there are several."""
+    held, times = np.zeros((len(scores[0]), n_bags)), np.zeros(n_bags)
+    for (_, test), found in zip(splits, scores, strict=True):
+        held[:, test] += found
+        times[test] += 1
+    return np.where(times > 0, held / np.maximum(times, 1), np.nan)

@@ -1,0 +1,255 @@
+"""Bags compared by the vectors that a transformer makes of them: Gaussian kernels at several widths.
+
+`StatisticsView` and `RankedExtremesView` use `BagStatistics`, the latter after `RankScaler`; `DistanceView`
+uses `DissimilarityEmbedding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from bagwise.data.bags import Bags
+from bagwise.data.blocks import MemoryBlocks
+from bagwise.models.base import fit_scaler
+from bagwise.models.base.folds import Split
+from bagwise.models.embedding import BagStatistics, DissimilarityEmbedding
+from bagwise.models.ensemble.views import FACTORS, HOW, Gram, Instances, View
+from bagwise.similarity import InstanceKernel, resolve_gamma
+
+# Means and spreads are rounded to this many bits before they are ranked, because a rank depends on the last
+# bit; a spread below this share of the mean is rounding error.
+_BITS, _NONE = 36, 1e-14
+
+
+def without_noise(vectors: np.ndarray, statistics: Sequence[str]) -> np.ndarray:
+    """Round means and spreads, so that their ranks do not depend on the order of instances."""
+    clean = dict(zip(statistics, np.split(vectors, len(statistics), axis=1), strict=True))
+    if "mean" not in clean:
+        return vectors
+    clean["std"] = np.where(clean["std"] <= _NONE * np.abs(clean["mean"]), 0.0, clean["std"])
+    for name in ("mean", "std"):
+        digits, exponent = np.frexp(clean[name])
+        clean[name] = np.ldexp(np.round(np.ldexp(digits, _BITS)), exponent - _BITS)
+    return np.hstack([clean[name] for name in statistics])
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorView(View):
+    """Vectors of bags, their columns scaled over the training bags, and a Gaussian kernel on top.
+
+    A subclass names the transformer that makes the vectors (`transform`). It defines `fold_vectors` as well
+    if the transformer learns from the training bags.
+
+    Columns are scaled anew for every fold, by its training bags: a column in which few bags differ, such as a
+    rare word, would else betray that the bags held out were there when it was scaled. On the newsgroup
+    comp.graphics 76 % of the bags held out were right so, and 68 % of new ones.
+
+    Attributes
+    ----------
+    columns, raw, vectors, gamma
+        After a fit: the scaler of columns, vectors of the training bags before and after it, and one by the
+        median squared distance of two of them.
+    weight
+        Weights of the training bags, kept by views that need them after the fit.
+    """
+
+    columns: Any = None
+    raw: np.ndarray | None = None
+    vectors: np.ndarray | None = None
+    gamma: float = 1.0
+    weight: np.ndarray | None = None
+
+    @property
+    def column_scale(self) -> str:
+        """How columns are scaled."""
+        return "standard"
+
+    def transform(self, bags: Bags) -> np.ndarray:
+        """Return the vectors of bags, their columns not scaled."""
+        raise NotImplementedError
+
+    def fold_vectors(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the vectors of the bags of a fold, as if there were no others to learn from than `train`."""
+        assert self.raw is not None
+        return self.raw[train], self.raw[test]
+
+    def weigh_columns(self, vectors: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """Multiply the columns by their weights, if each stands for a training bag."""
+        return vectors
+
+    def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> Self:
+        """Compute the vectors of the training bags, and fix the scaling of columns and the width."""
+        return self._with_vectors(self.transform(bags), weight)
+
+    def _with_vectors(self, raw: np.ndarray, weight: np.ndarray) -> Self:
+        columns, vectors, gamma = self._scale_columns(raw, weight)
+        return replace(self, columns=columns, raw=raw, vectors=vectors, gamma=gamma)
+
+    def _scale_columns(self, raw: np.ndarray, weight: np.ndarray) -> tuple[Any, np.ndarray, float]:
+        n = len(raw)
+        columns = fit_scaler(self.column_scale, MemoryBlocks(raw, np.arange(n + 1), np.zeros(n), weight))
+        vectors = self.weigh_columns(columns.transform(raw), weight)
+        return columns, vectors, resolve_gamma("median", vectors, weight)
+
+    def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
+        """Yield the matrices of the training bags, which count by their weight."""
+        assert self.vectors is not None
+        folds = []
+        for train, test in splits:
+            known, held = self.fold_vectors(train, test)
+            columns, vectors, gamma = self._scale_columns(known, weight[train])
+            new = self.weigh_columns(columns.transform(held), weight[train])
+            folds.append((vectors, new, gamma))
+        for factor in FACTORS:
+
+            def cut(number: int, factor: float = factor) -> tuple[np.ndarray, np.ndarray]:
+                vectors, new, gamma = folds[number]
+                return _gaussian(factor * gamma, vectors), _gaussian(factor * gamma, vectors, new)
+
+            yield Gram(_gaussian(factor * self.gamma, self.vectors), cut)
+
+    def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the matrices of new bags with the training bags."""
+        assert self.vectors is not None
+        new = self.weigh_columns(self.columns.transform(self.transform(bags)), self.weight)
+        for factor in FACTORS:
+            yield _gaussian(factor * self.gamma, new, self.vectors)
+
+    def without_folds(self) -> Self:
+        """Return the view without what only its folds needed."""
+        return replace(self, raw=None)
+
+
+@dataclass(frozen=True)
+class StatisticsView(VectorView):
+    """Statistics of every feature (`BagStatistics`), each column standardised or ranked.
+
+    Attributes
+    ----------
+    statistics : tuple of str
+        What is computed of every feature.
+    scale : {"standard", "rank"}
+        What is done to the columns of the vectors, over the training bags.
+    """
+
+    statistics: tuple[str, ...]
+    scale: str
+
+    @property
+    def column_scale(self) -> str:
+        """How columns are scaled."""
+        return self.scale
+
+    @property
+    def names(self) -> list[str]:
+        """Name the matrices."""
+        return self.of_widths(f"{' and '.join(self.statistics)}, {HOW[self.scale]}")
+
+    def transform(self, bags: Bags) -> np.ndarray:
+        """Return the statistics of bags."""
+        vectors = BagStatistics(self.statistics).fit_transform(bags)
+        return without_noise(vectors, self.statistics) if self.scale == "rank" else vectors
+
+
+@dataclass(frozen=True)
+class RankedExtremesView(VectorView):
+    """Minima and maxima (`BagStatistics`) of the ranks of instances (`RankScaler`), each column standardised.
+
+    Ranks are those among the instances of the training bags, in a fold among those of its own. Where most
+    values of a feature are zero, as those of words are, a rank says that the word is there rather than how
+    often.
+
+    Attributes
+    ----------
+    bags, scaler
+        After a fit: the training bags, and what ranks their instances.
+    """
+
+    bags: Bags | None = None
+    scaler: Any = None
+
+    @property
+    def names(self) -> list[str]:
+        """Name the matrices."""
+        return self.of_widths("min and max of ranks of instances")
+
+    def _ranked(self, bags: Bags, weight: np.ndarray) -> RankedExtremesView:
+        return replace(self, scaler=fit_scaler("rank", bags.blocks(weight=weight)))
+
+    def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> RankedExtremesView:
+        """Rank the training bags, and fix the scaling of columns and the width."""
+        view = replace(self._ranked(bags, weight), bags=bags, weight=weight)
+        return view._with_vectors(view.transform(bags), weight)
+
+    def transform(self, bags: Bags) -> np.ndarray:
+        """Return the extremes of the ranks of bags."""
+        extremes = BagStatistics(("min", "max")).fit_transform(bags)
+        # The least rank in a bag is that of its least value: other instances need not be ranked.
+        return self.scaler.transform(extremes.reshape(2 * len(bags), -1)).reshape(len(bags), -1)
+
+    def fold_vectors(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rank the bags of a fold among the instances of its training bags."""
+        assert self.bags is not None and self.weight is not None
+        view = self._ranked(self.bags[train], self.weight[train])
+        return view.transform(self.bags[train]), view.transform(self.bags[test])
+
+    def without_folds(self) -> RankedExtremesView:
+        """Return the view without what only its folds needed."""
+        return replace(self, raw=None, bags=None, weight=None)
+
+
+@dataclass(frozen=True)
+class DistanceView(VectorView):
+    """Distances to all training bags (`DissimilarityEmbedding`), each column standardised.
+
+    Attributes
+    ----------
+    scale : {"standard", "rank", "minmax"}
+        What is done to the instances.
+    instances, bags
+        After a fit: how it is done, and the training bags, scaled.
+    """
+
+    scale: str
+    instances: Instances | None = None
+    bags: Bags | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Name the matrices."""
+        return self.of_widths(f"distances to bags, {HOW[self.scale]}")
+
+    def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> DistanceView:
+        """Compute the distances of the training bags, and fix the scaling of columns and the width."""
+        instances = Instances.fit(self.scale, bags, weight, splits)
+        known = instances.scaled(bags)
+        view = replace(self, instances=instances, bags=known, weight=weight)
+        return view._with_vectors(DissimilarityEmbedding(scale=None).fit_transform(known), weight)
+
+    def transform(self, bags: Bags) -> np.ndarray:
+        """Return the distances of bags to the training bags."""
+        assert self.instances is not None
+        return DissimilarityEmbedding(scale=None).fit(self.bags).transform(self.instances.scaled(bags))
+
+    def fold_vectors(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances of the bags of a fold to its training bags."""
+        assert self.raw is not None
+        return self.raw[np.ix_(train, train)], self.raw[np.ix_(test, train)]
+
+    def weigh_columns(self, vectors: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """Multiply the columns by the roots of their weights: a bag of weight two is a column twice."""
+        assert weight is not None
+        return vectors * np.sqrt(weight)
+
+
+def _gaussian(gamma: float, V: np.ndarray, other: np.ndarray | None = None) -> np.ndarray:
+    kernel = InstanceKernel("rbf", gamma)
+    if other is not None:
+        return kernel(V, other)
+    K = np.empty((len(V), len(V)))
+    kernel.fill(V, K)
+    return K

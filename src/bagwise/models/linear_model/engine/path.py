@@ -1,0 +1,247 @@
+"""Paths of penalties: down from the model without features, and back up.
+
+`PathSolver` solves at one penalty after the other in memory. `LargePath` finds the path of many bags on a
+sample, and finishes all penalties in passes that they share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bagwise._core.interrupt import raise_if_stopped
+from bagwise.data.blocks import Blocks, run_together
+from bagwise.models.linear_model.engine.large_fit import Sample, draw_sample, on_sample, warm_model
+from bagwise.models.linear_model.engine.lasso import ColumnCopy, LassoProblem
+from bagwise.models.linear_model.engine.problem import LinearBagProblem
+from bagwise.solvers.control import Control
+from bagwise.solvers.prox_newton import L1Result, WarmModel, minimize_l1
+from bagwise.solvers.working_set import ElasticNet
+
+# How far the way back up may go on beyond the largest alpha, in steps of the grid.
+_MAX_STEPS_BEYOND = 100
+# On the way up optimality within this part of alpha is enough to see where it leads, and parameters that
+# agree to this part of the largest lead to the same place.
+_ROUGHLY, _CLOSE = 1e-3, 1e-2
+# So many alphas of another path, from the present one on, have warm models to try.
+_WARM_MODELS = 3
+# What beats the model without features does so by more than rounding.
+_CLEARLY = 1e-8
+
+Run = Callable[[Blocks], L1Result]
+
+
+class PathSolver:
+    """Solves at one alpha after the other, each from the last solution; `null` is the model without features.
+
+    `control` is for every alpha. If its flag is set, KeyboardInterrupt is raised: a path of which a part is
+    missing is of no use.
+
+    Attributes
+    ----------
+    alpha_max : float
+        The alpha at which the model without features stops being stationary.
+    warm_models : dict
+        What the way down has learned of the curvature at each alpha.
+    """
+
+    def __init__(self, problem: LassoProblem, null: np.ndarray, l1_ratio: float, control: Control):
+        self.problem = problem
+        self.l1_ratio = l1_ratio
+        self.control = control
+        self.total = problem.bags.total
+        self.null = problem.point(null)
+        self.alpha_max = self.null.largest_slope * self.total / l1_ratio
+        self.warm_models: dict[float, WarmModel] = {}
+
+    def penalty(self, alpha: float) -> ElasticNet:
+        """The penalty per unit of weight."""
+        alpha = alpha / self.total
+        return ElasticNet(alpha * self.l1_ratio, alpha * (1 - self.l1_ratio))
+
+    def descend(
+        self, alphas: np.ndarray, warm_models: dict[float, WarmModel]
+    ) -> tuple[list[L1Result], L1Result]:
+        """Solve at falling alphas from the model without features; give all solutions, and the last whole."""
+        solutions, last = [], None
+        for number, alpha in enumerate(alphas):
+            # A warm model of a smaller alpha knows more columns.
+            following = alphas[number : number + _WARM_MODELS]
+            warm = [warm_models[other] for other in following if other in warm_models]
+            last = self._solve(alpha, last, warm_models=warm)
+            solutions.append(_essence(last))
+            if last.warm_model is not None:
+                self.warm_models[alpha] = last.warm_model
+        assert last is not None
+        return solutions, last
+
+    def ascend(
+        self, alphas: np.ndarray, known: list[L1Result], last: L1Result
+    ) -> tuple[list[L1Result], L1Result]:
+        """Come back from the last solution; give the better one at every alpha, and the end of the way.
+
+        Where the way up comes close to what is known, or stays above it, it need not go to the end.
+        """
+        kept = []
+        for alpha, there in zip(alphas[::-1], known[::-1], strict=True):
+            last = self._solve(alpha, last, roughly=True)
+            if not _is_close(last, there) and last.value < there.value * (1 + _ROUGHLY):
+                last = self._solve(alpha, last)
+            is_better = last.kkt <= self.control.tol and last.value < there.value
+            kept.append(_essence(last) if is_better else there)
+        return kept[::-1], last
+
+    def extend(self, alphas: np.ndarray, last: L1Result) -> tuple[list[float], list[L1Result]]:
+        """Go on upward from the largest alpha until no feature is left; give what beats that.
+
+        The step is that of the grid; the strongest penalty comes first.
+        """
+        ratio = alphas[0] / alphas[1] if len(alphas) > 1 else 1.25
+        alpha, beyond, better = alphas[0], list[float](), list[L1Result]()
+        for _ in range(_MAX_STEPS_BEYOND):
+            if not last.x[:-1].any():
+                break
+            alpha *= ratio
+            last = self._solve(alpha, last)
+            if last.value < self.null.value * (1 - _CLEARLY):
+                beyond.append(alpha)
+                better.append(_essence(last))
+        return beyond[::-1], better[::-1]
+
+    def _solve(
+        self,
+        alpha: float,
+        last: L1Result | None,
+        *,
+        roughly: bool = False,
+        warm_models: Sequence[WarmModel] = (),
+    ) -> L1Result:
+        penalty, control = self.penalty(alpha), self.control
+        if roughly:
+            control = replace(control, tol=max(control.tol, _ROUGHLY * penalty.l1))
+        start = self.null if last is None else last
+        result = minimize_l1(self.problem, start, penalty, control, warm_models=warm_models)
+        if control.is_stopped:
+            raise KeyboardInterrupt
+        return result
+
+
+def _essence(result: L1Result) -> L1Result:
+    """A solution without what has the size of the data."""
+    return replace(result, point=result.point.without_instances(), restriction=None, model=None)
+
+
+def _is_close(result: L1Result, known: L1Result) -> bool:
+    """Whether a rough solution is on its way to a known one."""
+    return bool(np.abs(result.x - known.x).max() <= _CLOSE * np.abs(known.x).max())
+
+
+class Grid(NamedTuple):
+    """Solutions at all alphas, and whether each is better than what the way down had found."""
+
+    alphas: np.ndarray
+    solutions: list[L1Result]
+    from_below: list[bool]
+
+
+def both_ways_on(
+    solver: PathSolver, grid: np.ndarray, warm_models: dict[Any, Any], *, both_ways: bool, beyond: bool
+) -> Grid:
+    """Go down the grid, back up, and beyond its largest alpha."""
+    down, last = solver.descend(grid, warm_models)
+    if not both_ways or solver.problem.bags.is_convex:
+        return Grid(grid, down, [False] * len(grid))
+    solutions, last = solver.ascend(grid, down, last)
+    from_below = [up is not there for up, there in zip(solutions, down, strict=True)]
+    if not beyond:
+        return Grid(grid, solutions, from_below)
+    stronger, better = solver.extend(grid, last)
+    return Grid(np.append(stronger, grid), better + solutions, [True] * len(better) + from_below)
+
+
+# ---------------------------------------------------------------------- many bags
+
+
+@dataclass(frozen=True)
+class LargePath:
+    """A path on many bags.
+
+    Attributes
+    ----------
+    problem : LinearBagProblem
+        On all bags, without ridge.
+    null : array
+        The model without features.
+    l1_ratio, control
+        As in `PathSolver`. A checkpoint stores the runs on all bags.
+    alpha_max : float
+        The alpha at which the model without features stops being stationary, on all bags.
+    """
+
+    problem: LinearBagProblem
+    null: np.ndarray
+    l1_ratio: float
+    control: Control
+    alpha_max: float
+
+    def solve(
+        self, sample: Sample | None, grid: np.ndarray, warm_models: dict[Any, Any], **how: bool
+    ) -> tuple[Grid, dict[float, WarmModel]]:
+        """Solve at all alphas, the way being found on a sample, which is drawn here unless one is given.
+
+        Gives also what the way down on the sample has learned of the curvature.
+        """
+        if sample is None:
+            sample = draw_sample(self.problem.blocks.untransformed, np.random.RandomState(0))
+        # Folds that share passes take turns here: each has a copy of the sample for a moment.
+        search = partial(self._on_sample, sample, grid, warm_models, **how)
+        found, runs, learned = self.problem.blocks.alone(search)
+        # One that was drawn here is forgotten before the passes.
+        del sample, search
+        ends = run_together(self.problem.blocks, runs)
+        raise_if_stopped()
+        return self._better_than_null(found, ends), learned
+
+    def _on_sample(
+        self, sample: Sample, grid: np.ndarray, warm_models: dict[Any, Any], **how: bool
+    ) -> tuple[Grid, list[Run], dict[float, WarmModel]]:
+        """Solve on the sample, and set up runs over all bags from there; the last from the null model."""
+        problem = on_sample(self.problem, sample)
+        lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=self.control.tol)
+        solver = PathSolver(lasso, self.null, self.l1_ratio, self.control.without_checkpoint())
+        found = both_ways_on(solver, grid, warm_models, **how)
+
+        def run_from(number: int, alpha: float, start: np.ndarray) -> Run:
+            penalty = solver.penalty(alpha)
+            warm = warm_model(problem, start, penalty.l1)
+            control = self.control.within(f"run {number + 1} on all bags")
+            return lambda blocks: self._run(blocks, start, penalty, warm, control)
+
+        alphas = [*found.alphas, self.alpha_max * (1 + 1e-9)]
+        starts = [*(solution.x for solution in found.solutions), self.null]
+        runs = [run_from(number, *run) for number, run in enumerate(zip(alphas, starts, strict=True))]
+        return found, runs, solver.warm_models
+
+    def _run(
+        self, blocks: Blocks, start: np.ndarray, penalty: ElasticNet, warm: WarmModel, control: Control
+    ) -> L1Result:
+        lasso = LassoProblem(self.problem.over(blocks), None, tol=control.tol)
+        return minimize_l1(lasso, start, penalty, control, warm_models=[warm])
+
+    def _better_than_null(self, found: Grid, ends: list[L1Result]) -> Grid:
+        """Take the model without features where it is stationary and no worse."""
+        *ends, without = ends
+        kept = []
+        for alpha, end, is_new in zip(found.alphas, ends, found.from_below, strict=True):
+            is_worse = alpha >= self.alpha_max and end.value >= without.value
+            if not (is_worse and is_new and alpha > self.alpha_max * (1 + 1e-8)):
+                per_weight = alpha / self.problem.total
+                penalty = ElasticNet(per_weight * self.l1_ratio, per_weight * (1 - self.l1_ratio))
+                best = replace(without, penalty=penalty) if is_worse else end
+                kept.append((alpha, best, is_new and not is_worse))
+        alphas, solutions, from_below = zip(*kept, strict=True)
+        return Grid(np.array(alphas), list(solutions), list(from_below))
