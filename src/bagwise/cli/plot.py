@@ -135,7 +135,7 @@ def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
 
 def _heatmap(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -> tuple[Any, str]:
     from bagwise import plot_heatmap
-    from bagwise.data.bags.places import place_of
+    from bagwise.data.bags import place_of
 
     if arguments.id is None and len(bags) != 1:
         raise CommandError(f"there are {len(bags)} bags; say which to draw by --id.")

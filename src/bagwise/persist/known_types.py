@@ -15,7 +15,7 @@ _OURS = {
     "bagwise.models.prototypes.apr": "APRClassifier",
     "bagwise.models.attention.classifier": "AttentionMILClassifier",
     "bagwise.models.attention.network": "AttentionNetwork=Network",
-    "bagwise.data.bags.collection": "Bags",
+    "bagwise.data.bags.bags": "Bags",
     "bagwise.models.prototypes.diverse_density": "DiverseDensity",
     "bagwise.models.prototypes.emdd": "EMDD",
     "bagwise.models.embedding.aggregates": "FisherEmbedding VLADEmbedding",

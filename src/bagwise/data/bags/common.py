@@ -1,15 +1,16 @@
-"""What bags say of themselves wherever they lie: in memory, or in files."""
+"""What bags have in common, in memory and in files: sizes, names, and selection by number or id."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from difflib import get_close_matches
 from html import escape
 from typing import Any, Self
 
 import numpy as np
 
-from bagwise.data.bags.parts import as_python, show_counts
+from bagwise.data.bags.parts import as_bag_index, as_python
 from bagwise.data.blocks import Blocks
 
 _FIRST_BAGS, _FIRST_COLUMNS = 8, 6  # that a notebook shows
@@ -19,8 +20,6 @@ class AnyBags(ABC):
     """The base of `Bags` and `ScannedBags`: sizes, names, blocks, and manners among estimators."""
 
     __slots__ = ()
-
-    _lies_in_files = False  # for those that cannot know the class of scans
 
     @property
     @abstractmethod
@@ -71,8 +70,9 @@ class AnyBags(ABC):
         return len(self.offsets) - 1
 
     def __repr__(self) -> str:
-        counts = show_counts(bags=len(self), instances=self.n_instances, features=self.n_features)
-        return f"{'ScannedBags' if self._lies_in_files else 'Bags'}({counts})"
+        counts = {"bag": len(self), "instance": self.n_instances, "feature": self.n_features}
+        shown = ", ".join(f"{n:,} {what}{'s' if n != 1 else ''}" for what, n in counts.items())
+        return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self) -> str:
         """Show the first bags in a notebook: ids, sizes and columns of bags."""
@@ -110,9 +110,44 @@ class AnyBags(ABC):
     def _blocks(self, y: np.ndarray, weight: np.ndarray) -> Blocks:
         """Give the bags in blocks."""
 
-    @abstractmethod
     def _refuse_empty_bags(self) -> None:
         """Refuse bags without instances, naming the first."""
+        empty = self.sizes == 0
+        if empty.any():
+            number = int(np.argmax(empty))
+            id_ = as_python(self.ids[number])
+            name = "" if np.array_equal(id_, number) else f" ({id_!r})"
+            raise ValueError(f"bag {number}{name} is empty; every bag needs at least one instance.")
+
+    def _chosen(self, key: Any) -> int | slice | np.ndarray:
+        """Read an index: the number of one bag, a run of neighbours (of step 1), or numbers of several."""
+        if isinstance(key, tuple):
+            # scikit-learn indexes whatever has a shape by X[key, ...].
+            if len(key) != 2 or key[1] is not Ellipsis:
+                raise IndexError(
+                    "Bags are indexed by bag only; for features take bags.with_instances("
+                    "bags.instances[:, columns]). What a change of a feature does to bags, in place of a "
+                    "partial dependence, is rate_change(model, bags, feature, change)."
+                )
+            key = key[0]
+        elif isinstance(key, str) or (
+            isinstance(key, (list, np.ndarray)) and np.ndim(key) == 1 and len(key) and isinstance(key[0], str)
+        ):
+            key = _places_of(self.ids, key)
+        n_bags = len(self)
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            if not -n_bags <= key < n_bags:
+                raise IndexError(f"bag {key} is out of range; there are {n_bags} bags.")
+            return int(key) % n_bags
+        if isinstance(key, slice):
+            start, stop, step = key.indices(n_bags)
+            if step == 1:
+                return slice(start, max(start, stop))
+            key = np.arange(start, stop, step)
+        index = as_bag_index(key, n_bags)
+        if len(index) and (np.diff(index) == 1).all():
+            return slice(int(index[0]), int(index[-1]) + 1)
+        return index
 
     # Data, not a parameter to be reset: clone(ByIndex(..., bags)) shares it. Nobody can change it.
     def __sklearn_clone__(self) -> Self:
@@ -123,3 +158,34 @@ class AnyBags(ABC):
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self
+
+
+def place_of(ids: np.ndarray, wanted: Any) -> int:
+    """Find the place of a bag by its id, or by the text of it; an unknown one names the nearest."""
+    known = [as_python(value) for value in ids]
+    wanted = as_python(wanted)
+    places = [place for place, value in enumerate(known) if value == wanted]
+    if not places:
+        places = [place for place, value in enumerate(known) if str(value) == str(wanted)]
+    if len(places) == 1:
+        return places[0]
+    if places:
+        raise ValueError(f"{len(places)} bags have the id {wanted!r}; select one by its number.")
+    texts = list(map(str, known))
+    near = [text for text in texts if str(wanted) in text][:3] or get_close_matches(str(wanted), texts)
+    few = ", ".join(map(repr, near or texts[:3]))
+    raise ValueError(f"there is no bag {wanted!r}; {'the nearest are' if near else 'there are'} {few}.")
+
+
+def _places_of(ids: np.ndarray, wanted: Any) -> Any:
+    """Find the place of the bag with a text id, or the places of several."""
+    try:
+        if isinstance(wanted, str):
+            return place_of(ids, wanted)
+        texts = [str(as_python(value)) for value in ids]
+        places = dict(zip(texts, range(len(texts)), strict=True))
+        # With ids that repeat, or are not there, one by one: that says which.
+        is_plain = len(places) == len(texts) and all(each in places for each in wanted)
+        return np.array([places[each] if is_plain else place_of(ids, each) for each in wanted])
+    except ValueError as error:
+        raise KeyError(str(error)) from None

@@ -107,7 +107,7 @@ def checked_sparse(X: Any) -> Any:
 
 def join(parts: list[Any]) -> Any:
     """Stack instances of several parts."""
-    if all(isinstance(part, Sequences) for part in parts):
+    if set(map(type, parts)) == {Sequences}:
         return Sequences.concat(parts)
     return sp.vstack(parts) if any(map(sp.issparse, parts)) else np.concatenate(parts)
 
@@ -182,15 +182,6 @@ def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
     return np.where(index < 0, index + n_bags, index)
 
 
-def refuse_empty_bags(sizes: np.ndarray, ids: np.ndarray | None) -> None:
-    """Refuse bags without instances, naming the first."""
-    empty = sizes == 0
-    if empty.any():
-        number = int(np.argmax(empty))
-        name = "" if ids is None else f" ({as_python(ids[number])!r})"
-        raise ValueError(f"bag {number}{name} is empty; every bag needs at least one instance.")
-
-
 def are_small(values: np.ndarray, largest: float) -> bool:
     """Whether all values are certainly finite and up to `largest`: one read, without a temporary array."""
     values = values.ravel()
@@ -239,42 +230,6 @@ def refuse_missing_values(
     )
 
 
-def selection(key: Any, n_bags: int) -> int | slice | np.ndarray:
-    """Read an index into bags: the number of one, a run of neighbours (of step 1), or numbers of several."""
-    if isinstance(key, tuple):
-        # scikit-learn indexes whatever has a shape by X[key, ...].
-        if len(key) != 2 or key[1] is not Ellipsis:
-            raise IndexError(
-                "Bags are indexed by bag only; for features take bags.with_instances("
-                "bags.instances[:, columns]). What a change of a feature does to bags, in place of a partial "
-                "dependence, is rate_change(model, bags, feature, change)."
-            )
-        key = key[0]
-    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-        if not -n_bags <= key < n_bags:
-            raise IndexError(f"bag {key} is out of range; there are {n_bags} bags.")
-        return int(key) % n_bags
-    if isinstance(key, slice):
-        start, stop, step = key.indices(n_bags)
-        if step == 1:
-            return slice(start, max(start, stop))
-        key = np.arange(start, stop, step)
-    index = as_bag_index(key, n_bags)
-    if len(index) and (np.diff(index) == 1).all():
-        return slice(int(index[0]), int(index[-1]) + 1)
-    return index
-
-
-def show_counts(**counts: int) -> str:
-    """Write numbers of things, such as "1 bag, 20 instances"."""
-    return ", ".join(f"{n:,} {what}" if n != 1 else f"1 {what[:-1]}" for what, n in counts.items())
-
-
-def same_names(a: Any, b: Any) -> bool:
-    """Whether two arrays of names are equal, or both None."""
-    return (a is None) == (b is None) and (a is None or np.array_equal(a, b))
-
-
 def group(bag_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Group equal ids: the ids in order of first appearance, the rows bag by bag, and the offsets."""
     sorted_ids, first_rows, codes = np.unique(bag_ids, return_index=True, return_inverse=True)
@@ -293,7 +248,7 @@ def check_alike(parts: list[Any]) -> None:
     for i, part in enumerate(parts):
         if part.n_features != first.n_features:
             raise ValueError(f"part {i} has {part.n_features} features but part 0 has {first.n_features}.")
-        if not same_names(part.feature_names, first.feature_names):
+        if not np.array_equal(part.feature_names, first.feature_names):
             raise ValueError(f"part {i} has other feature names than part 0.")
         for kind in ("instance_columns", "bag_columns"):
             ours, theirs = getattr(part, kind), getattr(first, kind)
@@ -302,15 +257,6 @@ def check_alike(parts: list[Any]) -> None:
                     f"part {i} has {kind} {sorted(ours)} but part 0 has {sorted(theirs)}; all parts need the "
                     "same side columns."
                 )
-
-
-def depth(item: Any) -> int:
-    """Count the dimensions of an array or of nested lists, which may be ragged."""
-    if hasattr(item, "ndim"):
-        return item.ndim
-    if hasattr(item, "shape"):
-        return len(item.shape)
-    return 1 + depth(item[0]) if isinstance(item, (list, tuple)) and len(item) else 0
 
 
 def feature_number(feature: int | str, bags: Any, model: Any) -> int:

@@ -10,9 +10,8 @@ above 2**23 values are streamed and never copied whole.
   blocks.
 - `memory`: blocks in memory, shared out to threads by `sharing`. `files`, `buffers`: blocks read from
   files for every pass, one ahead. `layout`: which rows of which file belong to which bag.
-- `views`: blocks transformed, reweighted, or with instance weights and bag features. `selected`: some of
-  the bags. A selection of scanned bags is read in the order of the file and returned in the order asked
-  for.
+- `views`: blocks transformed, reweighted, with instance weights and bag features, or some of the bags. A
+  selection of scanned bags is read in the order of the file and returned in the order asked for.
 - `together`: runs that do not depend on each other (starts, penalties, folds) share their passes.
 - `pairs`: a value for every two bags (kernels, distances), each pair computed once.
 - `sampling`: bags and instances drawn at random, for starts.
@@ -24,10 +23,15 @@ from bagwise.data.blocks.files import FileBlocks
 from bagwise.data.blocks.memory import MemoryBlocks, hold, sparse_in_parts
 from bagwise.data.blocks.pairs import fill_pairs, in_doubles
 from bagwise.data.blocks.sampling import pick_instance, sample_bags
-from bagwise.data.blocks.selected import PickedRows, SelectedBlocks
 from bagwise.data.blocks.sharing import share_out
 from bagwise.data.blocks.together import run_together
-from bagwise.data.blocks.views import ExtendedBlocks, ReweightedBlocks, TransformedBlocks
+from bagwise.data.blocks.views import (
+    ExtendedBlocks,
+    PickedRows,
+    ReweightedBlocks,
+    SelectedBlocks,
+    TransformedBlocks,
+)
 
 __all__ = [
     "Block",

@@ -65,7 +65,7 @@ class Block(NamedTuple):
     def bags(self) -> slice | np.ndarray:
         """Which of all bags these are: what selects them from an array with a row for every bag."""
         if self.first is not None:
-            return slice(self.first, self.first + self.n_bags)
+            return slice(self.first, self.first + len(self.offsets) - 1)
         assert self.numbers is not None  # one of the two says which bags these are
         return self.numbers
 
@@ -82,16 +82,16 @@ class Block(NamedTuple):
         return by_bag[self.bags]
 
 
-class PerBlock(ABC):
+class PerBlock:
     """An argument of a pass of which every block gets its own part.
 
     What has a value for every bag is wrapped up so (`PerBag`): where blocks are worked on elsewhere, only
     their part of it goes there.
     """
 
-    @abstractmethod
     def part(self, block: Block) -> Any:
         """Give what belongs to a block, whose instances (`X`) need not be there."""
+        raise NotImplementedError
 
 
 class PerBag(PerBlock):
@@ -102,7 +102,7 @@ class PerBag(PerBlock):
 
     def part(self, block: Block) -> np.ndarray:
         """Give the rows of the block's bags."""
-        return block.part_of(self.values)
+        return self.values[block.bags]
 
 
 class Request(NamedTuple):
@@ -123,9 +123,20 @@ def with_parts(args: Any, part_of: Callable[[PerBlock], Any]) -> Any:
     return args
 
 
+def own_parts(block: Block, args: tuple[Any, ...]) -> list[Any]:
+    """Give the arguments, with the block's own part in the place of every `PerBlock` among them."""
+    mine = list(args)
+    for place, argument in enumerate(args):
+        if isinstance(argument, PerBlock):
+            mine[place] = argument.part(block)
+        elif type(argument) in (tuple, list, Request):
+            mine[place] = with_parts(argument, lambda one: one.part(block))
+    return mine
+
+
 def call(f: Callable[..., Any], block: Block, args: tuple[Any, ...]) -> Any:
     """Give ``f(block, *args)``, with the block's own part of every `PerBlock` among the arguments."""
-    return f(block, *with_parts(args, lambda argument: argument.part(block)))
+    return f(block, *own_parts(block, args))
 
 
 class Sums(tuple[Any, ...]):

@@ -46,15 +46,6 @@ class FileBlocks(Blocks):
         The most instances of a block, unless a bag has more.
     """
 
-    layout: Layout
-    dtype: np.dtype[Any]
-    n_features: int
-    y: np.ndarray
-    weight: np.ndarray
-    offsets: np.ndarray
-    n_blocks: int
-    n_passes: int
-
     def __init__(
         self,
         source: Source,

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._core.threads import one_blas_thread
-from bagwise.data.blocks.base import Block, Blocks, call, stack
+from bagwise.data.blocks.base import Block, Blocks, call, own_parts, stack
 from bagwise.data.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.data.blocks.sharing import n_threads, share_out
 
@@ -35,14 +35,6 @@ class MemoryBlocks(Blocks):
     in_threads : bool
         Whether blocks are shared out to threads.
     """
-
-    X: Any
-    offsets: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    n_features: int
-    n_blocks: int
-    n_passes: int
 
     def __init__(
         self,
@@ -89,6 +81,9 @@ class MemoryBlocks(Blocks):
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         """Give ``f(block, *args)`` of every block, in order: one pass, shared out to threads."""
+        if self.n_blocks == 1:
+            yield self.total(f, *args)
+            return
         self.n_passes += 1
 
         def work(number: int) -> Any:
@@ -105,6 +100,17 @@ class MemoryBlocks(Blocks):
                 if self.on_block is not None:
                     self.on_block(self._runs[number].stop - self._runs[number].start)
                 yield result
+
+    def total(self, f: Callable[..., Any], *args: Any) -> Any:
+        """Sum ``f(block, *args)`` over all blocks: one pass; of a single block, it is what `f` returns."""
+        if self.n_blocks != 1:
+            return super().total(f, *args)
+        self.n_passes += 1
+        block = self.block(0)
+        result = f(block, *own_parts(block, args))
+        if self.on_block is not None:
+            self.on_block(self.n_bags)
+        return result
 
 
 def sparse_in_parts(blocks: Blocks) -> Blocks:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from bagwise.data.blocks import FileBlocks, add_up
 from bagwise.data.blocks.base import Blocks, PerBlock, Request, with_parts
 from bagwise.data.cluster.group import Group, Slot, add_sums, hold_labels, list_of_group, sum_of_group
@@ -36,13 +34,6 @@ class ClusterBlocks(Blocks):
     cluster : Cluster
         The workers.
     """
-
-    n_features: int
-    n_blocks: int
-    offsets: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    n_passes: int
 
     is_here = False
 

@@ -87,10 +87,6 @@ class Slot(PerBlock):
     def __init__(self, number: int):
         self.number = number
 
-    def part(self, block: Block) -> Any:
-        """Nothing: slots are filled before a block is worked on."""
-        raise NotImplementedError
-
 
 def results_of(group: Group, labels: list[Any], common: bytes, parts: list[list[Any]]) -> Iterator[Any]:
     """Give what a function says of every block of a group.

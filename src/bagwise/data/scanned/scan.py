@@ -1,28 +1,45 @@
-"""`ScannedBags`: bags that stay in their files until a pass reads them."""
+"""`ScannedBags`: bags that stay in their files until a pass reads them.
+
+Sizes, ids, labels and columns are known without a read of the instances.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from bagwise._core.types import Labels
-from bagwise.data.bags import Bags
-from bagwise.data.bags.parts import LARGEST, as_feature_names, refuse_missing_values, selection
-from bagwise.data.bags.places import numbers_of
+from bagwise.data.bags import AnyBags, Bags
+from bagwise.data.bags.parts import LARGEST, are_small, as_feature_names, read_only, refuse_missing_values
 from bagwise.data.blocks import Block, Blocks, FileBlocks, TransformedBlocks, block_rows, cut, is_large
 from bagwise.data.blocks.layout import read_runs
 from bagwise.data.description import join
-from bagwise.data.scanned.known import KnownBags
-from bagwise.data.scanned.steps import Step
 
 if TYPE_CHECKING:
     from bagwise.data.cluster import Cluster
+    from bagwise.data.scanned.source import FileSource
 
 
-class ScannedBags(KnownBags):
+class Step(NamedTuple):
+    """A transformer of instances that is applied as they are read."""
+
+    transform: Callable[[Any], Any]
+    n_features: int
+    feature_names: np.ndarray | None
+    accepts_missing: bool
+
+    def checked(self, *, accept_nan: bool, largest: float) -> Callable[[Any], Any]:
+        """Give the transformer, which then refuses to hand on what whoever follows cannot work on."""
+        return partial(_apply, self.transform, accept_nan=accept_nan, largest=largest)
+
+
+class ScannedBags(AnyBags):
     """Bags in files: ids, sizes, labels and columns of bags are known, instances are read when they are used.
 
     Made by `scan_bags`. Estimators that pass over blocks of bags take it wherever they take `Bags`, and
@@ -48,9 +65,106 @@ class ScannedBags(KnownBags):
     True
     """
 
+    def __init__(
+        self,
+        source: FileSource,
+        numbers: np.ndarray | None = None,
+        *,
+        steps: tuple[Step, ...] = (),
+        accept_missing: bool = False,
+        largest: float = LARGEST,
+        memory: dict[str, Bags] | None = None,
+        cluster: Cluster | None = None,
+    ):
+        self._source = source
+        self._numbers = numbers
+        self._steps = steps
+        self._accept_missing = accept_missing
+        self._largest = largest  # the largest absolute value that blocks may hold
+        # Shared by all selections of one scan that is small enough to be held.
+        self._memory: dict[str, Bags] = {} if memory is None else memory
+        self._cluster = cluster
+        sizes = np.diff(source.offsets)
+        sizes = sizes if numbers is None else sizes[numbers]
+        self._offsets = read_only(np.append(0, np.cumsum(sizes)))
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where each bag starts among all instances, and the end of the last."""
+        return self._offsets
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The names of the bags; their numbers in the files if they have none."""
+        return self._source.named(self._all_numbers)
+
+    @property
+    def y(self) -> Labels:
+        """The labels of the bags, or None."""
+        return None if self._source.y is None else self._of_bags(self._source.y)
+
+    @property
+    def bag_columns(self) -> Mapping[str, np.ndarray]:
+        """Side columns with a value per bag."""
+        columns = self._source.bag_columns
+        return MappingProxyType({name: self._of_bags(values) for name, values in columns.items()})
+
+    def _of_bags(self, values: np.ndarray) -> np.ndarray:
+        return read_only(values if self._numbers is None else values[self._numbers])
+
+    @property
+    def feature_names(self) -> np.ndarray | None:
+        """The names of the features, or None."""
+        if self._steps:
+            return self._steps[-1].feature_names
+        return as_feature_names(self._source.feature_names, self._source.n_features)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of an instance."""
+        return self._steps[-1].n_features if self._steps else self._source.n_features
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the instances would take."""
+        return self.n_instances * self.n_features * self._source.dtype.itemsize
+
+    @property
+    def shown_bytes(self) -> str:
+        """How much memory the instances would take, for a reader."""
+        units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1.0))
+        unit, size = next((u, s) for u, s in units if self.nbytes >= s or s == 1.0)
+        return f"{self.nbytes / size:.3g} {unit}"
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of instances in blocks: single precision stays, all else is double."""
+        return np.dtype(np.float32 if self._source.dtype == np.float32 else np.float64)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the bags stand in the order of the files, each once."""
+        return bool((np.diff(self._all_numbers) > 0).all())
+
+    @property
+    def file_order(self) -> np.ndarray:
+        """The order in which the bags stand in the files."""
+        return np.argsort(self._all_numbers, kind="stable")
+
+    @property
+    def fits(self) -> bool:
+        """Whether there are so few numbers that they are held in memory after the first read."""
+        return not is_large(self.n_instances * max(self.n_features, self._source.n_features))
+
+    @cached_property
+    def _all_numbers(self) -> np.ndarray:
+        return np.arange(len(self)) if self._numbers is None else self._numbers
+
+    # ------------------------------------------------------------------ selection
+
     def __getitem__(self, key: Any) -> Any:
         """Read one bag (a 2-D array) by its number or text id, or select several, unread, as in `Bags`."""
-        chosen = selection(numbers_of(self, key), len(self))
+        chosen = self._chosen(key)
         if isinstance(chosen, int):
             return self._select(np.array([chosen])).load()[0]
         return self._select(np.arange(chosen.start, chosen.stop) if isinstance(chosen, slice) else chosen)
@@ -58,21 +172,17 @@ class ScannedBags(KnownBags):
     def _select(self, places: np.ndarray) -> ScannedBags:
         return self._but(numbers=places if self._numbers is None else self._numbers[places])
 
-    # The largest absolute value that blocks may hold.
-    _largest = LARGEST
-
     def _but(self, **parts: Any) -> ScannedBags:
         """The same scan with some parts in place of its own."""
-        scan = ScannedBags(
+        return ScannedBags(
             self._source,
             parts.get("numbers", self._numbers),
             steps=parts.get("steps", self._steps),
             accept_missing=parts.get("accept_missing", self._accept_missing),
+            largest=parts.get("largest", self._largest),
             memory=self._memory,
             cluster=parts.get("cluster", self._cluster),
         )
-        scan._largest = parts.get("largest", self._largest)
-        return scan
 
     def on(self, client: Any) -> ScannedBags:
         """The same scan, whose blocks the workers of a Dask cluster read and work on.
@@ -105,14 +215,13 @@ class ScannedBags(KnownBags):
         numbers = self._all_numbers[run]
         low, high = (int(numbers.min()), int(numbers.max()) + 1) if len(numbers) else (0, 0)
         source = self._source.part(low, high)
-        scan = ScannedBags(
+        return ScannedBags(
             source,
             numbers - (source.first_bag - self._source.first_bag),
             steps=self._steps,
             accept_missing=self._accept_missing,
+            largest=self._largest,
         )
-        scan._largest = self._largest
-        return scan
 
     def accepting(self, *, missing: bool, largest: float = LARGEST) -> ScannedBags:
         """The same scan, whose blocks may hold missing values (NaN) or not, and values up to `largest`."""
@@ -138,6 +247,8 @@ class ScannedBags(KnownBags):
         names = None if feature_names is None else as_feature_names(feature_names, n_features)
         step = Step(transform, n_features, names, self._accept_missing)
         return self._but(steps=(*self._steps, step), accept_missing=False)
+
+    # ------------------------------------------------------------------ reading
 
     def __iter__(self) -> Iterator[np.ndarray]:
         if self.fits or (np.diff(self._all_numbers) < 0).any():
@@ -300,6 +411,35 @@ class ScannedBags(KnownBags):
         names = as_feature_names(self._source.feature_names, self._source.n_features)
         return partial(refuse_missing_values, feature_names=names, accept_nan=accepts, largest=largest)
 
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+        raise TypeError(
+            "ScannedBags cannot become one array; scan.load() reads them into Bags, and its `instances` are "
+            "the flat matrix. A transformer of matrices, such as StandardScaler, goes into a pipeline as "
+            "OnInstances(StandardScaler())."
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Whoever gets it reads for itself.
+        return {**self.__dict__, "_memory": {}, "_cluster": None}
+
 
 def _refuse_missing(bags: Bags, **accepted: Any) -> None:
     refuse_missing_values(bags.instances, bags.offsets, bags.ids, bags.feature_names, **accepted)
+
+
+def _apply(transform: Callable[[Any], Any], instances: Any, *, accept_nan: bool, largest: float) -> Any:
+    transformed = transform(instances)
+    values = transformed.data if sp.issparse(transformed) else transformed
+    if are_small(values, largest):
+        return transformed
+    if not np.isfinite(np.sum(values)) and (np.isinf(values).any() or not accept_nan):
+        raise ValueError(
+            "a transformer of the instances of a scan gave infinity or NaN, which what follows it does not "
+            "take; impute, or transform in another way."
+        )
+    if max(np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0)) > largest:
+        raise ValueError(
+            "a transformer of the instances of a scan gave values whose absolute value is above "
+            f"{largest:g}, which what follows it does not take; transform in another way."
+        )
+    return transformed

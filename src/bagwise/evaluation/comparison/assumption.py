@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.data.bags.recognise import is_scan
+from bagwise.data.bags import is_scan
 from bagwise.evaluation.comparison.plan import Labelled
 from bagwise.evaluation.comparison.portfolio import COUNT, ONE, SHARE, WHOLE
 from bagwise.evaluation.comparison.results import ModelResult

@@ -12,9 +12,8 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
-from bagwise.data.bags import as_bags, describes_bags
+from bagwise.data.bags import as_bags, describes_bags, is_scan
 from bagwise.data.bags.parts import as_python
-from bagwise.data.bags.recognise import is_scan
 from bagwise.models.base.folds import bag_folds
 from bagwise.models.base.labels import Training, require_label_per_bag
 from bagwise.models.pu.losses import check_pu_labels

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, Stratifi
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import get_tags
 
-from bagwise.data.bags.recognise import is_scan
+from bagwise.data.bags import is_scan
 from bagwise.evaluation.comparison.plan import Labelled, Split
 from bagwise.evaluation.comparison.portfolio import (
     FROM_UNLABELED,

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bagwise.data.bags import Bags, as_bags, is_scan
+from bagwise.data.bags import Bags, as_bags, is_scan, place_of
 from bagwise.data.bags.parts import as_python
-from bagwise.data.bags.places import place_of
 from bagwise.evaluation.explanations.effects import feature_effects, usual_values
 from bagwise.evaluation.explanations.explanation import BagExplanation, FeatureEffect
 from bagwise.models.wrappers.instance_level import (

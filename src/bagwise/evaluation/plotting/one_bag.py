@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise.data.bags import Bags, as_bags, is_scan
+from bagwise.data.bags import Bags, as_bags, is_scan, place_of
 from bagwise.data.bags.parts import as_python
-from bagwise.data.bags.places import place_of
 from bagwise.models.wrappers.instance_level import label_names, said_of_bags, said_of_instances
 
 

@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import validated
 from bagwise._version import __version__
-from bagwise.data.bags import Bags, as_bags, describes_bags
+from bagwise.data.bags import Bags, as_bags, describes_bags, refuse_empty_list
 from bagwise.data.bags.parts import LARGEST, checked_sparse, refuse_missing_values, without_mask
-from bagwise.data.bags.recognise import refuse_empty_list
 from bagwise.data.blocks import Block, PerBag, is_large
 from bagwise.data.scanned import ScannedBags
 from bagwise.data.sequences import Sequences

@@ -1,0 +1,758 @@
+"""`Bags`, the container in memory, and what else can be read as bags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
+
+from bagwise.data.bags.common import AnyBags
+from bagwise.data.bags.parts import (
+    as_column,
+    as_columns,
+    as_feature_names,
+    as_matrix,
+    as_offsets,
+    as_python,
+    check_alike,
+    checked_sparse,
+    group,
+    join,
+    read_only,
+    without_mask,
+)
+from bagwise.data.blocks import Blocks, MemoryBlocks
+from bagwise.data.sequences import Sequences
+
+# So many numbers are looked at as double precision at a time.
+_AT_ONCE = 4_000_000
+
+
+class Bags(AnyBags):
+    """An immutable collection of bags, each a small matrix of instances.
+
+    The instances of all bags lie in one matrix, bag after bag; bag ``i`` is
+    ``instances[offsets[i]:offsets[i + 1]]``. Selecting bags, cross-validating over them and handing them
+    to compiled code are then array operations, and scikit-learn's model selection tools take a `Bags`
+    wherever they take a matrix: its `shape` is ``(n_bags, n_features)`` and an index selects bags.
+
+    Parameters
+    ----------
+    instances : array of shape (n_instances, n_features), CSR matrix, or Sequences
+        All instances, bag after bag. Kept in its dtype as a read-only view: no copy is made of a
+        C-ordered array or a CSR matrix in canonical form.
+    offsets : array of int, shape (n_bags + 1,)
+        Where each bag starts; begins with 0 and ends with ``n_instances``.
+    ids : array of shape (n_bags,), optional
+        A name for each bag. Bags without names are numbered.
+    feature_names : sequence of str, optional
+        A name for each feature.
+    instance_columns, bag_columns : mapping of str to array, optional
+        Side columns, one value (or row) per instance such as coordinates or time, or per bag such as the
+        patient. They are not features; they travel with every selection.
+
+    See Also
+    --------
+    Bags.from_list : from a list of 2-D arrays, or a 3-D array.
+    Bags.from_groups : from a matrix and a bag id for every row.
+    Bags.from_frame : from a pandas or polars data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise import Bags
+    >>> bags = Bags(np.arange(10.0).reshape(5, 2), [0, 2, 5], ids=["a", "b"])
+    >>> bags
+    Bags(2 bags, 5 instances, 2 features)
+    >>> bags[1]
+    array([[4., 5.],
+           [6., 7.],
+           [8., 9.]])
+    >>> bags[[1]].ids
+    array(['b'], dtype='<U1')
+    """
+
+    __slots__ = (
+        "_bag_columns",
+        "_feature_names",
+        "_ids",
+        "_instance_columns",
+        "_instances",
+        "_n_source_rows",
+        "_offsets",
+        "_source_rows",
+    )
+
+    _instances: Any
+    _offsets: np.ndarray
+    _ids: np.ndarray | None
+    _feature_names: np.ndarray | None
+    _instance_columns: dict[str, np.ndarray]
+    _bag_columns: dict[str, np.ndarray]
+    _source_rows: np.ndarray | None
+    _n_source_rows: int
+
+    def __init__(
+        self,
+        instances: Any,
+        offsets: ArrayLike,
+        *,
+        ids: Sequence[Any] | np.ndarray | None = None,
+        feature_names: Sequence[str] | np.ndarray | None = None,
+        instance_columns: Mapping[str, Any] | None = None,
+        bag_columns: Mapping[str, Any] | None = None,
+    ):
+        instances = as_matrix(instances)
+        offsets = as_offsets(offsets, instances.shape[0])
+        n_instances, n_bags = instances.shape[0], len(offsets) - 1
+        self._set(
+            instances,
+            offsets,
+            ids=None if ids is None else as_column("ids", ids, n_bags, "bags"),
+            feature_names=as_feature_names(feature_names, instances.shape[1]),
+            instance_columns=as_columns("instance_columns", instance_columns, n_instances, "instances"),
+            bag_columns=as_columns("bag_columns", bag_columns, n_bags, "bags"),
+        )
+
+    def _set(
+        self,
+        instances: Any,
+        offsets: np.ndarray,
+        *,
+        ids: np.ndarray | None,
+        feature_names: np.ndarray | None,
+        instance_columns: Mapping[str, np.ndarray],
+        bag_columns: Mapping[str, np.ndarray],
+        source_rows: np.ndarray | None = None,
+        n_source_rows: int = 0,
+    ) -> None:
+        """Set every slot from checked parts; the arrays become read-only views."""
+        self._instances = read_only(instances)
+        self._offsets = read_only(offsets)
+        self._ids = None if ids is None else read_only(ids)
+        self._feature_names = None if feature_names is None else read_only(feature_names)
+        self._instance_columns = {k: read_only(v) for k, v in instance_columns.items()}
+        self._bag_columns = {k: read_only(v) for k, v in bag_columns.items()}
+        self._source_rows = None if source_rows is None else read_only(source_rows)
+        self._n_source_rows = n_source_rows
+
+    @staticmethod
+    def _of_checked(parts: dict[str, Any]) -> Bags:
+        """Make plain `Bags` of parts that need no checks, by the names of the slots."""
+        bags = object.__new__(Bags)
+        bags._set(**parts)
+        return bags
+
+    def _replace(self, **parts: Any) -> Bags:
+        """Return the same bags with some parts, already checked, in place of their own."""
+        return self._of_checked(self._parts() | parts)
+
+    def _parts(self) -> dict[str, Any]:
+        return {slot.removeprefix("_"): getattr(self, slot) for slot in Bags.__slots__}
+
+    # ------------------------------------------------------------------ ways in
+
+    @classmethod
+    def from_list(cls, arrays: Iterable[Any], **names: Any) -> Bags:
+        """Join 2-D arrays, one per bag; a 3-D array is a list of bags of one size.
+
+        Parameters
+        ----------
+        arrays : iterable of arrays or sparse matrices of shape (size, n_features), or a 3-D array
+            The bags. A contiguous 3-D array is not copied.
+        **names
+            `ids`, `feature_names`, `instance_columns` and `bag_columns`, as in `Bags`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bagwise import Bags
+        >>> Bags.from_list([np.zeros((2, 3)), np.ones((4, 3))])
+        Bags(2 bags, 6 instances, 3 features)
+        """
+        if isinstance(arrays, np.ndarray) and arrays.ndim == 3:
+            n_bags, size, n_features = arrays.shape
+            return cls(arrays.reshape(n_bags * size, n_features), np.arange(n_bags + 1) * size, **names)
+        parts: list[Any] = []
+        offsets = [0]
+        for i, part in enumerate(arrays):
+            if sp.issparse(part):
+                part = checked_sparse(part)
+            elif not isinstance(part, Sequences):
+                part = np.asarray(without_mask(part))
+            if part.ndim != 2:
+                raise ValueError(
+                    f"bag {i} has shape {part.shape}; every bag must be 2-D, (n_instances, n_features)."
+                )
+            parts.append(part)
+            offsets.append(offsets[-1] + part.shape[0])
+            if part.shape[1] != parts[0].shape[1]:
+                raise ValueError(
+                    f"bag {i} has {part.shape[1]} features but bag 0 has {parts[0].shape[1]}; "
+                    "all bags need the same features."
+                )
+        if not parts:
+            raise ValueError("from_list needs at least one bag; the list is empty.")
+        return cls(join(parts), offsets, **names)
+
+    @classmethod
+    def from_groups(
+        cls,
+        X: Any,
+        bag_ids: ArrayLike,
+        *,
+        feature_names: Sequence[str] | np.ndarray | None = None,
+        instance_columns: Mapping[str, Any] | None = None,
+    ) -> Bags:
+        """Group the rows of a matrix into bags by an id for every row.
+
+        Rows may come in any order. Bags stand in order of first appearance and keep the order of their
+        rows; `ids` names the bags and `source_rows` says which input row each instance was.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_features)
+            One instance a row. Not copied if the rows of every bag are already together.
+        bag_ids : array of shape (n_rows,)
+            The bag of every row.
+        feature_names, instance_columns
+            As in `Bags`; columns are in the order of the rows of `X`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bagwise import Bags
+        >>> bags = Bags.from_groups(np.arange(8.0).reshape(4, 2), ["b", "a", "b", "a"])
+        >>> bags.ids, bags.source_rows
+        (array(['b', 'a'], dtype='<U1'), array([0, 2, 1, 3]))
+        """
+        X = as_matrix(X)
+        bag_ids = np.asarray(bag_ids)
+        if bag_ids.shape != X.shape[:1]:
+            raise ValueError(
+                f"bag_ids has shape {bag_ids.shape} but X has {X.shape[0]} rows; "
+                "give one bag id for every row of X."
+            )
+        missing = bag_ids != bag_ids
+        if bag_ids.dtype == object:
+            missing = missing | np.array([value is None for value in bag_ids])
+        if np.any(missing):
+            raise ValueError(f"bag_ids has no value for row {int(np.argmax(missing))}.")
+        ids, source_rows, offsets = group(bag_ids)
+        in_order = bool((source_rows[1:] > source_rows[:-1]).all())
+        columns = as_columns("instance_columns", instance_columns, X.shape[0], "rows")
+        if not in_order:
+            X = X[source_rows]
+            columns = {name: column[source_rows] for name, column in columns.items()}
+        bags = cls(X, offsets, ids=ids, feature_names=feature_names, instance_columns=columns)
+        return bags._replace(source_rows=source_rows, n_source_rows=len(source_rows))
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, bag: str, features: Sequence[str] | None = None) -> Bags:
+        """Group the rows of a pandas or polars data frame into bags.
+
+        Parameters
+        ----------
+        frame : data frame
+            One instance a row, rows in any order.
+        bag : str
+            The column that names the bag of every row.
+        features : sequence of str, optional
+            The feature columns. By default every numeric column that varies inside some bag. What is
+            constant inside every bag but differs between bags describes bags, not instances: such
+            columns (the label, the patient) go to `bag_columns`, so a label never leaks into the
+            features by accident. The other columns go to `instance_columns`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bagwise import Bags
+        >>> df = pd.DataFrame({"molecule": ["m1", "m2", "m1", "m2"], "active": [1, 0, 1, 0],
+        ...                    "angle": [0.1, 0.2, 0.3, 0.4]})
+        >>> bags = Bags.from_frame(df, bag="molecule")
+        >>> bags.feature_names, bags.per_bag(df["active"])
+        (array(['angle'], dtype='<U5'), array([1, 0]))
+        """
+        from bagwise.data.frames import bags_from_frame
+
+        return bags_from_frame(frame, bag=bag, features=features)
+
+    @classmethod
+    def concat(cls, parts: Iterable[Bags]) -> Bags:
+        """Join several `Bags` into one.
+
+        Feature names must agree. Side columns must be present in all parts, names of bags are kept;
+        bags without names are numbered anew.
+
+        Parameters
+        ----------
+        parts : iterable of Bags
+            What is joined, in this order.
+
+        Returns
+        -------
+        Bags
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bagwise import Bags
+        >>> bags = Bags(np.zeros((3, 2)), [0, 1, 3])
+        >>> Bags.concat([bags, bags])
+        Bags(4 bags, 6 instances, 2 features)
+        """
+        parts = list(parts)
+        if not parts:
+            raise ValueError("concat needs at least one Bags; the list is empty.")
+        first = parts[0]
+        for i, part in enumerate(parts):
+            if not isinstance(part, Bags):
+                raise TypeError(f"part {i} of concat is a {type(part).__name__}; expected Bags.")
+        check_alike(parts)
+        starts = np.cumsum([0, *(p.n_instances for p in parts)])
+        offsets = np.concatenate(
+            [[0], *(p._offsets[1:] + start for p, start in zip(parts, starts, strict=False))]
+        )
+        named = any(p._ids is not None for p in parts)
+        return cls(
+            join([p._instances for p in parts]),
+            offsets,
+            ids=np.concatenate([p.ids for p in parts]) if named else None,
+            feature_names=first._feature_names,
+            instance_columns={
+                name: np.concatenate([p._instance_columns[name] for p in parts])
+                for name in first._instance_columns
+            },
+            bag_columns={
+                name: np.concatenate([p._bag_columns[name] for p in parts]) for name in first._bag_columns
+            },
+        )
+
+    # ------------------------------------------------------------------ what they hold
+
+    @property
+    def instances(self) -> Any:
+        """All instances, bag after bag: a read-only array (n_instances, n_features) or CSR matrix."""
+        return self._instances
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where each bag starts, and the end of the last: int64, shape (n_bags + 1,), read-only."""
+        return self._offsets
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The names of the bags; their numbers if they have none."""
+        return np.arange(len(self)) if self._ids is None else self._ids
+
+    @property
+    def feature_names(self) -> np.ndarray | None:
+        """The names of the features, or None."""
+        return self._feature_names
+
+    @property
+    def instance_columns(self) -> Mapping[str, np.ndarray]:
+        """Side columns with a value per instance."""
+        return MappingProxyType(self._instance_columns)
+
+    @property
+    def bag_columns(self) -> Mapping[str, np.ndarray]:
+        """Side columns with a value per bag."""
+        return MappingProxyType(self._bag_columns)
+
+    @property
+    def source_rows(self) -> np.ndarray | None:
+        """The row of `from_groups`' or `from_frame`'s input that each instance was; else None."""
+        return self._source_rows
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of an instance."""
+        return self._instances.shape[1]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def per_bag(self, column: str | ArrayLike) -> np.ndarray:
+        """Turn a column with a value per row into one value per bag.
+
+        Parameters
+        ----------
+        column : str or array
+            The name of an instance column, or values in the order of the *input rows* of `from_groups`
+            or `from_frame` (in the order of `instances` for `Bags` made in other ways).
+
+        Returns
+        -------
+        array of shape (n_bags,)
+            The value that all rows of a bag share. A bag with two values is refused.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bagwise import Bags
+        >>> bags = Bags.from_groups(np.zeros((3, 1)), ["m1", "m2", "m1"])
+        >>> bags.per_bag([True, False, True])
+        array([ True, False])
+        """
+        if isinstance(column, str):
+            if column in self._bag_columns:
+                return self._bag_columns[column]
+            if column not in self._instance_columns:
+                raise KeyError(
+                    f"there is no side column {column!r}; there are "
+                    f"{sorted([*self._instance_columns, *self._bag_columns])}."
+                )
+            values = self._instance_columns[column]
+        else:
+            values = np.asarray(column)
+            expected, what = (
+                (self.n_instances, "instances")
+                if self._source_rows is None
+                else (self._n_source_rows, "input rows")
+            )
+            if values.shape != (expected,):
+                raise ValueError(
+                    f"column has shape {values.shape} but there are {expected} {what}; "
+                    "give one value for each of them."
+                )
+            if self._source_rows is not None:
+                values = values[self._source_rows]
+        self._refuse_empty_bags()
+        firsts = values[self._offsets[:-1]]
+        differs = values != np.repeat(firsts, self.sizes)
+        if np.any(differs):
+            row = int(np.argmax(differs))
+            bag = int(np.searchsorted(self._offsets, row, side="right")) - 1
+            first, other = as_python(firsts[bag]), as_python(values[row])
+            if other != other:
+                raise ValueError(f"bag {as_python(self.ids[bag])!r} has a row without a label (NaN).")
+            raise ValueError(
+                f"bag {as_python(self.ids[bag])!r} has labels {first!r} and {other!r}; "
+                "a column can only be taken per bag if all rows of a bag agree."
+            )
+        return firsts
+
+    # ------------------------------------------------------------------ selection
+
+    def __getitem__(self, key: Any) -> Any:
+        """Select one bag (a 2-D view) by number or text id; several (`Bags`) by a list, slice or mask."""
+        chosen = self._chosen(key)
+        if isinstance(chosen, int):
+            return self._instances[self._offsets[chosen] : self._offsets[chosen + 1]]
+        instances, source_rows = self._instances, self._source_rows
+        rows: slice | np.ndarray
+        if isinstance(chosen, slice):  # views: nothing is copied but the offsets
+            rows = slice(self._offsets[chosen.start], self._offsets[chosen.stop])
+            offsets = self._offsets[chosen.start : chosen.stop + 1] - rows.start
+            instances = instances[rows]
+        else:
+            sizes = self._offsets[chosen + 1] - self._offsets[chosen]
+            offsets = np.concatenate([[0], np.cumsum(sizes)])
+            rows = np.arange(offsets[-1])
+            rows += np.repeat(self._offsets[chosen] - offsets[:-1], sizes)
+            instances = instances[rows] if sp.issparse(instances) else instances.take(rows, axis=0)
+        parts = {
+            "instances": instances,
+            "offsets": offsets,
+            # Numbered bags keep their number from here on: a fold's ids still point into the whole.
+            "ids": self.ids[chosen],
+            "feature_names": self._feature_names,
+            "instance_columns": {k: v[rows] for k, v in self._instance_columns.items()},
+            "bag_columns": {k: v[chosen] for k, v in self._bag_columns.items()},
+            "source_rows": None if source_rows is None else source_rows[rows],
+            "n_source_rows": self._n_source_rows,
+        }
+        return self._of_checked(parts)
+
+    def with_instances(
+        self, instances: Any, *, feature_names: Sequence[str] | np.ndarray | None = None
+    ) -> Bags:
+        """Replace the instances, keeping the bags: what a transformer of instances returns.
+
+        Parameters
+        ----------
+        instances : array or CSR matrix of shape (n_instances, n_new_features)
+            A row for each of the present instances, in their order.
+        feature_names : sequence of str, optional
+            Names of the new features. By default the present ones, if their number is unchanged.
+
+        Returns
+        -------
+        Bags
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bagwise import Bags
+        >>> bags = Bags(np.zeros((3, 2)), [0, 1, 3])
+        >>> bags.with_instances(bags.instances[:, :1])
+        Bags(2 bags, 3 instances, 1 feature)
+        """
+        instances = as_matrix(instances)
+        if instances.shape[0] != self.n_instances:
+            raise ValueError(
+                f"instances has {instances.shape[0]} rows but there are {self.n_instances} instances."
+            )
+        if feature_names is not None:
+            feature_names = as_feature_names(feature_names, instances.shape[1])
+        elif instances.shape[1] == self.n_features:
+            feature_names = self._feature_names
+        return self._replace(instances=instances, feature_names=feature_names)
+
+    # ------------------------------------------------------------------ frames and groups
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Give a data frame with a row per instance: `Bags.from_frame(frame, bag="bag")` the other way round.
+
+        Parameters
+        ----------
+        backend : "pandas" or "polars", optional
+            The kind of data frame; by default pandas if it is installed, else polars.
+
+        Returns
+        -------
+        data frame
+            `bag` (its id), the columns of bags and of instances (several of one with several values an
+            instance), and the features, by their names or as x0, x1, ....
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bagwise import Bags
+        >>> bags = Bags(np.zeros((3, 2)), [0, 1, 3], ids=["a", "b"], feature_names=["u", "v"])
+        >>> list(bags.to_frame().columns), len(bags.to_frame())
+        (['bag', 'u', 'v'], 3)
+        """
+        import narwhals as nw
+
+        from bagwise.data.frames import frame_backend, instance_columns_of
+
+        self._refuse_sequences("to_frame")
+        columns = {"bag": self.ids[self.bag_index]}
+        for name, column in instance_columns_of(self, features=True).items():
+            while name in columns:
+                name += "_"
+            columns[name] = column
+        return nw.from_dict(columns, backend=frame_backend(backend)).to_native()
+
+    def describe(self, *, backend: str | None = None) -> Any:
+        """Describe every feature: a data frame with a row each.
+
+        Parameters
+        ----------
+        backend : str, optional
+            The library of the frame, such as "pandas" or "polars"; by default one that is installed.
+
+        Returns
+        -------
+        data frame
+            `feature`, `missing` (NaN, counted), `mean`, `std`, `min`, `max`, and `between`: the share of the
+            variance that lies between bags, 0 where they are alike on average and 1 where a feature is
+            constant inside every bag. A feature with 1 describes bags, and may give their labels away.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bagwise import Bags
+        >>> bags = Bags(np.array([[1.0, 0.0], [1.0, 4.0], [3.0, 2.0]]), [0, 2, 3], feature_names=["u", "v"])
+        >>> bags.describe()["between"].round(2).tolist()
+        [1.0, 0.0]
+        """
+        import narwhals as nw
+
+        from bagwise.data.frames import feature_names_of, frame_backend
+
+        self._refuse_sequences("describe")
+        step = max(1, _AT_ONCE // max(1, self.n_instances))
+        parts = [self._describe(slice(k, k + step)) for k in range(0, self.n_features, step)]
+        names = ("missing", "mean", "std", "min", "max", "between")
+        values = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.empty(0)] * 6
+        table = {"feature": feature_names_of(self), **dict(zip(names, values, strict=True))}
+        return nw.from_dict(table, backend=frame_backend(backend)).to_native()
+
+    def _describe(self, columns: slice) -> tuple[np.ndarray, ...]:
+        some = self._instances[:, columns]
+        X = np.asarray(some.toarray() if sp.issparse(some) else some, dtype=np.float64)
+        there = ~np.isnan(X)
+        n = there.sum(axis=0)
+        with np.errstate(all="ignore"):  # of features without a value, and of infinite ones, there is NaN
+            mean = np.where(there, X, 0.0).sum(axis=0) / n
+            centred = np.where(there, X - mean, 0.0)
+            square = np.square(centred).sum(axis=0)
+            full = np.flatnonzero(self.sizes)
+            starts = self._offsets[:-1][full]
+            n_each = np.add.reduceat(there, starts, axis=0, dtype=np.float64) if len(full) else there
+            sums = np.add.reduceat(centred, starts, axis=0) if len(full) else centred
+            between = np.where(n_each > 0, np.square(sums) / n_each, 0.0).sum(axis=0) / square
+            low, high = (
+                reduce(np.where(there, X, fill), axis=0, initial=fill)
+                for reduce, fill in ((np.min, np.inf), (np.max, -np.inf))
+            )
+            std = np.sqrt(square / n)
+        nothing = n == 0
+        low, high = np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
+        return len(X) - n, mean, std, low, high, between
+
+    def merge(self, groups: Any, *, column: str = "bag") -> Bags:
+        """Join bags of one group into one: several slides of a patient become one bag.
+
+        Parameters
+        ----------
+        groups : str, or array of shape (n_bags,)
+            The name of a column of bags, such as "patient", or the group of every bag. Groups become the ids,
+            in order of first appearance.
+        column : str, default="bag"
+            The instance column that keeps the id of the bag that an instance was in.
+
+        Returns
+        -------
+        Bags
+            Columns of bags that are constant inside every group stay what they are, the others become
+            columns of instances.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bagwise import Bags
+        >>> slides = Bags(np.arange(5.0)[:, None], [0, 2, 3, 5], ids=["s1", "s2", "s3"],
+        ...               bag_columns={"patient": ["p1", "p2", "p1"]})
+        >>> patients = slides.merge("patient")
+        >>> patients.ids.tolist(), patients.sizes.tolist(), patients.instance_columns["bag"].tolist()
+        (['p1', 'p2'], [4, 1], ['s1', 's1', 's3', 's3', 's2'])
+        """
+        of_bag = self._groups(groups)
+        names, order, offsets = group(of_bag)
+        sorted_bags = self[order]
+        index = sorted_bags.bag_index
+        firsts = np.repeat(offsets[:-1], np.diff(offsets))
+        kept, spread = {}, {}
+        for name, values in sorted_bags.bag_columns.items():
+            if _equal(values, values[firsts]):
+                kept[name] = values[offsets[:-1]]
+            else:
+                spread[name] = values[index]
+        columns = {**sorted_bags.instance_columns, **spread}
+        while column in columns:
+            column += "_"
+        columns[column] = sorted_bags.ids[index]
+        parts = {
+            "instances": sorted_bags.instances,
+            "offsets": sorted_bags.offsets[offsets],
+            "ids": names,
+            "feature_names": self._feature_names,
+            "instance_columns": columns,
+            "bag_columns": kept,
+        }
+        return self._of_checked(parts)
+
+    def _groups(self, groups: Any) -> np.ndarray:
+        if isinstance(groups, str):
+            if groups not in self._bag_columns:
+                known = sorted(self._bag_columns)
+                raise KeyError(f"there is no column of bags {groups!r}; there are {known}.")
+            groups = self._bag_columns[groups]
+        values = np.asarray(groups)
+        if values.shape != (len(self),):
+            raise ValueError(
+                f"groups has the shape {values.shape}, but there are {len(self)} bags; give one each."
+            )
+        missing = np.array([value is None or value != value for value in values.tolist()], dtype=bool)
+        if missing.any():
+            where = as_python(self.ids[int(np.argmax(missing))])
+            raise ValueError(f"groups has no value for bag {where!r}; give every bag a group.")
+        return values
+
+    def _refuse_sequences(self, method: str) -> None:
+        if isinstance(self._instances, Sequences):
+            raise TypeError(f"{method} is for bags of vectors; these hold Sequences.")
+
+    # ------------------------------------------------------------------ manners
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+        raise TypeError(
+            "Bags cannot become one array, because bags differ in size; use bags.instances for the flat "
+            "matrix, or list(bags) for one array per bag. A transformer of matrices, such as StandardScaler, "
+            "goes into a pipeline as OnInstances(StandardScaler()). What features are worth, and which to "
+            "keep, say bag_permutation_importance, refit_selected and forward_selection, in place of "
+            "permutation_importance, SelectFromModel and RFE."
+        )
+
+    def _blocks(self, y: np.ndarray, weight: np.ndarray) -> Blocks:
+        return MemoryBlocks(self._instances, self._offsets, y, weight)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Bags._of_checked, (self._parts(),)
+
+    # For files of models (`bagwise.save`), which anyone may have written: everything is checked anew.
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "instances": self._instances,
+            "offsets": self._offsets,
+            "ids": self._ids,
+            "feature_names": self._feature_names,
+            "instance_columns": self._instance_columns,
+            "bag_columns": self._bag_columns,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        type(self).__init__(self, **state)
+
+
+def _equal(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether columns are equal, NaN to NaN."""
+    same = (a == b) | ((a != a) & (b != b))
+    return bool(np.all(same))
+
+
+def as_bags(X: Any) -> Bags:
+    """Make `Bags` of anything that describes bags.
+
+    `Bags` pass; `ScannedBags` are read if they are small; a list of 2-D arrays, an object array of them and a
+    3-D array are bags; a plain 2-D array, data frame or sparse matrix stands for bags of one instance each.
+    """
+    if isinstance(X, Bags):
+        return X
+    if is_scan(X):
+        return X.in_memory()
+    if describes_bags(X):
+        return Bags.from_list(X)
+    refuse_empty_list(X)
+    X = as_matrix(X)
+    return Bags(X, np.arange(X.shape[0] + 1))
+
+
+def refuse_empty_list(X: Any) -> None:
+    """Refuse a list of no bags, of which nobody can tell how many features it has."""
+    if isinstance(X, (list, tuple)) and len(X) == 0:
+        raise ValueError("X is an empty list; expected at least one bag, such as [X] for one 2-D array X.")
+
+
+def is_scan(X: Any) -> bool:
+    """Whether `X` is `ScannedBags`, which are defined on top of this module."""
+    return isinstance(X, AnyBags) and not isinstance(X, Bags)
+
+
+def describes_bags(X: Any) -> bool:
+    """Whether `X` is `Bags`, a scan of them, a 3-D array, or a list or object array of 2-D items."""
+    if isinstance(X, AnyBags):
+        return True
+    if isinstance(X, np.ndarray):
+        if X.dtype != object or X.ndim != 1:
+            return X.ndim == 3
+    elif not isinstance(X, (list, tuple)):
+        return False
+    return len(X) > 0 and depth(X[0]) == 2
+
+
+def depth(item: Any) -> int:
+    """Count the dimensions of an array or of nested lists, which may be ragged."""
+    if hasattr(item, "ndim"):
+        return item.ndim
+    if hasattr(item, "shape"):
+        return len(item.shape)
+    return 1 + depth(item[0]) if isinstance(item, (list, tuple)) and len(item) else 0
