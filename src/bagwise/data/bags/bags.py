@@ -717,7 +717,7 @@ def as_bags(X: Any) -> Bags:
     """
     if isinstance(X, Bags):
         return X
-    if is_scan(X):
+    if isinstance(X, AnyBags):  # a scan
         return X.in_memory()
     if describes_bags(X):
         return Bags.from_list(X)
