@@ -51,7 +51,7 @@ def figure2_cells(settings: Settings) -> list[Cell]:
 
 def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
     """The curve, and how far the rule is from it."""
-    from bagwise.models.mixture.plots import plot_information_cost
+    from reproduction.mimm_figures import plot_information_cost
 
     curve = results["curve"]
     gap = float(np.abs(np.subtract(curve["bits"], curve["measured"])).max())
@@ -177,7 +177,7 @@ def _starts_table(results: Mapping[str, Any], settings: Settings) -> Table:
 
 def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
     """Curves with bands, and where MIMM is not the best."""
-    from bagwise.models.mixture.plots import plot_error_curves
+    from reproduction.mimm_figures import plot_error_curves
 
     panels: dict[tuple[float, float, int], list[dict[str, float]]] = {}
     for key, value in results.items():

@@ -19,10 +19,10 @@ from joblib import Parallel, delayed
 
 from bagwise._core.files.atomic import replacing
 from bagwise._core.interrupt import interruptible
-from bagwise._display.markdown import picture_lines, section_lines
 from bagwise._version import __version__
 from reproduction.code import Sources
 from reproduction.framework import Cell, Experiment, Report, Settings
+from reproduction.markdown import picture_lines, section_lines
 
 
 @interruptible(at_once=True)

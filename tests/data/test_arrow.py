@@ -7,7 +7,7 @@ import pytest
 
 from bagwise import Bags
 from bagwise.data.description import describe
-from bagwise.io._arrow import bags_from_table, table_from_bags
+from bagwise.io._arrow import BagTables, table_from_bags
 
 
 @pytest.fixture
@@ -23,6 +23,10 @@ def bags():
 
 
 Y = np.array([[1, 0], [0, 0], [1, 1], [0, 1]], dtype=np.int8)
+
+
+def bags_from_table(table, description=None, *, first=0, **meaning):
+    return BagTables(description, **meaning).read(table, first)
 
 
 def assert_same(found, bags):

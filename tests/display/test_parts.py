@@ -5,8 +5,8 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from reproduction.markdown import as_markdown
 
-from bagwise._display.markdown import as_markdown
 from bagwise._display.parts import Bar, Figure, Page, Section, Table
 from bagwise._display.text import table_lines
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from reproduction import all_experiments
 from reproduction.framework import Settings
+from reproduction.markdown import as_markdown
 from reproduction.runner import run_experiment
 from tests.studies import always
 
-from bagwise._display.markdown import as_markdown
 from bagwise.datasets._sources import SOURCES
 
 QUICK = Settings(quick=True)

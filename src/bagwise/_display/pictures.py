@@ -78,7 +78,6 @@ STYLES = ("-", "--", "-.", ":")
 
 # The light colours by their names, for pictures that are always light.
 ACCENT, QUIET, CHOSEN = LIGHT.accent, LIGHT.quiet, LIGHT.chosen
-POSITIVE, NEGATIVE, FAINT = LIGHT.positive, LIGHT.negative, LIGHT.faint
 
 
 def new_figure(width: float, height: float, **options: Any) -> Any:

@@ -19,7 +19,6 @@ except ImportError as error:
 __all__ = [
     "BagRows",
     "BagTables",
-    "bags_from_table",
     "from_arrow",
     "in_one",
     "is_list",
@@ -144,7 +143,10 @@ class BagTables:
         return "instances" if self.description is None else self.description["instances"]["column"]
 
     def read(self, table: Any, first: int = 0) -> tuple[Bags, np.ndarray | None]:
-        """Make bags and their labels of one of the tables: see `bags_from_table`."""
+        """Make bags, and their labels or None, of one of the tables, whose row 0 is row `first` of all.
+
+        Bags without names are numbered from there.
+        """
         rows = self.rows(table, first)
         ids = np.arange(first, first + len(rows.sizes)) if rows.ids is None else rows.ids
         return self.bags(rows, rows.instances, ids), rows.y
@@ -279,28 +281,6 @@ class BagTables:
             instance_columns=rows.instance_columns,
             bag_columns=rows.bag_columns,
         )
-
-
-def bags_from_table(
-    table: Any, description: dict[str, Any] | None = None, *, first: int = 0, **meaning: Any
-) -> tuple[Bags, np.ndarray | None]:
-    """Make bags, and their labels or None, of an Arrow table with a row per bag.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        All bags, or some of many.
-    description, **meaning
-        As in `BagTables`.
-    first : int
-        The number of the first row among all: bags without names are numbered from there.
-
-    Returns
-    -------
-    bags : Bags
-    y : array or None
-    """
-    return BagTables(description, **meaning).read(table, first)
 
 
 def table_from_bags(bags: Bags, y: np.ndarray | None, description: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ def as_markdown(table: Table) -> str:
     Examples
     --------
     >>> from bagwise._display.parts import Table
+    >>> from reproduction.markdown import as_markdown
     >>> print(as_markdown(Table("", [{"name": "a|b", "AUC": 0.5}])))
     | name | AUC |
     | --- | --- |
