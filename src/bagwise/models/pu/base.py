@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,18 @@ from sklearn.utils import check_random_state
 from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise._core.types import Seed
 from bagwise.data.bags import Bags
-from bagwise.models.base import SCALE_CONSTRAINT, BagEstimator, BagsLike, Scaled, ScoreClassifier, Training
+from bagwise.models.base import (
+    SCALE_CONSTRAINT,
+    BagEstimator,
+    BagsLike,
+    Scaled,
+    ScoreClassifier,
+    Training,
+    validated_fit,
+)
 from bagwise.models.base.folds import Split, bag_folds
 from bagwise.models.pu.features import BagBasis, choose_centers
+from bagwise.models.pu.losses import check_pu_labels
 
 BASIS_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions({"minimax", "mean", "set"}), callable],
@@ -74,6 +83,31 @@ class PUClassifier(Scaled, ScoreClassifier):
 
     What is learnt is to tell positive from *negative*: a prediction of ``classes_[0]`` means negative.
     """
+
+    def _learn(self, training: Training, sample_weight: ArrayLike | None) -> None:
+        """Fit to bags that are read, not scaled; `sample_weight` is what the user gave."""
+        raise NotImplementedError
+
+    @validated_fit
+    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from positive and unlabeled bags.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+            Positive and unlabeled bags.
+        y : array of shape (n_bags,)
+            1 or True marks positive bags; 0, -1 or False unlabeled ones.
+        sample_weight : array of shape (n_bags,), optional
+            Weights of the bags.
+
+        Returns
+        -------
+        self
+        """
+        check_pu_labels(y, type(self).__name__)
+        self._learn(self._read_training(X, y, sample_weight), sample_weight)
+        return self
 
     def predict(self, X: BagsLike) -> np.ndarray:
         """Predict whether a bag is positive (``classes_[1]``) or *negative* (``classes_[0]``).

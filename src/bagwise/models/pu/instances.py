@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._core.sklearn_private import Interval, StrOptions
 from bagwise.data.blocks import block_rows, cut_rows
-from bagwise.models.base import SCALE_CONSTRAINT, BagsLike, InstanceScoreClassifier, Training, validated_fit
+from bagwise.models.base import SCALE_CONSTRAINT, InstanceScoreClassifier, Training
 from bagwise.models.pu.base import PUClassifier
-from bagwise.models.pu.losses import check_pu_labels
 from bagwise.similarity import InstanceKernel, resolve_gamma
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -50,29 +49,11 @@ class DifferenceClassifier(PUClassifier, InstanceScoreClassifier):
         """
         raise NotImplementedError
 
-    @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from positive and unlabeled bags.
-
-        Parameters
-        ----------
-        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
-            Positive and unlabeled bags.
-        y : array of shape (n_bags,)
-            1 or True marks positive bags; 0, -1 or False unlabeled ones.
-        sample_weight : array of shape (n_bags,), optional
-            Weights of the bags.
-
-        Returns
-        -------
-        self
-        """
-        check_pu_labels(y, type(self).__name__)
-        training = self._fit_scaler(self._read_training(X, y, sample_weight))
+    def _learn(self, training: Training, sample_weight: ArrayLike | None) -> None:
+        training = self._fit_scaler(training)
         parts = self._gather(training)
         self.gamma_, self.alpha_ = self._choose(training, sample_weight, parts)
         self._solve(parts)
-        return self
 
     def _choose(self, training: Training, sample_weight: Any, parts: Any) -> tuple[float, float]:
         """The width and the penalty to be used."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,14 +16,11 @@ from bagwise.data.bags import Bags
 from bagwise.data.blocks import block_rows, cut_rows
 from bagwise.models.base import (
     SCALE_CONSTRAINT,
-    BagsLike,
     InstanceScoreClassifier,
     Training,
     is_positive,
-    validated_fit,
 )
 from bagwise.models.pu.base import PUClassifier
-from bagwise.models.pu.losses import check_pu_labels
 from bagwise.similarity import InstanceKernel, resolve_gamma
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import enough_steps
@@ -181,25 +178,8 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     def _accepts_sparse(self) -> bool:
         return False
 
-    @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from positive and unlabeled bags.
-
-        Parameters
-        ----------
-        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
-            Positive and unlabeled bags.
-        y : array of shape (n_bags,)
-            1 or True marks positive bags; 0, -1 or False unlabeled ones.
-        sample_weight : array of shape (n_bags,), optional
-            Weights of the bags.
-
-        Returns
-        -------
-        self
-        """
-        check_pu_labels(y, type(self).__name__)
-        given = self._read_training(X, y, sample_weight)
+    def _learn(self, training: Training, sample_weight: ArrayLike | None) -> None:
+        given = training
         distinct, place = distinct_bags(given)
         training = self._fit_scaler(distinct)
         bags = training.bags
@@ -237,7 +217,6 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         self.objective_history_ = np.array(history)
         self.n_iter_, self.converged_ = len(history) - 1, status is Status.CONVERGED
         reporter.start(0, 1, SolverResult(None, history[-1], status, self.n_iter_, tuple(history)))
-        return self
 
     def _evolve(self, candidates: Any, machines: Any, rng: Any, build: Any, control: Control) -> None:
         """One generation: clones of the best take the place of the worst, the others move along (B.3)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +13,12 @@ from scipy.special import expit
 from bagwise._core.sklearn_private import Interval, StrOptions, available_if
 from bagwise._core.types import Scale, Seed
 from bagwise.data.bags import Bags
-from bagwise.models.base import BagsLike, Training, validated_fit
+from bagwise.models.base import BagsLike, Training
 from bagwise.models.base.folds import Split
 from bagwise.models.pu.base import BASIS_CONSTRAINTS, PRIOR_CONSTRAINT, PUClassifier, SetKernelEstimator
 from bagwise.models.pu.estimates import PriorEstimate
 from bagwise.models.pu.features import PUFeatures, split_features
-from bagwise.models.pu.losses import LOSSES, check_pu_labels
+from bagwise.models.pu.losses import LOSSES
 from bagwise.models.pu.risk import minimize_risk
 from bagwise.models.pu.sample import compared_estimates, prior_splits, sample_bags
 from bagwise.solvers.reporting import Reporter
@@ -223,27 +223,9 @@ class PUSetKernelClassifier(SetKernelScore):
         self.random_state = random_state
         self.verbose = verbose
 
-    @validated_fit
-    def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from positive and unlabeled bags.
-
-        Parameters
-        ----------
-        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
-            Positive and unlabeled bags.
-        y : array of shape (n_bags,)
-            1 or True marks positive bags; 0, -1 or False unlabeled ones.
-        sample_weight : array of shape (n_bags,), optional
-            Weights of the bags.
-
-        Returns
-        -------
-        self
-        """
-        check_pu_labels(y, type(self).__name__)
-        training: Training = self._fit_scaler(self._read_training(X, y, sample_weight))
+    def _learn(self, training: Training, sample_weight: ArrayLike | None) -> None:
+        training = self._fit_scaler(training)
         basis = self._make_basis(training, self._choose_centers(training), self.degree)
         matrix = basis(training.bags)
         self._settle_prior(training, {self.degree: matrix})
         self._minimise(basis, split_features(matrix, training.y, training.weight), self.alpha)
-        return self
