@@ -28,7 +28,7 @@ def of_text():
 
 def of_rich():
     console = pytest.importorskip("rich.console", reason="this is the table by rich")
-    from bagwise._display.rich_text import rich_table
+    from bagwise._display.text import rich_table
 
     stream = io.StringIO()
     console.Console(file=stream, width=100).print(rich_table(TABLE))

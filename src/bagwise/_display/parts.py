@@ -1,7 +1,7 @@
 """What reports are made of: one type of table, one of figure, and the few things around them.
 
 Plain dataclasses that import nothing heavy. Experiments, inspections, comparisons and explanations give them;
-the terminal (`text.py`, `rich_text.py`), Markdown (`reproduction`) and HTML (`bagwise.report`) show them.
+the terminal (`text.py`), Markdown (`reproduction`) and HTML (`bagwise.report`) show them.
 """
 
 from __future__ import annotations

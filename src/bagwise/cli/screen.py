@@ -208,7 +208,7 @@ class RichScreen(Screen):
         self.console.print(text, style="dim", width=self.width)
 
     def _write_table(self, table: Table) -> None:
-        from bagwise._display.rich_text import rich_table
+        from bagwise._display.text import rich_table
 
         self.console.print(rich_table(table))
 

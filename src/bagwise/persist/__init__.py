@@ -4,10 +4,11 @@ A model file is three lines and an archive: the format, a checksum of everything
 describes the model, and an archive of skops (``pip install 'bagwise[persist]'``). Loading never executes
 code.
 
-- `models`: `save` and `load`. `files`: the format number and the checksum. `card`: the description.
+- `models`: `save`, `load` and checks of the restored model. `files`: the format number and the checksum.
+  `card`: the description.
 - `known_types`: the types that may be restored, and their identifiers in files; a moved or renamed class
   keeps its identifier. `upgrades`: attributes of older formats.
-- `archive`: checks of the archive before skops sees it. `consistency`: checks of the restored model.
+- `archive`: checks of the archive before skops sees it.
 - `checkpoints`: results and states of a fit, from which the same call continues after a crash.
 """
 

@@ -24,8 +24,7 @@ from bagwise.similarity.instance_weights import (
     weighted,
 )
 from bagwise.similarity.matrix_memory import require_memory
-from bagwise.similarity.second_level import median_width, squared_distances
-from bagwise.similarity.statistics import bag_sums, describe
+from bagwise.similarity.statistics import bag_sums, describe, weighted_median
 
 PairKernel = InstanceKernel | WeightedKernel
 
@@ -366,3 +365,19 @@ def _own_sums(block: Block, k: PairKernel) -> np.ndarray:
         bag, offsets = X[begin:end], np.array([0, end - begin])
         sums.append(_sums_over_pairs(k, bag, offsets, bag, offsets)[0, 0])
     return np.array(sums)
+
+
+def squared_distances(K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Give k(X, X) + k(Z, Z) - 2 k(X, Z), never negative, from a kernel matrix and the bags with themselves.
+
+    Of mean embeddings that is the squared maximum mean discrepancy.
+    """
+    D = np.add.outer(rows, columns)  # first, so that a symmetric matrix stays exactly so
+    D -= 2.0 * K
+    return np.maximum(D, 0.0, out=D)
+
+
+def median_width(D: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Give the median distance of different bags, each counted by its weight; 1 if all are equal."""
+    weight = np.ones(len(D)) if weight is None else weight
+    return float(np.sqrt(weighted_median(D.ravel(), np.outer(weight, weight).ravel()))) or 1.0

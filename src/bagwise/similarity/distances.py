@@ -15,9 +15,15 @@ from bagwise._core.compiled.arrays import readonly
 from bagwise._core.types import Kernel
 from bagwise.data.blocks import block_rows, cut_rows, fill_pairs
 from bagwise.data.types import BagsLike
-from bagwise.similarity.bag_kernels import blocks_of, kernel_of, own_kernels, rows_and_columns, set_kernel
+from bagwise.similarity.bag_kernels import (
+    blocks_of,
+    kernel_of,
+    own_kernels,
+    rows_and_columns,
+    set_kernel,
+    squared_distances,
+)
 from bagwise.similarity.matrix_memory import require_memory
-from bagwise.similarity.second_level import squared_distances
 
 METRICS = ("minimal", "maximal", "ranked", "mean_min", "mmd")
 # What else `bag_distances` takes, by name.

@@ -12,8 +12,7 @@ import bagwise
 from bagwise import BagEnsembleClassifier, Bags, load_digit_bags, make_noisy_or_bags, set_kernel
 from bagwise.models.ensemble import families, kernel_part
 from bagwise.models.ensemble.blend import blend, held_out_log_odds, sharpening
-from bagwise.models.ensemble.cost import estimate
-from bagwise.models.ensemble.families import FAMILIES, choose
+from bagwise.models.ensemble.families import FAMILIES, choose, estimate
 from bagwise.models.ensemble.machines import PENALTIES, fit_machines
 from bagwise.models.ensemble.prototypes import PrototypeView
 from bagwise.models.ensemble.vectors import RankedExtremesView, StatisticsView

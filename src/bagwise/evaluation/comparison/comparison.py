@@ -154,7 +154,7 @@ class Comparison:
         Display
             With `figure_` and `ax_`.
         """
-        from bagwise.evaluation.comparison.plots import plot_comparison
+        from bagwise.evaluation.comparison.table import plot_comparison
 
         return plot_comparison(self, scoring, ax=ax)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,9 @@ from joblib import effective_n_jobs
 
 from bagwise._core.checkpoint import CheckpointLocation
 from bagwise._core.interrupt import interruptible
+from bagwise._version import __version__
 from bagwise.evaluation.comparison.assemble import assemble
 from bagwise.evaluation.comparison.assumption import judge_assumption
-from bagwise.evaluation.comparison.baselines import BASELINES
 from bagwise.evaluation.comparison.comparison import Comparison
 from bagwise.evaluation.comparison.estimate import estimate_seconds, in_words
 from bagwise.evaluation.comparison.families import entry_of
@@ -27,8 +29,7 @@ from bagwise.evaluation.comparison.plan import (
     read_models,
     read_seed,
 )
-from bagwise.evaluation.comparison.portfolio import Entry
-from bagwise.evaluation.comparison.repeating import code_of, versions
+from bagwise.evaluation.comparison.portfolio import BASELINES, Entry
 from bagwise.evaluation.comparison.running import Cells
 from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING, read_scoring
 from bagwise.evaluation.comparison.suited import facts_of, suited_models
@@ -169,3 +170,31 @@ def perform(
         told = str(stop) or "the comparison was interrupted; what has finished is in .comparison"
         finished = None if cells is None else plan.comparison(cells, is_complete=False)
         raise ComparisonInterrupted(told, finished) from stop
+
+
+def versions() -> dict[str, str]:
+    """Give the versions of bagwise and of what its numbers depend on."""
+    known = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
+    return {"bagwise": __version__, "python": platform.python_version(), **known}
+
+
+def code_of(plan: Plan) -> str:
+    """Write the call that repeats a comparison; X, y and groups are the user's."""
+    lines = ["from bagwise import compare", ""]
+    arguments = ["X", "y"]
+    if plan.given is not None:
+        lines.append("models = {")
+        lines += [f"    {name!r}: {' '.join(repr(model).split())}," for name, model in plan.given.items()]
+        lines.append("}")
+        arguments.append("models")
+    elif plan.models != "default":
+        arguments.append(repr(plan.models))
+    if plan.groups is not None:
+        arguments.append("groups=groups")
+    if isinstance(plan.scoring, dict):
+        arguments.append("scoring=scoring")
+    elif tuple(plan.scorers) != DEFAULT_SCORING and not plan.data.from_unlabeled:
+        arguments.append(f"scoring={plan.scoring!r}")
+    arguments.append(f"cv={plan.cv!r}" if isinstance(plan.cv, int) else "cv=cv")
+    arguments += [f"repeats={plan.repeats}", f"random_state={plan.seed}"]
+    return "\n".join([*lines, f"comparison = compare({', '.join(arguments)})"])

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+import numpy as np
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
 
 from bagwise.models.embedding import BagStatistics
@@ -205,5 +207,21 @@ FROM_UNLABELED = (
         lambda seed: PUMILClassifier(random_state=seed),
         ONE,
         most_instances=_OF_KERNELS,
+    ),
+)
+
+
+def log_sizes(bags: Any) -> np.ndarray:
+    """Give the logarithm of the number of instances of every bag, as a column: nothing else is looked at."""
+    return np.log(np.asarray(bags.sizes, dtype=float))[:, None]
+
+
+BASELINES = (
+    Entry("most frequent label", "baseline", None, DummyClassifier(strategy="prior")),
+    Entry(
+        "size of the bag",
+        "baseline",
+        None,
+        make_pipeline(FunctionTransformer(log_sizes), StandardScaler(), LogisticRegression()),
     ),
 )

@@ -156,6 +156,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     best_epoch_: int
     scaler_: Any
 
+    _streams = True
     _parameter_constraints: dict[str, Any] = {
         "hidden_sizes": [tuple, list],
         "attention_size": [Interval(Integral, 1, None, closed="left")],
@@ -213,10 +214,6 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _streams(self) -> bool:
-        return True
 
     @validated_fit
     def fit(

@@ -34,9 +34,7 @@ class _Aggregate(Scaled, BagTransformer):
         "bag_order_is_irrelevant": "k-means draws its starts by the positions of instances",
     }
 
-    @property
-    def _streams(self) -> bool:
-        return True
+    _streams = True
 
     @abstractmethod
     def _learn(self, X: np.ndarray) -> None:

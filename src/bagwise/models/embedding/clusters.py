@@ -113,6 +113,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
     n_clusters_: int
     idf_: np.ndarray | None
 
+    _streams = True
     _parameter_constraints: dict[str, Any] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "counts": ["boolean"],
@@ -186,10 +187,6 @@ class ClusterEmbedding(Scaled, BagTransformer):
 
     def _bags_that_touch(self, block: Block) -> np.ndarray:
         return (self._counted(Bags(block.X, block.offsets)) > 0).sum(axis=0)
-
-    @property
-    def _streams(self) -> bool:
-        return True
 
     def transform(self, X: BagsLike) -> np.ndarray:
         """Describe every bag: an array of shape ``(n_bags, n_clusters_)``."""

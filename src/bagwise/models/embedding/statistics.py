@@ -60,6 +60,7 @@ class BagStatistics(Scaled, BagTransformer):
 
     scaler_: Any
 
+    _streams = True
     _parameter_constraints: dict[str, Any] = {
         "statistics": [tuple, list],
         "quantiles": [tuple, list, np.ndarray],
@@ -76,10 +77,6 @@ class BagStatistics(Scaled, BagTransformer):
         self.statistics = statistics
         self.quantiles = quantiles
         self.scale = scale
-
-    @property
-    def _streams(self) -> bool:
-        return True
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:

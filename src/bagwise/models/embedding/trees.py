@@ -88,6 +88,7 @@ class TreeEmbedding(BagTransformer):
 
     trees_: Trees
 
+    _streams = True
     _parameter_constraints: dict[str, Any] = {
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_weight_leaf": [Interval(Real, 0, None, closed="left")],
@@ -114,10 +115,6 @@ class TreeEmbedding(BagTransformer):
     @property
     def _largest_value(self) -> float:
         return np.inf  # values are only compared
-
-    @property
-    def _streams(self) -> bool:
-        return True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

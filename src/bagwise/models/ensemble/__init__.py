@@ -4,12 +4,12 @@ Every setting is linear in its score, settings are weighted and families average
 thus become one vector of coefficients, and a prediction costs one matrix per view, however large the
 grid.
 
-- `classifier`: the estimator. `families`: which families there are, and which suit the data. `cost`: time
-  and memory before the fit.
+- `classifier`: the estimator. `families`: which families there are, which suit the data, and their cost in
+  time and memory before the fit.
 - `views`: kernel matrices of bags with folds (`vectors`, `sets`, `prototypes`).
 - `machines`: SVMs on one matrix, cut by folds. `members`: what a fitted member of a family is.
   `kernel_part`, `linear_part`, `model_part`: the three kinds; the last two stream. `blend`: from held-out
-  scores to log-odds. `vote`: their sum. `words`: the text of ``report_``.
+  scores to log-odds. `vote`: their sum, and the text of ``report_``.
 """
 
 from bagwise.models.ensemble.classifier import BagEnsembleClassifier

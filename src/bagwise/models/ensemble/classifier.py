@@ -27,10 +27,8 @@ from bagwise.models.base import (
 )
 from bagwise.models.base.folds import bag_folds
 from bagwise.models.base.streaming import in_files, in_memory
-from bagwise.models.ensemble.cost import Cost, estimate
-from bagwise.models.ensemble.families import choose, refuse_unknown
-from bagwise.models.ensemble.vote import Found, Vote, fit_vote
-from bagwise.models.ensemble.words import describe_fit
+from bagwise.models.ensemble.families import Cost, choose, estimate, refuse_unknown
+from bagwise.models.ensemble.vote import Found, Vote, describe_fit, fit_vote
 from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.solvers.reporting import Reporter
 
@@ -143,6 +141,9 @@ class BagEnsembleClassifier(ScoreClassifier):
     inner_scores_: list[dict[str, Any]]
     report_: str
 
+    _accepts_sparse = False
+    _accepts_missing = True
+    _streams = True
     _parameter_constraints: dict[str, Any] = {
         "families": [StrOptions({"default"}), list, tuple],
         "cv": ["cv_object"],
@@ -170,18 +171,6 @@ class BagEnsembleClassifier(ScoreClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _accepts_sparse(self) -> bool:
-        return False
-
-    @property
-    def _accepts_missing(self) -> bool:
-        return True
-
-    @property
-    def _streams(self) -> bool:
-        return True
 
     @validated_fit
     def fit(

@@ -11,8 +11,7 @@ from bagwise.data.bags import Bags
 from bagwise.models.base.folds import Split
 from bagwise.models.ensemble.views import HOW, Gram, Instances, View
 from bagwise.similarity import InstanceKernel, resolve_gamma, set_kernel
-from bagwise.similarity.bag_kernels import blocks_of
-from bagwise.similarity.second_level import median_width, squared_distances
+from bagwise.similarity.bag_kernels import blocks_of, median_width, squared_distances
 from bagwise.similarity.widths import STEP, own_kernels_of_widths, set_kernels_of_widths
 
 # The widest kernel has gamma at this times one by the median squared distance of instances.

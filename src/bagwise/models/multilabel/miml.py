@@ -140,6 +140,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     n_passes_: int
     log_likelihood_: float
 
+    _streams = True
     _parameter_constraints: dict[str, Any] = {
         "background": ["boolean"],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -187,10 +188,6 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _streams(self) -> bool:
-        return True
 
     @validated_fit
     def fit(

@@ -1,7 +1,7 @@
 """Models of points and boxes in feature space: diverse density, prototypes, axis-parallel rectangles.
 
-- `diverse_density`, `emdd`: one point that positive bags have in common (`density_problem`,
-  `density_optima`: the likelihood, and which of its optima are kept).
+- `diverse_density`, `emdd`: one point that positive bags have in common (`density_problem`:
+  the likelihood, and which of its optima are kept).
 - `embedding`, `miles`: bags by their nearness to prototypes (`choosing`, `points`: which points, how near).
 - `apr`: a box that contains an instance of every positive bag and few of negative ones (`boxes`).
 """

@@ -96,6 +96,7 @@ class APRClassifier(InstanceScoreClassifier):
     lower_: np.ndarray
     upper_: np.ndarray
 
+    _accepts_sparse = False
     _parameter_constraints: dict[str, Any] = {
         "margin": [Interval(Real, 0, None, closed="neither")],
         "tau": [Interval(Real, 0, 1, closed="neither")],
@@ -106,10 +107,6 @@ class APRClassifier(InstanceScoreClassifier):
         self.margin = margin
         self.tau = tau
         self.epsilon = epsilon
-
-    @property
-    def _accepts_sparse(self) -> bool:
-        return False
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike) -> Self:

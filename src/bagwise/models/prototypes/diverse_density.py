@@ -25,8 +25,7 @@ from bagwise.models.base import (
     WaistClassifier,
     validated_fit,
 )
-from bagwise.models.prototypes.density_optima import distinct_optima
-from bagwise.models.prototypes.density_problem import DensityProblem, distance, log_odds
+from bagwise.models.prototypes.density_problem import DensityProblem, distance, distinct_optima, log_odds
 from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
@@ -119,6 +118,7 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
     local_optima_: np.ndarray
     local_objectives_: np.ndarray
 
+    _accepts_sparse = False
     _parameter_constraints: dict[str, Any] = {
         "rule": RULE_CONSTRAINT,
         "scale": SCALE_CONSTRAINT,
@@ -150,10 +150,6 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _accepts_sparse(self) -> bool:
-        return False
 
     @validated_fit
     def fit(

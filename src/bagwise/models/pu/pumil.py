@@ -136,6 +136,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     n_iter_: Any
     converged_: bool
 
+    _accepts_sparse = False
     _parameter_constraints: dict[str, Any] = {
         "C": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
@@ -173,10 +174,6 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         self.scale = scale
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _accepts_sparse(self) -> bool:
-        return False
 
     def _learn(self, training: Training, sample_weight: ArrayLike | None) -> None:
         given = training

@@ -16,7 +16,7 @@ from bagwise.data.bags import Bags
 from bagwise.models.base import BagsLike, validated_fit
 from bagwise.models.svm.base import KERNEL_CONSTRAINTS, KernelClassifier
 from bagwise.similarity import MeanKernel, bag_statistics, set_kernel, statistic_kernel
-from bagwise.similarity.second_level import median_width, squared_distances
+from bagwise.similarity.bag_kernels import median_width, squared_distances
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import enough_steps
 from bagwise.solvers.interior import solve_dual_either_way

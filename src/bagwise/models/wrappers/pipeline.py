@@ -62,6 +62,7 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
 
     transformer_: Any
 
+    _takes_rows = True
     _parameter_constraints: dict[str, Any] = {
         "transformer": "no_validation",
         "max_passes": [Interval(Integral, 1, None, closed="left")],
@@ -84,10 +85,6 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
     @property
     def _largest_value(self) -> float:
         return np.inf  # the next step reads what comes out
-
-    @property
-    def _takes_rows(self) -> bool:
-        return True
 
     @property
     def _streams(self) -> bool:
