@@ -97,7 +97,7 @@ def _refuse_source(source: Path, target: Path) -> None:
 def _positive(y: Any, arguments: argparse.Namespace) -> Any:
     if y is None:
         raise CommandError(f"--positive needs labels, and {str(arguments.source)!r} has none; give --label.")
-    return y == find_label(y, arguments.positive, "--positive")
+    return y == find_label(y, arguments.positive)
 
 
 def _streamed_layout(arguments: argparse.Namespace) -> str | None:

@@ -82,8 +82,8 @@ def telling_warnings(screen: Screen) -> Iterator[list[str]]:
             screen.finding("warning", "", message)
 
 
-def find_label(y: np.ndarray, word: str, option: str) -> Any:
-    """Find the label that is written as a word of the command line: 1, True or active."""
+def find_label(y: np.ndarray, word: str) -> Any:
+    """Find the label that ``--positive`` names by a word of the command line: 1, True or active."""
     import numpy as np
 
     known = np.unique(y).tolist()
@@ -91,7 +91,7 @@ def find_label(y: np.ndarray, word: str, option: str) -> Any:
         if str(label) == word:
             return label
     raise CommandError(
-        f"{option} {word!r} is no label of the data; the labels are {', '.join(map(repr, known[:8]))}."
+        f"--positive {word!r} is no label of the data; the labels are {', '.join(map(repr, known[:8]))}."
     )
 
 

@@ -25,10 +25,6 @@ class Words:
     positive: str
     negative: str
 
-    def of_data(self, y: np.ndarray) -> np.ndarray:
-        """Give the labels of data as True for the positive word, False for any other."""
-        return y == find_label(y, self.positive, "--positive") if len(y) else y.astype(bool)
-
     def of_labels(self, y: np.ndarray) -> np.ndarray:
         """Give the words of True and False."""
         import numpy as np
@@ -46,7 +42,7 @@ def choose_positive(y: np.ndarray, positive: str | None, *, takes_many: bool) ->
 
     classes = np.unique(y)
     if positive is not None:
-        label = find_label(y, positive, "--positive")
+        label = find_label(y, positive)
         others = [other for other in classes.tolist() if other != label]
         return y == label, Words(str(label), str(others[0]) if len(others) == 1 else f"not {label}")
     if len(classes) > 2 and takes_many:

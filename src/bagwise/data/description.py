@@ -33,29 +33,35 @@ def describe(bags: Bags, y: np.ndarray | None, *, instances: str | None = None) 
     """
     taken: set[str] = set()
 
-    def column(name: str) -> str:
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        return name
-
     def side(name: str, array: np.ndarray) -> dict[str, Any]:
-        return {"column": column(name), **_kind(array)}
+        return {"column": free_name(name, taken), **_kind(array)}
 
     description: dict[str, Any] = {"bagwise": 1}
-    description["bag"] = {"column": column("bag_id"), **_kind(bags.ids), "numbered": bags._ids is None}
+    description["bag"] = {
+        "column": free_name("bag_id", taken),
+        **_kind(bags.ids),
+        "numbered": bags._ids is None,
+    }
     description["y"] = None if y is None else side("y", y)
     description["bag_columns"] = {name: side(name, a) for name, a in bags.bag_columns.items()}
     names = None if bags.feature_names is None else bags.feature_names.tolist()
     features: dict[str, Any] = {"dtype": bags.instances.dtype.str, "width": bags.n_features, "names": names}
     if instances is None:
         shown = names if names is not None else [f"x{j}" for j in range(bags.n_features)]
-        features["columns"] = [column(name) for name in shown]
+        features["columns"] = [free_name(name, taken) for name in shown]
     else:
-        features["column"] = column(instances)
+        features["column"] = free_name(instances, taken)
     description["instances"] = features
     description["instance_columns"] = {name: side(name, a) for name, a in bags.instance_columns.items()}
     return description
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Give a name that is not taken yet, with underscores behind it if need be, and take it."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def _kind(array: np.ndarray) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from bagwise._core.files.atomic import holding, replacing
 from bagwise._core.files.damage import reading
-from bagwise.data.description import check_description, text_array
+from bagwise.data.description import check_description, free_name, text_array
 from bagwise.io._column_types import ColumnType, as_numbers, cast
 from bagwise.io._rows import Table, as_table
 
@@ -268,7 +268,7 @@ class Spread:
         for kind in kinds:
             names = [kind["column"]]
             if kind["shape"]:
-                names = [_free(f"{names[0]}_{i}", taken) for i in range(int(np.prod(kind["shape"])))]
+                names = [free_name(f"{names[0]}_{i}", taken) for i in range(int(np.prod(kind["shape"])))]
             self.parts[kind["column"]] = names
             self.dtypes |= dict.fromkeys(names, kind["dtype"])
         self.header = list(self.dtypes)
@@ -286,10 +286,3 @@ class Spread:
             name: columns[name] if parts == [name] else np.column_stack([columns[part] for part in parts])
             for name, parts in self.parts.items()
         }
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name

@@ -119,21 +119,10 @@ def load_h5(
     return load_folder(*h5_folder(folder, labels=labels, bag=bag, label=label, key=key, missing=missing))
 
 
-def h5_folder(
-    folder: FilePath,
-    *,
-    labels: FilePath | None = None,
-    bag: str | None = None,
-    label: str | None = None,
-    key: str = "features",
-    missing: str = "raise",
-) -> tuple[FolderIndex, OpenBag]:
+def h5_folder(folder: FilePath, *, key: str = "features", **of_index: Any) -> tuple[FolderIndex, OpenBag]:
     """Find the bags of a folder, and how one is opened; arguments are those of `load_h5`."""
     _h5py()
-    index = read_index(
-        folder, ".h5", inside=Path(folder), labels=labels, bag=bag, label=label, missing=missing
-    )
-    return index, partial(_open_bag, key=key)
+    return read_index(folder, ".h5", inside=Path(folder), **of_index), partial(_open_bag, key=key)
 
 
 @contextmanager

@@ -120,18 +120,11 @@ def load_npy(
     return load_folder(*npy_folder(folder, labels=labels, bag=bag, label=label, missing=missing))
 
 
-def npy_folder(
-    folder: FilePath,
-    *,
-    labels: FilePath | None = None,
-    bag: str | None = None,
-    label: str | None = None,
-    missing: str = "raise",
-) -> tuple[FolderIndex, OpenBag]:
+def npy_folder(folder: FilePath, **of_index: Any) -> tuple[FolderIndex, OpenBag]:
     """Find the bags of a folder, and how one is opened; arguments are those of `load_npy`."""
     folder = Path(folder)
     inside = folder / "features" if (folder / "features").is_dir() else folder
-    index = read_index(folder, ".npy", inside=inside, labels=labels, bag=bag, label=label, missing=missing)
+    index = read_index(folder, ".npy", inside=inside, **of_index)
     wanted = {path.name for path in index.files}
     others = [path for path in sorted(folder.glob("*/")) if path.is_dir() and path != inside]
     columns = [path for path in others if wanted <= set(os.listdir(path))]

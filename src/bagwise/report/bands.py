@@ -90,8 +90,7 @@ def roc_band(
     narrower than they should be. With fewer than ten groups there is none. Costs a sort, and a pass over the
     bags for every resample.
     """
-    grid = np.linspace(0.0, 1.0, _N_POINTS)
-    return _band(_roc, grid, positive, score, fold, groups, seed)
+    return _band(_roc, positive, score, fold, groups, seed)
 
 
 def precision_recall_band(
@@ -99,16 +98,13 @@ def precision_recall_band(
     score: np.ndarray,
     fold: np.ndarray,
     groups: np.ndarray | None = None,
-    *,
-    seed: int = 0,
 ) -> Band | None:
     """Average the precision of folds at every recall, with a band: see `roc_band`.
 
     A fold counts by its number of positive bags. At a recall the precision is that of the highest threshold
     which reaches it, so the area is the average precision of scikit-learn.
     """
-    grid = np.linspace(0.0, 1.0, _N_POINTS)
-    return _band(_precision_recall, grid, positive, score, fold, groups, seed)
+    return _band(_precision_recall, positive, score, fold, groups)
 
 
 @dataclass(frozen=True)
@@ -122,16 +118,16 @@ class _Fold:
 
 def _band(
     curve: Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, float]],
-    grid: np.ndarray,
     positive: np.ndarray,
     score: np.ndarray,
     fold: np.ndarray,
     groups: np.ndarray | None,
-    seed: int,
+    seed: int = 0,
 ) -> Band | None:
     folds = list(_folds(positive, score, fold))
     if not folds:
         return None
+    grid = np.linspace(0.0, 1.0, _N_POINTS)
 
     def mean(weight: np.ndarray) -> np.ndarray:
         total, height = 0.0, np.zeros(len(grid))

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise.data.bags import as_bags, is_scan
+from bagwise.data.bags.parts import group_of_each
 from bagwise.evaluation.checks import inspect_any
 from bagwise.evaluation.checks.report import Report, count
 from bagwise.evaluation.held_out import HeldOut, Judgement, judge, judge_unlabeled, predict_held_out
@@ -44,11 +45,7 @@ def model_subject(
     bags = X if is_scan(X) else as_bags(X)
     labels = np.asarray(y)
     require_label_per_bag(labels, bags)
-    groups = None if groups is None else np.asarray(groups)
-    if groups is not None and groups.shape != labels.shape:
-        raise ValueError(
-            f"groups has the shape {groups.shape}, but there are {len(bags)} bags; give one each."
-        )
+    groups = None if groups is None else group_of_each(groups, len(bags))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PositiveClassWarning)  # which the fit has said
         held = predict_held_out(
@@ -163,7 +160,7 @@ def verdict_of(judgement: Judgement | None, called: str, names: tuple[str, ...])
     return text
 
 
-def tiles_of(bags: Any, judgement: Judgement | None) -> dict[str, tuple[str, str]]:
+def tiles_of(bags: Any, judgement: Judgement | None = None) -> dict[str, tuple[str, str]]:
     """Few numbers that stand below the verdict."""
     tiles = {
         "bags": (f"{len(bags):,}", f"{bags.n_instances:,} instances"),

@@ -14,6 +14,7 @@ from bagwise.evaluation.checks.report import Report, count
 from bagwise.report.data_section import data_parts, leak_parts
 from bagwise.report.instances import instance_parts
 from bagwise.report.learned import coefficient_parts, rule_parts
+from bagwise.report.models import tiles_of
 from bagwise.report.performance import confusion_parts, curve_parts
 from bagwise.report.repeat import repeat_parts, versions
 from bagwise.report.stability import stability_parts
@@ -69,12 +70,7 @@ def check_subject(
         inspection = inspect_any(bags, y)
     labels = None if y is None else np.asarray(y)
     is_classes = labels is not None and labels.ndim == 1 and labels.dtype.kind != "O" and not _has_nan(labels)
-    tiles = {}
-    if bags is not None:
-        tiles = {
-            "bags": (f"{len(bags):,}", f"{bags.n_instances:,} instances"),
-            "features": (f"{bags.n_features:,}", ""),
-        }
+    tiles = {} if bags is None else tiles_of(bags)
     n_warnings, n_notes = inspection.count("warning"), inspection.count("note")
     tiles["warnings"] = (str(n_warnings), "")
     tiles["notes"] = (str(n_notes), "")

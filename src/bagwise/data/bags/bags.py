@@ -21,6 +21,7 @@ from bagwise.data.bags.parts import (
     check_alike,
     checked_sparse,
     group,
+    group_of_each,
     join,
     read_only,
     without_mask,
@@ -656,11 +657,7 @@ class Bags(AnyBags):
                 known = sorted(self._bag_columns)
                 raise KeyError(f"there is no column of bags {groups!r}; there are {known}.")
             groups = self._bag_columns[groups]
-        values = np.asarray(groups)
-        if values.shape != (len(self),):
-            raise ValueError(
-                f"groups has the shape {values.shape}, but there are {len(self)} bags; give one each."
-            )
+        values = group_of_each(groups, len(self))
         missing = np.array([value is None or value != value for value in values.tolist()], dtype=bool)
         if missing.any():
             where = as_python(self.ids[int(np.argmax(missing))])

@@ -242,6 +242,14 @@ def group(bag_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return sorted_ids[by_appearance], rows, offsets
 
 
+def group_of_each(groups: Any, n_bags: int) -> np.ndarray:
+    """Check that groups name one for each bag."""
+    names = np.asarray(groups)
+    if names.shape != (n_bags,):
+        raise ValueError(f"groups has the shape {names.shape}, but there are {n_bags} bags; give one each.")
+    return names
+
+
 def check_alike(parts: list[Any]) -> None:
     """See that several `Bags` can be joined: the same features and side columns."""
     first = parts[0]

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
 from bagwise.data.bags import as_bags, describes_bags, is_scan
-from bagwise.data.bags.parts import as_python
+from bagwise.data.bags.parts import as_python, group_of_each
 from bagwise.models.base.folds import bag_folds
 from bagwise.models.base.labels import Training, require_label_per_bag
 from bagwise.models.pu.losses import check_pu_labels
@@ -77,12 +77,7 @@ def read_labelled(X: Any, y: Any, groups: Any, *, from_unlabeled: bool = False) 
         raise ValueError(f"y has one class only, {as_python(classes[0])!r}; compare needs two or more.")
     if from_unlabeled:
         check_pu_labels(labels, "compare")
-    if groups is not None:
-        groups = np.asarray(groups)
-        if groups.shape != labels.shape:
-            raise ValueError(
-                f"groups has the shape {groups.shape}, but there are {len(bags)} bags; give one each."
-            )
+    groups = None if groups is None else group_of_each(groups, len(bags))
     return Labelled(bags, labels, classes, codes, groups, from_unlabeled)
 
 

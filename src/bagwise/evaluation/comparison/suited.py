@@ -36,8 +36,8 @@ class Facts:
 
     Attributes
     ----------
-    n_instances, n_numbers : int
-        Of a training set: instances, and features times instances.
+    n_instances : int
+        Instances of a training set.
     n_classes : int
         Classes.
     is_scan, is_sparse, has_missing, from_unlabeled : bool
@@ -50,7 +50,6 @@ class Facts:
     """
 
     n_instances: int
-    n_numbers: int
     n_classes: int
     is_scan: bool
     is_sparse: bool
@@ -71,7 +70,6 @@ def facts_of(data: Labelled, folds: list[Split]) -> Facts:
     has_missing = isinstance(values, np.ndarray) and values.dtype.kind == "f" and bool(np.isnan(values).any())
     return Facts(
         n_instances,
-        n_instances * bags.n_features,
         len(data.classes),
         scanned,
         not scanned and sp.issparse(bags.instances),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
@@ -86,6 +86,8 @@ def scan_bags(
 
 def find_files(path: FilePath, format: str | None) -> tuple[list[Any], str]:
     """Find the files, or the folder, and their kind."""
+    from bagwise.io.files import folder_format
+
     if format is not None and format not in _FORMATS:
         raise ValueError(f"format is {format!r}; scan_bags knows {', '.join(_FORMATS)}.")
     if is_address(path):
@@ -100,7 +102,7 @@ def find_files(path: FilePath, format: str | None) -> tuple[list[Any], str]:
     elif place.is_dir():
         paths = sorted(place.glob("*.parquet")) if format in (None, "parquet") else []
         if not paths:
-            return [place], format or _kind_of_folder(place)
+            return [place], format or folder_format(place)
     elif has_magic(str(path)):
         paths = sorted(Path().glob(str(path)) if not place.is_absolute() else _absolute_glob(place))
         if not paths:
@@ -122,12 +124,6 @@ def _absolute_glob(pattern: Path) -> list[Path]:
     return list(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
 
 
-def _kind_of_folder(folder: Path) -> str:
-    from bagwise.io.files import folder_format
-
-    return folder_format(folder)
-
-
 def _scan(
     paths: list[Path],
     kind: str,
@@ -145,18 +141,14 @@ def _scan(
     _refuse_features(features, repr(str(paths[0])))
     if kind == "npz":
         return _scan_npz(paths, bag or label)
-    from bagwise.io.scan.folder import scan_folder
-
     if not paths[0].is_dir():
         raise ValueError(f"{str(paths[0])!r} is a file; name the folder with a {kind} file for every bag.")
-    return scan_folder(*_bags_of_folder(kind)(paths[0], bag=bag, label=label, **of_folder))
-
-
-def _bags_of_folder(kind: str) -> Callable[..., Any]:
     from bagwise.io.h5 import h5_folder
     from bagwise.io.npy import npy_folder
+    from bagwise.io.scan.folder import scan_folder
 
-    return {"h5": h5_folder, "npy": npy_folder}[kind]
+    find_bags = {"h5": h5_folder, "npy": npy_folder}[kind]
+    return scan_folder(*find_bags(paths[0], bag=bag, label=label, **of_folder))
 
 
 def _scan_npz(paths: list[Path], column: str | None) -> FileSource:

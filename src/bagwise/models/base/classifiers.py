@@ -31,6 +31,8 @@ class BagClassifier(ClassifierMixin, BagEstimator):
 
     # Whether `fit` learns from positive bags alone; ``classes_`` then has their label only.
     _learns_from_positive_alone = False
+    # Whether it tells more than two classes apart.
+    _takes_many_classes = False
 
     def _read_training(
         self,
@@ -103,7 +105,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._takes_many_classes
         return tags
 
 

@@ -90,9 +90,7 @@ class BagEstimator(BaseEstimator):
         return np.inf if isinstance(scale, str) and scale == "rank" else LARGEST
 
     # Whether a matrix is as good as bags after the fit, because every instance goes its own way.
-    @property
-    def _takes_rows(self) -> bool:
-        return False
+    _takes_rows = False
 
     # Whether `fit` passes over blocks, so that it learns from bags in files as well.
     @property

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from bagwise._core.types import Seed
-from bagwise.data.bags.parts import as_python
+from bagwise.data.bags.parts import as_python, group_of_each
 from bagwise.models.base.labels import Training
 
 Split = tuple[np.ndarray, np.ndarray]
@@ -51,7 +51,7 @@ def bag_folds(
     """
     y = training.y
     kept = _kept(sample_weight, len(y))
-    of_bag = None if groups is None else _group_of_each(groups, kept)[kept]
+    of_bag = None if groups is None else group_of_each(groups, len(kept))[kept]
     if isinstance(cv, Integral):
         rarest = _rarest(y, of_bag)
         if rarest < 2:
@@ -109,7 +109,7 @@ def cut_in_two(
         raise ValueError(f"split must be a share of the bags between 0 and 1; got {split!r}.")
     kept = np.flatnonzero(counted)
     labels = y[kept]
-    of_bag = None if groups is None else _group_of_each(groups, y)[kept]
+    of_bag = None if groups is None else group_of_each(groups, len(y))[kept]
     rarest = _rarest(np.unique(labels, return_inverse=True)[1], of_bag)
     if rarest < 2:
         raise ValueError(
@@ -149,7 +149,7 @@ def held_out_for_stopping(
     counted = _kept(sample_weight, len(y))
     labels, place = np.zeros(len(counted), dtype=np.int8), np.cumsum(counted) - 1
     labels[counted] = y
-    of_bag = None if groups is None else _group_of_each(groups, counted)[counted]
+    of_bag = None if groups is None else group_of_each(groups, len(counted))[counted]
     if _rarest(y, of_bag) < 2:
         what = "bag" if groups is None else "group"
         raise ValueError(
@@ -162,16 +162,6 @@ def held_out_for_stopping(
     chosen = np.zeros(len(y), dtype=bool)
     chosen[place[held_out]] = True
     return chosen
-
-
-def _group_of_each(groups: ArrayLike, bags: np.ndarray) -> np.ndarray:
-    """Check that groups name one for each of the bags that an array has a value for."""
-    names = np.asarray(groups)
-    if names.shape != bags.shape:
-        raise ValueError(
-            f"groups has the shape {names.shape}, but there are {len(bags)} bags; give one each."
-        )
-    return names
 
 
 def _rarest(codes: np.ndarray, groups: np.ndarray | None) -> int:

@@ -89,6 +89,7 @@ class TreeEmbedding(BagTransformer):
     trees_: Trees
 
     _streams = True
+    _largest_value = np.inf  # values are only compared
     _parameter_constraints: dict[str, Any] = {
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_weight_leaf": [Interval(Real, 0, None, closed="left")],
@@ -111,10 +112,6 @@ class TreeEmbedding(BagTransformer):
         self.ccp_alpha = ccp_alpha
         self.cross_fit = cross_fit
         self.random_state = random_state
-
-    @property
-    def _largest_value(self) -> float:
-        return np.inf  # values are only compared
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

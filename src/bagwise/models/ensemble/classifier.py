@@ -144,6 +144,7 @@ class BagEnsembleClassifier(ScoreClassifier):
     _accepts_sparse = False
     _accepts_missing = True
     _streams = True
+    _takes_many_classes = True
     _parameter_constraints: dict[str, Any] = {
         "families": [StrOptions({"default"}), list, tuple],
         "cv": ["cv_object"],
@@ -341,11 +342,6 @@ class BagEnsembleClassifier(ScoreClassifier):
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
         return self._more_probable(self.predict_proba_instances(X))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
 
 
 def _probabilities(scores: np.ndarray) -> np.ndarray:

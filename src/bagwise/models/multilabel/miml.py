@@ -141,6 +141,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     log_likelihood_: float
 
     _streams = True
+    _takes_many_classes = True
     _parameter_constraints: dict[str, Any] = {
         "background": ["boolean"],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -375,11 +376,6 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     def _posterior(self, bags: Bags, labels: np.ndarray) -> np.ndarray:
         refuse_impossible(labels, bags, background=self._with_background)
         return label_estep(self._log_classes(bags), bags.offsets, *as_lists(labels))[1][:, 1:]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
 
 
 def _against_others(log_p: np.ndarray) -> np.ndarray:

@@ -67,6 +67,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
 
     estimators_: list[Any]
 
+    _largest_value = np.inf  # the classifiers of labels read the bags, too
     _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "n_jobs": [None, int],
@@ -75,10 +76,6 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
     def __init__(self, estimator: Any, *, n_jobs: int | None = None):
         self.estimator = estimator
         self.n_jobs = n_jobs
-
-    @property
-    def _largest_value(self) -> float:
-        return np.inf  # the classifiers of labels read the bags, too
 
     @property
     def _streams(self) -> bool:

@@ -66,6 +66,8 @@ class NeighborsClassifier(Scaled, BagClassifier):
     scaler_: Any
     bags_: Bags | None
 
+    _takes_many_classes = True
+
     @property
     def _is_precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
@@ -163,7 +165,6 @@ class NeighborsClassifier(Scaled, BagClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
         tags.input_tags.pairwise = self._is_precomputed
         return tags
 

@@ -158,6 +158,7 @@ class MissSVC(BagMachine):
     n_iter_: Any
     converged_: bool
 
+    _takes_many_classes = True
     _parameter_constraints: dict[str, Any] = {
         **KERNEL_CONSTRAINTS,
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -266,11 +267,6 @@ class MissSVC(BagMachine):
         self.converged_ = all(m.converged_ for m in machines)
         for name in ("witnesses_", "objective_", "objective_history_", "objectives_"):
             self.__dict__.pop(name, None)  # of an earlier fit to two classes
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
 
 
 class SharedKernel:

@@ -136,6 +136,7 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     n_estimators_: int
     feature_importances_: np.ndarray
 
+    _largest_value = np.inf  # values are only compared
     _parameter_constraints: dict[str, Any] = {
         "rule": RULE_CONSTRAINT,
         "loss": [StrOptions({"exponential"}), None],
@@ -183,10 +184,6 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
         self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def _largest_value(self) -> float:
-        return np.inf  # values are only compared
 
     @validated_fit
     def fit(

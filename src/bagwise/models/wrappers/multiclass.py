@@ -81,6 +81,8 @@ class OneVsOneBagClassifier(ScoreClassifier):
 
     estimators_: list[Any]
 
+    _takes_many_classes = True
+    _largest_value = np.inf  # the classifiers of pairs read the bags, too
     _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "both_ways": ["boolean"],
@@ -95,10 +97,6 @@ class OneVsOneBagClassifier(ScoreClassifier):
     @property
     def _streams(self) -> bool:
         return learns_from_scans(self.estimator)
-
-    @property
-    def _largest_value(self) -> float:
-        return np.inf  # the classifiers of pairs read the bags, too
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -162,11 +160,6 @@ class OneVsOneBagClassifier(ScoreClassifier):
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the class with the most votes, for every instance: shape (n_instances,)."""
         return self._labels_of(self._by_blocks(X, self._instance_scores))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
 
 
 def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = None) -> np.ndarray:

@@ -63,6 +63,7 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
     transformer_: Any
 
     _takes_rows = True
+    _largest_value = np.inf  # the next step reads what comes out
     _parameter_constraints: dict[str, Any] = {
         "transformer": "no_validation",
         "max_passes": [Interval(Integral, 1, None, closed="left")],
@@ -81,10 +82,6 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
     @property
     def _accepts_missing(self) -> bool:
         return get_tags(self.transformer).input_tags.allow_nan
-
-    @property
-    def _largest_value(self) -> float:
-        return np.inf  # the next step reads what comes out
 
     @property
     def _streams(self) -> bool:
