@@ -5,7 +5,7 @@ import pytest
 from reproduction.pu_causes import CoefficientDSDD, RoundedLSDD
 
 from bagwise import Bags
-from bagwise.models.pu.ramp import ramp
+from bagwise.models.pu.dsdd import ramp
 from bagwise.similarity import InstanceKernel
 
 

@@ -6,7 +6,7 @@ SVMs in `bagwise.models.svm` use. Distances are computed from differences of ins
 they do not cancel far from the origin, and the distance of two bags does not depend on other bags.
 
 - `instance_kernels`, `instance_distances`, and polynomials that do not cancel (`centred`).
-- `bag_kernels`, with `instance_weights`, `mean_kernels` and `widths`. `distances`: distances of bags.
+- `bag_kernels`, with `instance_weights` and `mean_kernels`. `distances`: distances of bags.
 - `kernel_bags`: `KernelBags`, rows of precomputed kernels that know the bags of their columns.
 - `statistics`: statistics of the instances of every bag. `matrix_memory`: the size of a matrix before it
   is computed.

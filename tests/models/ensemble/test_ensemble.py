@@ -15,11 +15,11 @@ from bagwise.models.ensemble.blend import blend, held_out_log_odds, sharpening
 from bagwise.models.ensemble.families import FAMILIES, choose, estimate
 from bagwise.models.ensemble.machines import PENALTIES, fit_machines
 from bagwise.models.ensemble.prototypes import PrototypeView
+from bagwise.models.ensemble.sets import own_kernels_of_widths, set_kernels_of_widths
 from bagwise.models.ensemble.vectors import RankedExtremesView, StatisticsView
 from bagwise.models.ensemble.views import Gram, Instances
 from bagwise.models.linear_model import MILogisticRegression
 from bagwise.models.prototypes.points import Prototypes
-from bagwise.similarity.widths import own_kernels_of_widths, set_kernels_of_widths
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from bagwise import APRClassifier, make_noisy_or_bags
-from bagwise.models.prototypes.boxes import discriminate, expand, first_choice, grow
+from bagwise.models.prototypes.apr import discriminate, expand, first_choice, grow
 
 
 def size(points):

@@ -24,9 +24,9 @@ from bagwise import (
     pu_risk_bound,
 )
 from bagwise.models.base import Training
+from bagwise.models.pu.dsdd import RampProblem, ramp
 from bagwise.models.pu.lsdd import LSDDScore, _signed_log
 from bagwise.models.pu.pumil import distinct_bags
-from bagwise.models.pu.ramp import RampProblem, ramp
 from bagwise.similarity import InstanceKernel
 from bagwise.solvers.cccp import minimize_cccp
 from bagwise.solvers.control import Control

@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
 from bagwise import Bags, SparseMISVC, instance_kernel, make_mixture_bags
-from bagwise.models.svm.sparse_problem import highest_share
+from bagwise.models.svm.sparse import highest_share
 
 
 @pytest.fixture

@@ -2,9 +2,8 @@
 
 - `portfolio`: the models and baselines, their settings and assumptions. `suited`: which of them suit the
   data. `families`: what is known of a user's model.
-- `plan`: what is read and refused before anything runs. `estimate`: how long it may take. `perform`: the
-  whole run. `running`, `cells`: all models on all splits; a checkpoint keeps finished cells. `assemble`:
-  rows.
+- `plan`: what is read and refused before anything runs. `perform`: the whole run. `running`, `cells`: all
+  models on all splits, and how long they may take; a checkpoint keeps finished cells. `assemble`: rows.
 - `scoring`, `differences`: scores, intervals, paired tests. `assumption`: what the data imply about the
   rule.
 - `compare`, `comparison`, `results`, `table`: what is returned and shown. `with_truth`: the demonstration.

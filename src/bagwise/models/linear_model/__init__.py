@@ -1,8 +1,7 @@
 """Linear models of instances with a bag rule: `MILogisticRegression`, its path, selection and inference.
 
 - `logistic`, `cv`, `soft_or`: the estimators. `path`: `milr_path`. `engine`: how they are fitted.
-- `inference`: standard errors, intervals and tests. `selection`: refits of selected features. `choice`:
-  evaluation of a chosen penalty.
+- `inference`: standard errors, intervals and tests. `selection`: refits of selected features.
 - `diagnose`, `labeler`: what was learned of the rule. `plots`, `rule_plots`: plots of both.
 """
 

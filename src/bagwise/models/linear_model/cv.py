@@ -19,7 +19,6 @@ from bagwise._core.types import ClassWeight, Folds, Scale, Seed
 from bagwise.data.blocks import Block, Blocks, ReweightedBlocks, run_together
 from bagwise.models.base import BagsLike, Training, validated_fit
 from bagwise.models.base.folds import Split, bag_folds
-from bagwise.models.linear_model.choice import base_rate_deviances, describe_choice
 from bagwise.models.linear_model.engine.large_fit import Sample, draw_sample
 from bagwise.models.linear_model.logistic import LinearBagClassifier, MILogisticRegression
 from bagwise.models.linear_model.path import MILRPath, fit_path
@@ -37,6 +36,9 @@ _FOLD_TOL = 1e-4
 # Folds with fewer numbers than this are so short that threads would mostly wait for the interpreter's lock.
 _WORTH_THREADS = 3_000_000
 _WITHOUT_FOLDS = 'Use criterion="bic", which needs no folds.'
+# A held-out deviance is above the base rate's if it is by more than this part, which solvers leave open.
+_ABOVE = 1e-3
+_NAMES = {"deviance": "cross-validated deviance", "bic": "BIC", "aic": "AIC"}
 
 
 class MILogisticRegressionCV(LinearBagClassifier):
@@ -268,7 +270,32 @@ class MILogisticRegressionCV(LinearBagClassifier):
         Features kept:        3 of 3
         """
         check_is_fitted(self)
-        return describe_choice(self)
+        at = int(np.argmin(np.abs(self.alphas_ - self.alpha_)))
+        kept = int((self.coef_[0] != 0).sum())
+        of_grid = f"number {at + 1} of {len(self.alphas_)}, {self.alphas_[-1]:.4g} to {self.alphas_[0]:.4g}"
+        lines = [
+            f"Multiple-instance logistic regression, penalty chosen by {_NAMES[self.criterion]}",
+            f"{'Penalty:':<22}alpha = {self.alpha_:.4g} ({of_grid})",
+            f"{'Features kept:':<22}{kept} of {self.coef_.shape[1]}",
+        ]
+        if self.criterion != "deviance":
+            lines.append(
+                f"{_NAMES[self.criterion] + ':':<22}{self.criterion_path_[at]:.4f}; no bag was held out"
+            )
+            return "\n".join(lines)
+        here, base = self.criterion_path_[at], self.base_deviance_
+        lines += [
+            f"{'Held-out log loss:':<22}{here / 2:.4f} a bag, that of the base rate {base / 2:.4f}",
+            f"{'Held-out curve:':<22}of paths down from the model without features; the final fit searches "
+            "further, and at weak penalties may end elsewhere",
+        ]
+        if kept and here > base * (1 + _ABOVE):
+            lines.append(
+                "The model is overconfident: on held-out bags its log loss is above that of the base rate, "
+                "which knows no feature. Do not trust its probabilities; let the grid begin at stronger "
+                "penalties, or give it more bags."
+            )
+        return "\n".join(lines)
 
     def _choose(self) -> int:
         best = int(np.argmin(self.criterion_path_))
@@ -374,3 +401,15 @@ def _log_likelihoods(block: Block, path: MILRPath) -> np.ndarray:
     return np.array(
         [block.weight @ path.rule.gradient(column, block.offsets, block.y)[0] for column in log_odds.T]
     )
+
+
+def base_rate_deviances(training: Training, splits: list[Split]) -> np.ndarray:
+    """Deviance per held-out bag of the share of positive bags among those that learn, for every fold."""
+    _, y, weight = training
+    found = []
+    for train, test in splits:
+        # Logarithms before the ratio: a class of tiny weight still has a share.
+        log_weights = np.log(np.bincount(y[train], weights=weight[train], minlength=2))
+        log_p = (log_weights - np.logaddexp(*log_weights))[y[test]]
+        found.append(-2.0 * float(weight[test] @ log_p) / float(weight[test].sum()))
+    return np.array(found)

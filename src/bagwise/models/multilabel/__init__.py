@@ -1,7 +1,7 @@
 """Bags with several labels: one model per label, or one model of sets of labels.
 
 `per_label`: one model per label. `miml`, with the likelihood in `label_sets`: one model of all labels.
-`label_matrix`: indicator matrices as labels. `one_label`: bags with one of several labels.
+`label_matrix`: indicator matrices as labels, also of bags with one of several labels.
 """
 
 from bagwise.models.multilabel.miml import MIMLLogisticRegression

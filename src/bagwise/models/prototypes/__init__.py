@@ -3,7 +3,7 @@
 - `diverse_density`, `emdd`: one point that positive bags have in common (`density_problem`:
   the likelihood, and which of its optima are kept).
 - `embedding`, `miles`: bags by their nearness to prototypes (`choosing`, `points`: which points, how near).
-- `apr`: a box that contains an instance of every positive bag and few of negative ones (`boxes`).
+- `apr`: a box that contains an instance of every positive bag and few of negative ones.
 """
 
 from bagwise.models.prototypes.apr import APRClassifier

@@ -3,8 +3,7 @@
 The intercept of a score absorbs the mean of the unlabeled features, so kernels with nearly equal values
 keep their precision, and one ridge problem gives both the squared loss and the class prior.
 
-- `set_kernel`, `cv`: PU-SKC. `pumil`, `lsdd`, `dsdd`, `difference_cv`, `ramp`, `instances`: the paper's
-  rivals.
+- `set_kernel`, `cv`: PU-SKC. `pumil`, `lsdd`, `dsdd`, `difference_cv`, `instances`: the paper's rivals.
 - `prior`, with `tail` and `ratio`: two estimates of the class prior from a `sample`; `estimates`: the
   results.
 - `losses`, `risk`, `bound`: the losses, their minimisation, a bound. `features`: basis functions.

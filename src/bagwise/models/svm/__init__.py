@@ -4,8 +4,8 @@ MI-SVM, mi-SVM and MissSVM are one problem with three weights. A step of the sea
 last solution starts the next, and the virtual example of a bag is a mean of kernel rows.
 
 - `classic`, `miss`, `sparse`, `set_kernel`: the estimators; `base` is what they share.
-- `problem`: what `solvers.cccp` minimises, and its kernel matrix. `sparse_problem`: its variants for sparse
-  bags. `precomputed`: kernels that the user computed.
+- `problem`: what `solvers.cccp` minimises, and its kernel matrix. `precomputed`: kernels that the user
+  computed.
 """
 
 from bagwise.models.svm.classic import MISVC, InstanceMISVC
