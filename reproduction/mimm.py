@@ -51,7 +51,7 @@ def figure2_cells(settings: Settings) -> list[Cell]:
 
 def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
     """The curve, and how far the rule is from it."""
-    from reproduction.mimm_figures import plot_information_cost
+    from bagwise.models.mixture.plots import plot_information_cost
 
     curve = results["curve"]
     gap = float(np.abs(np.subtract(curve["bits"], curve["measured"])).max())

@@ -1,4 +1,4 @@
-"""The figures of the experiments on mixtures: the cost of a label, and curves of errors."""
+"""The figure of the experiments on mixtures: curves of errors."""
 
 from __future__ import annotations
 
@@ -6,44 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from bagwise._display.pictures import Display, axes_for, new_panels, palette_of
-
-
-def plot_information_cost(probability: ArrayLike = (), bits: ArrayLike = (), *, ax: Any = None) -> Display:
-    """Draw what is lost by ignoring a positive label, over the probability that the bag is positive.
-
-    Parameters
-    ----------
-    probability, bits : arrays, optional
-        Bags to mark on the curve, such as ``model.predict_proba(bags)[:, 1]`` and
-        ``model.information_cost(bags)``.
-    ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
-
-    Returns
-    -------
-    Display
-        With `figure_` and `ax_`.
-
-    Examples
-    --------
-    >>> from reproduction.mimm_figures import plot_information_cost
-    >>> plot_information_cost([0.5], [1.0]).ax_.get_xlabel()
-    'P(+) before the label is seen'
-    """
-    ax, palette = axes_for(ax, 5.0, 3.4)
-    grid = np.linspace(0.005, 1.0, 400)
-    ax.plot(grid, -np.log2(grid), color=palette.faint, linewidth=1.5, zorder=1)
-    ax.scatter(probability, bits, s=22, color=palette.positive, zorder=2)
-    ax.set(
-        xlim=(0, 1.01),
-        ylim=(0, 8),
-        xlabel="P(+) before the label is seen",
-        ylabel="information in the label (bits)",
-    )
-    return Display(ax.figure, ax)
+from bagwise._display.pictures import Display, new_panels, palette_of
 
 
 def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Display:

@@ -9,13 +9,14 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from reproduction.mimm_figures import plot_error_curves, plot_information_cost
+from reproduction.mimm_figures import plot_error_curves
 
 from bagwise import (
     Bags,
     InstanceMISVC,
     MILogisticRegression,
     MILogisticRegressionCV,
+    MIMixture,
     MultiLabelBagClassifier,
     PUSetKernelClassifier,
     SingleInstanceClassifier,
@@ -24,6 +25,7 @@ from bagwise import (
     diagnose_rule,
     explain_bag,
     make_count_bags,
+    make_mixture_bags,
     make_noisy_or_bags,
     make_positive_unlabeled,
     milr_path,
@@ -40,6 +42,7 @@ from bagwise import (
 )
 from bagwise._display.pictures import DARK, LIGHT, palette_of
 from bagwise.models.linear_model.plots import _ratio_ticks
+from bagwise.models.mixture.plots import plot_components, plot_information_cost
 
 NAMES = ["angle", "charge", "logP", "mass"]
 
@@ -74,6 +77,8 @@ def drawers():
     pu = make_positive_unlabeled(
         full.bags, full.y, n_positive=20, n_unlabeled=40, class_prior=0.3, random_state=0
     )
+    mixed = make_mixture_bags(20, random_state=0)
+    mixture = MIMixture(n_init=1, random_state=0).fit(mixed.bags, mixed.y)
     few = BAGS[:3]
     lit, said = model.predict_proba_instances(few)[:, 1], [0.1, 0.9, 0.2]
     explanation = explain_bag(model, BAGS, "s3")
@@ -91,6 +96,7 @@ def drawers():
         ),
         "calibration": lambda ax: plot_calibration(model, BAGS, Y, ax=ax),
         "cost": lambda ax: plot_information_cost([0.5], [1.0], ax=ax),
+        "components": lambda ax: plot_components(mixture, mixed.bags, mixed.y, ax=ax),
         "heat map": lambda ax: plot_heatmap(model, BAGS, "s3", ax=ax),
         "time": lambda ax: plot_sequence(model, BAGS, "s3", time="time", ax=ax),
         "text": lambda ax: plot_sequence(model, BAGS, "s3", text="words", ax=ax),
@@ -103,7 +109,7 @@ def drawers():
 
 PICTURES = [
     "path", "path at alpha", "cv", "odds", "labeler", "diagnosis", "prior", "calibration", "cost",
-    "heat map", "time", "text", "images", "tables", "explanation", "comparison",
+    "components", "heat map", "time", "text", "images", "tables", "explanation", "comparison",
 ]  # fmt: skip
 
 

@@ -38,21 +38,24 @@ def write_folder(
             "that all workers see, where it can be renamed."
         )
     with replacing_folder(path) as folder:
-        for _ in _of_parts(cluster, scan, y, said, sides, folder):
+        for _ in columns_of_parts(cluster, scan, y, said, sides=sides, folder=folder):
             pass
     return Path(path)
 
 
 def columns_of_parts(
-    cluster: Cluster, scan: ScannedBags, y: np.ndarray | None, said: Said, *, sides: bool
-) -> Iterator[Columns]:
-    """Give the columns of a table part by part, in the order of the bags, as workers have made them."""
-    return _of_parts(cluster, scan, y, said, sides, None)
-
-
-def _of_parts(
-    cluster: Cluster, scan: ScannedBags, y: np.ndarray | None, said: Said, sides: bool, folder: Path | None
+    cluster: Cluster,
+    scan: ScannedBags,
+    y: np.ndarray | None,
+    said: Said,
+    *,
+    sides: bool,
+    folder: Path | None = None,
 ) -> Iterator[Any]:
+    """Give the columns of a table part by part, in the order of the bags, as workers have made them.
+
+    With a `folder` they write them to files there, and give None.
+    """
     import cloudpickle
 
     client = cluster.client

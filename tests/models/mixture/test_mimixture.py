@@ -353,3 +353,17 @@ def test_the_partner_finds_the_boundary_of_the_mixture_it_belongs_to():
     eta, other = (m.decision_function_instances(data.bags) for m in (mixture, partner))
     assert np.corrcoef(eta, other)[0, 1] > 0.98
     assert np.mean((eta > 0) == (other > 0)) > 0.97
+
+
+def test_pictures_are_figures_and_refuse_what_they_cannot_draw():
+    from bagwise.models.mixture.plots import plot_components
+
+    data = make_mixture_bags(20, random_state=0)
+    for family in ("gaussian", "gaussian_spherical"):
+        model = MIMixture(family, n_init=1, random_state=0).fit(data.bags, data.y)
+        display = plot_components(model, data.bags, data.y)
+        assert len(display.ax_.patches) == 4, "two ellipses a component"
+    binary = data.bags.with_instances((data.bags.instances > 0).astype(float))
+    model = MIMixture("bernoulli", n_init=1, random_state=0).fit(binary, data.y)
+    with pytest.raises(TypeError, match="draws Gaussian components"):
+        plot_components(model, binary, data.y)

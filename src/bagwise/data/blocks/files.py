@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from bagwise._core.threads import one_blas_thread
 from bagwise.data.blocks.base import Block, Blocks, call
 from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.blocks.cutting import cut_rows
-from bagwise.data.blocks.layout import Layout, Source
+from bagwise.data.blocks.layout import Layout
 from bagwise.data.blocks.sharing import n_threads
+
+if TYPE_CHECKING:
+    from bagwise.data.scanned.source import FileSource
 
 # More threads than this would wait for the file, and every one holds a block.
 _MOST_WORKERS = 4
@@ -31,7 +34,7 @@ class FileBlocks(Blocks):
 
     Parameters
     ----------
-    source : Source
+    source : FileSource
         Where the bags lie.
     numbers : int64 array of shape (n_bags,)
         Which bags of the source these are, in any order, also several times.
@@ -48,7 +51,7 @@ class FileBlocks(Blocks):
 
     def __init__(
         self,
-        source: Source,
+        source: FileSource,
         numbers: np.ndarray,
         y: np.ndarray,
         weight: np.ndarray,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from bagwise._core.compiled.arrays import readonly
 from bagwise.data.blocks.base import Block
 from bagwise.data.blocks.buffers import Buffers
 from bagwise.data.blocks.cutting import block_rows, cut
+
+if TYPE_CHECKING:
+    from bagwise.data.scanned.source import FileSource
 
 _NOTHING = np.empty(0)
 
@@ -37,33 +40,6 @@ class Piece(Protocol):
         """Give the side columns of some rows."""
 
 
-class Source(Protocol):
-    """Bags in files: where each lies is known, their instances are read in units such as row groups."""
-
-    offsets: np.ndarray
-    """Where bags begin, in the order of the files."""
-    unit_offsets: np.ndarray
-    """Where units begin: int64 of shape (n_units + 1,)."""
-    n_features: int
-    first_bag: int
-    """The number of its first bag, where it is a part of another."""
-
-    def part(self, low: int, high: int) -> Source:
-        """Give the same source with no more than the units of the bags from `low` to `high`."""
-
-    def named(self, bags: np.ndarray) -> np.ndarray:
-        """Give the ids of some bags; their numbers if they have none."""
-
-    def place(self, bags: np.ndarray) -> str:
-        """Say for a reader where some bags lie: the file, and the place in it."""
-
-    def refuse_change(self) -> None:
-        """Refuse files that are not what they were."""
-
-    def pieces(self, units: np.ndarray, *, sides: bool = False) -> Iterator[Piece]:
-        """Read some units, whose numbers rise: all their instances, in their order, piece by piece."""
-
-
 @dataclass(frozen=True)
 class Layout:
     """The bags of every block: a recipe by which blocks are read, without instances, labels or weights.
@@ -74,7 +50,7 @@ class Layout:
 
     Attributes
     ----------
-    source : Source
+    source : FileSource
         Where the bags lie.
     bags, times : int64 arrays
         The bags of the source that are wanted, each once, in the order of the file, and how often each is.
@@ -86,7 +62,7 @@ class Layout:
         Where `numbers` begin among those of all blocks, where this is a part of another layout.
     """
 
-    source: Source
+    source: FileSource
     bags: np.ndarray
     times: np.ndarray
     numbers: np.ndarray
@@ -94,7 +70,7 @@ class Layout:
     first_place: int = 0
 
     @classmethod
-    def of(cls, source: Source, numbers: np.ndarray, most: int | None = None) -> Layout:
+    def of(cls, source: FileSource, numbers: np.ndarray, most: int | None = None) -> Layout:
         """Cut some bags of a source, in any order and also several times, into blocks of `most` instances."""
         bags, times = np.unique(numbers, return_counts=True)
         work = np.append(0, np.cumsum(np.diff(source.offsets)[bags] * times))
@@ -188,7 +164,7 @@ class Layout:
 
 
 def read_runs(
-    source: Source,
+    source: FileSource,
     bags: np.ndarray,
     runs: Iterable[np.ndarray],
     dtype: np.dtype,
@@ -200,7 +176,7 @@ def read_runs(
 
     Parameters
     ----------
-    source : Source
+    source : FileSource
         Where they lie.
     bags : int64 array
         The bags of all runs: numbers in the source, which rise.
@@ -245,7 +221,7 @@ def read_runs(
         del X  # so that its memory may be the next one's
 
 
-def _units_of(source: Source, bags: np.ndarray) -> np.ndarray:
+def _units_of(source: FileSource, bags: np.ndarray) -> np.ndarray:
     """Which units hold some bags."""
     begins, stops = source.offsets[bags], source.offsets[bags + 1]
     low = np.searchsorted(source.unit_offsets, begins, side="right") - 1

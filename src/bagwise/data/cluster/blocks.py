@@ -11,7 +11,7 @@ from typing import Any
 
 from bagwise.data.blocks import FileBlocks, add_up
 from bagwise.data.blocks.base import Blocks, PerBlock, Request, with_parts
-from bagwise.data.cluster.group import Group, Slot, add_sums, hold_labels, list_of_group, sum_of_group
+from bagwise.data.cluster.group import Group, Slot, hold_labels, list_of_group, sum_of_group
 from bagwise.data.cluster.place import TASKS_PER_THREAD, Cluster
 
 # So many sums are added up by one task. They are neighbours, and a power of two: the tree is the one tree.
@@ -75,7 +75,7 @@ class ClusterBlocks(Blocks):
             level = futures
             while len(level) > _FAN_IN:
                 level = [
-                    self._cluster.client.submit(add_sums, level[i : i + _FAN_IN], pure=False)
+                    self._cluster.client.submit(add_up, level[i : i + _FAN_IN], pure=False)
                     for i in range(0, len(level), _FAN_IN)
                 ]
             self._report_as_done(futures)

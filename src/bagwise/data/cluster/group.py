@@ -130,11 +130,6 @@ def list_of_group(group: Group, labels: list[Any], common: bytes, parts: list[li
     return list(results_of(group, labels, common, parts))
 
 
-def add_sums(sums: list[Any]) -> Any:
-    """Add neighbouring sums by the one tree."""
-    return add_up(sums)
-
-
 def _located(error: Exception, place: str) -> Exception:
     """Say where an error happened; input that is refused stays a ValueError."""
     kind = ValueError if isinstance(error, ValueError) else RuntimeError

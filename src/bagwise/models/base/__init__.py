@@ -19,8 +19,9 @@ What every estimator keeps to:
 
 All predictions go through ``_by_blocks``: large bags and files are read block by block.
 
-- `estimators`: reading of bags, the decorator of every `fit`, predictions block by block.
-- `classifiers`, `regressors`, `waist`: base classes on top of it; the last has log-odds and a rule.
+- `estimators`: reading of bags, the decorator of every `fit`, predictions block by block; transformers and
+  regressors.
+- `classifiers`, `waist`: base classes on top of it; the last has log-odds and a rule.
 - `labels`: labels, weights and the digest of a fit. `scaling`: what ``scale=`` does to instances.
 - `streaming`: third-party ``partial_fit``, block by block.
 - `folds`: cross-validation inside a fit. `held_out`: fits to the training bags of folds, and predictions of
@@ -31,7 +32,7 @@ All predictions go through ``_by_blocks``: large bags and files are read block b
 
 from bagwise.data.types import BagsLike
 from bagwise.models.base.classifiers import BagClassifier, InstanceScoreClassifier, ScoreClassifier
-from bagwise.models.base.estimators import BagEstimator, BagTransformer, validated_fit
+from bagwise.models.base.estimators import BagEstimator, BagRegressor, BagTransformer, validated_fit
 from bagwise.models.base.labels import (
     CLASS_WEIGHT_CONSTRAINT,
     Training,
@@ -44,7 +45,6 @@ from bagwise.models.base.labels import (
     refuse_unknown_labels,
     training_digest,
 )
-from bagwise.models.base.regressors import BagRegressor
 from bagwise.models.base.scaling import SCALE_CONSTRAINT, Scaled, affine_map, fit_scaler
 from bagwise.models.base.waist import RULE_CONSTRAINT, WaistClassifier, has_posterior
 

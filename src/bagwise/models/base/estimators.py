@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,7 +23,7 @@ from bagwise.data.scanned import ScannedBags
 from bagwise.data.sequences import Sequences
 from bagwise.data.types import BagsLike
 from bagwise.exceptions import VersionWarning, warn_user
-from bagwise.models.base.labels import Training, bag_weights, training_digest
+from bagwise.models.base.labels import Training, bag_weights, read_numbers, training_digest
 from bagwise.solvers.reporting import one_line
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
@@ -272,6 +272,36 @@ class BagEstimator(BaseEstimator):
 
 class BagTransformer(TransformerMixin, BagEstimator):
     """A transformer of bags."""
+
+
+class BagRegressor(RegressorMixin, BagEstimator):
+    """A regressor of bags: what is known and predicted of a bag is a number.
+
+    A subclass fits what `_read_training` gives it, and gives `_bag_values`.
+    """
+
+    def _read_training(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Training:
+        """Read the arguments of `fit`: numbers are float64, bags of weight zero are left out."""
+        bags = self._read(X, reset=True)
+        return self._training(bags, read_numbers(self, y, X, bags), sample_weight).that_count()
+
+    def _bag_values(self, bags: Bags) -> np.ndarray:
+        """Predict the number of every bag: shape (n_bags,)."""
+        raise NotImplementedError
+
+    def predict(self, X: BagsLike) -> np.ndarray:
+        """Predict the number of every bag.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+
+        Returns
+        -------
+        array of shape (n_bags,)
+        """
+        return self._by_blocks(X, self._bag_values)
 
 
 def warn_of_rows(name: str, X: BagsLike, bags: Bags) -> None:

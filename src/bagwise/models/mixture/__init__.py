@@ -7,7 +7,7 @@ not depend on the order of bags. All starts run together and share every pass.
 
 - `mimixture`: `MIMixture`. `discriminative`: its discriminative partner. `bound`: `bayes_error_bound`.
 - `model`: what EM sees: parameters, statistics of blocks, steps. `build`: what comes before EM: starts, and
-  sums that need not be repeated.
+  sums that need not be repeated. `plots`: plots of components.
 """
 
 from bagwise.models.mixture.bound import bayes_error_bound

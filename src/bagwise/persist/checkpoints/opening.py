@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation, NoCheckpoint
+from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
 from bagwise.persist.checkpoints.identity import refuse_other, with_version
 from bagwise.persist.checkpoints.place import Checkpoint
 from bagwise.persist.checkpoints.store import Store
@@ -38,7 +38,7 @@ def opened(
     CheckpointLocation
         `NO_CHECKPOINT`, if there is none.
     """
-    if checkpoint is None or isinstance(checkpoint, NoCheckpoint):
+    if checkpoint is None or (isinstance(checkpoint, CheckpointLocation) and not checkpoint.is_stored):
         yield NO_CHECKPOINT
         return
     ours = with_version(identity())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from bagwise._core.checkpoint import CheckpointLocation
 from bagwise.persist.checkpoints.plain import (
     copied,
     digest_of,
@@ -17,7 +18,7 @@ from bagwise.persist.checkpoints.plain import (
 from bagwise.persist.checkpoints.store import REMEDY, Store
 
 
-class Checkpoint:
+class Checkpoint(CheckpointLocation):
     """A place in an open checkpoint; there are others inside it.
 
     Whatever is kept here is found again when the same call is made after a crash. There are two ways:
@@ -57,14 +58,14 @@ class Checkpoint:
         """Give the place of this name; runs at the same time must have different ones."""
         return Checkpoint(self._store, f"{self._place}/{name}")
 
-    def next_run(self, *question: Any) -> Checkpoint:
+    def next_run(self, *inputs: Any) -> Checkpoint:
         """Give the place of the next of several runs, one after the other.
 
-        `question` is what the run is about, such as its start and its penalty: what is known there of another
+        `inputs` are what the run is about, such as its start and its penalty: what is known there of another
         run, and of all that followed it, is forgotten.
         """
         self._n_runs += 1
-        run, key = self.within(f"run {self._n_runs}"), digest_of(*question)
+        run, key = self.within(f"run {self._n_runs}"), digest_of(*inputs)
         if run._entry.get("key", key) != key:
             number = self._n_runs
             while self.within(f"run {number}")._entry:
