@@ -157,9 +157,9 @@ def as_column(what: str, values: Any, n: int, of: str) -> np.ndarray:
 
 def as_columns(what: str, columns: Mapping[str, Any] | None, n: int, of: str) -> dict[str, np.ndarray]:
     """Return side columns by name, each checked by `as_column`."""
-    return {
-        str(name): as_column(f"{what}[{name!r}]", values, n, of) for name, values in (columns or {}).items()
-    }
+    if not columns:
+        return {}
+    return {str(name): as_column(f"{what}[{name!r}]", values, n, of) for name, values in columns.items()}
 
 
 def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
