@@ -205,7 +205,7 @@ def refuse_missing_values(
         return
     refused = np.isinf(values) if accept_nan else ~np.isfinite(values)
     if not refused.any():
-        largest_value = np.nanmax(np.abs(values), initial=0.0)
+        largest_value = float(np.nanmax(np.abs(values), initial=0.0))  # float32 cannot be compared with 1e60
         if largest_value <= largest:
             return
         refused = np.abs(values) == largest_value
