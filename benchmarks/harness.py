@@ -114,8 +114,8 @@ def race(
     Parameters
     ----------
     repeats : int, default=7
-        Rounds, after one that compiles and fills caches. If versions are compared, a function stops after half a
-        second.
+        Rounds, after one that compiles and fills caches. If versions are compared, a function stops after
+        half a second.
     peers : dict of functions
         Functions of other libraries. They are not run, and get NaN, if versions are compared.
     processor : bool

@@ -61,6 +61,7 @@ def cross_validated(model: Any, bags: Bags, y: np.ndarray, n_folds: int, seed: i
     )
     probability = held.probability
     score = held.score if probability is None else probability
+    assert score is not None  # every model has one of them
     return {
         "accuracy": held.is_right.mean(),
         "auc": auc_interval(y == 1, score, held.fold)[0],

@@ -37,7 +37,7 @@ class Walk(NamedTuple):
     """What one call goes through."""
 
     files: set[str]
-    functions: set[CodeType]
+    functions: set[str]
     n_calls: int
     deepest: list[CodeType]
 
@@ -66,7 +66,7 @@ def measure(call: Callable[[], Any]) -> Walk:
     """Run a call twice, and count what the second run goes through."""
     call()
     files: set[str] = set()
-    functions: set[CodeType] = set()
+    functions: set[str] = set()
     stack: list[CodeType] = []
     deepest: list[CodeType] = []
     n_calls = 0
@@ -79,7 +79,7 @@ def measure(call: Callable[[], Any]) -> Walk:
         if event == "call":
             n_calls += 1
             files.add(code.co_filename)
-            functions.add(code)
+            functions.add(_where(code))
             stack.append(code)
             if len(stack) > len(deepest):
                 deepest = list(stack)
@@ -95,7 +95,7 @@ def measure(call: Callable[[], Any]) -> Walk:
 
 
 def _where(code: CodeType) -> str:
-    return f"{Path(code.co_filename).relative_to(PACKAGE)}:{code.co_firstlineno} {code.co_qualname}"
+    return f"{Path(code.co_filename).relative_to(PACKAGE)} {code.co_qualname}"
 
 
 def main() -> None:
@@ -107,8 +107,7 @@ def main() -> None:
     calls = walks()
     if name := arguments.trace or arguments.list:
         walk = measure(calls[name])
-        codes = walk.deepest if arguments.trace else sorted(walk.functions, key=_where)
-        print(*map(_where, codes), sep="\n")
+        print(*(map(_where, walk.deepest) if arguments.trace else sorted(walk.functions)), sep="\n")
         return
     print(f"{'call':<10}{'files':>12}{'functions':>14}{'depth':>10}{'calls':>10}")
     is_above = False

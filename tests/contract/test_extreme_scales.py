@@ -217,11 +217,11 @@ def test_a_value_that_is_too_large_is_named_when_bags_are_read(kind):
     assert np.isfinite(model.predict_proba(DATA.bags.with_instances(kind(X)))).all()
 
 
-def test_values_in_files_are_checked_block_by_block(tmp_path, monkeypatch):
+def test_values_in_files_are_checked_block_by_block(tmp_path, large_from):
     X = DATA.bags.instances.copy()
     X[-1, 0] = 1e61
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", DATA.bags.with_instances(X), DATA.y))
-    monkeypatch.setattr("bagwise.data.blocks.base.LARGE", 20)
+    large_from(20)
     with pytest.raises(ValueError, match=r"X has values up to 1e\+61 \(bag 19, instance"):
         MILogisticRegression(random_state=0).fit(scan, DATA.y)
     # What a transformer makes of them counts.
@@ -251,6 +251,7 @@ def test_models_that_only_rank_values_take_them_of_any_size(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_conjugate_gradients_that_cannot_end_are_given_up():
     code = """
 import warnings, numpy as np, bagwise as b

@@ -52,6 +52,7 @@ def test_other_compressed_matrices_are_checked_before_they_are_turned(make):
         Bags(X, [0, 1, 4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", BROKEN)
 def test_a_broken_csr_matrix_in_a_file_ends_in_a_sentence(tmp_path, sentence):
     indices, indptr = BROKEN[sentence]

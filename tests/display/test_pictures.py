@@ -136,6 +136,7 @@ def test_pictures_are_drawn_where_they_are_asked_to(drawers, name):
     figure.draw_without_rendering()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 def test_pictures_are_light_or_dark_as_the_style_says(drawers, name, style):

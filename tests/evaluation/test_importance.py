@@ -53,6 +53,7 @@ def test_importances_are_what_the_score_loses(data, model):
     assert found.importances_mean[:2].min() > 0.05 > abs(found.importances_mean[2])
 
 
+@pytest.mark.slow
 def test_in_bags_of_one_instance_they_are_those_of_scikit_learn(data):
     X, y = data.bags.instances, data.instance_y
     model = MILogisticRegression(n_init=1, random_state=0).fit(X, y)

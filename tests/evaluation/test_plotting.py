@@ -128,6 +128,7 @@ def test_without_matplotlib_the_error_says_how_to_install_it(bags, monkeypatch):
         plot_bags(bags, np.zeros(9), image_shape=(3, 4))
 
 
+@pytest.mark.slow
 def test_drawing_leaves_pyplot_and_the_backend_alone():
     code = """
 import sys, io, numpy as np

@@ -30,7 +30,6 @@ BY_ORDER = {
     "DissimilarityEmbedding": "its columns are the training bags, in their order",
     "APRClassifier": "of instances that are equally good the first is chosen",
     "FisherEmbedding": "the mixture starts from k-means, whose starts are drawn by number",
-    "MIGradientBoostingClassifier": "rounding chooses between splits that are equally good",
     "TreeEmbedding": "rounding chooses between splits that are equally good",
 }
 # Weights whose rounding errors are as large as what they weigh.

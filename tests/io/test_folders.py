@@ -37,6 +37,7 @@ def test_files_of_different_types_and_orders_are_joined(tmp_path):
     bags.instances.sum()  # and it is memory of its own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["npy", "h5"])
 def test_many_small_bags_cost_hardly_more_than_the_bare_calls(tmp_path, kind):
     """Processor time of the best of three, both sides in one run; the goal is a ratio of 1.5."""

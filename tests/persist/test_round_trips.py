@@ -53,6 +53,7 @@ def test_every_estimator_comes_back_alone(cls, tmp_path):
     assert_predicts_alike(model, again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", PREDICTORS, ids=lambda cls: cls.__name__)
 def test_every_estimator_comes_back_in_a_pipeline_in_a_search(cls, tmp_path):
     pipeline = make_bag_pipeline(OnInstances(PCA(random_state=0)), example_of(cls))

@@ -296,6 +296,7 @@ def test_100_000_bags_of_1_000_features_make_a_page_below_2_mb(tmp_path):
     assert "500 of 50,000 positive bags" in text
 
 
+@pytest.mark.slow
 def test_pictures_that_take_too_much_room_become_coarser(tmp_path, monkeypatch):
     from bagwise._display.pictures import new_axes
     from bagwise.report import writing

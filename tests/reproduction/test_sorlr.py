@@ -22,6 +22,7 @@ def split_of(data, y=None):
     return Split(data.bags[:120], y[:120], z[: data.bags.offsets[120]], data.bags[120:], 3, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_speaks_of_instances_and_bags(data, method):
     found = predict(method, split_of(data))

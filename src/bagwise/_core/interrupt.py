@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import FrameType
 
 
@@ -37,14 +37,6 @@ class _Run:
         global _current
         _current = None
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    @contextmanager
-    def waiting(self, waits: bool) -> Iterator[None]:
-        before, self.waits = self.waits, waits
-        try:
-            yield
-        finally:
-            self.waits = before
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.n_interrupts += 1
@@ -99,14 +91,19 @@ def interruptible(*, at_once: bool = False) -> Iterator[threading.Event]:
         run = _Run()
         run.begin()
     stop = stop_flag()
+    outermost = _current if in_main else None
+    waited = outermost is None or outermost.waits
     try:
-        with _current.waiting(not at_once) if in_main and _current is not None else nullcontext():
-            yield stop
+        if outermost is not None:
+            outermost.waits = not at_once
+        yield stop
     except Exception as error:
         if not stop.is_set():
             raise
         raise KeyboardInterrupt from error
     finally:
+        if outermost is not None:
+            outermost.waits = waited
         if run is not None:
             run.end()
     if stop.is_set():

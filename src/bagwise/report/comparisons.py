@@ -14,7 +14,7 @@ from bagwise.evaluation.checks.report import count
 from bagwise.evaluation.comparison import Comparison, ModelResult
 from bagwise.evaluation.comparison.table import title_of
 from bagwise.evaluation.held_out import HeldOut, Judgement, judge
-from bagwise.models.base.held_out import cross_predict, fit_in_groups
+from bagwise.models.base.held_out import Output, cross_predict, fit_in_groups
 from bagwise.report.models import tiles_of
 from bagwise.report.repeat import repeat_parts
 from bagwise.report.subject import Subject, names_of, short
@@ -164,7 +164,8 @@ def _held_out(comparison: Comparison, best: ModelResult, bags: Any) -> tuple[Any
     if len(held) < len(comparison.y_):
         return None, None  # a splitter that leaves bags out
     groups, labels, classes = comparison.groups_, comparison.y_, comparison.classes_
-    model, models = None, ()
+    model: Any = None
+    models: tuple[Any, ...] = ()
     if bags is not None:
         model = fit_in_groups(clone(best.estimator), bags, labels, groups)
         models = cross_predict(
@@ -173,7 +174,8 @@ def _held_out(comparison: Comparison, best: ModelResult, bags: Any) -> tuple[Any
     fold = np.empty(len(held), dtype=int)
     for number, (_, test) in enumerate(folds):
         fold[test] = number
-    outputs = {"predict": np.searchsorted(classes, best.predictions[0].astype(classes.dtype))}
+    predicted = np.searchsorted(classes, best.predictions[0].astype(classes.dtype))
+    outputs: dict[Output, np.ndarray] = {"predict": predicted}
     if best.oof is not None and best.oof[0].ndim == 1:
         oof = best.oof[0]
         if best.oof_kind == "probability":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -129,7 +130,7 @@ def solve_dual(
 
     matrix = kernel if isinstance(kernel, Rows) else DenseRows(kernel)
     n_points = len(matrix.diagonal)
-    q, lower, upper = (_vector(a, len(q)) for a in (q, lower, upper))
+    q, lower, upper = map(partial(np.ascontiguousarray, dtype=np.float64), (q, lower, upper))
     points = np.arange(n_points) if points is None else np.ascontiguousarray(points, dtype=np.int64)
     _check(q, lower, upper, total, points, n_points)
     u = np.zeros(len(q)) if start is None else np.array(start, dtype=np.float64)
@@ -192,16 +193,13 @@ def solve_dual(
     return DualResult(u, value, status, steps, tuple(history), product, multiplier, gap, violation)
 
 
-def _vector(values: np.ndarray, n: int) -> np.ndarray:
-    values = np.ascontiguousarray(values, dtype=np.float64)
-    if values.shape != (n,):
-        raise ValueError(f"q, lower and upper must have one length; got shapes ({n},) and {values.shape}.")
-    return values
-
-
 def _check(
     q: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float, points: np.ndarray, n_points: int
 ) -> None:
+    if not q.shape == lower.shape == upper.shape == (q.size,):
+        raise ValueError(
+            f"q, lower and upper must have one length; got shapes {q.shape}, {lower.shape} and {upper.shape}."
+        )
     if points.shape != q.shape or (len(points) and not 0 <= points.min() <= points.max() < n_points):
         raise ValueError(
             f"points must name a row of the {n_points} of kernel for each of the {len(q)} variables."
@@ -356,5 +354,5 @@ def _working_set(
     if len(members) <= largest:
         return members
     half = largest // 2
-    sides = [np.argpartition(-slope, half - 1)[:half] for slope in (rising, falling)]
-    return np.unique(np.concatenate(sides))
+    up, down = np.argpartition(-rising, half - 1)[:half], np.argpartition(-falling, half - 1)[:half]
+    return np.union1d(up, down)

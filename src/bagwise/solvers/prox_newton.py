@@ -86,7 +86,9 @@ class Restriction(NamedTuple):
         fewer = problem.restrict(columns)
         if fewer is problem:
             columns = np.arange(problem.n_features)
-        return cls(fewer, columns, _mask(columns, problem.n_features))
+        inside = np.zeros(problem.n_features, dtype=bool)
+        inside[columns] = True
+        return cls(fewer, columns, inside)
 
 
 @dataclass(frozen=True)
@@ -194,12 +196,6 @@ def _read(problem: L1Problem, penalty: ElasticNet, end: dict[str, Any]) -> L1Res
         plain.x, plain.value, plain.status, plain.n_iter, plain.history,
         problem.point(plain.x), penalty, is_convex=end["is_convex"], was_read=True,
     )  # fmt: skip
-
-
-def _mask(columns: np.ndarray, n_columns: int) -> np.ndarray:
-    inside = np.zeros(n_columns, dtype=bool)
-    inside[columns] = True
-    return inside
 
 
 def finish(problem: L1Problem, results: Sequence[L1Result], control: Control) -> list[L1Result]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -111,12 +112,12 @@ def record_result(estimator: Any, results: Sequence[SolverResult]) -> SolverResu
     although one of its starts may have; the KeyboardInterrupt at its end says so, without a warning.
     """
     best = best_of(results)
-    stopped = stop_flag().is_set() or any(result.status is Status.INTERRUPTED for result in results)
+    stopped = stop_flag().is_set() or Status.INTERRUPTED in map(attrgetter("status"), results)
     estimator.n_iter_ = max(1, best.n_iter)
     estimator.converged_ = best.converged and not stopped
     estimator.objective_ = best.value
     estimator.objective_history_ = np.asarray(best.history)
-    estimator.objectives_ = np.asarray([r.value for r in results])
+    estimator.objectives_ = np.array(list(map(attrgetter("value"), results)))
     if not best.converged and not stopped:
         how = best.status.value.format(max_iter=getattr(estimator, "max_iter", None), tol=estimator.tol)
         warn_user(f"{type(estimator).__name__} {how}.", ConvergenceWarning)

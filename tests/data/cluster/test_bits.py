@@ -26,6 +26,8 @@ from bagwise.data.cluster import ClusterBlocks
 from bagwise.data.cluster.blocks import _groups_of, _shown_name
 from bagwise.data.cluster.place import assigned
 
+pytestmark = pytest.mark.slow
+
 
 def what_is_learned(model):
     """All numbers of a fit, as bytes."""

@@ -15,6 +15,8 @@ from tests.data.cluster.machines import distributed, make_bags, make_cluster, wr
 
 from bagwise import Bags, MILogisticRegression, OnInstances, scan_bags
 
+pytestmark = pytest.mark.slow
+
 # Workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

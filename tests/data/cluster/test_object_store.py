@@ -8,6 +8,8 @@ from tests.data.cluster.machines import distributed, make_bags, make_cluster, wr
 
 from bagwise import MILogisticRegression, predict_frame, scan_bags
 
+pytestmark = pytest.mark.slow
+
 server_module = pytest.importorskip("moto.server")
 s3fs = pytest.importorskip("s3fs")
 

@@ -6,6 +6,8 @@ from tests.data.cluster.machines import make_bags, write
 
 from bagwise.cli import main
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def file(small_blocks, tmp_path):

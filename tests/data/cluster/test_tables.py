@@ -10,6 +10,8 @@ from tests.data.cluster.machines import make_bags
 
 from bagwise import Bags, MILogisticRegression, instance_frame, predict_frame, save_parquet, scan_bags
 
+pytestmark = pytest.mark.slow
+
 # Workers cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

@@ -60,6 +60,7 @@ def judged(kind, n_bags, seed, cv=5):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one instance", "a count", "a share", "the whole bag"])
 def test_the_assumption_is_found_where_it_is_known(kind):
     found = judged(kind, 150, 0, cv=3)
@@ -70,6 +71,7 @@ def test_the_assumption_is_found_where_it_is_known(kind):
     assert (found.assumption_.diagnosis is not None) == (kind in ("one instance", "a count"))
 
 
+@pytest.mark.slow
 def test_labels_that_mean_nothing_are_not_explained():
     found = judged("nothing", 100, 0, cv=3)
     assert found.assumption_.kind is None

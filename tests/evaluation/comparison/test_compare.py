@@ -106,6 +106,7 @@ def test_the_size_of_a_bag_is_a_baseline_that_sees_nothing_else():
 # ---------------------------------------------------------------- nothing leaks
 
 
+@pytest.mark.slow
 def test_choosing_among_many_settings_gains_nothing_from_noise():
     settings, nested, peeked = {"setting": list(range(30))}, [], []
     for seed in range(2):
@@ -117,6 +118,7 @@ def test_choosing_among_many_settings_gains_nothing_from_noise():
     assert abs(np.mean(nested) - 0.5) < 2 * np.sqrt(0.25 / 120) < np.mean(peeked) - 0.5
 
 
+@pytest.mark.slow
 def test_what_is_said_of_held_out_bags_does_not_depend_on_their_labels():
     data = make_noisy_or_bags(60, random_state=0)
     folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(np.zeros(60), data.y))

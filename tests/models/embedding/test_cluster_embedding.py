@@ -93,6 +93,7 @@ def test_clusters_that_training_never_saw_are_not_counted():
     np.testing.assert_array_equal(embedding.transform(new), [[0, 1], [2, 0]])
 
 
+@pytest.mark.slow
 def test_counts_decide_where_presence_does_not(corners):
     bags, corner = corners
     y = np.add.reduceat(corner == 0, bags.offsets[:-1], dtype=int) >= 2

@@ -115,6 +115,7 @@ def test_kernels_of_several_widths_are_those_of_one_each(data, most, large_from)
 # ------------------------------------------------------------------ checkpoints
 
 
+@pytest.mark.slow
 def test_a_fit_that_crashed_goes_on_and_ends_the_same(data, tmp_path, monkeypatch):
     path, calls = tmp_path / "fit", []
     whole = small().fit(data.bags, data.y)
@@ -315,6 +316,7 @@ def test_the_number_of_threads_changes_nothing(data):
     np.testing.assert_array_equal(one.decision_function(data.bags), two.decision_function(data.bags))
 
 
+@pytest.mark.slow
 def test_a_saved_ensemble_predicts_as_before(data, tmp_path):
     model = small(families=list(FAMILIES), cv=2).fit(data.bags, data.y)
     bagwise.save(model, tmp_path / "auto.bagwise")

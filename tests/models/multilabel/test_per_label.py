@@ -72,6 +72,7 @@ def test_labels_that_all_training_bags_have_or_none(data):
     assert (model.posterior_instances(bags, constant)[:, 1] == 0).all()
 
 
+@pytest.mark.slow
 def test_weights_searches_and_folds(data):
     bags, y = data
     weight = np.linspace(0.5, 2.0, 60)

@@ -190,6 +190,7 @@ def test_of_several_nearest_pairs_one_is_shown_and_not_parts_of_two():
     assert (pairs.instances[0, 0], pairs.training_instances[0, 0]) == (0, 1)
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("fetch", "citation", "bayesian"), [(fetch_musk1, 83, 83), (fetch_musk2, 86, 84)], ids=["musk1", "musk2"]

@@ -51,6 +51,7 @@ def test_mi_svm_with_starts_finds_the_best_of_all_choices_of_witnesses(seed):
     assert min(values, key=values.get) == tuple(model.witnesses_[:3] + bags.offsets[:3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_instance_mi_svm_with_starts_finds_the_best_of_all_labellings(seed):
     bags, y = tiny(seed)

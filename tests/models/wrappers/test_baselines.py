@@ -129,6 +129,7 @@ def test_one_vs_one_is_that_of_scikit_learn_on_bags_of_one(data):
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X))
 
 
+@pytest.mark.slow
 def test_one_vs_one_takes_bags_weights_and_jobs():
     data = load_digit_bags(60, random_state=0)
     y = data.y + (np.arange(60) % 2)

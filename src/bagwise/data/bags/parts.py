@@ -157,7 +157,7 @@ def as_column(what: str, values: Any, n: int, of: str) -> np.ndarray:
 
 def as_columns(what: str, columns: Mapping[str, Any] | None, n: int, of: str) -> dict[str, np.ndarray]:
     """Return side columns by name, each checked by `as_column`."""
-    if not columns:
+    if columns is None:
         return {}
     return {str(name): as_column(f"{what}[{name!r}]", values, n, of) for name, values in columns.items()}
 

@@ -33,7 +33,8 @@ def cut(offsets: np.ndarray, most: float) -> list[slice]:
 
 def cut_rows(n_rows: int, most: int) -> list[slice]:
     """Cut rows into runs of at most `most`."""
-    return [slice(begin, min(begin + most, n_rows)) for begin in range(0, n_rows, most)]
+    borders = [*range(0, n_rows, most), n_rows]
+    return list(map(slice, borders[:-1], borders[1:]))
 
 
 def block_rows(n_columns: int) -> int:

@@ -59,23 +59,20 @@ def assemble(
             warnings=told,
         )
     n_folds = len(folds) // n_repeats
-    splits = [_held_out([cell], [fold], data) for cell, fold in zip(cells, folds, strict=True)]
+    splits = [_held_out(cells[k : k + 1], folds[k : k + 1], data)[1] for k in range(len(folds))]
     scores = {
         name: np.array([score_of_split(name, scorer, held) for held in splits])
         for name, scorer in scorers.items()
     }
-    starts = range(0, len(folds), n_folds)
-    rows = [np.concatenate([test for _, test in folds[k : k + n_folds]]) for k in starts]
-    repeats = [_held_out(cells[k : k + n_folds], folds[k : k + n_folds], data) for k in starts]
-    in_groups = [
-        (held, None if data.groups is None else data.groups[held_rows])
-        for held, held_rows in zip(repeats, rows, strict=True)
+    repeats = [
+        _held_out(cells[k : k + n_folds], folds[k : k + n_folds], data) for k in range(0, len(folds), n_folds)
     ]
+    in_groups = [(held, None if data.groups is None else data.groups[rows]) for rows, held in repeats]
     together = {name: score_together(name, scores[name], in_groups, folds) for name in scorers}
     predictions = np.full(shape, None, dtype=object)
-    for repeat, held in enumerate(repeats):
-        predictions[repeat, rows[repeat]] = data.classes[held.predicted]
-    oof, kind = _out_of_fold(repeats, rows, shape)
+    for repeat, (rows, held) in enumerate(repeats):
+        predictions[repeat, rows] = data.classes[held.predicted]
+    oof, kind = _out_of_fold(repeats, shape)
     return ModelResult(
         **entry.about(),
         scores=scores,
@@ -90,27 +87,31 @@ def assemble(
     )
 
 
-def _held_out(cells: Sequence[Mapping[str, Any]], folds: Sequence[Split], data: Labelled) -> HeldOut:
-    """Join the cells of some splits: their held-out bags, split after split."""
+def _held_out(
+    cells: Sequence[Mapping[str, Any]], folds: Sequence[Split], data: Labelled
+) -> tuple[np.ndarray, HeldOut]:
+    """Join the cells of some splits: indices of the bags held out, split after split, and predictions."""
     rows = np.concatenate([test for _, test in folds])
     fold = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
     outputs: dict[Output, np.ndarray] = {
         name: np.concatenate([cell[name] for cell in cells]) for name in OUTPUTS if cells[0][name] is not None
     }
-    return HeldOut(data.codes[rows], data.classes, fold, outputs)
+    return rows, HeldOut(data.codes[rows], data.classes, fold, outputs)
 
 
 def _out_of_fold(
-    repeats: Sequence[HeldOut], rows: Sequence[np.ndarray], shape: tuple[int, int]
+    repeats: Sequence[tuple[np.ndarray, HeldOut]], shape: tuple[int, int]
 ) -> tuple[np.ndarray | None, str | None]:
     kinds = {"probability": "predict_proba", "score": "decision_function"}
-    kind = next((kind for kind, output in kinds.items() if output in repeats[0].outputs), None)
+    kind = next((kind for kind, output in kinds.items() if output in repeats[0][1].outputs), None)
     if kind is None:
         return None, None
-    parts = [held.outputs[kinds[kind]] if len(held.classes) > 2 else getattr(held, kind) for held in repeats]
+    parts = [
+        held.outputs[kinds[kind]] if len(held.classes) > 2 else getattr(held, kind) for _, held in repeats
+    ]
     oof = np.full((*shape, *parts[0].shape[1:]), np.nan)
-    for repeat, values in enumerate(parts):
-        oof[repeat, rows[repeat]] = values
+    for repeat, ((rows, _), values) in enumerate(zip(repeats, parts, strict=True)):
+        oof[repeat, rows] = values
     return oof, kind
 
 

@@ -85,7 +85,7 @@ class Plan:
         place.agree_on_folds(self.folds)
         if self.given is not None:
             entries = [entry_of(name, model, self.seed) for name, model in self.given.items()]
-            notes = []
+            notes: list[str] = []
         else:
             facts = facts_of(self.data, self.folds)
             entries, notes = suited_models(facts, next(iter(self.scorers.values())), self.seed)

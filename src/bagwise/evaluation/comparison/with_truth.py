@@ -86,16 +86,16 @@ def cross_validate(
         model,
         float(np.mean(accuracy)),
         float(np.mean(bag_auc)),
-        None if instance_auc[0] is None else float(np.mean(instance_auc)),
+        None if np.isnan(instance_auc[0]) else float(np.mean(instance_auc)),
         float(held.seconds[:, :2].sum()) + of_instances,
         tuple(dict.fromkeys(str(w.message) for w in caught)),
     )
 
 
-def _instance_auc(fitted: Any, bags: Bags, instance_y: Any) -> float | None:
-    """Return how well a model ranks instances; None if it has no scores of them."""
+def _instance_auc(fitted: Any, bags: Bags, instance_y: Any) -> float:
+    """Return how well a model ranks instances; NaN if it has no scores of them."""
     if hasattr(fitted, "predict_proba_instances"):
-        return float(roc_auc_score(instance_y, fitted.predict_proba_instances(bags)[:, 1]))
+        return roc_auc_score(instance_y, fitted.predict_proba_instances(bags)[:, 1])
     if hasattr(fitted, "decision_function_instances"):
-        return float(roc_auc_score(instance_y, fitted.decision_function_instances(bags)))
-    return None
+        return roc_auc_score(instance_y, fitted.decision_function_instances(bags))
+    return np.nan

@@ -275,13 +275,13 @@ def training_digest(bags: Bags | ScannedBags, y: np.ndarray, weight: np.ndarray)
     n_rows = 0 if is_large(int(offsets[-1]) * bags.n_features) else _END // max(1, bags.n_features)
     stop = max(1, int(np.searchsorted(offsets, n_rows, side="right")) - 1)
     start = min(len(sizes) - 1, int(np.searchsorted(offsets, offsets[-1] - n_rows)))
-    ends = [slice(0, stop), slice(start, len(sizes))] if stop < start else [slice(0, len(sizes))]
+    ends = [bags[:stop], bags[start:]] if stop < start else [bags]
     for end in ends:
-        if isinstance(bags, ScannedBags):
+        if isinstance(end, ScannedBags):
             # In the precision in which its blocks are read, which is that of bags in memory.
-            _add(state, bags[end].load().instances.astype(bags.dtype, copy=False))
+            _add(state, end.load().instances.astype(bags.dtype, copy=False))
         else:
-            _add(state, bags[end].instances)
+            _add(state, end.instances)
     return state.hexdigest()[:32]
 
 

@@ -16,6 +16,7 @@ from bagwise.models.base.held_out import cross_predict
 from bagwise.models.ensemble.members import FittedMember
 from bagwise.models.linear_model import MILogisticRegression
 
+_OUTPUT = ["decision_function"]
 # Ridge penalties of the coefficients, beside a sum over bags.
 _ALPHAS = (1.0, 10.0)
 
@@ -49,15 +50,9 @@ class InstanceModels:
         for alpha, model in zip(_ALPHAS, models, strict=True):
             inside = place.within(f"alpha {alpha:g}")
             held = cross_predict(
-                model,
-                bags,
-                y,
-                splits,
-                outputs=["decision_function"],
-                sample_weight=weight,
-                checkpoint=inside,
+                model, bags, y, splits, outputs=_OUTPUT, sample_weight=weight, checkpoint=inside
             )
-            scores.append(held.outputs["decision_function"])
+            scores.append(held.score)
             model.fit(bags, y, weight, checkpoint=inside)
         return FittedMember(
             [f"logistic regression of instances, rule {self.rule}, alpha {alpha:g}" for alpha in _ALPHAS],

@@ -190,7 +190,7 @@ def diagnose_rule(
     bic = -2 * log_likelihood + np.log(len(bags)) * (shared + n_parameters)
     held_out = error = None
     if cv is not None:
-        folds = StratifiedKFold(cv, shuffle=True, random_state=seed) if isinstance(cv, int) else cv
+        folds: Any = StratifiedKFold(cv, shuffle=True, random_state=seed) if isinstance(cv, int) else cv
         splits = list(folds.split(np.zeros(len(bags)), y))
         by_bag = np.column_stack([_held_out(model, bags, y, splits) for model in models.values()])
         held_out = by_bag.mean(axis=0)

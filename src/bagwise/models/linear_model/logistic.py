@@ -112,11 +112,12 @@ class LinearBagClassifier(Recorded, WaistClassifier):
             else:
                 results = fit.search(start)
         self.rule_ = problem.rule
-        self.n_passes_ = blocks.n_passes + problem.n_passes_in_memory
-        results = [as_totals(result, problem.total) for result in results]
-        for number, result in enumerate(results):
-            reporter.start(number, len(results), result)
-        return problem, results
+        self.n_passes_ = problem.blocks.n_passes
+        totals: list[SolverResult] = []
+        for result in results:
+            totals.append(as_totals(result, problem.total))
+            reporter.start(len(totals) - 1, len(results), totals[-1])
+        return problem, totals
 
     def _keep(self, problem: LinearBagProblem, best: SolverResult) -> None:
         """Set the fitted attributes that describe the model."""

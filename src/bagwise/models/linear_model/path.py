@@ -229,7 +229,7 @@ def fit_path(
         alpha_max=alpha_max,
         rule=rule,
         scaler=scaler,
-        n_passes=blocks.n_passes - passes_before + problem.n_passes_in_memory,
+        n_passes=problem.blocks.n_passes - passes_before,
         feature_names=_names(model, len(originals[0][0])),
     )
     return path, learned

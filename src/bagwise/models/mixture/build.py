@@ -7,7 +7,6 @@ EM need not repeat those that are known, and a sample of their instances, around
 from __future__ import annotations
 
 import functools
-import itertools
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -105,13 +104,16 @@ def build_model(
     """
     family, prior, n_components, blocks, is_complete = ground
     pure = rule.pure_bags(blocks.y)
-    groups = [group for group in (~pure, pure) if group.any()]
     one_negative = n_components[1] == 1
+    # Starts are drawn from all instances, or from so many as are little beside a block.
+    many = blocks.n_instances * _DRAWN_VALUES // max(1, blocks.n_values)
+    most = max(64, many) if blocks.are_large else None
+    # Instances that are known to be of one component start it in their middle: none is drawn.
+    none_drawn = one_negative and not pure.all()
     jobs = []
-    for number, group in enumerate(groups):
-        # Instances that are known to be of one component start it in their middle: none is drawn.
-        none_drawn = number == 1 and one_negative
-        jobs.append(functools.partial(_survey, ground, group, 0 if none_drawn else _most_drawn(blocks)))
+    for group, n_drawn in ((~pure, most), (pure, 0 if none_drawn else most)):
+        if group.any():
+            jobs.append(functools.partial(_survey, ground, group, n_drawn))
     surveys = run_together(blocks, jobs) if blocks.are_large else [job(blocks) for job in jobs]
     pool = Pool(family, prior, surveys[0])
     # Only where bags are pure do labels tell the classes' instances apart beforehand.
@@ -120,9 +122,11 @@ def build_model(
     # Else statistics must be computed anew for every parameter.
     are_sums_fixed = is_complete or family.missing != "expect"
     if are_sums_fixed and not family.statistics_need_params:
-        suffice = _sums_suffice(family, prior, surveys[-1])
+        last = surveys[-1]
+        params = family.mstep(last.sums, last.weight, prior)
+        suffice = family.log_density_of_sums(last.sums, last.weight, params, prior) is not None
         if pure.any() and one_negative and suffice:
-            known = Known(surveys[-1].weight, surveys[-1].sums, _log_likelihood_of_pure(rule, blocks, pure))
+            known = Known(last.weight, last.sums, _log_likelihood_of_pure(rule, blocks, pure))
             blocks = _select(blocks, ~pure)
             blocks = blocks if blocks.are_large else hold(blocks, recut=True)
         if n_components == (1, 1) and is_complete and suffice:
@@ -155,22 +159,13 @@ def _select(blocks: Blocks, wanted: np.ndarray) -> Blocks:
         return blocks
     sizes = np.diff(blocks.offsets)
     offsets = np.append(0, np.cumsum(sizes[wanted]))
-    kept = np.append(0, np.cumsum(wanted))
-    ends = np.cumsum([blocks.block(number).n_bags for number in range(blocks.n_blocks)])
-    runs = [slice(int(begin), int(end)) for begin, end in itertools.pairwise(kept[np.append(0, ends)])]
+    runs, begin = [], 0
+    for number in range(blocks.n_blocks):
+        end = begin + int(np.count_nonzero(wanted[blocks.block(number).bags]))
+        runs.append(slice(begin, end))
+        begin = end
     X = blocks.X[np.flatnonzero(np.repeat(wanted, sizes))]
     return MemoryBlocks(X, offsets, blocks.y[wanted], blocks.weight[wanted], runs=runs, in_threads=False)
-
-
-def _most_drawn(blocks: Blocks) -> int | None:
-    """How many instances starts are drawn from: all, or so many as are little beside a block."""
-    many = blocks.n_instances * _DRAWN_VALUES // max(1, blocks.n_values)
-    return max(64, many) if blocks.are_large else None
-
-
-def _sums_suffice(family: Family, prior: Any, survey: Survey) -> bool:
-    params = family.mstep(survey.sums, survey.weight, prior)
-    return family.log_density_of_sums(survey.sums, survey.weight, params, prior) is not None
 
 
 def _log_likelihood_of_pure(rule: Rule, blocks: Blocks, pure: np.ndarray) -> float:

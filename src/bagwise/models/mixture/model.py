@@ -284,12 +284,10 @@ class BagMixture:
         sums, weights = [], []
         for pool, n in zip(self.pools, self.n_components, strict=True):
             for _ in range(n):
-                sums.append(pool.draw(rng))
                 weights.append(pool.weight / n)
+                sums.append(pool.draw(rng) * weights[-1])
         log_weights = -np.log(np.repeat([n_positive, n_negative], self.n_components))
-        components = self.family.mstep_all(
-            [s * w for s, w in zip(sums, weights, strict=True)], np.array(weights), self.prior
-        )
+        components = self.family.mstep_all(sums, np.array(weights), self.prior)
         return MixtureParams(np.log([0.5, 0.5]), log_weights, components, n_positive, self.rule)
 
     def _swap_classes_if_likelier(self, params: MixtureParams, blocks: Blocks) -> MixtureParams:

@@ -15,6 +15,7 @@ from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 
 _HALVINGS = 30  # of a step that does not lower the loss
+_PARTS_OF_ONE = 2.0**30  # targets of trees are multiples of one over this
 _START_STEPS = 100  # of Newton's method for the constant that scores begin with
 
 
@@ -140,8 +141,10 @@ def boost(
             break
         gradient, factor = scores.derivatives()
         tree = DecisionTreeRegressor(**how, random_state=rng.randint(2**31 - 1))
-        # scikit-learn stops at an absolute impurity, which small gradients would be below.
+        # Scaled to 1, because scikit-learn stops at an absolute impurity. Rounded, so that sums are exact and
+        # splits that part the instances alike tie, whether a bag has the weight two or is there twice.
         target = gradient / (np.abs(gradient).max() or 1.0)
+        target = np.round(target * _PARTS_OF_ONE) / _PARTS_OF_ONE
         arrays, node = features.grow(tree, target, scores.each)
         leaves, leaf = np.unique(node, return_inverse=True)
         step = learning_rate * scores.newton_step(gradient, factor, leaf, len(leaves))

@@ -103,8 +103,8 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     -----
     A tree costs O(n_features * n_instances * log n_instances) at every level, a prediction
     ``O(n_estimators_ * max_depth)`` an instance. Instances are in memory during the fit, with a copy in
-    single precision. A step that would raise the loss is halved until it does not. Rounding chooses between
-    splits that are equally good, so another order of bags, or copies in place of weights, can change trees.
+    single precision. A step that would raise the loss is halved until it does not. With `early_stopping`,
+    another order of bags holds out other bags.
 
     The boosting of Viola, Platt and Zhang takes any weak classifier and a line search, that of Xu and Frank
     weighted classifiers; here regression trees and Newton's steps stand in for both, so their published
@@ -154,9 +154,6 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     __metadata_request__fit = {"groups": True}
 
     _example_parameters = {"n_estimators": 20}
-    _expected_failed_checks = {
-        "weight_is_repetition": "rounding chooses between splits that are equally good",
-    }
 
     def __init__(
         self,

@@ -15,12 +15,7 @@ import numpy as np
 from numpy.linalg import norm
 
 from bagwise.models.linear_model.engine.design import COPY_BYTES, Design
-from bagwise.models.linear_model.engine.moments import (
-    Moments,
-    are_moderate,
-    diagonal_where_alone,
-    negligible_weight,
-)
+from bagwise.models.linear_model.engine.moments import Moments, are_moderate
 from bagwise.models.linear_model.engine.problem import BagPoint, LinearBagProblem
 
 # Beyond this size products are what a step costs, and the copy saves most of it; a smaller matrix stays in
@@ -95,6 +90,8 @@ class LassoProblem:
 
     def exact(self, points: Sequence[BagPoint]) -> list[BagPoint]:
         """Compute points anew, all together, but for those that are exact already."""
+        if self._copy is None:
+            return list(points)
         inexact = [point for point in points if point.gradient_error]
         if len(inexact) < 2 or self._whole is not None:
             return [self._anew(point.x) if point.gradient_error else point for point in points]
@@ -227,15 +224,8 @@ class ColumnCopy:
         self, diagonal: np.ndarray, factor: np.ndarray, columns: np.ndarray, offsets: np.ndarray
     ) -> np.ndarray:
         """Carry curvature in the log-odds over to some of the parameters, to two digits."""
-        diagonal, factor = diagonal_where_alone(diagonal, factor, offsets)
         return self.moments.sum(
-            self.matrix.T,
-            self.columns[columns],
-            diagonal,
-            factor,
-            offsets,
-            dtype=np.float32,
-            negligible=negligible_weight(diagonal),
+            self.matrix.T, self.columns[columns], diagonal, factor, offsets, dtype=np.float32, rough=True
         )
 
     def rounding(self, norm: float) -> float:

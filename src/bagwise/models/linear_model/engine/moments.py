@@ -51,7 +51,6 @@ def moments_of(
     -----
     One read of the instances, and k^2 operations for each instance (diagonal) and for each bag (factor).
     """
-    diagonal, factor = diagonal_where_alone(diagonal, factor, offsets)
     if sp.issparse(X):
         return _sparse_moments(X, columns, diagonal, factor, offsets)
     is_single = False
@@ -68,7 +67,7 @@ def moments_of(
         factor,
         offsets,
         dtype=np.float32 if is_single else np.float64,
-        negligible=negligible_weight(diagonal) if rough else 0.0,
+        rough=rough,
     )
 
 
@@ -81,6 +80,7 @@ def _sparse_moments(
     X: Any, columns: np.ndarray, diagonal: np.ndarray, factor: np.ndarray, offsets: np.ndarray
 ) -> np.ndarray:
     """The moments of (x, 1) under both parts of the curvature; only the result is dense."""
+    diagonal, factor = _diagonal_where_alone(diagonal, factor, offsets)
     chosen = sp.hstack([X[:, columns], sp.csc_array(np.ones((X.shape[0], 1)))], format="csr")
     moments = (chosen.T @ chosen.multiply(diagonal[:, None]).tocsr()).toarray()
     # A matrix with a row per bag, whose entries are the weights of its instances.
@@ -118,13 +118,15 @@ class Moments:
         offsets: np.ndarray,
         *,
         dtype: DTypeLike = np.float64,
-        negligible: float = 0.0,
+        rough: bool = False,
     ) -> np.ndarray:
         """Give the sums for some columns of `X`, shape (k + 1, k + 1), the last row and column being the 1's.
 
-        Products are computed in `dtype`; terms whose diagonal is at most `negligible` are left out. One read
-        of the columns, and k^2 operations for each instance and for each bag.
+        Products are computed in `dtype`. If `rough`, terms are left out whose diagonal is small beside the
+        mean. One read of the columns, and k^2 operations for each instance and for each bag.
         """
+        diagonal, factor = _diagonal_where_alone(diagonal, factor, offsets)
+        negligible = 0.1 * float(np.abs(diagonal).sum()) / len(diagonal) if rough else 0.0
         total = np.zeros((len(columns) + 1, len(columns) + 1))
         self._add_diagonal(total, X, columns, diagonal, negligible, dtype)
         self._add_outer(total, X, columns, factor, offsets, dtype)
@@ -177,7 +179,7 @@ class Moments:
             total += sums @ sums.T
 
 
-def diagonal_where_alone(
+def _diagonal_where_alone(
     diagonal: np.ndarray, factor: np.ndarray, offsets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Write ``factor factor'`` of bags of one instance as a diagonal, which saves a product of matrices."""
@@ -186,8 +188,3 @@ def diagonal_where_alone(
         return diagonal, factor
     alone = np.repeat(is_alone, np.diff(offsets))
     return np.where(alone, diagonal + np.square(factor), diagonal), np.where(alone, 0.0, factor)
-
-
-def negligible_weight(diagonal: np.ndarray) -> float:
-    """The weight below which an instance does not count where two digits of a curvature are enough."""
-    return 0.1 * float(np.abs(diagonal).sum()) / len(diagonal)

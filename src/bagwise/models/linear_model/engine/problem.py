@@ -25,7 +25,9 @@ def make_problem(
     """Set up the likelihood of bags: with all that makes it fast where they are few, else from blocks."""
     if not blocks.are_large:
         design = make_design(blocks.whole, blocks.offsets, scaler, fit_intercept=fit_intercept)
-        return InMemoryProblem(design, blocks.y, blocks.weight, rule, ridge=ridge)
+        problem = InMemoryProblem(design, blocks.y, blocks.weight, rule, ridge=ridge)
+        problem.blocks.n_passes = blocks.n_passes  # one count of the passes before and after
+        return problem
     blocks, scaling = scaled_blocks(blocks, scaler, fit_intercept=fit_intercept)
     return LinearBagProblem(blocks, scaling, rule, ridge=ridge)
 
@@ -160,11 +162,6 @@ class LinearBagProblem:
         """Whether there is one optimum: with bags of one instance every rule is logistic regression."""
         return bool((np.diff(self.offsets) == 1).all())
 
-    @property
-    def n_passes_in_memory(self) -> int:
-        """How often instances were read that are not those of the caller's blocks."""
-        return 0
-
     def _with(self, rule: Rule, ridge: float) -> LinearBagProblem:
         return LinearBagProblem(self.blocks, self.scaling, rule, ridge=ridge)
 
@@ -256,11 +253,6 @@ class InMemoryProblem(LinearBagProblem):
         # Weights of bags as shares of their sum.
         self.weight = weight / self.total
         self._last: BagPoint | None = None
-
-    @property
-    def n_passes_in_memory(self) -> int:
-        """How often the instances were read."""
-        return self.blocks.n_passes
 
     def _with(self, rule: Rule, ridge: float) -> InMemoryProblem:
         problem = InMemoryProblem(self.design, self.y, self.blocks.weight, rule, ridge=ridge)
