@@ -717,8 +717,11 @@ def as_bags(X: Any) -> Bags:
     """
     if isinstance(X, Bags):
         return X
+    if isinstance(X, AnyBags):
+        scan: Any = X
+        return scan.in_memory()
     if describes_bags(X):
-        return X.in_memory() if is_scan(X) else Bags.from_list(X)
+        return Bags.from_list(X)
     refuse_empty_list(X)
     X = as_matrix(X)
     return Bags(X, np.arange(X.shape[0] + 1))
