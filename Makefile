@@ -11,7 +11,7 @@ help:
 	@echo "make test-all      these and the slow tests: all but the studies"
 	@echo "make test-studies  the tests that take minutes each"
 	@echo "make fuzz    hostile cases for SECONDS=600, from SEED=0 on (docs/reliability.md)"
-	@echo "make check   lint, formatting and types"
+	@echo "make check   lint, formatting, types, and how many functions a fit runs through (tools/walks.py)"
 	@echo "make types   how much of the public types pyright knows: 95 % or more"
 	@echo "make format  apply the formatting, and write the stub of public names"
 	@echo "make bench   run the benchmarks and write benchmarks/RESULTS.md"
@@ -44,6 +44,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/walks.py
 
 # pyright and the types of scikit-learn that others wrote stand apart: mypy would take those for scikit-learn's own.
 types: $(VENV)/.dev

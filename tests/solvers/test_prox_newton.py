@@ -151,7 +151,7 @@ def test_a_resumed_run_loses_at_most_a_few_points(problem_parts, restricts, tmp_
         with opened(tmp_path / "run", identity) as checkpoint:
             result = minimize_l1(problem, np.zeros(41), penalty, replace(control, checkpoint=checkpoint))
         assert result.converged and result.value == pytest.approx(whole.value, rel=1e-12)
-        np.testing.assert_allclose(result.x, whole.x, atol=1e-8)
+        np.testing.assert_allclose(result.x, whole.x, atol=1e-6)
         assert len(result.history) == result.n_iter + 1
         assert last + Counted.n_points <= n_whole + 5
 

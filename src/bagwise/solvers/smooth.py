@@ -13,8 +13,8 @@ from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status, plain_of, result_of, rounding_tol
 
 ValueAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
-# scipy's largest trust radius is 1000; the first one must be smaller.
-_LARGEST_RADIUS = 999.0
+# scipy's first and largest trust radius; a first one that is given must be smaller than the largest.
+_FIRST_RADIUS, _LARGEST_RADIUS = 1.0, 1000.0
 
 HessianProduct = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -54,8 +54,8 @@ def minimize_smooth(
 
     Notes
     -----
-    A checkpoint stores the best point after every iteration, and the point before it. A resumed run goes on
-    from there. The length of the last step is its first trust radius. L-BFGS collects pairs again.
+    A checkpoint stores the best point after every iteration, and the trust radius. A resumed run goes on from
+    there; L-BFGS has to collect its pairs of steps and gradients again.
     """
     x0 = np.asarray(x0, dtype=np.float64)
     checkpoint = control.checkpoint.next_run(x0, control.tol, control.max_iter)
@@ -93,7 +93,7 @@ def _minimize(
         method = {"method": "L-BFGS-B", "options": options}
     else:
         # scipy looks at the Euclidean norm, which is at least the largest entry.
-        options = {"gtol": tol, "maxiter": max_iter, **watch.trust_radius}
+        options = {"gtol": tol, "maxiter": max_iter, "initial_trust_radius": watch.first_radius}
         method = {"method": "trust-ncg", "hessp": watch.unless_stopped(hessian_product), "options": options}
     interrupted = False
     try:
@@ -138,21 +138,38 @@ class _Watch:
         self.stall_tol = stall_tol
         self.stalled = False
         self.n_products, self.is_lost = 0, False
+        self.radius = _FIRST_RADIUS
+        # The last vector that the Hessian was multiplied by, and the product.
+        self.multiplied: tuple[np.ndarray, np.ndarray] | None = None
 
     def start(self, x: np.ndarray) -> None:
         """Evaluate the start, or the point that the checkpoint has stored; a stopped run returns it."""
         state = self.checkpoint.state()
-        x, before = (x, x) if state is None else (state["x"], state["before"])
+        if state is not None:
+            x, self.radius = state["x"], state["radius"]
         value, gradient = self.value_and_gradient(x)
         self.x, self.value, self.gradient = x.copy(), float(value), gradient.copy()
-        self.before = before
         self.history = [self.value] if state is None else state["history"]
 
     @property
-    def trust_radius(self) -> dict[str, float]:
-        """The option of scipy: the length of the last step of a resumed run, else scipy's own choice."""
-        length = float(np.linalg.norm(self.x - self.before))
-        return {"initial_trust_radius": min(length, _LARGEST_RADIUS)} if length else {}
+    def first_radius(self) -> float:
+        """The trust radius at the start: scipy's own, or that of the run that is resumed."""
+        return min(self.radius, 0.999 * _LARGEST_RADIUS)
+
+    def follow_radius(self, value: float) -> None:
+        """Change the trust radius as scipy changes its own, which it does not show, after a trial step.
+
+        The last product before a trial step is that of the step itself, for the predicted reduction.
+        """
+        if self.multiplied is None:
+            return
+        step, curved = self.multiplied
+        predicted = -float(self.gradient @ step + 0.5 * (step @ curved))
+        gained = self.value - value
+        if not gained >= 0.25 * predicted:
+            self.radius *= 0.25
+        elif gained > 0.75 * predicted and np.linalg.norm(step) > 0.999 * self.radius:
+            self.radius = min(2.0 * self.radius, _LARGEST_RADIUS)
 
     def result(self, status: Status) -> SolverResult:
         """Return the best point."""
@@ -162,8 +179,9 @@ class _Watch:
         self._check()
         self.n_products = 0
         value, gradient = self.value_and_gradient(x)
+        if self.checkpoint.is_stored:
+            self.follow_radius(value)
         if value < self.value:
-            self.before = self.x
             self.x, self.value, self.gradient = x.copy(), float(value), gradient.copy()
         # A trial step may overflow; to the line search it is just a bad point.
         return (value, gradient) if np.isfinite(value) else (np.inf, np.zeros_like(gradient))
@@ -179,6 +197,7 @@ class _Watch:
             self._check()
             self.n_products += 1
             result = hessian_product(x, v)
+            self.multiplied = v, result
             if self.n_products > 10 * len(x) + 100 or not np.isfinite(result).all():
                 self.is_lost = True
                 raise _Stopped
@@ -198,7 +217,7 @@ class _Watch:
     def after_iteration(self, intermediate_result: object) -> None:
         # Rejected trust-region steps are iterations too; the value stays.
         self.history.append(self.value)
-        self.checkpoint.keep({"x": self.x, "before": self.before, "history": self.history})
+        self.checkpoint.keep({"x": self.x, "radius": self.radius, "history": self.history})
         self.control.report(len(self.history) - 1, self.value)
         if self.stall_tol is not None and len(self.history) > 10:
             gain = self.history[-11] - self.value

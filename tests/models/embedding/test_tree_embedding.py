@@ -17,10 +17,10 @@ def data():
 
 def test_entries_count_the_instances_that_pass_scikit_learns_tree(data):
     bags, y = data.bags, data.y
-    model = TreeEmbedding(max_depth=4, min_weight_leaf=0.0, random_state=0)
+    model = TreeEmbedding(max_depth=3, min_weight_leaf=0.0, random_state=0)
     vectors = model.fit_transform(bags, y)
     weight = np.repeat(1 / bags.sizes, bags.sizes)
-    tree = DecisionTreeClassifier(criterion="entropy", max_depth=4, random_state=0)
+    tree = DecisionTreeClassifier(criterion="entropy", max_depth=3, random_state=0)
     path = tree.fit(bags.instances, np.repeat(y, bags.sizes), weight).decision_path(bags.instances).toarray()
     expected = np.add.reduceat(path, bags.offsets[:-1])
     # Nodes of equally good splits may stand in another order.

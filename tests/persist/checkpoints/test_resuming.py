@@ -240,7 +240,8 @@ def test_a_resumed_fit_of_many_bags_agrees(name, place, puts, large_from, tmp_pa
     path = tmp_path / "fit"
     assert_same_bits(fitted(model, data, checkpoint=path), whole)
     n = puts.n
-    for share in (0.2, 0.9):
+    # Most values that a learned rule stores are of the sample: the passes over all bags come last.
+    for share in (0.2, 0.98):
         puts.cut_off(lambda: fitted(model, data, checkpoint=path), max(2, round(share * n)))
         resumed = fitted(model, data, checkpoint=path)
         if rtol == 0.0:

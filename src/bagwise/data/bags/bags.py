@@ -714,8 +714,9 @@ def as_bags(X: Any) -> Bags:
     """
     if isinstance(X, Bags):
         return X
-    if isinstance(X, AnyBags):  # a scan
-        return X.in_memory()
+    if isinstance(X, AnyBags):
+        scan: Any = X
+        return scan.in_memory()
     if describes_bags(X):
         return Bags.from_list(X)
     refuse_empty_list(X)

@@ -205,7 +205,8 @@ def refuse_missing_values(
         return
     refused = np.isinf(values) if accept_nan else ~np.isfinite(values)
     if not refused.any():
-        largest_value = np.nanmax(np.abs(values), initial=0.0)
+        # As a Python float: in single precision the comparison with `largest` would overflow.
+        largest_value = float(np.nanmax(np.abs(values), initial=0.0))
         if largest_value <= largest:
             return
         refused = np.abs(values) == largest_value

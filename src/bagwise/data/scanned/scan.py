@@ -437,7 +437,7 @@ def _apply(transform: Callable[[Any], Any], instances: Any, *, accept_nan: bool,
             "a transformer of the instances of a scan gave infinity or NaN, which what follows it does not "
             "take; impute, or transform in another way."
         )
-    if max(np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0)) > largest:
+    if float(max(np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0))) > largest:
         raise ValueError(
             "a transformer of the instances of a scan gave values whose absolute value is above "
             f"{largest:g}, which what follows it does not take; transform in another way."

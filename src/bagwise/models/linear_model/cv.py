@@ -216,7 +216,8 @@ class MILogisticRegressionCV(LinearBagClassifier):
         reporter.doing("path of all bags")
         sample = draw_sample(blocks.untransformed, np.random.RandomState(0)) if blocks.are_large else None
         # Folds need the curvature along the path: where bags are few, a resumed fit computes the path again.
-        checkpoint = place.within("path of all bags") if blocks.are_large else NO_CHECKPOINT
+        is_stored = blocks.are_large or self.criterion != "deviance"
+        checkpoint = place.within("path of all bags") if is_stored else NO_CHECKPOINT
         self.path_, warm_models = fit_path(
             self, blocks, alphas=self.alphas, eps=self.eps, sample=sample, checkpoint=checkpoint
         )
