@@ -218,8 +218,8 @@ def test_a_resumed_fit_agrees(name, puts, looks, tmp_path):
         assert share < 0.9 or looks["n"] < max(0.6 * n_looks, 1)
         if hasattr(whole, "criterion_path_"):
             # Folds are computed with the same bits, the path that BIC looks at continues from stored points.
-            rtol = 0.0 if whole.criterion == "deviance" else rtol
-            np.testing.assert_allclose(resumed.criterion_path_, whole.criterion_path_, rtol=rtol)
+            of_path = 0.0 if whole.criterion == "deviance" else rtol
+            np.testing.assert_allclose(resumed.criterion_path_, whole.criterion_path_, rtol=of_path)
             assert resumed.alpha_ == whole.alpha_
 
 
