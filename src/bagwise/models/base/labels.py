@@ -279,7 +279,7 @@ def training_digest(bags: Bags | ScannedBags, y: np.ndarray, weight: np.ndarray)
     for end in ends:
         if isinstance(end, ScannedBags):
             # In the precision in which its blocks are read, which is that of bags in memory.
-            _add(state, end.load().instances.astype(bags.dtype, copy=False))
+            _add(state, end.load().instances.astype(end.dtype, copy=False))
         else:
             _add(state, end.instances)
     return state.hexdigest()[:32]
