@@ -81,7 +81,7 @@ _OURS = {
     "bagwise.models.wrappers.single_instance": "SingleInstanceClassifier",
     "bagwise.models.svm.classic": "InstanceMISVC MISVC",
     "bagwise.models.svm.miss": "MissSVC SharedKernel",
-    "bagwise.models.svm.precomputed": "KernelLookup",
+    "bagwise.models.svm.base": "KernelLookup",
     "bagwise.models.svm.set_kernel": "SetKernelSVC",
     "bagwise.models.svm.sparse": "SparseMISVC",
     "bagwise.models.trees.boosting": "MIGradientBoostingClassifier",

@@ -46,10 +46,13 @@ def comparison_subject(
         model, held = _held_out(comparison, best, bags)
         judgement = None if held is None else _judge(held, comparison, names)
     inspection = None if bags is None else inspect_any(bags, labels)
+    folds = str(len(comparison.folds_) // comparison.n_repeats)
+    if comparison.n_repeats > 1:
+        folds += f", {comparison.n_repeats} times"
     facts = [
         ("models", ", ".join(short(one.name) for one in comparison.rows)),
         ("seed", str(comparison.seed_)),
-        ("folds", _folds_in_words(comparison)),
+        ("folds", folds),
         ("digest of the data", comparison.digest_),
     ]
     tiles = {} if bags is None else tiles_of(bags, judgement)
@@ -75,11 +78,6 @@ def comparison_subject(
         called=short(best.name) if best is not None else "no model",
         repeat=repeat_parts(comparison.code_, facts, comparison.versions_),
     )
-
-
-def _folds_in_words(comparison: Comparison) -> str:
-    n_folds = len(comparison.folds_) // comparison.n_repeats
-    return f"{n_folds}" + (f", {comparison.n_repeats} times" if comparison.n_repeats > 1 else "")
 
 
 def _verdict(comparison: Comparison) -> str:

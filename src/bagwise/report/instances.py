@@ -200,16 +200,11 @@ def _heat_map(model: Any, bags: Any) -> Iterator[Figure]:
         display.figure_.set_size_inches(4.6, 4.2)
         display.ax_.set_title("", loc="left")  # names may be long, and stand above
         display.figure_.axes[-1].set_ylabel(kind)
-        _as_pixels(display.ax_)
+        for collection in display.ax_.collections:
+            collection.set_rasterized(True)
         return display
 
     yield Figure("heatmap", draw, "Where they lie", is_wide=True, on_paper=True)
-
-
-def _as_pixels(ax: Any) -> None:
-    """Let patches be pixels: a slide may have ten thousands of them."""
-    for collection in ax.collections:
-        collection.set_rasterized(True)
 
 
 def _picture_of_all(subject: Subject, places: list[int]) -> Iterator[Figure]:

@@ -1,7 +1,7 @@
 """`compare`: several models on the same folds, with intervals and paired tests.
 
-- `portfolio`: the models and baselines, their settings and assumptions. `suited`: which of them suit the
-  data. `families`: what is known of a user's model.
+- `portfolio`: the models and baselines, their settings and assumptions, and what is known of a user's model.
+  `suited`: which of them suit the data.
 - `plan`: what is read and refused before anything runs. `perform`: the whole run. `running`, `cells`: all
   models on all splits, and how long they may take; a checkpoint keeps finished cells. `assemble`: rows.
 - `scoring`, `differences`: scores, intervals, paired tests. `assumption`: what the data imply about the

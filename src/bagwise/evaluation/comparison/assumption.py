@@ -128,7 +128,9 @@ def judge_assumption(
             return _answer(WHOLE, whole, second, evidence)
         if chosen.against(whole)[1] < _DOUBT:
             return _cannot(whole, chosen, evidence)
-    rival = next(one for one in best if one not in (whole, chosen) and not _both_count(one, chosen))
+    rival = next(
+        one for one in best if one not in (whole, chosen) and not {one.kind, chosen.kind} <= {ONE, COUNT}
+    )
     if not chosen.is_surely_better(rival):
         return _cannot(chosen, rival, evidence)
     if chosen.kind == SHARE:
@@ -153,10 +155,6 @@ def _champion(one: ModelResult, kind: str, data: Labelled) -> _Champion:
     by_bag = np.mean([log_probability(np.column_stack([1 - p, p]), data.codes) for p in one.oof], axis=0)
     held = np.isfinite(by_bag)
     return _Champion(kind, one.name, by_bag[held], None if data.groups is None else data.groups[held])
-
-
-def _both_count(one: _Champion, other: _Champion) -> bool:
-    return one.kind in (ONE, COUNT) and other.kind in (ONE, COUNT)
 
 
 def _diagnose(data: Labelled, seed: int) -> Any:

@@ -18,7 +18,6 @@ from bagwise._version import __version__
 from bagwise.evaluation.comparison.assemble import assemble
 from bagwise.evaluation.comparison.assumption import judge_assumption
 from bagwise.evaluation.comparison.comparison import Comparison
-from bagwise.evaluation.comparison.families import entry_of
 from bagwise.evaluation.comparison.plan import (
     Labelled,
     Split,
@@ -28,7 +27,7 @@ from bagwise.evaluation.comparison.plan import (
     read_models,
     read_seed,
 )
-from bagwise.evaluation.comparison.portfolio import BASELINES, Entry
+from bagwise.evaluation.comparison.portfolio import BASELINES, Entry, entry_of
 from bagwise.evaluation.comparison.running import Cells, estimate_seconds, in_words
 from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING, read_scoring
 from bagwise.evaluation.comparison.suited import facts_of, suited_models

@@ -104,7 +104,8 @@ def find_files(path: FilePath, format: str | None) -> tuple[list[Any], str]:
         if not paths:
             return [place], format or folder_format(place)
     elif has_magic(str(path)):
-        paths = sorted(Path().glob(str(path)) if not place.is_absolute() else _absolute_glob(place))
+        root = Path(place.anchor)
+        paths = sorted(root.glob(str(place.relative_to(root) if place.is_absolute() else path)))
         if not paths:
             raise FileNotFoundError(f"there is no file {str(path)!r}.")
     else:
@@ -118,10 +119,6 @@ def find_files(path: FilePath, format: str | None) -> tuple[list[Any], str]:
             )
         format = suffix[1:]
     return paths, format
-
-
-def _absolute_glob(pattern: Path) -> list[Path]:
-    return list(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
 
 
 def _scan(

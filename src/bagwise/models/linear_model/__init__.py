@@ -2,7 +2,7 @@
 
 - `logistic`, `cv`, `soft_or`: the estimators. `path`: `milr_path`. `engine`: how they are fitted.
 - `inference`: standard errors, intervals and tests. `selection`: refits of selected features.
-- `diagnose`, `labeler`: what was learned of the rule. `plots`, `rule_plots`: plots of both.
+- `diagnose`, `labeler`: what was learned of the rule. `plots`: plots of all of it.
 """
 
 from bagwise.models.linear_model.cv import MILogisticRegressionCV
@@ -11,8 +11,7 @@ from bagwise.models.linear_model.inference import Inference, rate_change
 from bagwise.models.linear_model.labeler import Labeler
 from bagwise.models.linear_model.logistic import MILogisticRegression
 from bagwise.models.linear_model.path import MILRPath, milr_path
-from bagwise.models.linear_model.plots import plot_cv, plot_odds_ratios, plot_path
-from bagwise.models.linear_model.rule_plots import plot_labeler
+from bagwise.models.linear_model.plots import plot_cv, plot_labeler, plot_odds_ratios, plot_path
 from bagwise.models.linear_model.selection import forward_selection, naive_wald_selection, refit_selected
 from bagwise.models.linear_model.soft_or import SoftORLogisticRegression
 

@@ -120,7 +120,7 @@ class RuleDiagnosis:
         Display
             With `figure_` and `ax_`.
         """
-        from bagwise.models.linear_model.rule_plots import plot_diagnosis
+        from bagwise.models.linear_model.plots import plot_diagnosis
 
         return plot_diagnosis(self, ax=ax)
 

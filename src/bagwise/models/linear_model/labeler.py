@@ -158,7 +158,7 @@ class Labeler:
         Display
             With `figure_` and `ax_`.
         """
-        from bagwise.models.linear_model.rule_plots import plot_labeler
+        from bagwise.models.linear_model.plots import plot_labeler
 
         return plot_labeler(self, level=level, intervals=intervals, ax=ax)
 

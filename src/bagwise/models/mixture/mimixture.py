@@ -456,13 +456,11 @@ class MIMixture(Recorded, WaistClassifier):
     def _two_labels(self) -> np.ndarray:
         return self.classes_ if len(self.classes_) == 2 else np.array([0, 1]).astype(self.classes_.dtype)
 
-    def _class_columns(self, of_both: np.ndarray) -> np.ndarray:
-        """The columns of ``classes_``: where all bags are positive, they are so for certain."""
-        return of_both if len(self.classes_) == 2 else np.zeros((len(of_both), 1))
-
     def predict_log_proba(self, X: BagsLike) -> np.ndarray:
         """Log probability of every class, for every bag: shape (n_bags, n_classes)."""
-        return self._class_columns(super().predict_log_proba(X))
+        of_both = super().predict_log_proba(X)
+        # Where all bags are positive, they are so for certain.
+        return of_both if len(self.classes_) == 2 else np.zeros((len(of_both), 1))
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
         """Probability of every class, for every bag: shape (n_bags, n_classes)."""

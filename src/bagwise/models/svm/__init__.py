@@ -3,9 +3,9 @@
 MI-SVM, mi-SVM and MissSVM are one problem with three weights. A step of the search moves bounds only, the
 last solution starts the next, and the virtual example of a bag is a mean of kernel rows.
 
-- `classic`, `miss`, `sparse`, `set_kernel`: the estimators; `base` is what they share.
-- `problem`: what `solvers.cccp` minimises, and its kernel matrix. `precomputed`: kernels that the user
-  computed.
+- `classic`, `miss`, `sparse`, `set_kernel`: the estimators; `base` is what they share, also for kernels that
+  the user computed.
+- `problem`: what `solvers.cccp` minimises, and its kernel matrix.
 """
 
 from bagwise.models.svm.classic import MISVC, InstanceMISVC

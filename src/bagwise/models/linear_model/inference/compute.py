@@ -160,7 +160,9 @@ def _facts(
     score = likelihood.score_without_features() if has_p and not likelihood.problem.has_kinks else None
     score_p = None if score is None else _tail(df, score)
     notes = getattr(getattr(model, "_kept", None), "notes", ())
-    if score_p is not None and score_p > 0.05 and model.fit_intercept and df and _has_several(likelihood):
+    offsets = likelihood.problem.offsets
+    has_several = len(offsets) <= offsets[-1]  # instances in some bag
+    if score_p is not None and score_p > 0.05 and model.fit_intercept and df and has_several:
         notes = (*notes, _NO_EFFECT.format(score_p))
     names = _names(model, selected)
     return {
@@ -185,11 +187,6 @@ def _facts(
 def _tail(df: int, statistic: float) -> float:
     """Probability that chi-squared is larger."""
     return float(chdtrc(df, statistic)) if df else 1.0
-
-
-def _has_several(likelihood: FittedLikelihood) -> bool:
-    """Whether any bag has several instances."""
-    return len(likelihood.problem.offsets) <= likelihood.problem.offsets[-1]
 
 
 def _sandwich(
