@@ -200,7 +200,7 @@ def _heat_map(model: Any, bags: Any) -> Iterator[Figure]:
         display.figure_.set_size_inches(4.6, 4.2)
         display.ax_.set_title("", loc="left")  # names may be long, and stand above
         display.figure_.axes[-1].set_ylabel(kind)
-        for collection in display.ax_.collections:
+        for collection in display.ax_.collections:  # a slide may have ten thousands of patches
             collection.set_rasterized(True)
         return display
 

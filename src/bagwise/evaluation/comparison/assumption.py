@@ -128,9 +128,8 @@ def judge_assumption(
             return _answer(WHOLE, whole, second, evidence)
         if chosen.against(whole)[1] < _DOUBT:
             return _cannot(whole, chosen, evidence)
-    rival = next(
-        one for one in best if one not in (whole, chosen) and not {one.kind, chosen.kind} <= {ONE, COUNT}
-    )
+    others = (one for one in best if one not in (whole, chosen))
+    rival = next(one for one in others if not {one.kind, chosen.kind} <= {ONE, COUNT})
     if not chosen.is_surely_better(rival):
         return _cannot(chosen, rival, evidence)
     if chosen.kind == SHARE:

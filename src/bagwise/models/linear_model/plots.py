@@ -1,4 +1,4 @@
-"""Pictures of a path, of the choice of a penalty, and of odds ratios."""
+"""Pictures of a path, of the choice of a penalty, of odds ratios, and of what was learned of a rule."""
 
 from __future__ import annotations
 
