@@ -19,7 +19,7 @@ from bagwise import (
     predict_frame,
 )
 from bagwise.models.linear_model.engine.design import Scaling
-from bagwise.models.multilabel.label_sets import LabelSetProblem, as_lists, label_estep, log_classes
+from bagwise.models.multilabel.miml import LabelSetProblem, as_lists, label_estep, log_classes
 
 
 def draw_bags(n_bags=120, n_labels=3, size=(4, 8), shift=3.0, random_state=0):

@@ -11,7 +11,7 @@ from typing import Any
 
 from bagwise.data.blocks import FileBlocks, add_up
 from bagwise.data.blocks.base import Blocks, PerBlock, Request, with_parts
-from bagwise.data.cluster.group import Group, Slot, hold_labels, list_of_group, sum_of_group
+from bagwise.data.cluster.group import Group, Slot, held_here, list_of_group, sum_of_group
 from bagwise.data.cluster.place import TASKS_PER_THREAD, Cluster
 
 # So many sums are added up by one task. They are neighbours, and a power of two: the tree is the one tree.
@@ -122,7 +122,7 @@ class ClusterBlocks(Blocks):
             headers = [self._headers[i] for i in range(*self._runs[number])]
             labels = [(header.part_of(self.y), header.part_of(self.weight)) for header in headers]
             self._labels[number] = self._cluster.client.submit(
-                hold_labels, labels, workers=[worker], allow_other_workers=True, pure=False
+                held_here, labels, workers=[worker], allow_other_workers=True, pure=False
             )
             self._labels_at[number] = worker
         return self._labels[number]

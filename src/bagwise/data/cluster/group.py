@@ -71,14 +71,9 @@ class Group:
         self._kept, self._check = kept, None
 
 
-def open_group(group: Group) -> Group:
-    """Be on a worker; nothing is read yet."""
-    return group
-
-
-def hold_labels(labels: list[tuple[np.ndarray, np.ndarray]]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Keep labels and weights of every block of a group on a worker."""
-    return labels
+def held_here(what: Any) -> Any:
+    """Keep something on a worker: a group, of which nothing is read yet, or labels and weights."""
+    return what
 
 
 class Slot(PerBlock):

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
-from bagwise.data.cluster.group import Group, open_group
+from bagwise.data.cluster.group import Group, held_here
 
 # Blocks of the last few selections of bags stay on the workers: of all, and of the fold at hand.
 _SELECTIONS_KEPT = 2
@@ -122,7 +122,7 @@ class OpenGroups:
             if worker != self._workers[number]:
                 self._workers[number] = worker
                 self._futures[number] = self._cluster.client.submit(
-                    open_group, self._groups[number], workers=[worker], allow_other_workers=True, pure=False
+                    held_here, self._groups[number], workers=[worker], allow_other_workers=True, pure=False
                 )
         return zip(self._futures, self._workers, strict=True)
 

@@ -3,7 +3,7 @@
 Every plot takes ``ax=`` and returns a display with `figure_` and `ax_`. Figures are made without pyplot:
 no window opens, and the backend of the calling program stays as it is.
 
-`heatmap`, `sequence`, `images`, `tables`: one bag as a heat map, a sequence, images or a table, on a
+`heatmap`, `sequence`, `images`: one bag as a heat map or a sequence, bags as images or tables, on a
 `canvas`; `one_bag` selects the bag and its scores.
 """
 

@@ -1,6 +1,6 @@
 """Bags with several labels: one model per label, or one model of sets of labels.
 
-`per_label`: one model per label. `miml`, with the likelihood in `label_sets`: one model of all labels.
+`per_label`: one model per label. `miml`: one model of all labels, with its likelihood.
 `label_matrix`: indicator matrices as labels, also of bags with one of several labels.
 """
 
