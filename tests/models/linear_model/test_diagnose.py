@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.base import clone
+from sklearn.model_selection import ShuffleSplit
 
 from bagwise import SoftORLogisticRegression, diagnose_rule, make_count_bags
 
@@ -69,3 +71,15 @@ def test_a_threshold_of_one_is_the_or_rule():
     found = diagnose_rule(data.bags, data.y, cv=None, random_state=0)
     assert "threshold" not in found.names and found.best == "or"
     assert "one positive instance makes a bag positive" in found.sentence
+
+
+def test_bags_that_no_fold_holds_out_do_not_count():
+    data = make_count_bags(60, size=4, labeler=2, random_state=0)
+    half = ShuffleSplit(n_splits=1, test_size=0.5, random_state=0)
+    model = SoftORLogisticRegression(alpha=0.1, n_init=1, tol=1e-3)
+    found = diagnose_rule(data.bags, data.y, estimator=model, cv=half, random_state=0)
+    train, test = next(half.split(np.zeros(60), data.y))
+    fitted = clone(found.models["or"]).fit(data.bags[train], data.y[train])
+    log_proba = fitted.predict_log_proba(data.bags[test])[np.arange(30), data.y[test]]
+    expected = np.maximum(log_proba, np.log(1e-6)).mean()
+    assert found.held_out[found.names.index("or")] == pytest.approx(expected, rel=1e-12)

@@ -192,10 +192,11 @@ def diagnose_rule(
     if cv is not None:
         folds: Any = StratifiedKFold(cv, shuffle=True, random_state=seed) if isinstance(cv, int) else cv
         splits = list(folds.split(np.zeros(len(bags)), y))
-        by_bag = np.column_stack([_held_out(model, bags, y, splits) for model in models.values()])
+        tested = np.unique(np.concatenate([test for _, test in splits]))  # a splitter may leave bags out
+        by_bag = np.column_stack([_held_out(model, bags, y, splits) for model in models.values()])[tested]
         held_out = by_bag.mean(axis=0)
         behind = by_bag[:, [int(np.argmax(held_out))]] - by_bag
-        error = behind.std(axis=0) / np.sqrt(len(bags))
+        error = behind.std(axis=0) / np.sqrt(len(tested))
     best = names[int(np.argmin(bic))]
     return RuleDiagnosis(names, bic, log_likelihood, n_parameters, held_out, error, models, best)
 
