@@ -46,8 +46,7 @@ class LabelMatrixClassifier(BagClassifier):
     ) -> Training:
         """Read the arguments of `fit`; the labels are int8 of shape (n_bags, n_labels)."""
         bags = self._read(X, reset=True)
-        shape = (y if sp.issparse(y) else np.asarray(y)).shape
-        self.multilabel_ = len(shape) == 2 and shape[1] != 1
+        self.multilabel_ = _is_matrix(y)
         one = None
         if self._takes_one_label and not self.multilabel_ and np.asarray(y).shape[:1] == (len(bags),):
             one = read_one_label(y)
@@ -103,6 +102,11 @@ class LabelMatrixClassifier(BagClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _is_matrix(y: Any) -> bool:
+    shape = (y if sp.issparse(y) else np.asarray(y)).shape
+    return len(shape) == 2 and shape[1] != 1
 
 
 def _indicator(y: Any, bags: Bags) -> np.ndarray:
