@@ -1,4 +1,4 @@
-"""`save` and `load`: a model to a file, and back."""
+"""`save` and `load`: a model to a file, and back; what was restored is checked."""
 
 from __future__ import annotations
 

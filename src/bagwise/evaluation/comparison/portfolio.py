@@ -1,4 +1,4 @@
-"""The models that are compared: one or two of every family, their settings, and what they assume."""
+"""The models that are compared, their settings and what they assume: ours, the baselines and those given."""
 
 from __future__ import annotations
 

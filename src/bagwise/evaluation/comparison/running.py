@@ -1,4 +1,4 @@
-"""All cells of a comparison: one after the other or in processes, remembered in a checkpoint."""
+"""All cells of a comparison: how long they will take, and their fits, remembered in a checkpoint."""
 
 from __future__ import annotations
 

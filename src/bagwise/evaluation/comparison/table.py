@@ -1,4 +1,4 @@
-"""A comparison as text in 80 columns, and as a frame."""
+"""A comparison as text in 80 columns, as a frame, and as a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`explain_bag`: the instances that make a bag what a model says it is."""
+"""`explain_bag`: the instances that make a bag what a model says it is, and their features."""
 
 from __future__ import annotations
 

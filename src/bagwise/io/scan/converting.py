@@ -1,4 +1,4 @@
-"""From scanned files to Parquet, in bounded memory."""
+"""From scanned files to Parquet, in bounded memory; rows of a bag that lie apart are sorted on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What every bag estimator shares: reading, the decorator of `fit`, predictions by blocks, tags, pickles."""
+"""What every bag estimator shares: reading, the decorator of `fit`, predictions by blocks, tags, pickles.
+
+On top of it transformers and regressors; `classifiers` has the classifiers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The families of models: what is in each, what it needs, and which of them are taken."""
+"""The families of models: what is in each, what it needs and costs, and which of them are taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vote of the families: fitted on the bags of two classes."""
+"""The vote of the families: fitted on the bags of two classes, and described in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels of bags as an indicator matrix: what all classifiers with several labels a bag have in common."""
+"""Labels of bags as an indicator matrix, also where each bag shows one label or none."""
 
 from __future__ import annotations
 

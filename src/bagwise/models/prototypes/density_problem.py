@@ -1,4 +1,4 @@
-"""The smooth problem behind diverse density: a target point and a scale for every feature."""
+"""The smooth problem behind diverse density, a target and a scale for every feature, and its optima."""
 
 from __future__ import annotations
 

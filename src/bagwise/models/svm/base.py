@@ -1,4 +1,4 @@
-"""What the machines share: parameters, the kernel, and predictions from support vectors."""
+"""What the machines share: parameters, the kernel, computed or given, and scores from support vectors."""
 
 from __future__ import annotations
 
