@@ -21,6 +21,10 @@ from bagwise.persist.checkpoints.identity import described
 _OF_A_CLASS = 12
 # A model, by its place, and a split.
 Key = tuple[int, int]
+# Kernel matrices grow with the square of the instances, all else with their number.
+_POWERS = {"kernel machine": 2.0}
+# What was chosen inside a fit, in models of ours that choose by themselves.
+_CHOSEN = ("alpha_", "degree_")
 
 
 class Cells:
@@ -132,10 +136,6 @@ def _name(key: Key) -> str:
     return f"model {model + 1}, split {split + 1}"
 
 
-# Kernel matrices grow with the square of the instances, all else with their number.
-_POWERS = {"kernel machine": 2.0}
-
-
 def estimate_seconds(cells: Cells, n_jobs: int | None) -> float | None:
     """Fit every model to a few bags, and say how many seconds all cells that are left will take.
 
@@ -182,8 +182,6 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours"
 
 
-# What was chosen inside a fit, in models of ours that choose by themselves.
-_CHOSEN = ("alpha_", "degree_")
 # Models that were fitted in this process: their code is compiled, or loaded, before the clock runs.
 _have_run: set[str] = set()
 

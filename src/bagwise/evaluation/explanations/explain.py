@@ -22,6 +22,7 @@ from bagwise.models.wrappers.instance_level import (
 )
 
 _LEAST_EFFECT = 1e-9  # of the largest: less is rounding
+_MOST_NUMBERS = 2**22  # that are scored at any one time
 
 
 def explain_bag(
@@ -171,9 +172,6 @@ def _effects(
         )
         for j in largest[np.argsort(-effects[largest], kind="stable")].tolist()
     ]
-
-
-_MOST_NUMBERS = 2**22  # that are scored at any one time
 
 
 def usual_values(bags: Bags) -> np.ndarray:

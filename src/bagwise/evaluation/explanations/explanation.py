@@ -11,6 +11,8 @@ from bagwise._display.parts import Table
 from bagwise._display.pictures import Display, Palette, axes_for, legend_above, new_panels, palette_of
 from bagwise._display.text import table_lines
 
+_LONGEST_NAME = 22
+
 
 class FeatureEffect(NamedTuple):
     """What a feature does to the score of an instance.
@@ -160,9 +162,6 @@ def _text(value: Any) -> str:
     if isinstance(value, np.floating):
         return "-" if np.isnan(value) else f"{value:.4g}"
     return str(value)
-
-
-_LONGEST_NAME = 22
 
 
 def _draw_instances(ax: Any, palette: Palette, explanation: BagExplanation) -> None:

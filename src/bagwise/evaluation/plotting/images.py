@@ -17,6 +17,10 @@ from bagwise.evaluation.plotting.canvas import GAP, ROW, Canvas
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_LINE, _STRIP, _SPACE = 0.13, 0.16, 0.05  # a line's height, the strip of intensities, and what parts them
+_MOST_NAMES = 40
+_MOST_FEATURES = 2000
+
 
 def plot_bags(
     bags: BagsLike,
@@ -188,11 +192,6 @@ def _draw_image(canvas: Canvas, x: Any, y: Any, image: Any, intensity: Any) -> N
     drawn.set_clip_path(
         canvas.box(x, y, ROW, ROW, facecolor="none", edgecolor=color, linewidth=width, zorder=3)
     )
-
-
-_LINE, _STRIP, _SPACE = 0.13, 0.16, 0.05  # a line's height, the strip of intensities, and what parts them
-_MOST_NAMES = 40
-_MOST_FEATURES = 2000
 
 
 def draw_tables(

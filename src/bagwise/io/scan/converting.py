@@ -22,6 +22,9 @@ from bagwise.io.scan.door import find_files, scan_bags
 from bagwise.io.scan.runs import BagComesBackError
 
 _PART_BYTES = 32 * 2**20
+# Rows are shared out to piles on disk, each of which fits into memory; so many bytes make a pile, and as many
+# are gathered before they are shared out.
+_PILE_BYTES = 32 * 2**20
 
 
 def convert_to_parquet(
@@ -66,11 +69,6 @@ def _write(scan: ScannedBags, target: Any, layout: str) -> ScannedBags:
     row = max(1, scan.nbytes // max(1, scan.n_instances))
     save_parquet(target, scan.parts(max(1, _PART_BYTES // row)), layout=layout)
     return scan
-
-
-# Rows are shared out to piles on disk, each of which fits into memory; so many bytes make a pile, and as many
-# are gathered before they are shared out.
-_PILE_BYTES = 32 * 2**20
 
 
 def sort_long(paths: Sequence[Path], target: Path, *, bag: str | None, label: str | None) -> None:

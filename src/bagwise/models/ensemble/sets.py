@@ -21,6 +21,8 @@ from bagwise.similarity.instance_distances import scaled_distances
 # The widest kernel has gamma at this times one by the median squared distance of instances.
 _WIDEST, _N_WIDTHS = 0.5, 3
 _MIDDLE = 1  # the width at which instances that are close together count as one
+# Every width is so many times narrower than the one before: k ** 4 is the kernel at four times gamma.
+STEP = 4
 
 
 @dataclass(frozen=True)
@@ -112,10 +114,6 @@ class SetView(View):
     def _fitted(self) -> tuple[Bags, Instances]:
         assert self.bags is not None and self.instances is not None
         return self.bags, self.instances
-
-
-# Every width is so many times narrower than the one before: k ** 4 is the kernel at four times gamma.
-STEP = 4
 
 
 def set_kernels_of_widths(

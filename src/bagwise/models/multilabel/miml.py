@@ -36,6 +36,9 @@ from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, SolverResult, as_totals, record_result
 from bagwise.solvers.smooth import minimize_smooth
 
+# A bag with k labels has 2^k sets of labels that its first instances may show.
+_MOST_LABELS = 16
+
 
 class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     """Multinomial regression of instances, from bags that show the union of their instances' labels.
@@ -383,10 +386,6 @@ def _most_probable(proba: np.ndarray) -> np.ndarray:
     best = 1 + proba[:, 1:].argmax(axis=1)
     shown = is_as_probable(proba[np.arange(len(proba)), best], proba[:, 0])
     return shown[:, None] & (best[:, None] == np.arange(1, proba.shape[1]))
-
-
-# A bag with k labels has 2^k sets of labels that its first instances may show.
-_MOST_LABELS = 16
 
 
 class LabelSetProblem:

@@ -14,6 +14,8 @@ from bagwise._core.sklearn_private import Interval
 from bagwise.data.bags import Bags
 from bagwise.models.base import BagsLike, InstanceScoreClassifier, fit_scaler, validated_fit
 
+_BISECTIONS = 100  # of the distance by which a bound is moved, until neighbouring numbers
+
 
 class APRClassifier(InstanceScoreClassifier):
     """A bag is positive if one of its instances lies in a box: a range for each of a few features.
@@ -155,9 +157,6 @@ class APRClassifier(InstanceScoreClassifier):
         X = bags.instances[:, self.features_].astype(np.float64, copy=False)
         half = 0.5 * self.upper_ - 0.5 * self.lower_
         return (np.minimum(X - self.lower_, self.upper_ - X) / half).min(axis=1)
-
-
-_BISECTIONS = 100  # of the distance by which a bound is moved, until neighbouring numbers
 
 
 def first_choice(X: np.ndarray, offsets: np.ndarray) -> int:

@@ -14,6 +14,8 @@ from bagwise.solvers.result import SolverResult
 # An instance on the target itself is positive with probability 1 - exp(-FLOOR), not 1: else a negative
 # bag that holds one would be impossible, and the gradient of a positive one undefined.
 FLOOR = 1e-9
+# Two optima are one if each calls the other's target positive with at least this probability.
+_ONE = 0.95
 
 
 class DensityProblem:
@@ -105,10 +107,6 @@ def distance(X: np.ndarray, target: np.ndarray, scale: np.ndarray) -> np.ndarray
 def log_odds(q: np.ndarray) -> np.ndarray:
     """Log-odds of a probability exp(-q)."""
     return -q - np.log(-np.expm1(-q))
-
-
-# Two optima are one if each calls the other's target positive with at least this probability.
-_ONE = 0.95
 
 
 def distinct_optima(results: Sequence[SolverResult]) -> tuple[np.ndarray, np.ndarray]:

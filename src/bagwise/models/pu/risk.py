@@ -4,7 +4,8 @@ With ``g = features @ coef + intercept`` and class prior pi the objective is ::
 
     -pi mean_P(g) + mean_U(l(-g)) + alpha / 2 |coef|^2
 
-where means are weighted by shares of bags, and the intercept is free.
+where means are weighted by shares of bags, and the intercept is free. `pu_risk_bound` bounds the risk of a
+fixed score.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ KERNEL_CONSTRAINTS: dict[str, Any] = {
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "verbose": ["verbose"],
 }
+_NUMBER = "number of the training instance"
 
 
 class KernelClassifier(Scaled, ScoreClassifier):
@@ -250,9 +251,6 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         """
         log_odds = self.exponent_ * self.decision_function(X)
         return np.column_stack([expit(-log_odds), expit(log_odds)])
-
-
-_NUMBER = "number of the training instance"
 
 
 def number_columns(bags: Bags) -> Bags:
