@@ -84,9 +84,9 @@ def shuffled_table(text_ids):
 def test_rows_of_a_bag_are_brought_together(
     tmp_path, monkeypatch, large_from, target_options, text_ids, pile_bytes
 ):
-    from bagwise.io.scan import converting, sorting
+    from bagwise.io.scan import converting
 
-    monkeypatch.setattr(sorting, "_PILE_BYTES", pile_bytes)
+    monkeypatch.setattr(converting, "_PILE_BYTES", pile_bytes)
     monkeypatch.setattr(converting, "_PART_BYTES", 1000)
     large_from(0)
     table = shuffled_table(text_ids)
