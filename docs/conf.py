@@ -49,7 +49,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "tutorials",
     "filename_pattern": "/plot_",
     "ignore_pattern": "example_data",
-    "within_subsection_order": "tutorials.place_of",
+    "within_subsection_order": "tutorials.index_of",
     "image_scrapers": ("matplotlib", "tutorials.scrape_displays"),
     "image_srcset": ["2x"],
     "ignore_repr_types": "Display",  # it was drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bagwise._display.parts import Figure, Table
-from bagwise._display.text import one_line
+from bagwise._display.text import join_lines
 
 
 def as_markdown(table: Table) -> str:
@@ -39,4 +39,4 @@ def picture_lines(figure: Figure, file: str) -> list[str]:
 
 
 def _cell(cell: Any) -> str:
-    return one_line(str(cell)).replace("|", "\\|")
+    return join_lines(str(cell)).replace("|", "\\|")

@@ -26,7 +26,7 @@ ORDER = [
 COPY = Path(__file__).parents[1] / "_build" / "examples"
 
 
-def place_of(filename: str) -> int:
+def index_of(filename: str) -> int:
     """Give the place of a tutorial in the gallery; one that has none ends the build."""
     name = Path(filename).stem
     if name not in ORDER:

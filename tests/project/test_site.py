@@ -22,7 +22,7 @@ def test_every_example_has_a_place_among_the_tutorials():
     tutorials = extension("tutorials")
     assert sorted(tutorials.ORDER) == sorted(path.stem for path in (ROOT / "examples").glob("plot_*.py"))
     with pytest.raises(ValueError, match=r"examples/plot_new\.py has no place in ORDER"):
-        tutorials.place_of("plot_new.py")
+        tutorials.index_of("plot_new.py")
 
 
 def test_every_package_with_public_names_has_a_chapter_of_the_reference():

@@ -74,10 +74,10 @@ def test_a_model_has_its_sections_in_the_one_order(page):
 
 
 def test_the_verdict_has_an_interval_and_the_scores_of_the_program(page, data):
-    from bagwise.evaluation.held_out import judge, predict_held_out
+    from bagwise.evaluation.held_out import evaluate, predict_held_out
 
     model = MILogisticRegression(n_init=2, random_state=0)
-    scores = judge(predict_held_out(model, data.bags, data.y, n_folds=3)).scores
+    scores = evaluate(predict_held_out(model, data.bags, data.y, n_folds=3)).scores
     verdict = re.search(r'<p class="verdict">(.*?)</p>', page)[1]
     share = scores["accuracy"]
     assert f"{100 * share['value']:.0f}\u00a0% ({100 * share['low']:.0f}\u00a0% to" in verdict

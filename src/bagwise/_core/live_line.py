@@ -115,7 +115,7 @@ class PlainLine:
         sys.stderr.write("\r" + " | ".join(self.progress.parts())[:width] + "\x1b[K")
         sys.stderr.flush()
 
-    def say(self, sentence: str) -> None:
+    def log(self, sentence: str) -> None:
         """Write a sentence that stays, above the line."""
         sys.stderr.write("\r" + sentence + "\x1b[K\n")
         sys.stderr.flush()
@@ -156,7 +156,7 @@ class RichLine:
     def show(self) -> None:
         """Rich looks by itself, ten times a second."""
 
-    def say(self, sentence: str) -> None:
+    def log(self, sentence: str) -> None:
         """Write a sentence that stays, above the line."""
         self._live.console.print(sentence, highlight=False, markup=False)
 

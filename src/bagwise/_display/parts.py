@@ -159,7 +159,7 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Beside:
+class SideBySide:
     """Parts that stand side by side where there is room."""
 
     kind: ClassVar[str] = "beside"

@@ -21,7 +21,7 @@ def table_lines(table: Table) -> list[str]:
     longer  12.25
     """
     columns = table.columns
-    rows = [[one_line(str(cell)) for cell in row] for row in table.cells]
+    rows = [[join_lines(str(cell)) for cell in row] for row in table.cells]
     height = max((column.count("\n") for column in columns), default=0) + 1
     # Short headings stand at the bottom, next to the rule.
     heads = [[*[""] * height, *column.split("\n")][-height:] for column in columns]
@@ -37,7 +37,7 @@ def table_lines(table: Table) -> list[str]:
     return [*map(set_line, headings), *rule, *map(set_line, rows)]
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Join lines: a cell is one."""
     return " ".join(text.split("\n")) if "\n" in text else text
 
@@ -63,5 +63,5 @@ def rich_table(table: Table) -> Any:
             vertical="bottom" if table.has_header else "top",
         )
     for row in table.cells:
-        drawn.add_row(*(Text(one_line(str(cell))) for cell in row))
+        drawn.add_row(*(Text(join_lines(str(cell))) for cell in row))
     return drawn

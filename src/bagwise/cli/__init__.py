@@ -2,8 +2,8 @@
 
 - Subcommands: `check`, `compare`, `convert`, `demo`, `explain`, `fit`, `plot`, `predict`, `show`.
   `command` defines what a subcommand is.
-- `data` reads input files, `saved` model files. `models` has the short names of models, `words` the names
-  of labels.
+- `data` reads input files, `saved` model files. `models` has the short names of models, `class_names` the
+  names of labels.
 - `screen` writes all output, `pages` writes HTML pages, `cluster` connects to Dask.
 """
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bagwise.cli.class_names import ClassNames, choose_positive
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import (
     KINDS,
@@ -18,7 +19,6 @@ from bagwise.cli.fit import read_groups, read_training
 from bagwise.cli.models import MODELS, make_model
 from bagwise.cli.pages import add_html_argument, check_page, write_page_of
 from bagwise.cli.screen import Screen
-from bagwise.cli.words import Words, choose_positive
 
 if TYPE_CHECKING:
     from bagwise.evaluation.comparison import Comparison
@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return 1 if any(one.error is not None or one.warnings for one in comparison.rows) else 0
 
 
-def _write_page(comparison: Comparison, bags: Any, words: Words | None, path: Path) -> None:
+def _write_page(comparison: Comparison, bags: Any, words: ClassNames | None, path: Path) -> None:
     from bagwise.report.comparisons import comparison_subject
 
     names = None if words is None else (words.negative, words.positive)

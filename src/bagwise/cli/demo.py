@@ -158,7 +158,7 @@ def _write_page(data: Any, scores: list[Score], arguments: argparse.Namespace) -
     """Write all that is to be known of logistic regression, and the other models beside it."""
     from bagwise.evaluation.held_out import predict_held_out
     from bagwise.models.linear_model import MILogisticRegression
-    from bagwise.report.models import judged_subject
+    from bagwise.report.models import evaluated_subject
 
     seed = arguments.seed
     model = MILogisticRegression(random_state=seed).fit(data.bags, data.y)
@@ -169,7 +169,7 @@ def _write_page(data: Any, scores: list[Score], arguments: argparse.Namespace) -
     compared = replace(_table(scores), note=note)
     title = f"Which image is the {data.target}?"
     names = (f"no {data.target}", f"with a {data.target}")
-    subject = judged_subject(
+    subject = evaluated_subject(
         model, data.bags, data.y, held, names=names, seed=seed, title=title, compared=(compared,)
     )
     write_page_of(subject, arguments.out)

@@ -72,10 +72,10 @@ def _explain(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace
     except (ValueError, TypeError) as error:
         told = str(error).replace("say which to explain by its id", "say which to explain by --id")
         raise CommandError(told) from error
-    if saved.words is None:
+    if saved.class_names is None:
         return found
     label = None if found.label is None else str(y[list(map(str, bags.ids.tolist())).index(str(found.bag))])
-    return replace(found, positive=saved.words.positive, label=label)
+    return replace(found, positive=saved.class_names.positive, label=label)
 
 
 def _show(found: BagExplanation, screen: Screen) -> None:

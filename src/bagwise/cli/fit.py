@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bagwise.cli.check import report_data, show_report
+from bagwise.cli.class_names import ClassNames, choose_positive
 from bagwise.cli.cluster import add_dask_argument, shared_out
 from bagwise.cli.command import Command, CommandError
 from bagwise.cli.data import (
@@ -24,12 +25,11 @@ from bagwise.cli.data import (
 from bagwise.cli.models import MODELS, list_models, make_model, nearest
 from bagwise.cli.pages import add_html_argument, check_page, write_page_of
 from bagwise.cli.screen import Screen
-from bagwise.cli.words import Words, choose_positive
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from bagwise.evaluation.held_out import Judgement
+    from bagwise.evaluation.held_out import Evaluation
 
 _DESCRIPTION = f"""\
 Fit a model to labelled bags: look the data over, judge the model by cross-validation, fit it to
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Read, look, judge, fit, save."""
+    """Read, look, evaluate, fit, save."""
     _check_arguments(arguments)
     with shared_out(arguments) as place:
         return _run(arguments, screen, place)
@@ -101,7 +101,7 @@ def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], A
     if any(finding.level != "ok" for finding in report.findings):
         screen.line()
 
-    judgement = None
+    evaluation = None
     with telling_warnings(screen) as of_fit:
         try:
             with screen.progress(arguments.cv + 1) as begin:
@@ -109,16 +109,16 @@ def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], A
                 begin("all bags")
                 _fit(model, bags, y, groups)
             if held is not None:
-                judgement = _judge(model, bags, y, held, groups, words, arguments)
+                evaluation = _judge(model, bags, y, held, groups, words, arguments)
         except (ValueError, TypeError, MemoryError, ImportError) as error:
             raise CommandError(error) from error
-    about = _about(arguments, words, judgement)
+    about = _about(arguments, words, evaluation)
     _save(model, arguments.out, about)
-    if judgement is not None:
-        screen.table(judgement.table())
+    if evaluation is not None:
+        screen.table(evaluation.table())
     screen.line(f"written: {arguments.out}")
     if arguments.html is not None:
-        known = {"groups": groups, "judgement": judgement, "inspection": report, "seed": arguments.seed}
+        known = {"groups": groups, "evaluation": evaluation, "inspection": report, "seed": arguments.seed}
         _write_page(model, here, y, held, words, arguments, **known)
         screen.line(f"written: {arguments.html}")
     if arguments.json:
@@ -245,13 +245,13 @@ def _hold_out(
 
 
 def _judge(
-    model: Any, bags: Any, y: np.ndarray, held: Any, groups: Any, words: Words | None, arguments: Any
-) -> Judgement:
-    from bagwise.evaluation.held_out import judge, judge_unlabeled
+    model: Any, bags: Any, y: np.ndarray, held: Any, groups: Any, words: ClassNames | None, arguments: Any
+) -> Evaluation:
+    from bagwise.evaluation.held_out import evaluate, evaluate_unlabeled
 
     if MODELS[arguments.model].from_unlabeled:
-        return judge_unlabeled(model, bags, y, held, groups)
-    return judge(held, groups, None if words is None else (words.negative, words.positive))
+        return evaluate_unlabeled(model, bags, y, held, groups)
+    return evaluate(held, groups, None if words is None else (words.negative, words.positive))
 
 
 def _fit(model: Any, bags: Any, y: np.ndarray, groups: Any) -> None:
@@ -261,19 +261,21 @@ def _fit(model: Any, bags: Any, y: np.ndarray, groups: Any) -> None:
 
 
 def _write_page(
-    model: Any, bags: Any, y: np.ndarray, held: Any, words: Words | None, arguments: Any, **known: Any
+    model: Any, bags: Any, y: np.ndarray, held: Any, words: ClassNames | None, arguments: Any, **known: Any
 ) -> None:
-    from bagwise.report.models import judged_subject
+    from bagwise.report.models import evaluated_subject
 
     names = None if words is None else (words.negative, words.positive)
     title = f"{type(model).__name__} of {Path(str(arguments.file)).name}"
-    subject = judged_subject(
+    subject = evaluated_subject(
         model, bags, y, held, names=names, title=title, code=arguments.command_line, **known
     )
     write_page_of(subject, arguments.html)
 
 
-def _about(arguments: argparse.Namespace, words: Words | None, judgement: Judgement | None) -> dict[str, Any]:
+def _about(
+    arguments: argparse.Namespace, words: ClassNames | None, evaluation: Evaluation | None
+) -> dict[str, Any]:
     """What the file says of the fit: what predict needs to read new bags, and to answer in words."""
     data = {"file": str(arguments.file)}
     data |= {name: str(value) for name, value in data_options(arguments).items()}
@@ -282,11 +284,11 @@ def _about(arguments: argparse.Namespace, words: Words | None, judgement: Judgem
     about: dict[str, Any] = {"model": arguments.model, "data": data}
     if words is not None:
         about["labels"] = vars(words).copy()
-    if judgement is not None:
-        about["folds"] = judgement.held.n_folds
+    if evaluation is not None:
+        about["folds"] = evaluation.held.n_folds
         about["scores"] = {
             name: {key: value if isfinite(value) else None for key, value in score.items()}
-            for name, score in judgement.scores.items()
+            for name, score in evaluation.scores.items()
         }
     return about
 

@@ -135,7 +135,7 @@ def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
 
 def _heatmap(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -> tuple[Any, str]:
     from bagwise import plot_heatmap
-    from bagwise.data.bags import place_of
+    from bagwise.data.bags import index_of
 
     if arguments.id is None and len(bags) != 1:
         raise CommandError(f"there are {len(bags)} bags; say which to draw by --id.")
@@ -146,8 +146,8 @@ def _heatmap(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace
         image = imread(arguments.image)
     named = arguments.coords.split(",")
     coords = named[0] if len(named) == 1 else tuple(named)
-    bag = bags.ids[0] if arguments.id is None else bags.ids[place_of(bags.ids, arguments.id)]
-    return plot_heatmap(saved.in_words, bags, bag, coords=coords, image=image), ""
+    bag = bags.ids[0] if arguments.id is None else bags.ids[index_of(bags.ids, arguments.id)]
+    return plot_heatmap(saved.with_class_names, bags, bag, coords=coords, image=image), ""
 
 
 _PICTURES: dict[str, Callable[..., tuple[Any, str]]] = {

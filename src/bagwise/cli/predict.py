@@ -100,7 +100,7 @@ def _predict(saved: SavedModel, bags: Any, arguments: argparse.Namespace) -> dic
     if arguments.instances:
         found = instance_frame(saved.model, bags, **where)
     else:
-        found = predict_frame(saved.in_words, bags, **where)
+        found = predict_frame(saved.with_class_names, bags, **where)
     return found if arguments.out is None else {}
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bagwise.cli.class_names import ClassNames, RelabelledModel
 from bagwise.cli.command import CommandError
 from bagwise.cli.data import add_data_arguments, add_json_argument, data_options, data_path, reading_data
-from bagwise.cli.words import WordedModel, Words
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ class SavedModel:
     about: dict[str, Any]
 
     @property
-    def words(self) -> Words | None:
+    def class_names(self) -> ClassNames | None:
         """The words of the labels, where the model learned True and False instead of them."""
         known = self.about.get("labels")
-        return None if known is None else Words(str(known["positive"]), str(known["negative"]))
+        return None if known is None else ClassNames(str(known["positive"]), str(known["negative"]))
 
     @property
-    def in_words(self) -> Any:
+    def with_class_names(self) -> Any:
         """The model, answering in words."""
-        return self.model if self.words is None else WordedModel(self.model, self.words)
+        return self.model if self.class_names is None else RelabelledModel(self.model, self.class_names)
 
     @property
     def positive(self) -> str:
         """What the positive class is called."""
-        return self.words.positive if self.words is not None else str(self.model.classes_[-1])
+        return self.class_names.positive if self.class_names is not None else str(self.model.classes_[-1])
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, data: str) -> None:
@@ -129,7 +129,7 @@ def _column_names(path: Path) -> list[str]:
     if kind == "parquet":
         import pyarrow.parquet as pq
 
-        from bagwise.io.scan.door import find_files
+        from bagwise.io.scan.scan_files import find_files
 
         first = find_files(path, "parquet")[0][0]
         with first.open() if is_address(first) else first.open("rb") as file:
@@ -152,6 +152,6 @@ def labels_for(saved: SavedModel, y: Any) -> Any:
     """Give labels of data in terms of the model's classes."""
     import numpy as np
 
-    if y is None or saved.words is None:
+    if y is None or saved.class_names is None:
         return y
-    return np.asarray([str(label) == saved.words.positive for label in y.tolist()])
+    return np.asarray([str(label) == saved.class_names.positive for label in y.tolist()])

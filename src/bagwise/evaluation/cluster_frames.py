@@ -11,7 +11,7 @@ import numpy as np
 from bagwise._core.types import FilePath
 from bagwise.data.blocks import block_rows, cut
 from bagwise.data.cluster.blocks import cancelled_unless_done
-from bagwise.data.cluster.place import Cluster
+from bagwise.data.cluster.cluster import Cluster
 
 if TYPE_CHECKING:
     from bagwise.data.scanned import ScannedBags
@@ -65,7 +65,7 @@ def columns_of_parts(
     places = {}
     runs = cut(scan.offsets, _BLOCKS_OF_A_PART * block_rows(scan.n_features))
     for number, run in enumerate(runs):
-        some = scan.alone(run)
+        some = scan.standalone(run)
         labels = None if y is None else y[run]
         file = None if folder is None else folder / f"part-{number:05d}.parquet"
         future = client.submit(_said_of_part, some, labels, pickled, sides, file, pure=False)

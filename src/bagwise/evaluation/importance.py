@@ -13,7 +13,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from bagwise._core.types import Seed
 from bagwise.data.bags import as_bags, is_scan
-from bagwise.data.bags.parts import feature_number
+from bagwise.data.bags.parts import feature_index
 from bagwise.data.types import BagsLike
 
 Features = Sequence[int | str] | int | str
@@ -125,7 +125,7 @@ def _read_groups(groups: Any, bags: Any, model: Any) -> tuple[list[str], list[np
     lists: list[list[Any]] = [
         [one] if isinstance(one, (str, int, np.integer)) else list(one) for one in members
     ]
-    columns = [np.unique([feature_number(f, bags, model) for f in some]) for some in lists]
+    columns = [np.unique([feature_index(f, bags, model) for f in some]) for some in lists]
     if not all(map(len, columns)):
         raise ValueError("groups has an empty list; expected at least one feature in each.")
     if isinstance(groups, Mapping):

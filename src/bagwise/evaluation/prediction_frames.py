@@ -20,11 +20,11 @@ from bagwise.io._table import RowFile
 from bagwise.models.base.estimators import warn_of_rows
 from bagwise.models.base.labels import require_label_per_bag
 from bagwise.models.wrappers.instance_level import (
+    bag_predictions,
+    instance_predictions,
     label_names,
     learned_from_several,
     posterior_of_instances,
-    said_of_bags,
-    said_of_instances,
 )
 
 Columns = dict[str, np.ndarray]
@@ -92,7 +92,7 @@ def _said_of_bags(model: Any, bags: Any) -> Columns:
     _spread(columns, "prediction", prediction, labels)
     if prediction.ndim == 2 and labels is not None and isinstance(getattr(model, "classes_", None), list):
         return _with_classes_of_labels(columns, model, bags)
-    said = said_of_bags(model, bags)
+    said = bag_predictions(model, bags)
     if said is not None:
         kind, values = said
         classes = getattr(model, "classes_", None)
@@ -208,9 +208,9 @@ def _said_of_instances(model: Any, bags: Any, y: Any, features: bool) -> Columns
 def _scores_of_instances(model: Any, bags: Any, y: Any, *, several_labels: bool) -> Columns:
     """Give what is said of instances, of their bags, and their ranks; the labels of an instance in turn."""
     index = bags.bag_index
-    kind, values = said_of_instances(model, bags)
+    kind, values = instance_predictions(model, bags)
     shown = {f"instance_{kind}": values}
-    of_bags = said_of_bags(model, bags, rather=kind)
+    of_bags = bag_predictions(model, bags, rather=kind)
     if of_bags is not None:
         shown = {f"bag_{of_bags[0]}": of_bags[1][index], **shown}
     if y is not None:

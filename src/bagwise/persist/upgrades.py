@@ -13,10 +13,18 @@ from bagwise.persist.archive import nodes
 from bagwise.persist.files import FORMAT
 from bagwise.persist.known_types import name_in_files
 
+
+def _renamed(**names: str) -> Callable[[Any], Any]:
+    """Return an upgrade that renames attributes: ``_renamed(old="new")``."""
+    return lambda state: {names.get(name, name): value for name, value in state.items()}
+
+
 # Upgrades by the format of the file and the identifier of the type. Each maps what skops stored of an object
 # to what the next format stores: a dict of attributes, or a list of values for named tuples. The values are
 # descriptions by skops.
-UPGRADES: dict[tuple[int, str], Callable[[Any], Any]] = {}
+UPGRADES: dict[tuple[int, str], Callable[[Any], Any]] = {
+    (1, "EnsembleVote"): _renamed(speaks_of_instances="predicts_instances"),
+}
 
 # Format 1 names our types by module and class. Class names were unique, so the modules do not matter.
 _IDENTIFIERS_OF_FORMAT_1 = {

@@ -13,7 +13,7 @@ from bagwise.evaluation.checks import inspect_any
 from bagwise.evaluation.checks.report import count
 from bagwise.evaluation.comparison import Comparison, ModelResult
 from bagwise.evaluation.comparison.table import title_of
-from bagwise.evaluation.held_out import HeldOut, Judgement, judge
+from bagwise.evaluation.held_out import Evaluation, HeldOut, evaluate
 from bagwise.models.base.held_out import Output, cross_predict, fit_in_groups
 from bagwise.report.models import tiles_of
 from bagwise.report.repeat import repeat_parts
@@ -41,10 +41,10 @@ def comparison_subject(
     labels = comparison.y_
     if y is not None and not np.array_equal(np.asarray(y), labels):
         raise ValueError("y differs from the labels that were compared; leave it out, or pass those.")
-    judgement, model = None, None
+    evaluation, model = None, None
     if best is not None:
         model, held = _held_out(comparison, best, bags)
-        judgement = None if held is None else _judge(held, comparison, names)
+        evaluation = None if held is None else _judge(held, comparison, names)
     inspection = None if bags is None else inspect_any(bags, labels)
     folds = str(len(comparison.folds_) // comparison.n_repeats)
     if comparison.n_repeats > 1:
@@ -55,7 +55,7 @@ def comparison_subject(
         ("folds", folds),
         ("digest of the data", comparison.digest_),
     ]
-    tiles = {} if bags is None else tiles_of(bags, judgement)
+    tiles = {} if bags is None else tiles_of(bags, evaluation)
     if not tiles:
         tiles = {"bags": (f"{len(labels):,}", "")}
     tiles = {
@@ -73,7 +73,7 @@ def comparison_subject(
         groups=comparison.groups_,
         inspection=inspection,
         compared=tuple(_compared(comparison)),
-        judgement=judgement,
+        evaluation=evaluation,
         model=model,
         called=short(best.name) if best is not None else "no model",
         repeat=repeat_parts(comparison.code_, facts, comparison.versions_),
@@ -183,5 +183,5 @@ def _held_out(comparison: Comparison, best: ModelResult, bags: Any) -> tuple[Any
     return model, HeldOut(np.searchsorted(classes, labels), classes, fold, outputs, models=models)
 
 
-def _judge(held: HeldOut, comparison: Comparison, names: tuple[str, ...]) -> Judgement:
-    return judge(held, comparison.groups_, (names[0], names[1]) if len(names) == 2 else None)
+def _judge(held: HeldOut, comparison: Comparison, names: tuple[str, ...]) -> Evaluation:
+    return evaluate(held, comparison.groups_, (names[0], names[1]) if len(names) == 2 else None)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise._display.parts import Beside, Figure, Findings, Fold, Table
+from bagwise._display.parts import Figure, Findings, Fold, SideBySide, Table
 from bagwise.data.bags import is_scan
 from bagwise.evaluation.checks.data import row_blocks
 from bagwise.evaluation.checks.report import count
@@ -29,7 +29,7 @@ def data_parts(subject: Subject) -> list[Any]:
     if subject.bags is not None and len(np.unique(subject.bags.sizes)) > 1:
         facts.append(_sizes(subject))
     if facts:
-        parts.append(Beside(tuple(facts)))
+        parts.append(SideBySide(tuple(facts)))
     if subject.bags is not None:
         parts.append(_classes(subject))
     if subject.groups is not None:

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._display.parts import Bar, Beside, Figure, Fold, Table
+from bagwise._display.parts import Bar, Figure, Fold, SideBySide, Table
 from bagwise.data.bags import is_scan
 from bagwise.data.bags.parts import as_python
 from bagwise.evaluation.checks.report import count
 from bagwise.evaluation.explanations import BagExplanation, explain_bag
 from bagwise.models.wrappers.instance_level import (
+    bag_predictions,
+    instance_model,
+    instance_predictions,
     label_names,
     posterior_of_instances,
-    said_of_bags,
-    said_of_instances,
-    speaker,
 )
 from bagwise.report.subject import Subject, percent, short
 
@@ -36,7 +36,7 @@ def instance_parts(subject: Subject) -> list[Any]:
         return []
     if label_names(subject.model) is not None:
         return [f"{subject.called} has several labels a bag; no bag is opened."]
-    if speaker(subject.model) is None:
+    if instance_model(subject.model) is None:
         return [f"{subject.called} speaks of whole bags, and says nothing of their instances."]
     chosen = _choose(subject)
     if not chosen:
@@ -51,9 +51,9 @@ def instance_parts(subject: Subject) -> list[Any]:
 def _choose(subject: Subject) -> list[tuple[int, str]]:
     """Choose bags by the probability (or score) of their label out of fold, each class by itself."""
     sizes = np.asarray(subject.bags.sizes)
-    if subject.judgement is None or subject.judgement.from_unlabeled:
+    if subject.evaluation is None or subject.evaluation.from_unlabeled:
         return [(int(place), "") for place in np.argsort(-sizes, kind="stable")[: N_BEST + N_WORST]]
-    held = subject.judgement.held
+    held = subject.evaluation.held
     is_right = held.predicted == held.codes
     sure = _sureness(held)
     order = np.argsort(-sure, kind="stable")
@@ -82,9 +82,9 @@ def _sureness(held: Any) -> np.ndarray:
 
 
 def _introduction(subject: Subject, n_opened: int) -> str:
-    held = None if subject.judgement is None else subject.judgement.held
+    held = None if subject.evaluation is None else subject.evaluation.held
     text = f"{count(n_opened, 'bag')} of {len(subject.bags):,} can be opened here: "
-    if held is None or subject.judgement is None or subject.judgement.from_unlabeled:
+    if held is None or subject.evaluation is None or subject.evaluation.from_unlabeled:
         return text + "the largest ones. Numbers are those of the model that was fitted to all bags."
     text += "those whose label was predicted most surely, and those that went most wrong. "
     who = "the model that had not seen the bag" if held.models else "the model that was fitted to all bags"
@@ -94,7 +94,7 @@ def _introduction(subject: Subject, n_opened: int) -> str:
 def _meaning(subject: Subject) -> str:
     """Say what the columns of opened bags are."""
     text = "Contribution: what would be said less of the bag without the instance. "
-    if hasattr(speaker(subject.model), "posterior_instances"):
+    if hasattr(instance_model(subject.model), "posterior_instances"):
         text = "Posterior: the probability of the instance given the label of its bag. " + text
     return (
         f"{text}Of features of the leading instance: what its log-odds, or score, would lose if the feature "
@@ -103,7 +103,7 @@ def _meaning(subject: Subject) -> str:
 
 
 def _model_for(subject: Subject, place: int) -> Any:
-    held = None if subject.judgement is None else subject.judgement.held
+    held = None if subject.evaluation is None else subject.evaluation.held
     return held.models[held.fold[place]] if held is not None and held.models else subject.model
 
 
@@ -117,7 +117,7 @@ def _opened(subject: Subject, place: int, mark: str) -> Fold:
     )
     label = None if codes is None or not subject.names else subject.names[codes[place]]
     summary = _summary(subject, found, label, mark)
-    beside = Beside((_instances(found), *_features(found), *_heat_map(model, bags)))
+    beside = SideBySide((_instances(found), *_features(found), *_heat_map(model, bags)))
     name = str(as_python(bags.ids[0]))
     cut = short(name, _LONGEST_NAME)
     whole = () if cut == name else (f"Its whole name is {name}",)
@@ -193,7 +193,7 @@ def _heat_map(model: Any, bags: Any) -> Iterator[Figure]:
     if not np.isfinite(places[: bags.sizes[0]]).all():
         return
 
-    kind = said_of_instances(model, bags[:1])[0]
+    kind = instance_predictions(model, bags[:1])[0]
 
     def draw() -> Any:
         display = plot_heatmap(model, bags, bags.ids[0])
@@ -239,13 +239,13 @@ def _picture_of_all(subject: Subject, places: list[int]) -> Iterator[Figure]:
 def _lit(subject: Subject, place: int, bag: Any) -> tuple[np.ndarray, float] | None:
     """How positive instances are held to be, and the probability of the bag; None where these are scores."""
     model = _model_for(subject, place)
-    of_bag = said_of_bags(model, bag)
+    of_bag = bag_predictions(model, bag)
     if of_bag is None or of_bag[0] != "probability" or subject.y is None:
         return None
-    if hasattr(speaker(model), "posterior_instances"):
+    if hasattr(instance_model(model), "posterior_instances"):
         values = posterior_of_instances(model, bag, np.asarray(subject.y)[[place]])
     else:
-        kind, values = said_of_instances(model, bag)
+        kind, values = instance_predictions(model, bag)
         if kind != "probability":
             return None
     return np.clip(values, 0.0, 1.0), float(np.clip(of_bag[1][0], 0.0, 1.0))

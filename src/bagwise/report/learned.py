@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise._display.parts import Beside, Figure, Table
+from bagwise._display.parts import Figure, SideBySide, Table
 from bagwise.data.bags import is_scan
 from bagwise.evaluation.checks.data import DataSet
 from bagwise.evaluation.checks.report import count
@@ -93,7 +93,7 @@ def _coefficients(subject: Subject, coef: np.ndarray) -> list[Any]:
     if not rows:
         return [text]
     bars = _bars(names, effect, order, f"log-odds, by a {unit}")
-    return [text, Beside((bars, Table("", rows, note))), *_inference(subject)]
+    return [text, SideBySide((bars, Table("", rows, note))), *_inference(subject)]
 
 
 def _left_out(n_more: int, n_zero: int) -> str:
@@ -115,7 +115,7 @@ def _spread(bags: Any) -> np.ndarray:
 
 def _times_selected(subject: Subject, n_features: int) -> tuple[np.ndarray, int] | None:
     """In how many folds every coefficient was not zero; None where none ever is, or folds were not kept."""
-    models = () if subject.judgement is None else subject.judgement.held.models
+    models = () if subject.evaluation is None else subject.evaluation.held.models
     found = []
     for model in models:
         for inside in model_and_inside(model):
@@ -161,7 +161,7 @@ def _importances(subject: Subject, importance: np.ndarray) -> list[Any]:
         return []
     n_more = len(order) - len(rows)
     note = f"{count(n_more, 'smaller importance')} not shown." if n_more > 0 else ""
-    return [text, Beside((_bars(names, importance, order, "importance"), Table("", rows, note)))]
+    return [text, SideBySide((_bars(names, importance, order, "importance"), Table("", rows, note)))]
 
 
 def _bars(names: list[str], effect: np.ndarray, order: np.ndarray, label: str) -> Figure:

@@ -14,7 +14,7 @@ from bagwise.data.bags import as_bags, is_scan
 from bagwise.data.bags.parts import group_of_each
 from bagwise.evaluation.checks import inspect_any
 from bagwise.evaluation.checks.report import Report, count
-from bagwise.evaluation.held_out import HeldOut, Judgement, judge, judge_unlabeled, predict_held_out
+from bagwise.evaluation.held_out import Evaluation, HeldOut, evaluate, evaluate_unlabeled, predict_held_out
 from bagwise.exceptions import PositiveClassWarning
 from bagwise.models.base.labels import require_label_per_bag
 from bagwise.models.pu.base import PUClassifier
@@ -51,10 +51,10 @@ def model_subject(
         held = predict_held_out(
             model, bags, labels, n_folds=cv, groups=groups, seed=random_state, keep_models=True
         )
-    return judged_subject(model, bags, labels, held, groups=groups, seed=random_state)
+    return evaluated_subject(model, bags, labels, held, groups=groups, seed=random_state)
 
 
-def judged_subject(
+def evaluated_subject(
     model: Any,
     bags: Any,
     y: np.ndarray,
@@ -62,7 +62,7 @@ def judged_subject(
     *,
     groups: np.ndarray | None = None,
     names: tuple[str, ...] | None = None,
-    judgement: Judgement | None = None,
+    evaluation: Evaluation | None = None,
     inspection: Report | None = None,
     seed: int = 0,
     title: str | None = None,
@@ -82,7 +82,7 @@ def judged_subject(
         What models of folds said; None if there was no cross-validation.
     names : tuple of str, optional
         What the classes are called; by default their labels.
-    judgement : Judgement, optional
+    evaluation : Evaluation, optional
         Made of `held`, if it is there already.
     inspection : Report, optional
         Of the bags, if it is there already.
@@ -98,8 +98,8 @@ def judged_subject(
     classes = np.unique(y)
     names = names_of(classes) if names is None else names
     called = called or _class_of(model)
-    if judgement is None and held is not None:
-        judgement = judge_any(model, bags, y, held, groups, names)
+    if evaluation is None and held is not None:
+        evaluation = evaluate_predictions(model, bags, y, held, groups, names)
     if inspection is None:
         inspection = inspect_any(bags, y)
     n_folds = 0 if held is None else held.n_folds
@@ -114,42 +114,42 @@ def judged_subject(
     return Subject(
         kicker="Model report",
         title=title or called,
-        verdict=verdict_of(judgement, called, names),
-        tiles=tiles_of(bags, judgement),
+        verdict=verdict_of(evaluation, called, names),
+        tiles=tiles_of(bags, evaluation),
         bags=bags,
         y=y,
         names=names,
         groups=groups,
         inspection=inspection,
         compared=compared,
-        judgement=judgement,
+        evaluation=evaluation,
         model=model,
         called=called,
         repeat=repeat_parts(code, facts, versions()),
     )
 
 
-def judge_any(
+def evaluate_predictions(
     model: Any, bags: Any, y: np.ndarray, held: HeldOut, groups: np.ndarray | None, names: tuple[str, ...]
-) -> Judgement:
+) -> Evaluation:
     """Score predictions as suits the model: of known labels, or of positive and unlabeled bags."""
     if any(isinstance(inside, PUClassifier) for inside in model_and_inside(model)):
-        return judge_unlabeled(model, bags, y, held, groups)
-    return judge(held, groups, (names[0], names[1]) if len(names) == 2 else None)
+        return evaluate_unlabeled(model, bags, y, held, groups)
+    return evaluate(held, groups, (names[0], names[1]) if len(names) == 2 else None)
 
 
-def verdict_of(judgement: Judgement | None, called: str, names: tuple[str, ...]) -> str:
+def verdict_of(evaluation: Evaluation | None, called: str, names: tuple[str, ...]) -> str:
     """Say in a sentence or two what a model is worth, and how sure that is."""
-    if judgement is None:
+    if evaluation is None:
         return f"{called} was fitted to all bags and not judged: there was no cross-validation."
-    scores, n_bags = judgement.scores, len(judgement.held.codes)
-    if judgement.from_unlabeled:
+    scores, n_bags = evaluation.scores, len(evaluation.held.codes)
+    if evaluation.from_unlabeled:
         recall, precision = scores["recall"], scores["precision"]
         return (
             f"{called} finds {percent(recall['value'])} of the positive bags that it had not seen; of the "
             f"bags that it calls positive, {with_interval(precision)} are, as far as the prior is known."
         )
-    accuracy, base = scores["accuracy"], judgement.base_rate
+    accuracy, base = scores["accuracy"], evaluation.base_rate
     text = f"{called} is right about {with_interval(accuracy)} of bags that it has not seen"
     if "auc" in scores and scores["auc"]["value"] == scores["auc"]["value"]:
         auc = with_interval(scores["auc"], lambda value: f"{value:.2f}")
@@ -160,21 +160,21 @@ def verdict_of(judgement: Judgement | None, called: str, names: tuple[str, ...])
     return text
 
 
-def tiles_of(bags: Any, judgement: Judgement | None = None) -> dict[str, tuple[str, str]]:
+def tiles_of(bags: Any, evaluation: Evaluation | None = None) -> dict[str, tuple[str, str]]:
     """Few numbers that stand below the verdict."""
     tiles = {
         "bags": (f"{len(bags):,}", f"{bags.n_instances:,} instances"),
         "features": (f"{bags.n_features:,}", ""),
     }
-    if judgement is None:
+    if evaluation is None:
         return tiles
     shown = {"auc": "AUC", "accuracy": "accuracy", "recall": "recall", "precision": "precision"}
     for name, title in shown.items():
-        score = judgement.scores.get(name)
+        score = evaluation.scores.get(name)
         if score is not None and score["value"] == score["value"]:
             remark = "" if score["low"] != score["low"] else f"{score['low']:.3f} to {score['high']:.3f}"
             tiles[title] = (f"{score['value']:.3f}", remark)
-    tiles["folds"] = (str(judgement.held.n_folds), "held out in turn")
+    tiles["folds"] = (str(evaluation.held.n_folds), "held out in turn")
     return tiles
 
 

@@ -24,14 +24,14 @@ _PANEL = 3.5, 3.3  # inches, which a telephone shows as they are
 
 def curve_parts(subject: Subject) -> list[Any]:
     """Scores with intervals, ROC, precision and recall, and calibration, of held-out bags."""
-    judgement = subject.judgement
-    if judgement is None:
+    evaluation = subject.evaluation
+    if evaluation is None:
         return []
-    table = judgement.table()
+    table = evaluation.table()
     rows = [{name: short(cell, 60) for name, cell in row.items()} for row in table.rows]
     parts: list[Any] = [replace(table, rows=rows)]
-    held = judgement.held
-    if judgement.from_unlabeled:
+    held = evaluation.held
+    if evaluation.from_unlabeled:
         parts.append(
             "There are no curves: bags without a label are no negative ones, and would be counted as errors."
         )
@@ -47,7 +47,7 @@ def curve_parts(subject: Subject) -> list[Any]:
         parts.append("There are no curves of ranks: no fold has held out bags of both classes.")
     else:
         note = _band_note(roc, subject)
-        auc = judgement.scores["auc"]["value"]
+        auc = evaluation.scores["auc"]["value"]
         parts.append(_curve("roc", f"ROC, area {auc:.3f}", roc, note, _around_roc))
         title = f"Precision and recall, average {precision.area:.3f}"
         share = float(positive.mean())
@@ -149,10 +149,10 @@ def calibration_in_groups(
 
 def confusion_parts(subject: Subject) -> list[Any]:
     """Count what was predicted of which label, at the threshold of the model."""
-    judgement = subject.judgement
-    if judgement is None or judgement.from_unlabeled:
+    evaluation = subject.evaluation
+    if evaluation is None or evaluation.from_unlabeled:
         return []
-    held = judgement.held
+    held = evaluation.held
     names = [short(name, 24) for name in subject.names]
     n = len(names)
     counts = np.bincount(held.codes * n + held.predicted, minlength=n * n).reshape(n, n)

@@ -11,7 +11,7 @@ from bagwise._display.parts import Table
 from bagwise.data.bags import is_scan
 from bagwise.evaluation.checks.report import count
 from bagwise.evaluation.held_out.intervals import auc_interval, share_interval
-from bagwise.models.wrappers.instance_level import label_names, said_of_instances, speaker
+from bagwise.models.wrappers.instance_level import instance_model, instance_predictions, label_names
 from bagwise.report.subject import Subject, percent
 
 _SAME = 1e-4  # objectives that differ by less, relative to their size, are the same optimum
@@ -44,10 +44,10 @@ def _starts(subject: Subject) -> list[Any]:
 
 
 def _folds(subject: Subject) -> list[Any]:
-    judgement = subject.judgement
-    if judgement is None or judgement.from_unlabeled:
+    evaluation = subject.evaluation
+    if evaluation is None or evaluation.from_unlabeled:
         return []
-    held, rows = judgement.held, []
+    held, rows = evaluation.held, []
     for number in range(min(held.n_folds, 20)):
         chosen = held.fold == number
         row: dict[str, Any] = {
@@ -66,12 +66,12 @@ def _folds(subject: Subject) -> list[Any]:
 
 def _key_instances(subject: Subject) -> list[Any]:
     """Compare the key instances of positive bags, the most positive of each, between models."""
-    judgement = subject.judgement
-    if judgement is None or not judgement.held.models or subject.bags is None or len(subject.names) != 2:
+    evaluation = subject.evaluation
+    if evaluation is None or not evaluation.held.models or subject.bags is None or len(subject.names) != 2:
         return []
-    if label_names(subject.model) is not None or speaker(subject.model) is None:
+    if label_names(subject.model) is not None or instance_model(subject.model) is None:
         return []
-    held, sizes = judgement.held, np.asarray(subject.bags.sizes)
+    held, sizes = evaluation.held, np.asarray(subject.bags.sizes)
     several = np.flatnonzero((held.codes == 1) & (sizes > 1))
     if not len(several):
         return []
@@ -107,6 +107,6 @@ def _key_instances(subject: Subject) -> list[Any]:
 
 def key_places(model: Any, bags: Any) -> np.ndarray:
     """Give the place of the most positive instance in every bag, the first of equals."""
-    values = np.asarray(said_of_instances(model, bags)[1], dtype=float)
+    values = np.asarray(instance_predictions(model, bags)[1], dtype=float)
     parts = np.split(values, bags.offsets[1:-1])
     return np.array([int(np.argmax(part)) for part in parts])

@@ -10,7 +10,7 @@ import numpy as np
 
 from bagwise.data.bags.parts import as_python
 from bagwise.evaluation.checks.report import Report
-from bagwise.evaluation.held_out import Judgement
+from bagwise.evaluation.held_out import Evaluation
 from bagwise.models.wrappers.instance_level import model_and_inside
 
 _LONGEST = 40
@@ -38,7 +38,7 @@ class Subject:
         What is to be known of the data.
     compared : tuple
         Parts that compare models.
-    judgement : Judgement, optional
+    evaluation : Evaluation, optional
         Predictions of bags by models that were fitted without them, and their scores.
     model : fitted estimator, optional
         Fitted to all bags.
@@ -58,7 +58,7 @@ class Subject:
     groups: np.ndarray | None = None
     inspection: Report | None = None
     compared: tuple[Any, ...] = ()
-    judgement: Judgement | None = None
+    evaluation: Evaluation | None = None
     model: Any = None
     called: str = "the model"
     repeat: tuple[Any, ...] = ()

@@ -5,7 +5,7 @@ checkpoint), looks at the flag between steps, and returns a `Status`; estimators
 `reporting` is what `verbose` shows.
 
 - `em`, `smooth` (L-BFGS and trust regions, which follow negative curvature away from saddle points),
-  `cccp`, `adam`, `one_norm` (a linear program).
+  `cccp`, `adam`, `l1_svm` (a linear program).
 - `prox_newton`: the L1 solver. It needs four methods of its problem (`L1Problem`): a point, the exact
   point, the curvature in some columns, and the problem restricted to some columns. A Hessian costs as
   much as twenty points, so its quadratic model (`quadratic`) is kept over steps and penalties and updated

@@ -64,10 +64,10 @@ class Reporter:
 
         blocks.on_block = on_block
 
-    def say(self, sentence: str) -> None:
+    def log(self, sentence: str) -> None:
         """Say something that stays, above the live line where there is one."""
         if self._live is not None:
-            self._live.say(sentence)
+            self._live.log(sentence)
         elif self.verbose >= 1:
             _logger.info("%s: %s", self.name, sentence)
 
@@ -132,7 +132,7 @@ _is_fitting = False
 
 
 @contextmanager
-def one_line() -> Iterator[None]:
+def shared_live_line() -> Iterator[None]:
     """Around a fit: its live line, if it begins one, ends with it. Fits inside it change nothing."""
     global _is_fitting, _line
     if _is_fitting or threading.current_thread() is not threading.main_thread():

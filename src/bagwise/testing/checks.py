@@ -431,7 +431,7 @@ def check_one_class_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any
     """Labels of one class only are refused; positive ones alone by those that cannot learn from them."""
     _refuses(lambda: estimator.fit(bags, np.zeros_like(y)), "one class")
     _refuses(lambda: estimator.fit(bags, np.full(len(y), "only")), "one class")
-    if not getattr(estimator, "_learns_from_positive_alone", False):
+    if not getattr(estimator, "_learns_from_positives_only", False):
         _refuses(lambda: estimator.fit(bags, np.ones_like(y)), "one class")
 
 

@@ -123,7 +123,7 @@ def test_runs_together_take_turns_where_they_ask_to_be_alone():
 
     def run(blocks):
         blocks.total(weighted_sums, 1)
-        found = blocks.alone(lambda: where.append(threading.current_thread()) or len(where))
+        found = blocks.exclusive(lambda: where.append(threading.current_thread()) or len(where))
         return found, blocks.total(weighted_sums, 2)[1]
 
     blocks = some_blocks(7)
@@ -134,7 +134,7 @@ def test_runs_together_take_turns_where_they_ask_to_be_alone():
     assert blocks.n_passes == 2
 
     def fails(blocks):
-        blocks.alone(lambda: 1 / 0)
+        blocks.exclusive(lambda: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         run_together(some_blocks(7), [fails, a_run(2, 1)])

@@ -24,7 +24,7 @@ from bagwise import (
 from bagwise.data.blocks import PerBag, ReweightedBlocks, SelectedBlocks, Sums
 from bagwise.data.cluster import ClusterBlocks
 from bagwise.data.cluster.blocks import _groups_of, _shown_name
-from bagwise.data.cluster.place import assigned
+from bagwise.data.cluster.cluster import assigned
 
 pytestmark = pytest.mark.slow
 

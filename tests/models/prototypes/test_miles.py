@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from sklearn.base import clone
 
 from bagwise import Bags, MILESClassifier, fetch_musk1, make_mixture_bags
-from bagwise.solvers.one_norm import best_intercept, one_norm_machine
+from bagwise.solvers.l1_svm import best_intercept, minimize_l1_svm
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def objective(M, sign, cost, coef, intercept):
 def test_the_machine_reaches_the_bound_of_its_dual(seed):
     """Max sum alpha, |sum_i alpha_i y_i m_ik| <= 1, sum alpha y = 0, 0 <= alpha <= cost."""
     M, sign, cost = some_problem(seed)
-    coef, intercept, value = one_norm_machine(M, sign, cost)
+    coef, intercept, value = minimize_l1_svm(M, sign, cost)
     np.testing.assert_allclose(value, objective(M, sign, cost, coef, intercept), rtol=1e-12)
     signed = sign[:, None] * M
     dual = linprog(
@@ -48,7 +48,7 @@ def test_the_machine_reaches_the_bound_of_its_dual(seed):
 def test_no_coefficients_near_by_are_better():
     M, _, cost = some_problem(7, n=30, p=3)
     sign = np.where(M[:, 0] > 0.5, 1.0, -1.0)
-    coef, intercept, value = one_norm_machine(M, sign, 5 * cost)
+    coef, intercept, value = minimize_l1_svm(M, sign, 5 * cost)
     assert np.abs(coef).any()
     rng = np.random.default_rng(0)
     for size in (1e-3, 1e-1, 1.0):
@@ -62,8 +62,8 @@ def test_no_coefficients_near_by_are_better():
 def test_a_row_twice_is_a_row_of_twice_the_cost():
     M, sign, _ = some_problem(1)
     twice = np.repeat(np.arange(20), 1 + np.arange(20) % 2)[::-1]
-    one = one_norm_machine(M, sign, 1.0 + np.arange(20) % 2)
-    other = one_norm_machine(M[twice], sign[twice], np.ones(30))
+    one = minimize_l1_svm(M, sign, 1.0 + np.arange(20) % 2)
+    other = minimize_l1_svm(M[twice], sign[twice], np.ones(30))
     np.testing.assert_allclose(one[0], other[0], atol=1e-9)
     np.testing.assert_allclose(one[1:], other[1:], rtol=1e-9)
 

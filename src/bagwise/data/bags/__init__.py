@@ -9,6 +9,6 @@ what varies inside bags, so labels cannot leak from a frame.
 """
 
 from bagwise.data.bags.bags import Bags, as_bags, describes_bags, is_scan, refuse_empty_list
-from bagwise.data.bags.common import AnyBags, place_of
+from bagwise.data.bags.common import AnyBags, index_of
 
-__all__ = ["AnyBags", "Bags", "as_bags", "describes_bags", "is_scan", "place_of", "refuse_empty_list"]
+__all__ = ["AnyBags", "Bags", "as_bags", "describes_bags", "is_scan", "index_of", "refuse_empty_list"]

@@ -160,7 +160,7 @@ class AnyBags(ABC):
         return self
 
 
-def place_of(ids: np.ndarray, wanted: Any) -> int:
+def index_of(ids: np.ndarray, wanted: Any) -> int:
     """Find the place of a bag by its id, or by the text of it; an unknown one names the nearest."""
     known = [as_python(value) for value in ids]
     wanted = as_python(wanted)
@@ -181,11 +181,11 @@ def _places_of(ids: np.ndarray, wanted: Any) -> Any:
     """Find the place of the bag with a text id, or the places of several."""
     try:
         if isinstance(wanted, str):
-            return place_of(ids, wanted)
+            return index_of(ids, wanted)
         texts = [str(as_python(value)) for value in ids]
         places = dict(zip(texts, range(len(texts)), strict=True))
         # With ids that repeat, or are not there, one by one: that says which.
         is_plain = len(places) == len(texts) and all(each in places for each in wanted)
-        return np.array([places[each] if is_plain else place_of(ids, each) for each in wanted])
+        return np.array([places[each] if is_plain else index_of(ids, each) for each in wanted])
     except ValueError as error:
         raise KeyError(str(error)) from None

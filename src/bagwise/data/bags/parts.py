@@ -268,7 +268,7 @@ def check_alike(parts: list[Any]) -> None:
                 )
 
 
-def feature_number(feature: int | str, bags: Any, model: Any) -> int:
+def feature_index(feature: int | str, bags: Any, model: Any) -> int:
     """Read a feature, by number or by name, of bags that may have names, or of a model that has them."""
     if not isinstance(feature, str):
         if not 0 <= feature < bags.n_features:

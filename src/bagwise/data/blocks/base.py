@@ -162,7 +162,7 @@ class Blocks(ABC):
         How often the instances have been read.
     on_block : callable or None
         Called with the number of bags of each block that is done, for a display of progress.
-    is_here : bool
+    is_local : bool
         Whether passes are made in this process, so that a function may write into an array of the caller's.
     """
 
@@ -174,7 +174,7 @@ class Blocks(ABC):
 
     n_passes: int = 0
     on_block: Callable[[int], None] | None = None
-    is_here: bool = True
+    is_local: bool = True
 
     @property
     def n_workers(self) -> int:
@@ -222,7 +222,7 @@ class Blocks(ABC):
             rows.add(place, part)
         return rows.joined()
 
-    def alone(self, f: Callable[..., Any], *args: Any) -> Any:
+    def exclusive(self, f: Callable[..., Any], *args: Any) -> Any:
         """Give ``f(*args)``, called while no other of several runs is at work: what needs much memory."""
         return f(*args)
 

@@ -39,7 +39,7 @@ def fill_pairs(out: np.ndarray, f: PairFunction, rows: Blocks, columns: Blocks |
         del block
         before = done if columns is None else None
         others = rows if columns is None else columns
-        if others.is_here:
+        if others.is_local:
             for _ in others.each(_write, some, f, before, out):
                 pass
         else:

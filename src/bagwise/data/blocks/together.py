@@ -77,7 +77,7 @@ class _Failed(NamedTuple):
 
 def _called(blocks: Blocks, request: _Call) -> Any:
     try:
-        return blocks.alone(request.f, *request.args)
+        return blocks.exclusive(request.f, *request.args)
     except BaseException as error:  # raised again in the job
         return _Failed(error)
 
@@ -147,5 +147,5 @@ class _Member(BlocksView):
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
         return iter(self.total(_in_a_list, f, *args))
 
-    def alone(self, f: Callable[..., Any], *args: Any) -> Any:
+    def exclusive(self, f: Callable[..., Any], *args: Any) -> Any:
         return self._meeting.ask(self._number, _Call(f, args))

@@ -38,9 +38,9 @@ class BlocksView(Blocks):
         """Give instances of `untransformed` as they are seen here."""
         return self._blocks.as_seen(X)
 
-    def alone(self, f: Callable[..., Any], *args: Any) -> Any:
+    def exclusive(self, f: Callable[..., Any], *args: Any) -> Any:
         """Give ``f(*args)``, called while no other of several runs is at work."""
-        return self._blocks.alone(f, *args)
+        return self._blocks.exclusive(f, *args)
 
     @property
     def on_block(self) -> Callable[[int], None] | None:
@@ -52,9 +52,9 @@ class BlocksView(Blocks):
         self._blocks.on_block = called
 
     @property
-    def is_here(self) -> bool:  # type: ignore[override]
+    def is_local(self) -> bool:  # type: ignore[override]
         """Whether passes are made in this process."""
-        return self._blocks.is_here
+        return self._blocks.is_local
 
     @property
     def n_workers(self) -> int:

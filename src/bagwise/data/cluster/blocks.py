@@ -11,8 +11,8 @@ from typing import Any
 
 from bagwise.data.blocks import FileBlocks, add_up
 from bagwise.data.blocks.base import Blocks, PerBlock, Request, with_parts
+from bagwise.data.cluster.cluster import TASKS_PER_THREAD, Cluster
 from bagwise.data.cluster.group import Group, Slot, held_here, list_of_group, sum_of_group
-from bagwise.data.cluster.place import TASKS_PER_THREAD, Cluster
 
 # So many sums are added up by one task. They are neighbours, and a power of two: the tree is the one tree.
 _FAN_IN = 8
@@ -35,7 +35,7 @@ class ClusterBlocks(Blocks):
         The workers.
     """
 
-    is_here = False
+    is_local = False
 
     def __init__(self, blocks: FileBlocks, cluster: Cluster):
         self._cluster = cluster

@@ -210,7 +210,7 @@ class ScannedBags(AnyBags):
         """The cluster that works on the bags, or None."""
         return self._cluster
 
-    def alone(self, run: slice) -> ScannedBags:
+    def standalone(self, run: slice) -> ScannedBags:
         """Some neighbouring bags, with what is known of their files and no others: for another process."""
         numbers = self._all_numbers[run]
         low, high = (int(numbers.min()), int(numbers.max()) + 1) if len(numbers) else (0, 0)

@@ -10,7 +10,7 @@ from bagwise.data.types import BagsLike
 from bagwise.evaluation.comparison.comparison import Comparison
 from bagwise.evaluation.comparison.perform import Plan, perform
 from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING
-from bagwise.solvers.reporting import Reporter, one_line
+from bagwise.solvers.reporting import Reporter, shared_live_line
 
 
 def compare(
@@ -111,9 +111,9 @@ def compare(
     >>> [one.name for one in comparison.results], comparison.oof_["or"].shape
     (['or', 'mean'], (1, 60))
     """
-    with one_line():
+    with shared_live_line():
         reporter = Reporter("compare", verbose)
         plan = Plan(X, y, models, groups, cv, repeats, scoring, random_state)
         return perform(
-            plan, n_jobs=n_jobs, checkpoint=checkpoint, note=reporter.say, progress=reporter.progress
+            plan, n_jobs=n_jobs, checkpoint=checkpoint, note=reporter.log, progress=reporter.progress
         )

@@ -28,7 +28,7 @@ from bagwise.evaluation.comparison.plan import (
     read_seed,
 )
 from bagwise.evaluation.comparison.portfolio import BASELINES, Entry, entry_of
-from bagwise.evaluation.comparison.running import Cells, estimate_seconds, in_words
+from bagwise.evaluation.comparison.running import Cells, estimate_seconds, format_duration
 from bagwise.evaluation.comparison.scoring import DEFAULT_SCORING, read_scoring
 from bagwise.evaluation.comparison.suited import facts_of, suited_models
 from bagwise.exceptions import ComparisonInterrupted
@@ -36,7 +36,7 @@ from bagwise.models.base.labels import training_digest
 from bagwise.persist.checkpoints import CheckpointLike, opened
 from bagwise.persist.checkpoints.identity import described
 
-# Words for `models`, and whether bags that are not positive are then unlabeled.
+# ClassNames for `models`, and whether bags that are not positive are then unlabeled.
 _WORDS = {"default": False, "positive_unlabeled": True}
 
 
@@ -144,7 +144,7 @@ def perform(
     n_jobs, checkpoint : int or None, path or None
         As in `compare`.
     note : callable
-        Called with sentences on what will run, before it does: `Screen.note`, `Reporter.say`.
+        Called with sentences on what will run, before it does: `Screen.note`, `Reporter.log`.
     progress : callable
         Gives, for a number of steps, a block in which a function is called with a short text as each
         begins: `Screen.progress`, `Reporter.progress`.
@@ -158,7 +158,7 @@ def perform(
             if seconds is not None:
                 jobs = effective_n_jobs(n_jobs)
                 with_jobs = f", with {jobs} jobs" if jobs > 1 else ""
-                plan.notes.append(f"Estimated time: {in_words(seconds)}{with_jobs}.")
+                plan.notes.append(f"Estimated time: {format_duration(seconds)}{with_jobs}.")
             for sentence in plan.notes:
                 note(sentence)
             with progress(sum(map(cells.n_left, range(len(cells.entries))))) as begin:

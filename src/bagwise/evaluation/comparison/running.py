@@ -164,13 +164,13 @@ def estimate_seconds(cells: Cells, n_jobs: int | None) -> float | None:
     return total / effective_n_jobs(n_jobs) if is_known else None
 
 
-def in_words(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Say how long something takes.
 
     Examples
     --------
-    >>> from bagwise.evaluation.comparison.running import in_words
-    >>> in_words(0.4), in_words(42.0), in_words(200.0), in_words(9000.0)
+    >>> from bagwise.evaluation.comparison.running import format_duration
+    >>> format_duration(0.4), format_duration(42.0), format_duration(200.0), format_duration(9000.0)
     ('a second', '40 seconds', '3 minutes', '2.5 hours')
     """
     if seconds < 1.5:

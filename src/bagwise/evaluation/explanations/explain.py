@@ -10,15 +10,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.special import logit
 
-from bagwise.data.bags import Bags, as_bags, is_scan, place_of
+from bagwise.data.bags import Bags, as_bags, index_of, is_scan
 from bagwise.data.bags.parts import as_python
 from bagwise.evaluation.explanations.explanation import BagExplanation, FeatureEffect
 from bagwise.models.wrappers.instance_level import (
+    bag_predictions,
+    instance_model,
+    instance_predictions,
     label_names,
     posterior_of_instances,
-    said_of_bags,
-    said_of_instances,
-    speaker,
 )
 
 _LEAST_EFFECT = 1e-9  # of the largest: less is rounding
@@ -88,7 +88,7 @@ def explain_bag(
         raise ValueError("n_instances must be at least 1, n_features and n_leading at least 0.")
     place, bag, usual = _find(bags, id)
     label = None if y is None else as_python(np.asarray(y)[place])
-    kind, values = said_of_instances(model, bag)
+    kind, values = instance_predictions(model, bag)
     kind_of_bag, of_bag = _of_bags(model, bag)
     classes = np.asarray(model.classes_)
     column, positive = None, as_python(classes[-1])
@@ -100,7 +100,7 @@ def explain_bag(
     columns: dict[str, np.ndarray] = {"instance": order}
     columns |= {name: side[order] for name, side in bag.instance_columns.items() if side.ndim == 1}
     columns[kind] = values[order]
-    if column is None and hasattr(speaker(model), "posterior_instances"):
+    if column is None and hasattr(instance_model(model), "posterior_instances"):
         given = np.array([positive if label is None else label])
         columns["posterior"] = posterior_of_instances(model, bag, given)[order]
     columns["without"] = _without(model, bag, order, column)
@@ -125,7 +125,7 @@ def _find(bags: Any, id: Any) -> tuple[int, Bags, np.ndarray]:
     known: Any = bags if is_scan(bags) else as_bags(bags)
     if id is None and len(known) != 1:
         raise ValueError(f"there are {len(known)} bags; say which to explain by its id.")
-    place = 0 if id is None else place_of(known.ids, id)
+    place = 0 if id is None else index_of(known.ids, id)
     one = known[place : place + 1]
     if is_scan(known):
         return place, one.load(), usual_values(known.head(1000))
@@ -133,7 +133,7 @@ def _find(bags: Any, id: Any) -> tuple[int, Bags, np.ndarray]:
 
 
 def _of_bags(model: Any, bags: Bags) -> tuple[str, np.ndarray]:
-    said = said_of_bags(model, bags)
+    said = bag_predictions(model, bags)
     if said is None:
         raise TypeError(f"{type(model).__name__} has neither probabilities nor scores of bags.")
     return said
@@ -223,10 +223,10 @@ def _scores(model: Any, bags: Bags, rows: np.ndarray, column: int | None) -> np.
     """Score instances, each a bag of its own."""
     matrix = sp.csr_array(rows) if sp.issparse(bags.instances) else rows
     alone = Bags(matrix, np.arange(len(rows) + 1), feature_names=bags.feature_names)
-    inside = speaker(model)
+    inside = instance_model(model)
     if hasattr(inside, "decision_function_instances"):
         values = np.asarray(inside.decision_function_instances(alone))
     else:
         with np.errstate(divide="ignore"):
-            values = logit(said_of_instances(model, alone)[1])
+            values = logit(instance_predictions(model, alone)[1])
     return values if column is None else values[:, column]

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise.data.bags import Bags, as_bags, is_scan, place_of
+from bagwise.data.bags import Bags, as_bags, index_of, is_scan
 from bagwise.data.bags.parts import as_python
-from bagwise.models.wrappers.instance_level import label_names, said_of_bags, said_of_instances
+from bagwise.models.wrappers.instance_level import bag_predictions, instance_predictions, label_names
 
 
 class OneBag(NamedTuple):
@@ -46,11 +46,11 @@ def say_of_one(model: Any, bags: Any, id: Any, label: Any = None) -> OneBag:
         the label, which must be given.
     """
     bags = bags if is_scan(bags) else as_bags(bags)
-    place = place_of(bags.ids, id)
+    place = index_of(bags.ids, id)
     bag = bags[[place]]
     bag = bag.load() if is_scan(bag) else bag
-    kind, values = said_of_instances(model, bag)
-    of_bag = said_of_bags(model, bag, rather=kind)
+    kind, values = instance_predictions(model, bag)
+    of_bag = bag_predictions(model, bag, rather=kind)
     names = label_names(model)
     classes = [as_python(name) for name in (model.classes_ if names is None else names)]
     if values.ndim == 1:

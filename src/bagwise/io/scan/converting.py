@@ -18,8 +18,8 @@ from bagwise.io._arrow import pa
 from bagwise.io._long import choose_bag_and_label
 from bagwise.io._parquet_reader import Reader
 from bagwise.io.parquet import save_parquet
-from bagwise.io.scan.door import find_files, scan_bags
 from bagwise.io.scan.runs import BagComesBackError
+from bagwise.io.scan.scan_files import find_files, scan_bags
 
 _PART_BYTES = 32 * 2**20
 # Rows are shared out to piles on disk, each of which fits into memory; so many bytes make a pile, and as many

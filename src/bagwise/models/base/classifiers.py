@@ -30,7 +30,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
     classes_: np.ndarray
 
     # Whether `fit` learns from positive bags alone; ``classes_`` then has their label only.
-    _learns_from_positive_alone = False
+    _learns_from_positives_only = False
     # Whether it tells more than two classes apart.
     _takes_many_classes = False
 
@@ -64,7 +64,7 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         """
         bags = self._read(X, reset=True)
         codes = encode_labels(
-            self, y, X, bags, binary=binary, positive_alone=self._learns_from_positive_alone
+            self, y, X, bags, binary=binary, positive_alone=self._learns_from_positives_only
         )
         training = self._training(bags, codes, sample_weight)
         class_weight = getattr(self, "class_weight", None)

@@ -27,7 +27,7 @@ from bagwise.data.sequences import Sequences
 from bagwise.data.types import BagsLike
 from bagwise.exceptions import VersionWarning, warn_user
 from bagwise.models.base.labels import Training, bag_weights, read_numbers, training_digest
-from bagwise.solvers.reporting import one_line
+from bagwise.solvers.reporting import shared_live_line
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 _FLOATS = (np.float64, np.float32)
@@ -43,7 +43,7 @@ def validated_fit(fit: _Fit) -> _Fit:
 
     @functools.wraps(fit)
     def checked_fit(self: Any, X: Any, *args: Any, **how: Any) -> Any:
-        with interruptible(), one_line():
+        with interruptible(), shared_live_line():
             try:
                 fitted = fit(self, X, *args, **how)
             except np.linalg.LinAlgError as error:

@@ -19,7 +19,7 @@ from bagwise._core.types import Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.models.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, validated_fit
 from bagwise.models.base.scaling import fit_scaler
-from bagwise.models.embedding.instances import n_different, some_dense_instances
+from bagwise.models.embedding.instances import draw_dense_instances, n_different
 from bagwise.similarity.statistics import dense_runs
 
 
@@ -61,7 +61,7 @@ class _Aggregate(Scaled, BagTransformer):
         """
         bags = self._read(X, reset=True)
         self.scaler_ = fit_scaler(self.scale, bags.blocks())
-        instances = some_dense_instances(self, bags)
+        instances = draw_dense_instances(self, bags)
         with interruptible(at_once=True):
             self._learn(self._scaled(Bags(instances, [0, len(instances)])).instances)
         return self

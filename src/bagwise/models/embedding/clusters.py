@@ -19,7 +19,7 @@ from bagwise._core.types import Scale, Seed
 from bagwise.data.bags import Bags
 from bagwise.data.blocks import Block
 from bagwise.models.base import SCALE_CONSTRAINT, BagsLike, BagTransformer, Scaled, fit_scaler, validated_fit
-from bagwise.models.embedding.instances import n_different, some_instances
+from bagwise.models.embedding.instances import draw_instances, n_different
 
 
 class ClusterEmbedding(Scaled, BagTransformer):
@@ -167,7 +167,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
             raise ValueError(f"norm={self.norm!r} is of counts; set counts=True, or norm=None for presence.")
         bags = self._read(X, reset=True)
         self.scaler_ = fit_scaler(self.scale, bags.blocks())
-        instances = some_instances(self, bags)
+        instances = draw_instances(self, bags)
         if self.scaler_ is not None:
             instances = self.scaler_.transform(instances)
         if self.clusterer is None:

@@ -15,7 +15,7 @@ from bagwise.models.base.streaming import in_memory
 SAMPLE_VALUES = 2**23  # numbers of the instances that are learned from
 
 
-def some_instances(estimator: Any, bags: Bags) -> Any:
+def draw_instances(estimator: Any, bags: Bags) -> Any:
     """Give all instances, or a random sample with 2**23 numbers of large ones; by the estimator's seed.
 
     CSR ones are a copy: bags keep them read-only, and scikit-learn's k-means wants to be able to write.
@@ -28,9 +28,9 @@ def some_instances(estimator: Any, bags: Bags) -> Any:
     return instances.copy() if sp.issparse(instances) else instances
 
 
-def some_dense_instances(estimator: Any, bags: Bags) -> np.ndarray:
-    """Give `some_instances` as a dense array, of sparse ones no more than of others, zeros counted."""
-    instances = some_instances(estimator, bags)
+def draw_dense_instances(estimator: Any, bags: Bags) -> np.ndarray:
+    """Give `draw_instances` as a dense array, of sparse ones no more than of others, zeros counted."""
+    instances = draw_instances(estimator, bags)
     if not sp.issparse(instances):
         return instances
     n, most = instances.shape[0], max(1, SAMPLE_VALUES // bags.n_features)

@@ -33,9 +33,9 @@ from bagwise.persist.checkpoints import CheckpointLike, identity_of, opened
 from bagwise.solvers.reporting import Reporter
 
 
-def _speaks_of_instances(model: Any) -> bool:
+def _predicts_instances(model: Any) -> bool:
     votes = getattr(model, "votes_", None)
-    return votes is None or all(vote.speaks_of_instances for vote in votes)
+    return votes is None or all(vote.predicts_instances for vote in votes)
 
 
 class BagEnsembleClassifier(ScoreClassifier):
@@ -319,7 +319,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         """Predict the most probable label of every bag, of two at a tie the second: shape (n_bags,)."""
         return self._more_probable(self.predict_proba(X))
 
-    @available_if(_speaks_of_instances)
+    @available_if(_predicts_instances)
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Log-odds that a bag of this instance alone would be positive: shape (n_instances,).
 
@@ -333,12 +333,12 @@ class BagEnsembleClassifier(ScoreClassifier):
         """
         return self._by_blocks(X, self._instance_scores)
 
-    @available_if(_speaks_of_instances)
+    @available_if(_predicts_instances)
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
         """Probability of every class for a bag of this instance alone: shape (n_instances, n_classes)."""
         return _probabilities(self._by_blocks(X, self._instance_scores))
 
-    @available_if(_speaks_of_instances)
+    @available_if(_predicts_instances)
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
         return self._more_probable(self.predict_proba_instances(X))

@@ -38,7 +38,7 @@ class Vote:
         What is added to them.
     exponent : float
         The factor of the evidence, beyond the frequency of the classes, that held-out bags ask for.
-    speaks_of_instances : bool
+    predicts_instances : bool
         Whether any part does.
     """
 
@@ -46,7 +46,7 @@ class Vote:
     constant: float
     instance_constant: float
     exponent: float
-    speaks_of_instances: bool
+    predicts_instances: bool
 
     def log_odds(self, bags: Bags) -> np.ndarray:
         """Log-odds that bags are of the second class."""

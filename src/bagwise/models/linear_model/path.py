@@ -201,7 +201,7 @@ def fit_path(
     control = Control(tol or model.tol, model.max_iter, checkpoint=checkpoint)
     with blas_threads_for(blocks.n_values):
         # Tighter than the path, so that the largest alpha is exact.
-        null = blocks.alone(fit_null, problem, replace(control, tol=1e-3 * control.tol))
+        null = blocks.exclusive(fit_null, problem, replace(control, tol=1e-3 * control.tol))
         if isinstance(problem, InMemoryProblem):
             lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=control.tol)
             solver = PathSolver(lasso, null, model.l1_ratio, control)

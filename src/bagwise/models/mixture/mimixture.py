@@ -200,7 +200,7 @@ class MIMixture(Recorded, WaistClassifier):
 
     _accepts_sparse = False
     _streams = True
-    _learns_from_positive_alone = True
+    _learns_from_positives_only = True
 
     _parameter_constraints: dict[str, Any] = {
         "family": [StrOptions(set(FAMILIES)), HasMethods(["log_density", "statistics", "mstep"])],

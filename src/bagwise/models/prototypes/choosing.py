@@ -14,7 +14,7 @@ from bagwise._core.interrupt import interruptible
 from bagwise._core.sklearn_private import Interval
 from bagwise.data.bags import Bags
 from bagwise.models.base.streaming import in_memory
-from bagwise.models.embedding.instances import some_instances
+from bagwise.models.embedding.instances import draw_instances
 from bagwise.models.prototypes.diverse_density import DiverseDensity
 from bagwise.models.prototypes.points import Prototypes, different_rows
 
@@ -29,7 +29,7 @@ def choose_instances(estimator: Any, bags: Bags) -> Prototypes:
     As the estimator's parameters `prototypes`, `n_prototypes` and `random_state` say; scaled by its scaler.
     """
     how, n = estimator.prototypes, estimator.n_prototypes
-    X = different_rows(in_memory(bags).instances if how == "all" else some_instances(estimator, bags))
+    X = different_rows(in_memory(bags).instances if how == "all" else draw_instances(estimator, bags))
     X = estimator._scaled(Bags(X, [0, X.shape[0]])).instances
     if how == "all" or (how == "sample" and X.shape[0] <= n):
         return Prototypes(X)

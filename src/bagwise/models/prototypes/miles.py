@@ -21,7 +21,7 @@ from bagwise.models.base import (
     validated_fit,
 )
 from bagwise.models.prototypes.choosing import INSTANCE_KINDS, NUMBER_CONSTRAINT, choose_instances
-from bagwise.solvers.one_norm import one_norm_machine
+from bagwise.solvers.l1_svm import minimize_l1_svm
 
 if TYPE_CHECKING:
     from bagwise.models.prototypes.points import Prototypes
@@ -166,7 +166,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
         found = found.with_width(self.width, squares, weight)
         similarities = np.round(np.ldexp(np.exp(-found.gamma * squares), _DIGITS)) * 2.0**-_DIGITS
         with interruptible(at_once=True):
-            coef, self.intercept_, self.objective_ = one_norm_machine(
+            coef, self.intercept_, self.objective_ = minimize_l1_svm(
                 similarities, np.where(y == 1, 1.0, -1.0), self.C * weight
             )
         selected = np.flatnonzero(np.abs(coef) > 1e-9 * np.abs(coef).max(initial=0.0))

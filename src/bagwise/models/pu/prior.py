@@ -161,7 +161,7 @@ class ClassPriorEstimator(SetKernelEstimator):
     }
     # Labels and weights are those of a classifier.
     _read_training = BagClassifier._read_training
-    _learns_from_positive_alone = BagClassifier._learns_from_positive_alone
+    _learns_from_positives_only = BagClassifier._learns_from_positives_only
 
     def __init__(
         self,

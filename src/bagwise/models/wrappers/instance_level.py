@@ -25,7 +25,7 @@ _METHODS = {"probability": "predict_proba", "score": "decision_function"}
 _PER_LABEL = (OneVsRestClassifier, MultiOutputClassifier)
 
 
-def speaker(model: Any) -> Any:
+def instance_model(model: Any) -> Any:
     """Find who speaks of instances in a fitted model; None if nobody does.
 
     That is the model itself; the last step of a pipeline, behind the others; the best estimator of a search;
@@ -36,16 +36,16 @@ def speaker(model: Any) -> Any:
         return model
     if isinstance(model, Pipeline) and model.steps:
         name, last = model.steps[-1]
-        inside = speaker(last)
+        inside = instance_model(last)
         return None if inside is None else BagPipeline([*model.steps[:-1], (name, inside)])
     for attribute in ("best_estimator_", "estimator_"):
         if hasattr(model, attribute):
-            return speaker(getattr(model, attribute))
+            return instance_model(getattr(model, attribute))
     if hasattr(model, "calibrated_classifiers_"):
         return _together(_Mean, [part.estimator for part in model.calibrated_classifiers_])
     if hasattr(model, "estimators_") and (isinstance(model, _PER_LABEL) or hasattr(model, "multilabel_")):
         if label_names(model) is None and len(model.estimators_) == 1:
-            return speaker(model.estimators_[0])  # of two classes
+            return instance_model(model.estimators_[0])  # of two classes
         if isinstance(model, MultiOutputClassifier) and any(len(each) > 2 for each in model.classes_):
             return None
         return _together(_SideBySide, model.estimators_, getattr(model, "classes_", None))
@@ -70,7 +70,7 @@ def label_names(model: Any) -> np.ndarray | None:
     return None
 
 
-def said_of_instances(model: Any, bags: Any) -> tuple[str, np.ndarray]:
+def instance_predictions(model: Any, bags: Any) -> tuple[str, np.ndarray]:
     """Give what a model says of instances, and its name: "probability" or "score".
 
     Of two classes it is that of the positive one, shape (n_instances,); else there is a column for each
@@ -78,7 +78,7 @@ def said_of_instances(model: Any, bags: Any) -> tuple[str, np.ndarray]:
     """
     if hasattr(model, "fit"):
         check_is_fitted(model)
-    inside = speaker(model)
+    inside = instance_model(model)
     for kind, method in _METHODS.items():
         if hasattr(inside, f"{method}_instances"):
             values = _of_positive(getattr(inside, f"{method}_instances")(bags), model)
@@ -94,7 +94,7 @@ def said_of_instances(model: Any, bags: Any) -> tuple[str, np.ndarray]:
     )
 
 
-def said_of_bags(model: Any, bags: Any, *, rather: str = "probability") -> tuple[str, np.ndarray] | None:
+def bag_predictions(model: Any, bags: Any, *, rather: str = "probability") -> tuple[str, np.ndarray] | None:
     """Give the probabilities or scores of bags, `rather` those, in the same form; None if there are none."""
     for kind in sorted(_METHODS, key=lambda kind: kind != rather):
         if hasattr(model, _METHODS[kind]):
@@ -104,7 +104,7 @@ def said_of_bags(model: Any, bags: Any, *, rather: str = "probability") -> tuple
 
 def posterior_of_instances(model: Any, bags: Any, y: np.ndarray) -> np.ndarray:
     """Give P(instance positive | label of its bag), with a column for each class or label if several."""
-    inside = speaker(model)
+    inside = instance_model(model)
     if not hasattr(inside, "posterior_instances"):
         raise TypeError(
             f"{type(model).__name__} has no posterior of instances given the labels of their bags "
@@ -139,7 +139,7 @@ def _of_positive(values: Any, model: Any) -> np.ndarray:
 
 
 def _together(kind: type, models: list[Any], *more: Any) -> Any:
-    speakers = [speaker(model) for model in models]
+    speakers = [instance_model(model) for model in models]
     return None if any(inside is None for inside in speakers) else kind(speakers, *more)
 
 

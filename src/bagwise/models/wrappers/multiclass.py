@@ -20,14 +20,14 @@ from bagwise.data.bags import Bags
 from bagwise.data.scanned import ScannedBags
 from bagwise.models.base import BagsLike, ScoreClassifier, is_positive, validated_fit
 from bagwise.models.base.streaming import learns_from_scans
-from bagwise.models.wrappers.instance_level import speaker
+from bagwise.models.wrappers.instance_level import instance_model
 
 # Scores that differ by less than this share of their size are equal: solvers are no more exact.
 _EQUAL = 1e-9
 
 
-def _pairs_speak_of_instances(model: Any) -> bool:
-    return speaker(getattr(model, "estimators_", [model.estimator])[0]) is not None
+def _pairs_predict_instances(model: Any) -> bool:
+    return instance_model(getattr(model, "estimators_", [model.estimator])[0]) is not None
 
 
 class OneVsOneBagClassifier(ScoreClassifier):
@@ -148,15 +148,17 @@ class OneVsOneBagClassifier(ScoreClassifier):
         return super().predict(X)
 
     def _instance_scores(self, bags: Bags) -> np.ndarray:
-        scores = np.column_stack([_confidence(speaker(e), bags, "_instances") for e in self.estimators_])
+        scores = np.column_stack(
+            [_confidence(instance_model(e), bags, "_instances") for e in self.estimators_]
+        )
         return count_votes(scores, len(self.classes_))
 
-    @available_if(_pairs_speak_of_instances)
+    @available_if(_pairs_predict_instances)
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
         """Votes for each class, for every instance: shape (n_instances, n_classes), or (n_instances,)."""
         return self._by_blocks(X, self._instance_scores)
 
-    @available_if(_pairs_speak_of_instances)
+    @available_if(_pairs_predict_instances)
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the class with the most votes, for every instance: shape (n_instances,)."""
         return self._labels_of(self._by_blocks(X, self._instance_scores))

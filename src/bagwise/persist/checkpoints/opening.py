@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bagwise._core.checkpoint import NO_CHECKPOINT, CheckpointLocation
+from bagwise.persist.checkpoints.checkpoint import Checkpoint
 from bagwise.persist.checkpoints.identity import refuse_other, with_version
-from bagwise.persist.checkpoints.place import Checkpoint
 from bagwise.persist.checkpoints.store import Store
 
 # What `fit` takes: a path, or a location in the checkpoint of the fit around it.

@@ -199,7 +199,7 @@ class LargePath:
             sample = draw_sample(self.problem.blocks.untransformed, np.random.RandomState(0))
         # Folds that share passes take turns here: each has a copy of the sample for a moment.
         search = partial(self._on_sample, sample, grid, warm_models, **how)
-        found, runs, learned = self.problem.blocks.alone(search)
+        found, runs, learned = self.problem.blocks.exclusive(search)
         # One that was drawn here is forgotten before the passes.
         del sample, search
         ends = run_together(self.problem.blocks, runs)

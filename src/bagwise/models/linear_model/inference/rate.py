@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.data.bags import as_bags
-from bagwise.data.bags.parts import feature_number
+from bagwise.data.bags.parts import feature_index
 from bagwise.data.types import BagsLike
 
 
@@ -39,7 +39,7 @@ def rate_change(model: Any, X: BagsLike, feature: int | str, change: float) -> n
     True
     """
     bags = as_bags(X)
-    column = feature_number(feature, bags, model)
+    column = feature_index(feature, bags, model)
     moved = np.array(bags.instances, dtype=np.float64)
     moved[:, column] += change
     after, before = model.predict_proba(bags.with_instances(moved)), model.predict_proba(bags)

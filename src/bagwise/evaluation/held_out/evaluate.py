@@ -17,7 +17,7 @@ _FEW_GROUPS = 30
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Evaluation:
     """Scores of held-out bags.
 
     Attributes
@@ -76,16 +76,18 @@ class Judgement:
         return text
 
 
-def judge(held: HeldOut, groups: np.ndarray | None = None, names: tuple[str, str] | None = None) -> Judgement:
+def evaluate(
+    held: HeldOut, groups: np.ndarray | None = None, names: tuple[str, str] | None = None
+) -> Evaluation:
     """Score predictions of bags whose labels are known; `names` are those of the two classes."""
     found = score_held_out(held, groups, None if names is None else names.__getitem__)
     scores = {score.name: {"value": score.value, "low": score.low, "high": score.high} for score in found}
-    return Judgement(held, groups, scores, {score.name: score.title for score in found}, False)
+    return Evaluation(held, groups, scores, {score.name: score.title for score in found}, False)
 
 
-def judge_unlabeled(
+def evaluate_unlabeled(
     model: Any, bags: Any, y: np.ndarray, held: HeldOut, groups: np.ndarray | None = None
-) -> Judgement:
+) -> Evaluation:
     """Score predictions of positive and unlabeled bags, at the priors that they leave possible.
 
     `model`, fitted to all bags, says what it took the prior for.
@@ -101,7 +103,7 @@ def judge_unlabeled(
         name: dict(zip(("low", "value", "high"), map(float, getattr(report, name)), strict=True))
         for name in names
     }
-    return Judgement(held, groups, scores, {name: name.replace("_", " ") for name in names}, True)
+    return Evaluation(held, groups, scores, {name: name.replace("_", " ") for name in names}, True)
 
 
 def _number(value: float) -> str:

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 
-def one_norm_machine(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, float, float]:
+def minimize_l1_svm(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, float, float]:
     """Minimise ``sum_k |w_k| + sum_i cost_i max(0, 1 - sign_i (M w + b)_i)``.
 
     Parameters

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Words:
+class ClassNames:
     """What the two classes are called.
 
     Attributes
@@ -32,7 +32,9 @@ class Words:
         return np.where(y, self.positive, self.negative)
 
 
-def choose_positive(y: np.ndarray, positive: str | None, *, takes_many: bool) -> tuple[Any, Words | None]:
+def choose_positive(
+    y: np.ndarray, positive: str | None, *, takes_many: bool
+) -> tuple[Any, ClassNames | None]:
     """Give the labels to learn from, and their words; None for labels that stand for themselves.
 
     Text is no order: without `positive` it is refused, unless there are many classes and the model takes
@@ -44,7 +46,7 @@ def choose_positive(y: np.ndarray, positive: str | None, *, takes_many: bool) ->
     if positive is not None:
         label = find_label(y, positive)
         others = [other for other in classes.tolist() if other != label]
-        return y == label, Words(str(label), str(others[0]) if len(others) == 1 else f"not {label}")
+        return y == label, ClassNames(str(label), str(others[0]) if len(others) == 1 else f"not {label}")
     if len(classes) > 2 and takes_many:
         return y, None
     shown = ", ".join(repr(label) for label in classes[:8].tolist())
@@ -58,7 +60,7 @@ def choose_positive(y: np.ndarray, positive: str | None, *, takes_many: bool) ->
     return y, None
 
 
-class WordedModel:
+class RelabelledModel:
     """A fitted model of True and False that answers in words.
 
     Everything but labels is what the model says.
@@ -67,13 +69,13 @@ class WordedModel:
     ----------
     model : fitted classifier
         With ``classes_`` False and True.
-    words : Words
+    words : ClassNames
         What they are called.
     """
 
     classes_: np.ndarray
 
-    def __init__(self, model: Any, words: Words):
+    def __init__(self, model: Any, words: ClassNames):
         import numpy as np
 
         self.model = model

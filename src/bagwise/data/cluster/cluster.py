@@ -139,7 +139,7 @@ def assigned(workers: Sequence[str], threads: dict[str, int]) -> list[str]:
 
     Examples
     --------
-    >>> from bagwise.data.cluster.place import assigned
+    >>> from bagwise.data.cluster.cluster import assigned
     >>> assigned(["", "", "", ""], {"a": 1, "b": 1})
     ['a', 'a', 'b', 'b']
     >>> assigned(["a", "a", "b", "b"], {"a": 1, "c": 1})
