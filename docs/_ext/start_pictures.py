@@ -1,39 +1,68 @@
-"""The two pictures of the page Start, drawn when a build begins: what is known, and what is learned.
+"""Draw the two pictures of the page Start when a build begins: bags with labels, and instance probabilities.
 
-Each is there twice, for light and for dark pages.
+Each is drawn twice, for light and for dark pages. ``python docs/_ext/start_pictures.py`` draws the picture of
+the README again, which is committed.
 """
 
 from pathlib import Path
 
 import numpy as np
 
-GROUNDS = {"light": "#ffffff", "dark": "#14181e"}  # those of the theme's pages
+BACKGROUNDS = {"light": "#ffffff", "dark": "#14181e"}  # those of the theme's pages
 
 
 def draw(folder: Path) -> None:
-    """Draw a few bags of digits, without and with what a model says of their instances."""
-    import matplotlib.style
+    """Draw some bags of digits, without and with the instance probabilities of a model."""
+    bags, y, probability = predicted_bags(n_positive=3, n_negative=3)
+    folder.mkdir(parents=True, exist_ok=True)
+    for background in BACKGROUNDS:
+        with style(background):
+            for name, figure in (
+                ("known", draw_known(bags, y)),
+                ("learned", draw_learned(bags, y, probability)),
+            ):
+                figure.savefig(folder / f"start-{name}-{background}.png", dpi=130, bbox_inches="tight")
 
-    from bagwise import MILogisticRegression, load_digit_bags, plot_bags
+
+def draw_for_readme(folder: Path) -> None:
+    """Draw four bags with instance probabilities, as small files."""
+    bags, y, probability = predicted_bags(n_positive=3, n_negative=1)
+    for background in BACKGROUNDS:
+        with style(background):
+            figure = draw_learned(bags, y, probability)
+            figure.savefig(folder / f"digits-{background}.png", dpi=75, bbox_inches="tight")
+
+
+def predicted_bags(n_positive: int, n_negative: int):
+    """Return new bags of digits, their labels, and the probabilities of their images."""
+    from bagwise import MILogisticRegression, load_digit_bags
 
     data = load_digit_bags(random_state=0)
     model = MILogisticRegression(random_state=0).fit(data.bags[:150], data.y[:150])
     new, y = data.bags[150:], data.y[150:]
-    some = np.concatenate([np.flatnonzero(y == 1)[:3], np.flatnonzero(y == 0)[:3]])
-    bags, y = new[some], y[some]
-    probability = model.predict_proba_instances(bags)[:, 1]
-    folder.mkdir(parents=True, exist_ok=True)
-    for ground, color in GROUNDS.items():
-        colors = {f"{what}.facecolor": color for what in ("figure", "axes", "savefig")}
-        with matplotlib.style.context(["default" if ground == "light" else "dark_background", colors]):
-            known = draw_known(bags, y)
-            learned = plot_bags(bags, probability, y=y, image_shape=(8, 8)).figure_
-            for name, figure in (("known", known), ("learned", learned)):
-                figure.savefig(folder / f"start-{name}-{ground}.png", dpi=130, bbox_inches="tight")
+    indices = np.concatenate([np.flatnonzero(y == 1)[:n_positive], np.flatnonzero(y == 0)[:n_negative]])
+    bags = new[indices]
+    return bags, y[indices], model.predict_proba_instances(bags)[:, 1]
+
+
+def style(background: str):
+    """Return the matplotlib style for a light or dark page."""
+    import matplotlib.style
+
+    color = BACKGROUNDS[background]
+    colors = {f"{part}.facecolor": color for part in ("figure", "axes", "savefig")}
+    return matplotlib.style.context(["default" if background == "light" else "dark_background", colors])
+
+
+def draw_learned(bags, y, probability):
+    """Draw bags as rows of images, each highlighted by its probability."""
+    from bagwise import plot_bags
+
+    return plot_bags(bags, probability, y=y, image_shape=(8, 8)).figure_
 
 
 def draw_known(bags, y):
-    """Draw bags as rows of images, with nothing but their labels."""
+    """Draw bags as rows of images, with their labels only."""
     from matplotlib.figure import Figure
 
     widest = int(bags.sizes.max())
@@ -55,3 +84,7 @@ def setup(app):
     """Draw before pages are read."""
     app.connect("builder-inited", lambda app: draw(Path(app.srcdir) / "_static" / "drawn"))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    draw_for_readme(Path(__file__).parents[1] / "_static")

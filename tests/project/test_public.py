@@ -106,7 +106,8 @@ def test_the_architecture_page_names_every_package():
     assert not [path.name for path in packages if f"`{path.name}" not in page]
 
 
-def test_the_readmes_python_runs():
+def test_the_readmes_python_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
     assert blocks
     scope = {}
@@ -114,8 +115,19 @@ def test_the_readmes_python_runs():
         exec(block, scope)
 
 
-def test_the_readmes_table_names_every_estimator():
+def test_the_readme_shows_what_its_example_prints(capsys):
     text = (ROOT / "README.md").read_text()
+    example, output = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", text, flags=re.S).groups()
+    exec(example, {})
+    assert capsys.readouterr().out == output
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 130
+
+
+def test_the_page_of_models_names_every_estimator():
+    text = (ROOT / "docs/which_model.md").read_text()
     absent = [cls.__name__ for cls in all_estimators() if f"`{cls.__name__}`" not in text]
     assert not absent
 
@@ -158,7 +170,9 @@ def test_names_of_rules_and_families_in_the_documentation_are_those_there_are():
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
     text = "\n".join(page.read_text() for page in pages)
     named = re.findall(r"(?:MILogisticRegression|SoftORLogisticRegression)\(\"(\w+)\"", text)
-    row = next(line for line in (ROOT / "README.md").read_text().splitlines() if "vote softly" in line)
+    row = next(
+        line for line in (ROOT / "docs/which_model.md").read_text().splitlines() if "vote softly" in line
+    )
     named += re.findall(r"`\"(\w+)\"`", row)
     assert len(named) > 4 and set(named) <= set(RULES)
     table = re.findall(r"^\| ([a-z_][^|]*) \|", (ROOT / "docs/families.md").read_text(), flags=re.M)
