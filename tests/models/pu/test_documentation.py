@@ -21,7 +21,7 @@ def test_the_examples_of_the_page_run_and_print_what_it_shows(capsys):
     assert capsys.readouterr().out == shown
     test, truth = scope["test"], scope["truth"]
     assert scope["model"].score(test, truth) == pytest.approx(0.77, abs=0.005)
-    assert scope["found_by_aware"] > 0.5
+    assert scope["recall_aware"] > 0.5
     assert scope["estimator"].estimate_.overlap
 
     model, data, judge = scope["estimated"], scope["data"], scope["judge"]
