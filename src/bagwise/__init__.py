@@ -1,14 +1,14 @@
 """bagwise: multiple-instance learning, the scikit-learn way.
 
 Learn from labelled *bags* of unlabelled *instances*: molecules and their shapes, slides and their
-patches, recordings and their calls. Every public name imports from here; the module that holds it is
-loaded on first use, so ``import bagwise`` takes less than 0.3 seconds.
+patches, recordings and their calls. Every public name can be imported from this package. The module that
+defines a name is loaded on first use, so ``import bagwise`` takes less than 0.3 seconds.
 """
 
 from bagwise._version import __version__
 
-# Public names by the package or module that defines them; `make format` writes them to `__init__.pyi`, for
-# type checkers.
+# Public names, grouped by the package or module that defines them. `make format` writes them to
+# `__init__.pyi`, for type checkers.
 _PUBLIC = {
     "exceptions": ["ClassPriorWarning", "ComparisonInterrupted", "PositiveClassWarning", "VersionWarning"],
     "data.bags": ["Bags"],

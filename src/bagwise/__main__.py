@@ -1,4 +1,4 @@
-"""``python -m bagwise`` is the ``bagwise`` program."""
+"""Run the ``bagwise`` program as ``python -m bagwise``."""
 
 from bagwise.cli import main
 

@@ -1,3 +1,3 @@
-"""The version, in a file of its own so that reading it imports nothing."""
+"""The version, in a separate file so that reading it imports nothing else."""
 
 __version__ = "0.3.0.dev0"

@@ -1,4 +1,4 @@
-"""The warnings that bagwise gives, and what Ctrl-C raises; errors are plain `ValueError` and `TypeError`."""
+"""Warning classes, and the exception that Ctrl-C raises; other errors are `ValueError` and `TypeError`."""
 
 import sys
 import warnings
@@ -15,19 +15,19 @@ __all__ = [
     "warn_user",
 ]
 
-# Who stands between a user's line and ours: this package, and what hands a fit or a pickle on to it.
+# Packages whose frames can be between the user's line and ours: bagwise, and those that call it for the user.
 _BETWEEN = {"bagwise", "contextlib", "joblib", "pickle", "sklearn"}
 
 
 class PositiveClassWarning(UserWarning):
-    """The positive class was chosen by sorting labels that are neither numbers nor booleans.
+    """The positive class was chosen by sorting labels that are neither numeric nor boolean.
 
     In multiple-instance learning the choice is part of the model: only negative bags are free of
     positive instances.
 
     Examples
     --------
-    A word that is meant to be the positive class, because it sorts last, needs no warning:
+    Ignore the warning if the label that sorts last is indeed the positive class:
 
     >>> import warnings
     >>> from bagwise import MILogisticRegression, PositiveClassWarning, make_noisy_or_bags
@@ -42,11 +42,11 @@ class PositiveClassWarning(UserWarning):
 
 
 class ClassPriorWarning(UserWarning):
-    """The share of positive bags among unlabeled ones is not what it was taken for, or cannot be told.
+    """The assumed share of positive bags among the unlabeled ones is implausible or cannot be estimated.
 
     Examples
     --------
-    In a program that nobody watches, an error is better:
+    In a program that runs unattended, turn the warning into an error:
 
     >>> import warnings
     >>> from bagwise import ClassPriorWarning, MILogisticRegression, make_noisy_or_bags, pu_report
@@ -62,13 +62,13 @@ class ClassPriorWarning(UserWarning):
 
 
 class VersionWarning(UserWarning):
-    """An estimator is unpickled by another version of bagwise than the one that wrote it.
+    """An estimator is unpickled by a different version of bagwise than the one that pickled it.
 
     Examples
     --------
     >>> import warnings
     >>> from bagwise import BagStatistics, VersionWarning
-    >>> state = {**BagStatistics().__getstate__(), "_bagwise_version": "0.0"}  # as an old pickle has it
+    >>> state = {**BagStatistics().__getstate__(), "_bagwise_version": "0.0"}  # as in an old pickle
     >>> with warnings.catch_warnings(record=True) as said:
     ...     warnings.simplefilter("always", VersionWarning)
     ...     BagStatistics().__setstate__(state)
@@ -78,16 +78,16 @@ class VersionWarning(UserWarning):
 
 
 class ComparisonInterrupted(KeyboardInterrupt):
-    """Ctrl-C ended a comparison.
+    """A comparison was interrupted by Ctrl-C.
 
     Attributes
     ----------
     comparison : Comparison or None
-        What had finished: models of which all splits were computed. None if nothing had begun.
+        The results so far, with the models for which all splits were computed. None if nothing was started.
 
     See Also
     --------
-    bagwise.compare : raises it.
+    bagwise.compare : Raises this exception.
 
     Examples
     --------
@@ -106,21 +106,21 @@ class ComparisonInterrupted(KeyboardInterrupt):
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning, *, once: bool = False) -> None:
-    """Warn, and give as the place the user's line: the first on the stack that is outside of bagwise.
+    """Issue a warning that points to the user's line: the first line on the stack outside of bagwise.
 
-    Lines of scikit-learn, joblib, pickle and contextlib are passed over too, so that a fit in a pipeline, a
-    search or another fit is reported where it was asked for. A worker's stack has no such line and gives its
-    outermost.
+    Lines of scikit-learn, joblib, pickle and contextlib are skipped as well, so a fit inside a pipeline, a
+    search or another fit is reported at the user's call. In a worker process the stack has no such line, and
+    the outermost line is reported.
 
-    With `once`, a message is given once while what that line called goes on: a search says of all its fits
-    what a fit says. Worker processes say it for themselves.
+    With `once`, a message is shown only once during the user's call: a search shows it once for all its fits.
+    Each worker process shows it separately.
     """
-    level, frame = 2, sys._getframe(1)  # as `stacklevel` counts: 2 is the line that called this function
+    level, frame = 2, sys._getframe(1)  # for `stacklevel`, 2 is the line that called this function
     called = frame
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:
         level, called, frame = level + 1, frame, frame.f_back
     if once:
-        # What lives as long as the call is its frame, which may carry names beside its own.
+        # The messages are stored in the frame of the call, because it exists exactly as long as the call.
         said = called.f_locals.setdefault("_bagwise_has_said", set())
         if message in said:
             return

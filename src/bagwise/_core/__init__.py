@@ -1,11 +1,11 @@
-"""Helpers that know nothing of bags: compiled loops, files, threads, interrupts, types of parameters.
+"""Helpers that do not depend on bags: compiled loops, files, threads, interrupts, parameter types.
 
 - `compiled`: the hot loops, compiled by numba.
-- `files`: files that are written whole or not at all, checksums, and checks for damage.
-- `checkpoint`: what a fit may do with its checkpoint, and the null object of fits that have none.
-- `interrupt`: Ctrl-C during a fit. `threads`: how many threads BLAS may use.
-- `live_line`: the line that shows progress on a terminal. `cache`: where downloads and indexes are kept.
-- `named_parts`: make a rule or a family from a name or an object.
-- `types`: type aliases of parameters that many packages share.
+- `files`: atomic writing of files and folders, checksums, and checks for damage.
+- `checkpoint`: the interface of a checkpoint, and the null object for fits without a checkpoint.
+- `interrupt`: handling of Ctrl-C during a fit. `threads`: the number of BLAS threads.
+- `live_line`: the progress line on a terminal. `cache`: the folder for downloads and indexes.
+- `named_parts`: look up a rule or a family by name.
+- `types`: type aliases for parameters that occur in several packages.
 - `sklearn_private`: the only module that imports private parts of scikit-learn.
 """

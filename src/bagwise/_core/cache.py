@@ -1,4 +1,4 @@
-"""Where bagwise keeps what it would otherwise fetch or find out again."""
+"""The folder in which bagwise caches downloads and indexes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Where downloads and indexes are: ``$BAGWISE_CACHE``, else the usual place of the operating system."""
+    """Return the cache folder: ``$BAGWISE_CACHE`` if it is set, else the operating system's default."""
     if folder := os.environ.get("BAGWISE_CACHE"):
         return Path(folder)
     import pooch

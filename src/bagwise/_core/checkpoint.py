@@ -1,7 +1,7 @@
-"""What a fit may do with its checkpoint, and the checkpoint of a fit that has none.
+"""The interface of a checkpoint, and the null checkpoint for fits without one.
 
-`bagwise.persist.checkpoints.Checkpoint` stores values in a file. A fit without a checkpoint has
-`NO_CHECKPOINT`, which stores nothing and costs nothing, so no code has to ask whether there is a checkpoint.
+`bagwise.persist.checkpoints.Checkpoint` stores values in a file. A fit without a checkpoint uses
+`NO_CHECKPOINT`, which stores nothing and costs nothing, so no code has to test whether there is a checkpoint.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 class CheckpointLocation:
     """A location in a checkpoint; `within` and `next_run` return locations inside it.
 
-    This one is that of a fit without a checkpoint: all values are computed and none is stored.
+    This class is used for fits without a checkpoint: all values are computed, and none is stored.
 
     Examples
     --------
@@ -28,11 +28,11 @@ class CheckpointLocation:
     is_stored = False
 
     def within(self, name: str) -> CheckpointLocation:
-        """Return the location with this name; runs at the same time must use different ones."""
+        """Return the location with this name; concurrent runs must use different names."""
         return self
 
     def next_run(self, *inputs: Any) -> CheckpointLocation:
-        """Return the location of the next of several runs, one after the other; `inputs` identify it."""
+        """Return the location of the next run in a sequence of runs; `inputs` identify the run."""
         return self
 
     def cell(self, name: str, compute: Callable[..., Any], *args: Any) -> Any:
@@ -45,7 +45,7 @@ class CheckpointLocation:
         return False
 
     def end(self, like: Any = None) -> Any:
-        """Return the final value; `like` is an example of its form if it is an object."""
+        """Return the final value; if it is an object, `like` is an object of the same form."""
         raise NotImplementedError
 
     def finish(self, value: Any) -> None:
@@ -55,10 +55,10 @@ class CheckpointLocation:
         """Store the current state of a run; its arrays must not be modified afterwards."""
 
     def state(self, like: Any = None) -> Any:
-        """Return the stored state, in the form of `like`; None if there is none."""
+        """Return the stored state, in the form of `like`, or None if no state is stored."""
 
     def seed(self, random_state: Any) -> Any:
-        """Return the random state to use: if it is not an integer, a seed that is drawn once and stored."""
+        """Return the random state to use: an integer unchanged, anything else replaced by a stored seed."""
         return random_state
 
     def agree_on_folds(self, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:

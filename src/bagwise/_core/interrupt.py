@@ -1,9 +1,9 @@
-"""Ctrl-C ends a fit after its present step.
+"""Stop a fit after the current step when the user presses Ctrl-C.
 
-`interruptible` stands around every public run: a fit, a path, a cross-validation. While it is active, Ctrl-C
-only sets a flag. Solvers look at the flag between steps (`Control.is_stopped`) and end with the status
-INTERRUPTED; the estimator stores what was reached; and the end of the block raises KeyboardInterrupt,
-so that a search around the fit ends too.
+`interruptible` encloses every public run: a fit, a path, a cross-validation. While it is active, Ctrl-C
+only sets a flag. Solvers check the flag between steps (`Control.is_stopped`) and stop with the status
+INTERRUPTED, and the estimator stores the current solution. The end of the block raises KeyboardInterrupt,
+so that a search around the fit stops too.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from types import FrameType
 
 
 class _Run:
-    """The outermost block of the main thread, which alone meets signals.
+    """The outermost block of the main thread, the only thread that receives signals.
 
-    `waits` says whether Ctrl-C leaves the end to whoever looks at the flag.
+    If `waits` is true, the first Ctrl-C only sets the flag, and the code that checks the flag stops the run.
     """
 
     def __init__(self) -> None:
@@ -26,8 +26,8 @@ class _Run:
         self.waits = True
         self.n_interrupts = 0
 
-    # Ctrl-C may come between any two lines. While the handler is ours it only sets the flag; so `_current` is
-    # changed only then, and never names a run whose handler is gone.
+    # Ctrl-C may arrive between any two lines. Our handler only sets the flag, so `_current` is changed only
+    # while our handler is installed. It thus never refers to a run whose handler has been removed.
     def begin(self) -> None:
         global _current
         signal.signal(signal.SIGINT, self._handle)
@@ -45,40 +45,44 @@ class _Run:
             if self.waits:
                 return
         else:
-            # The exception may strike while the block ends and keep it from restoring the usual handler.
+            # The exception may be raised while the block exits, which would skip restoring the default handler.
             self.end()
         signal.default_int_handler(number, frame)
 
 
-# The run of the main thread; None outside of runs.
+# The current run of the main thread; None outside of runs.
 _current: _Run | None = None
 
 
 def stop_flag() -> threading.Event:
-    """Give the flag that a run in any thread watches: that of the main thread's run, if there is one."""
+    """Return the stop flag for a run in any thread: the flag of the main thread's run if there is one."""
     return threading.Event() if _current is None else _current.stop
 
 
 def raise_if_stopped() -> None:
-    """End a loop of which a part is of no use, such as the folds of a cross-validation."""
+    """Raise KeyboardInterrupt if the flag is set.
+
+    For loops whose partial results are useless, such as the loop over cross-validation folds.
+    """
     if stop_flag().is_set():
         raise KeyboardInterrupt
 
 
 @contextmanager
 def interruptible(*, at_once: bool = False) -> Iterator[threading.Event]:
-    """Turn Ctrl-C into a flag inside the block, and into KeyboardInterrupt at its end; also a decorator.
+    """Set a flag on Ctrl-C inside the block, and raise KeyboardInterrupt at its end; also a decorator.
 
-    An exception that strikes inside a compiled function comes out as a SystemError: this is why the handler
-    sets a flag. A second Ctrl-C ends the block at once by the usual exception. Blocks inside another one, and
-    blocks in other threads, watch the flag of the outermost block of the main thread. Whatever else goes
-    wrong once the flag is set is a consequence of it. A program that has its own handler of SIGINT keeps it.
+    The handler sets a flag because an exception raised inside a compiled function would become a SystemError.
+    A second Ctrl-C ends the block immediately with a KeyboardInterrupt. Nested blocks, and blocks in other
+    threads, use the flag of the outermost block of the main thread. Any other exception after the flag is set
+    is considered a consequence of the interrupt. A program's own SIGINT handler is left in place.
 
     Parameters
     ----------
     at_once : bool
-        Whether the first Ctrl-C raises the exception too: around code of others, which watches no flag. A
-        block inside this one that waits still ends after its present step, and so do those of other threads.
+        Whether the first Ctrl-C also raises the exception. Use it around third-party code, which does not
+        check the flag. A nested block without `at_once` still ends after its current step, and so do blocks
+        in other threads.
 
     Yields
     ------

@@ -1,4 +1,4 @@
-"""One line on a terminal that says how far a fit has come; by rich where it is installed."""
+"""The line that shows the progress of a fit on a terminal; rich draws it if it is installed."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-# A plain line is written no oftener than this, in seconds; rich keeps its own time.
+# Minimum number of seconds between two updates of a plain line; rich has its own refresh rate.
 _BETWEEN = 0.1
 
 
 @dataclass
 class Progress:
-    """How far a fit has come, in words.
+    """Progress of a fit.
 
     Attributes
     ----------
     name : str
-        Of the estimator.
+        Name of the estimator.
     doing : str
-        What it is at, such as a start or a fold.
+        The current task, such as a start or a fold.
     objective : float or None
-        The last one heard of.
+        The last reported objective.
     n_bags : int
-        The bags of a pass; 0 where bags are few, and passes not worth counting.
+        Number of bags in a pass; 0 if there are too few bags for progress within a pass to be worth showing.
     n_done, n_passes : int
-        Bags done in this pass, and passes done before it.
+        Number of bags done in the current pass, and number of completed passes.
     n_blocks, n_workers : int
-        The blocks of a pass, and the workers of a cluster that do it; 0 where there is none.
+        Number of blocks in a pass, and number of cluster workers; 0 without a cluster.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Progress:
     rate: float = 0.0
 
     def bags_done(self, n: int) -> None:
-        """Count bags of the present pass."""
+        """Add `n` to the number of bags done in the current pass."""
         now = time.monotonic()
         self.n_done += n
         self.blocks_done += 1
@@ -58,11 +58,11 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """How much of the present pass is done."""
+        """Share of the current pass that is done, from 0 to 1."""
         return self.n_done / self.n_bags if self.n_bags else 0.0
 
     def parts(self) -> list[str]:
-        """What there is to say, most important first."""
+        """Return the parts of the progress line, most important first."""
         said = [self.name]
         if self.n_bags:
             said.append(f"pass {self.n_passes + 1}, {self.share:.0%}")
@@ -82,7 +82,7 @@ class Progress:
         return said
 
     def summary(self) -> str:
-        """What is left standing when the fit has ended."""
+        """Return the line that remains on the terminal after the fit."""
         said = [self.name]
         if self.objective is not None:
             said.append(f"objective {self.objective:.8g}")
@@ -98,36 +98,36 @@ def _clock(seconds: float) -> str:
 
 
 class PlainLine:
-    """Writes the line over itself, cut to the width of the terminal."""
+    """Progress line without rich; every update overwrites it, cut to the width of the terminal."""
 
     def __init__(self, progress: Progress):
         self.progress = progress
         self._written = 0.0
 
     def show(self) -> None:
-        """Write the line anew, unless it was written a moment ago."""
+        """Update the line, unless the last update was less than 0.1 seconds ago."""
         now = time.monotonic()
         if now - self._written < _BETWEEN:
             return
         self._written = now
         width = max(20, shutil.get_terminal_size().columns - 1)
-        # Back to the first column, the words, and clear what is left of longer ones before.
+        # "\r" returns to the first column; "\x1b[K" clears the rest of a longer previous line.
         sys.stderr.write("\r" + " | ".join(self.progress.parts())[:width] + "\x1b[K")
         sys.stderr.flush()
 
     def log(self, sentence: str) -> None:
-        """Write a sentence that stays, above the line."""
+        """Write a permanent sentence above the line."""
         sys.stderr.write("\r" + sentence + "\x1b[K\n")
         sys.stderr.flush()
 
     def end(self) -> None:
-        """Leave the summary standing."""
+        """Replace the line with the summary."""
         sys.stderr.write("\r" + self.progress.summary() + "\x1b[K\n")
         sys.stderr.flush()
 
 
 class RichLine:
-    """The same by rich, with a bar for the present pass."""
+    """Progress line drawn by rich, with a progress bar for the current pass."""
 
     def __init__(self, progress: Progress):
         from rich.console import Console
@@ -154,20 +154,20 @@ class RichLine:
         return grid
 
     def show(self) -> None:
-        """Rich looks by itself, ten times a second."""
+        """Do nothing: rich updates the line automatically, ten times per second."""
 
     def log(self, sentence: str) -> None:
-        """Write a sentence that stays, above the line."""
+        """Write a permanent sentence above the line."""
         self._live.console.print(sentence, highlight=False, markup=False)
 
     def end(self) -> None:
-        """Leave the summary standing."""
+        """Replace the line with the summary."""
         self._live.stop()
         self._live.console.print(self.progress.summary(), highlight=False)
 
 
 def make_line(progress: Progress) -> PlainLine | RichLine:
-    """The prettiest line there is."""
+    """Return a progress line drawn by rich, or a plain one if rich is not installed."""
     try:
         return RichLine(progress)
     except ImportError:

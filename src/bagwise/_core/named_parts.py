@@ -1,4 +1,4 @@
-"""From the value of an estimator's parameter to a part: a rule or a family, by name or as an object."""
+"""Convert an estimator's parameter to a part: a rule or a family, specified by name or as an object."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ Part = TypeVar("Part")
 
 
 def make_part(spec: str | Part, parameter: str, named: Mapping[str, type[Part]], base: type[Part]) -> Part:
-    """Give the part that `spec` means: a name, the part with its defaults; an object, itself and no clone.
+    """Return the part that `spec` specifies.
+
+    For a name, this is a new part with default settings; an object is returned unchanged, without cloning.
 
     Parameters
     ----------
     spec : str or object
-        What the user gave.
+        Value of the user's parameter.
     parameter : str
-        Name of the parameter, for the error.
+        Name of the parameter, for error messages.
     named : dict
-        Classes by name: the one list of the names there are.
+        Classes by name. Only these names are valid.
     base : type
-        What objects must be.
+        The class of which objects must be instances.
     """
     if isinstance(spec, base):
         return spec

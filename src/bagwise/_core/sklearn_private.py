@@ -1,8 +1,8 @@
-"""The one file that knows what scikit-learn keeps private; no other imports or calls it (a test sees to it).
+"""The only file that imports or calls private parts of scikit-learn; a test enforces this.
 
-Each name says what we need it for, and what public name would replace it. What has a public replacement is
-not here: `OneToOneFeatureMixin.get_feature_names_out` checks feature names, `make_pipeline` names steps. One
-that is public, but has no types, gets them here.
+The comment or docstring of each name states what we need it for and whether a public name could replace it.
+Private functions with a public replacement are not imported: `OneToOneFeatureMixin.get_feature_names_out`
+checks feature names, and `make_pipeline` names steps. `available_if` is public but untyped; it is typed here.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sklearn.base import BaseEstimator, _fit_context
 
-# The words of `_parameter_constraints`, the table of what each parameter may be, for uniform messages:
-# "The 'tol' parameter of X must be ... Got ... instead." The table is itself a private convention. No
+# Used in `_parameter_constraints`, the table of allowed parameter values, which leads to uniform messages:
+# "The 'tol' parameter of X must be ... Got ... instead." The table itself is a private convention. No
 # public replacement.
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-# Votes of pairs of classes, with their scores to break ties, so that one-vs-one means here what it means in
-# scikit-learn. No public replacement.
+# Counts votes for pairs of classes and breaks ties by score, so that one-vs-one works as in scikit-learn. No
+# public replacement.
 from sklearn.utils.multiclass import _ovr_decision_function as votes_and_scores
 
 __all__ = [
@@ -33,7 +33,8 @@ __all__ = [
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
-# For methods that an estimator has or lacks. It is public, but has no types, and would take a method's own.
+# For methods that exist only under a condition. It is public but untyped, so a decorated method would lose
+# its types.
 if TYPE_CHECKING:
 
     def available_if(check: Callable[[Any], bool]) -> Callable[[_Fit], _Fit]: ...
@@ -43,7 +44,7 @@ else:
 
 
 def validated(fit: _Fit) -> _Fit:
-    """Decorate `fit` so that it checks `_parameter_constraints` first, once for nested estimators.
+    """Decorate `fit` to check `_parameter_constraints` first, and to skip this check in nested estimators.
 
     No public replacement.
     """
@@ -51,8 +52,8 @@ def validated(fit: _Fit) -> _Fit:
 
 
 def check_parameters(estimator: BaseEstimator) -> None:
-    """Check `_parameter_constraints` of an estimator that a function makes of its arguments.
+    """Check `_parameter_constraints` of an estimator that a function creates from its arguments.
 
-    No public replacement but a `fit`.
+    The only public replacement is to call `fit`.
     """
     estimator._validate_params()

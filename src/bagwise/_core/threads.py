@@ -1,4 +1,4 @@
-"""One BLAS thread where more would only wait for each other."""
+"""Limit BLAS to one thread where more threads would only wait for each other."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
-# Below this many numbers in the instance matrix, products are too short to be shared out. On a busy machine
-# with two cores, threads that spin for each other made a fit on 300 x 100 numbers a hundred times slower.
+# Below this many values in the instance matrix, products are too short to be distributed. On a busy machine
+# with two cores, threads that spin while waiting made a fit on a 300 x 100 matrix a hundred times slower.
 _WORTH_SHARING = 2_000_000
 
 
@@ -20,16 +20,16 @@ def _controller() -> Any:
 
 
 def blas_threads_for(size: int) -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread while working on `size` numbers, if they are few.
+    """Limit BLAS to one thread if `size`, the number of values in the instance matrix, is small.
 
-    The setting is the whole process's, and must not change while another thread is inside a product. So only
-    the main thread changes it, around whatever it shares out to others.
+    The setting applies to the whole process and must not change while another thread computes a product. So
+    only the main thread changes it, before it starts other threads and after they have finished.
     """
     return nullcontext() if size >= _WORTH_SHARING else one_blas_thread()
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread, unless another thread than the main one asks: see `blas_threads_for`."""
+    """Limit BLAS to one thread if called from the main thread; see `blas_threads_for`."""
     if threading.current_thread() is not threading.main_thread():
         return nullcontext()
     return _controller().limit(limits=1, user_api="blas")

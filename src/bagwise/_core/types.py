@@ -1,4 +1,4 @@
-"""Types of parameters that many packages share, for type checkers and for readers of signatures."""
+"""Type aliases for parameters that occur in several packages, for type checkers and readable signatures."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ import numpy as np
 
 
 class Transformer(Protocol):
-    """What scikit-learn calls a transformer, whoever wrote it."""
+    """Any object with scikit-learn's transformer interface."""
 
     def fit(self, X: Any, /) -> Any:
-        """Learn from a matrix."""
+        """Fit the transformer to a matrix."""
 
     def transform(self, X: Any, /) -> Any:
-        """Change a matrix."""
+        """Transform a matrix."""
 
 
 class Splitter(Protocol):
-    """What scikit-learn calls a splitter, such as ``GroupKFold(5)``."""
+    """Any object with scikit-learn's splitter interface, such as ``GroupKFold(5)``."""
 
     def split(self, X: Any, y: Any, groups: Any, /) -> Iterable[Any]:
-        """Give the numbers of training and test bags of every fold."""
+        """Yield the indices of the training bags and of the test bags of every fold."""
 
 
-# `random_state`: a seed, a generator, or None for another draw every time.
+# `random_state`: a seed, a generator, or None for a different draw every time.
 Seed: TypeAlias = int | np.random.RandomState | None
 
-# Files and folders.
+# Paths of files and folders.
 FilePath: TypeAlias = str | os.PathLike[str]
 
-# Labels that came with bags: None where there were none, for which nobody need ask who knows that there are.
+# Labels that are read together with bags, or None if the file has no labels. Typed as Any so that callers
+# whose file has labels need no check for None.
 Labels: TypeAlias = np.ndarray | Any
 
-# `class_weight`: a factor for every label, or those that make classes weigh the same.
+# `class_weight`: a factor for every label; "balanced" makes the total weights of all classes equal.
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"] | None
 
-# `scale`: what is done to instances before they are learned from.
+# `scale`: how instances are scaled before the fit.
 Scale: TypeAlias = Literal["standard", "minmax", "rank"] | Transformer | None
 
-# `cv`: a number of folds, a splitter, or the folds themselves as pairs of numbers of bags.
+# `cv`: the number of folds, a splitter, or the folds as pairs of index arrays.
 Folds: TypeAlias = int | Splitter | Iterable[Any]
 
-# A kernel by its name, or as a function of two matrices.
+# A kernel: its name, or a function of two matrices.
 Kernel: TypeAlias = str | Callable[..., Any]
