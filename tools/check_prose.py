@@ -54,7 +54,7 @@ PHRASES = {
     r"\bfiles of models\b": "model files",
     r"\brules of counts\b": "count rules",
     r"\bmachines of libsvm\b": "libsvm's SVMs",
-    r"\b(gaussian|linear|such|these|those|of|two|both) machines\b|\bmachines (are|that|with)\b": "SVMs",
+    r"\b(gaussian|linear|such|these|those|of|two|both) machines\b|(?<!vector )\bmachines (are|that|with)\b": "SVMs",
     r"\bends? of (a|the) (solver|search|run of a solver)\b": "optimum, solution",
     r"\b(of|on) (its|their|his|one's|your) own\b": "separate",
     r"\bby (itself|themselves)\b": "automatically, alone",
