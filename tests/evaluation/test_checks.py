@@ -1,4 +1,4 @@
-"""What `inspect_bags` finds in bags and labels, and what it does not."""
+"""Findings of `inspect_bags` in bags and labels, and data without problems."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ from bagwise.evaluation.checks.rows import row_codes
 
 
 def clean(n_bags=40, seed=0):
-    """Bags and labels in which there is nothing to find."""
+    """Return bags and labels without problems."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, 6, size=n_bags)
     y = np.arange(n_bags) % 2
@@ -29,7 +29,7 @@ def look(bags, y=None):
 
 
 def changed(bags, **cells):
-    """Replace the instances by a copy on which `change` was called."""
+    """Return bags with a copy of the instances on which `change` was called."""
     X = bags.instances.copy()
     cells["change"](X)
     return bags.with_instances(X)
@@ -86,7 +86,7 @@ def test_constant_features_are_counted_and_named():
         X[:, 1] = 7
 
     found = look(changed(clean()[0], change=spoil))["constant features"]
-    assert found.level == "note" and "1 of 3 never change: 1." in found.text
+    assert found.level == "note" and "1 of 3 are constant: 1." in found.text
 
 
 def test_features_on_very_different_scales_are_named():
@@ -110,7 +110,7 @@ def test_rows_repeated_inside_a_bag_are_told_from_rows_in_several_bags():
     inside = int(bags.offsets[3])
     found = look(changed(bags, change=lambda X: np.copyto(X[inside + 1], X[inside])), y)["repeated rows"]
     assert found.level == "note"
-    assert "1 of " in found.text and "1 inside a bag (first in bag 3)" in found.text
+    assert "1 of " in found.text and "1 within the same bag (first in bag 3)" in found.text
     assert "more than one bag" not in found.text
 
 
@@ -118,10 +118,10 @@ def test_rows_shared_between_bags_of_different_labels_are_counted():
     bags, y = clean()
     a, b = (int(bags.offsets[i]) for i in (np.argmin(y), np.argmax(y)))
     found = look(changed(bags, change=lambda X: np.copyto(X[a], X[b])), y)["repeated rows"]
-    assert "1 different row stands in more than one bag, 1 of them in bags of different labels" in found.text
-    assert "inside a bag" not in found.text
+    assert "1 distinct row occurs in more than one bag, 1 of them in bags with different labels" in found.text
+    assert "within the same bag" not in found.text
     same = look(changed(bags, change=lambda X: np.copyto(X[a], X[b])), np.zeros(40))["repeated rows"]
-    assert "0 of them in bags of different labels" in same.text
+    assert "0 of them in bags with different labels" in same.text
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, np.uint8, bool])
@@ -146,12 +146,14 @@ def two_equal_bags(label):
 
 def test_a_bag_that_occurs_twice_is_found_whatever_the_order_of_its_rows():
     found = look(*two_equal_bags(0))["repeated bags"]
-    assert found.level == "warning" and "1 bag has the content of another (bags 0, 1)" in found.text
+    assert (
+        found.level == "warning" and "1 bag has the same instances as another bag (bags 0, 1)" in found.text
+    )
 
 
 def test_equal_bags_of_different_labels_are_called_a_contradiction():
     found = look(*two_equal_bags(1))["repeated bags"]
-    assert found.level == "warning" and "no model can get both right" in found.text
+    assert found.level == "warning" and "no model can predict both correctly" in found.text
 
 
 def test_labels_in_order_of_the_bags_are_found_and_mixed_ones_not():
@@ -171,7 +173,7 @@ def test_a_few_bags_in_order_are_no_finding_because_chance_does_that():
 def test_a_sorted_column_among_several_labels_is_found():
     bags, y = clean()
     found = look(bags, np.column_stack([y, np.sort(y), 1 - y]) == 1)["order"]
-    assert found.level == "note" and "labels 1." in found.text
+    assert found.level == "note" and "label column 1." in found.text
 
 
 def sized(sizes):
@@ -211,19 +213,19 @@ def test_the_size_test_is_that_of_mann_and_whitney(seed):
 @pytest.mark.parametrize(
     ("y", "level", "text"),
     [
-        (None, "note", "there are none"),
-        (np.ones(40), "warning", "one class only, 1.0"),
+        (None, "note", "none, so only the instances were checked"),
+        (np.ones(40), "warning", "only one class, 1.0"),
         (np.repeat(np.arange(4), 10), "note", "4 classes"),
         (np.repeat(["active", "inactive"], 20), "note", "'inactive' sorts last"),
-        (np.repeat([True, False], 20), "ok", "True is the positive one"),
+        (np.repeat([True, False], 20), "ok", "True is the positive class"),
         (np.arange(40) < 3, "warning", "class True has 3 bags: too few"),
         (np.where(np.arange(40) == 7, np.nan, 1), "warning", "1 bag without a label, the first is 7"),
         (np.array([None, "a"] * 20, dtype=object), "warning", "20 bags without a label"),
-        (np.linspace(0, 1, 40), "note", "a measurement rather than classes"),
-        (np.eye(40)[:, :6], "note", "6 per bag"),
-        (np.zeros((40, 2)), "note", "2 columns with one value only: 0, 1"),
-        (np.zeros((40, 2, 2)), "note", "was not looked at"),
-        (np.full((40, 2), "a"), "note", "was not looked at"),
+        (np.linspace(0, 1, 40), "note", "looks continuous"),
+        (np.eye(40)[:, :6], "note", "6 label columns"),
+        (np.zeros((40, 2)), "note", "2 columns with a single value: 0, 1"),
+        (np.zeros((40, 2, 2)), "note", "not checked"),
+        (np.full((40, 2), "a"), "note", "not checked"),
     ],
 )  # fmt: skip
 def test_every_kind_of_labels_is_described(y, level, text):
@@ -236,12 +238,12 @@ def test_kernels_that_do_not_fit_in_memory_are_noted():
     found = look(many)["kernel memory"]
     assert found.level == "note" and "7.2 GB" in found.text and "set kernels" in found.text
     single = Bags(many.instances, np.arange(30_001))
-    assert "sample of the bags" in look(single)["kernel memory"].text
+    assert "sample of bags" in look(single)["kernel memory"].text
 
 
 def test_text_in_place_of_numbers_is_a_warning_and_no_crash():
     found = look(Bags(np.array([["a"], ["b"]]), [0, 1, 2]), [0, 1])
-    assert found["values"].level == "warning" and "models need numbers" in found["values"].text
+    assert found["values"].level == "warning" and "models need numeric values" in found["values"].text
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (0, 0), (4, 0)])
@@ -266,9 +268,9 @@ def test_facts_say_what_the_data_are():
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("musk2", {"repeated rows": "17 of 6,598", "order": "in order", "values": "all finite"}),
+        ("musk2", {"repeated rows": "17 of 6,598", "order": "sorted by", "values": "all finite"}),
         ("web1", {"repeated rows": "400 of 2,212", "scales": "feature"}),
-        ("hja_birdsong", {"labels": "13 per bag"}),
+        ("hja_birdsong", {"labels": "13 label columns"}),
         ("elephant", {"constant features": "120 of 230"}),
     ],
 )
@@ -293,7 +295,7 @@ def test_several_bags_of_a_patient_are_to_stay_in_one_fold():
         patient=np.argsort(np.argsort(clean()[1], kind="stable")) // 2, age=np.arange(40) % 7
     )
     found = look(bags, y)["groups"]
-    assert found.level == "note" and "40 bags are of 20 groups by the column 'patient'." in found.text
+    assert found.level == "note" and "40 bags form 20 groups in column 'patient'." in found.text
     assert "groups=bags.bag_columns['patient']" in found.text and "bags.merge('patient')" in found.text
     alone, y = with_columns(patient=[f"p{i}" for i in range(40)], age=np.arange(40) % 7)
     assert look(alone, y)["groups"].level == "ok"
@@ -305,19 +307,16 @@ def test_patients_with_bags_of_both_labels_are_named():
     found = look(bags, y)["groups"]
     assert (
         found.level == "note"
-        and f"{len(mixed)} groups have bags of several labels ('p{mixed[0]}'" in found.text
+        and f"{len(mixed)} groups have bags of different labels ('p{mixed[0]}'" in found.text
     )
-    assert "20 groups by the column 'patient_id'" in found.text
+    assert "20 groups in column 'patient_id'" in found.text
 
 
 def test_patients_on_both_sides_of_a_split_are_a_warning():
     split = np.where(np.arange(40) < 20, "train", "test")
     bags, y = with_columns(split=split, patient=[f"p{i // 3}" for i in range(40)])
     found = look(bags, y)["groups"]
-    assert (
-        found.level == "warning"
-        and "1 group stands on several sides of the column 'split' ('p6')" in found.text
-    )
+    assert found.level == "warning" and "1 group is divided by column 'split' ('p6')" in found.text
     apart, y = with_columns(split=split, patient=[f"p{i // 4}" for i in range(40)])
     assert look(apart, y)["groups"].level == "note"
 
@@ -326,4 +325,4 @@ def test_instances_that_stand_in_several_bags_are_counted():
     bags, y = clean()
     shared = changed(bags, change=lambda X: X.__setitem__(-1, X[0]))
     found = look(shared, y)["repeated rows"]
-    assert found.level == "note" and "1 different row stands in more than one bag" in found.text
+    assert found.level == "note" and "1 distinct row occurs in more than one bag" in found.text

@@ -1,7 +1,7 @@
 """Checks of bags and labels before a model is fitted: `inspect_bags` returns a `Report` of findings.
 
-`inspect` runs the checks; `data`, `instances`, `labels`, `groups` and `repeats` contain them, a function
-for each; `rows` finds equal rows; `report` is the result.
+`inspect` runs the checks. `instances`, `labels`, `groups` and `repeats` contain them, one function per
+check. `data` holds the data set and its summaries, `rows` finds equal rows, and `report` defines the result.
 """
 
 from bagwise.evaluation.checks.inspect import inspect_any, inspect_bags, inspect_scan

@@ -1,4 +1,4 @@
-"""A data set as the checks see it: bags, labels, and what several checks need, computed once."""
+"""The data set that the checks receive: bags, labels, and summaries that are computed once and shared."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bagwise.data.bags import Bags
 from bagwise.data.scanned import ScannedBags
 
 _BLOCK_ELEMENTS = 2**20
-# A column of more different numbers than this, not all of them whole, measures something.
+# Float labels with more distinct values than this, not all of them integers, are treated as continuous.
 _MOST_FRACTIONAL_CLASSES = 20
 
 
 @dataclass
 class Columns:
-    """What the finite values of every feature amount to, and where the others are."""
+    """Summary of the finite values of every feature, and counts of the values that are not finite."""
 
     low: np.ndarray
     high: np.ndarray
@@ -31,19 +31,19 @@ class Columns:
 
     @property
     def constant(self) -> np.ndarray:
-        """Whether a feature never changes (or has no finite value at all)."""
+        """Whether each feature is constant (or has no finite value)."""
         return self.low >= self.high
 
 
 class DataSet:
-    """Bags and their labels.
+    """Bags and their labels, with cached summaries.
 
     Parameters
     ----------
     bags : Bags or ScannedBags
-        The bags; of a scan checks of bags only make sense.
+        The bags. For a scan, use only the checks that do not read instances.
     y : array of shape (n_bags,) or (n_bags, n_labels), or None
-        Classes, several labels per bag, measurements, or nothing.
+        Class labels, several binary labels per bag, continuous values, or None.
     """
 
     def __init__(self, bags: Bags | ScannedBags, y: Any = None):
@@ -55,12 +55,15 @@ class DataSet:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether the instances are real numbers."""
+        """Whether the instances have a real-valued numeric dtype."""
         return self.bags.instances.dtype.kind in "biuf"
 
     @property
     def kind(self) -> str:
-        """What y is: "none", "classes", "labels" (several per bag), "numbers", or "other"."""
+        """Type of y.
+
+        `"none"`, `"classes"`, `"labels"` (several per bag), `"numbers"` (continuous) or `"other"`.
+        """
         if self.y is None:
             return "none"
         if self.y.ndim != 1:
@@ -73,25 +76,25 @@ class DataSet:
     def _encoded(self) -> tuple[np.ndarray, np.ndarray]:
         y = self.y
         if y.dtype == object:
-            y = y.astype(str)  # values of different types do not sort
+            y = y.astype(str)  # values of different types cannot be sorted
         classes, codes = np.unique(y, return_inverse=True, axis=None if y.ndim == 1 else 0)
         return classes, codes.ravel()
 
     @property
     def classes(self) -> np.ndarray:
-        """The different labels (rows of labels, if there are several per bag)."""
+        """Distinct labels (distinct rows of labels if there are several per bag)."""
         return self._encoded[0]
 
     @property
     def label_codes(self) -> np.ndarray:
-        """The place of every bag's label in `classes`: equal codes, equal labels."""
+        """Index of every bag's label in `classes`: bags with equal codes have equal labels."""
         return self._encoded[1]
 
     @property
     def problems(self) -> list[tuple[Any, np.ndarray]]:
-        """The yes-or-no questions in y: the label, and which bags have it.
+        """Binary problems in y, as pairs of a label and a mask of the bags that have it.
 
-        Two classes make one question, more one for each class, and several labels one for each.
+        Two classes make one problem, more classes one problem per class, and several labels one per label.
         """
         if self.kind == "labels":
             return [(i, column != 0) for i, column in enumerate(self.y.T)]
@@ -101,29 +104,29 @@ class DataSet:
         return [(self.classes[k], self.label_codes == k) for k in asked]
 
     def feature_name(self, column: int) -> Any:
-        """Give the name of a feature, or its number."""
+        """Return the name of a feature, or its index if features have no names."""
         names = self.bags.feature_names
         return column if names is None else names[column]
 
     def bag_name(self, number: int) -> Any:
-        """Give the name of a bag, or its number."""
+        """Return the id of the bag at an index."""
         return self.bags.ids[number]
 
     @cached_property
     def columns(self) -> Columns:
-        """The summary of the features, in one pass."""
+        """Summary of the features, computed in one pass over the instances."""
         return _summarise(self.bags.instances)
 
     @cached_property
     def row_codes(self) -> np.ndarray:
-        """A number for every instance; equal numbers, equal rows."""
+        """Integer code of every instance; equal codes mean equal rows."""
         from bagwise.evaluation.checks.rows import row_codes
 
         return row_codes(self.bags.instances)
 
 
 def row_blocks(X: Any) -> Iterator[tuple[int, Any]]:
-    """Cut a matrix into blocks of rows that fit a cache or two: the first row's number, and the block."""
+    """Yield blocks of rows that fit into the CPU cache, each with the index of its first row."""
     step = max(1, _BLOCK_ELEMENTS // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):
         yield start, X[start : start + step]
@@ -152,7 +155,8 @@ def _summarise(X: Any) -> Columns:
             here = finite.sum(axis=0).astype(np.float64)
         low = np.minimum(low, block.min(axis=0, where=finite, initial=np.inf))
         high = np.maximum(high, block.max(axis=0, where=finite, initial=-np.inf))
-        # Means and squares of two parts join exactly, without the cancellation of E[x^2] - E[x]^2.
+        # Merge the means and sums of squares of two parts (Chan's formula): unlike E[x^2] - E[x]^2, this
+        # does not suffer from cancellation.
         block_mean = block.sum(axis=0, where=finite) / np.maximum(here, 1)
         block -= block_mean
         np.square(block, out=block)
@@ -177,7 +181,7 @@ def _summarise_sparse(X: Any) -> Columns:
     n_features = X.shape[1]
     n = X.shape[0] - np.bincount(X.indices[bad], minlength=n_features)
     values, column = values[~bad], X.indices[~bad]
-    n_zeros = n - np.bincount(column, minlength=n_features)  # those that are not stored
+    n_zeros = n - np.bincount(column, minlength=n_features)  # zeros that are not stored
     low, high = np.where(n_zeros > 0, 0.0, np.inf), np.where(n_zeros > 0, 0.0, -np.inf)
     np.minimum.at(low, column, values)
     np.maximum.at(high, column, values)

@@ -1,4 +1,4 @@
-"""`inspect_bags`: the list of checks, and the facts above them."""
+"""`inspect_bags` runs all checks on a data set and collects basic facts about it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bagwise.evaluation.checks import groups, instances, labels, repeats
 from bagwise.evaluation.checks.data import DataSet
 from bagwise.evaluation.checks.report import Finding, Report, count, first_few, quoted, size_in_words
 
-# A check takes a `DataSet` and gives a `Finding`. These need instances that are numbers ...
+# A check takes a `DataSet` and returns a `Finding`. These checks need numeric instances ...
 _OF_VALUES = (
     instances.check_values,
     instances.check_constant_features,
@@ -21,7 +21,7 @@ _OF_VALUES = (
     repeats.check_repeated_rows,
     repeats.check_repeated_bags,
 )
-# ... and these do not.
+# ... and these use only bag sizes, labels and bag columns.
 _OF_BAGS = (
     instances.check_empty_bags,
     labels.check_classes,
@@ -31,23 +31,23 @@ _OF_BAGS = (
     instances.check_memory,
 )
 _MOST_CLASSES_LISTED = 5
-_READ_NUMBERS = 10**6  # of the instances of a scan
+_READ_NUMBERS = 10**6  # values that `inspect_scan` reads at most
 
 
 def inspect_bags(bags: Bags, y: Any = None) -> Report:
-    """Look at bags and labels for what spoils models or their evaluation.
+    """Check bags and labels for problems that harm models or their evaluation.
 
     Parameters
     ----------
     bags : Bags
-        Any bags: empty ones, NaN, CSR instances, text instead of numbers.
+        Bags of any kind: empty bags, NaN, CSR instances and text instances are allowed.
     y : array of shape (n_bags,) or (n_bags, n_labels), optional
         Labels of the bags.
 
     Returns
     -------
     Report
-        Facts, and one finding for every check.
+        Facts about the data, and one finding per check.
 
     Notes
     -----
@@ -68,12 +68,12 @@ def inspect_bags(bags: Bags, y: Any = None) -> Report:
 
 
 def inspect_scan(scan: ScannedBags, y: Any = None) -> Report:
-    """Look at bags that stay in their files: all sizes and labels, and the values of the first bags.
+    """Check bags that are stored in files: all sizes and labels, but only the values of the first bags.
 
     Parameters
     ----------
     scan : ScannedBags
-        The bags; enough of them for a million numbers are read, and at least one.
+        The bags. The values of the first bags are read: up to a million values, and at least one bag.
     y : array of shape (n_bags,), optional
         Labels of the bags.
     """
@@ -81,21 +81,21 @@ def inspect_scan(scan: ScannedBags, y: Any = None) -> Report:
     n_read = max(1, int(np.searchsorted(scan.offsets, _READ_NUMBERS // scan.n_features, side="right")) - 1)
     first = DataSet(scan[:n_read].load())
     of_values = [
-        Finding(found.level, found.topic, f"of the first {count(n_read, 'bag')}: {found.text}")
+        Finding(found.level, found.topic, f"in the first {count(n_read, 'bag')}: {found.text}")
         for found in (check(first) for check in _OF_VALUES[:3])
     ]
     return Report(tuple(_facts(data)), (*of_values, *(check(data) for check in _OF_BAGS)))
 
 
 def inspect_any(bags: Any, y: Any = None) -> Report:
-    """Look at bags wherever they lie: `inspect_scan` where they are in files, else `inspect_bags`."""
+    """Check bags in memory with `inspect_bags`, and bags in files with `inspect_scan`."""
     return inspect_scan(bags, y) if is_scan(bags) else inspect_bags(bags, y)
 
 
 def _other_values(data: DataSet) -> Finding:
     kind = data.bags.instances.dtype
     return Finding(
-        "warning", "values", f"they are of type {kind} and models need numbers; they were not looked at."
+        "warning", "values", f"instances have dtype {kind}, but models need numeric values; not checked."
     )
 
 
@@ -129,7 +129,7 @@ def _values_in_words(X: Any) -> str:
         return f"{X.dtype}, {size_in_words(n_bytes)}, sparse ({share:.2%} stored)"
     text = f"{X.dtype}, {size_in_words(X.nbytes)}"
     if X.dtype.kind in "biu":
-        text += f" (as float64, which models make of it, {size_in_words(8.0 * X.size)})"
+        text += f" ({size_in_words(8.0 * X.size)} after models convert it to float64)"
     return text
 
 
@@ -140,8 +140,8 @@ def _labels_in_words(data: DataSet) -> str:
     if data.kind == "labels":
         per_label = (y != 0).sum(axis=0)
         return (
-            f"{y.shape[1]} per bag, each in {per_label.min(initial=len(y)):,} to "
-            f"{per_label.max(initial=0):,} bags; {(y != 0).sum() / max(1, len(y)):.3g} in a bag on average"
+            f"{y.shape[1]} labels, each of {per_label.min(initial=len(y)):,} to "
+            f"{per_label.max(initial=0):,} bags; on average {(y != 0).sum() / max(1, len(y)):.3g} per bag"
         )
     if data.kind == "other":
         return f"{y.dtype} of shape {y.shape}"

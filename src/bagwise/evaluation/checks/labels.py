@@ -1,4 +1,4 @@
-"""Checks of the labels: classes, their order, and whether the size of a bag gives its label away."""
+"""Checks of the labels: classes, order of the bags, and whether the bag size predicts the label."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _FOLDS = 5
 
 
 def check_classes(data: DataSet) -> Finding:
-    """Look at what kind of labels there are, and whether there are enough of each."""
+    """Check the type of the labels and whether every class has enough bags."""
     if data.kind == "none":
-        return Finding("note", "labels", "there are none, so only the instances were looked at.")
+        return Finding("note", "labels", "none, so only the instances were checked.")
     if len(data.bags) == 0:
-        return Finding("warning", "labels", "there is not a single bag.")
+        return Finding("warning", "labels", "the data set has no bags.")
     y = data.y
     missing = _missing_labels(y)
     if missing.any():
@@ -28,18 +28,18 @@ def check_classes(data: DataSet) -> Finding:
         return Finding(
             "warning",
             "labels",
-            f"{count(int(missing.sum()), 'bag')} without a label, the first is {first}. Drop them, or use "
-            "a model that takes bags of unknown label.",
+            f"{count(int(missing.sum()), 'bag')} without a label, the first is {first}. Remove them, or use "
+            "a model that accepts unlabeled bags.",
         )
     if data.kind == "other":
-        return Finding("note", "labels", f"y has shape {y.shape} and type {y.dtype}; it was not looked at.")
+        return Finding("note", "labels", f"y has shape {y.shape} and dtype {y.dtype}; not checked.")
     classes = data.classes
     if data.kind == "numbers":
         return Finding(
             "note",
             "labels",
-            f"y has {len(classes):,} different numbers: a measurement rather than classes. Classifiers need "
-            "classes, such as y > threshold.",
+            f"y has {len(classes):,} distinct values and looks continuous. Classifiers need class labels, "
+            "for example y > threshold.",
         )
     if data.kind == "labels":
         return _several_labels(data)
@@ -47,8 +47,8 @@ def check_classes(data: DataSet) -> Finding:
         return Finding(
             "warning",
             "labels",
-            f"one class only, {first_few(classes)}. Classifiers need two; models of positive and unlabeled "
-            "bags need unlabeled ones.",
+            f"only one class, {first_few(classes)}. Classifiers need two; models for positive and unlabeled "
+            "bags need unlabeled bags as well.",
         )
     counts = np.bincount(data.label_codes)
     if counts.min() < _FOLDS:
@@ -63,7 +63,7 @@ def check_classes(data: DataSet) -> Finding:
         return Finding(
             "note",
             "labels",
-            f"{len(classes)} classes, and most models here take two: wrap them in "
+            f"{len(classes)} classes, but most bagwise models are binary: wrap them in "
             "sklearn.multiclass.OneVsRestClassifier or bagwise.OneVsOneBagClassifier.",
         )
     low, high = map(quoted, classes)
@@ -71,14 +71,14 @@ def check_classes(data: DataSet) -> Finding:
         return Finding(
             "note",
             "labels",
-            f"{high} sorts last, so it is taken as the positive class. If you mean {low}, pass y == {low} "
-            f"(in the program, --positive {low}).",
+            f"{high} sorts last, so it is the positive class. If {low} should be positive, pass y == {low} "
+            f"(command line: --positive {low}).",
         )
-    return Finding("ok", "labels", f"two classes, {high} is the positive one.")
+    return Finding("ok", "labels", f"two classes; {high} is the positive class.")
 
 
 def _missing_labels(y: np.ndarray) -> np.ndarray:
-    """Say which bags have NaN or None for a label."""
+    """Return a mask of the bags whose label is NaN or None."""
     if y.dtype.kind in "fc":
         missing = np.isnan(y)
     elif y.dtype == object:
@@ -89,52 +89,51 @@ def _missing_labels(y: np.ndarray) -> np.ndarray:
 
 
 def _several_labels(data: DataSet) -> Finding:
-    text = f"{data.y.shape[1]} per bag: fit one model for each, y[:, k]."
+    text = f"{data.y.shape[1]} label columns: fit one model per column, y[:, k]."
     unused = [name for name, has in data.problems if has.all() or not has.any()]
     if unused:
-        text += f" {count(len(unused), 'column')} with one value only: {first_few(unused)}."
+        text += f" {count(len(unused), 'column')} with a single value: {first_few(unused)}."
     return Finding("note", "labels", text)
 
 
 def check_order(data: DataSet) -> Finding:
-    """Look whether bags of one label stand together, more than chance explains."""
+    """Check whether bags are sorted by label, beyond what chance explains."""
     if data.kind == "labels":
         columns = [has.astype(np.int64) for _, has in data.problems]
     elif data.kind == "classes":
         columns = [data.label_codes]
     else:
-        return Finding("ok", "order", "no classes, nothing to compare.")
+        return Finding("ok", "order", "nothing to check: no classes.")
     ordered = [k for k, codes in enumerate(columns) if _is_in_blocks(codes, len(columns))]
     if not ordered:
-        return Finding("ok", "order", "bags of different labels are mixed.")
-    which = f"labels {first_few(ordered)}" if data.kind == "labels" else "labels"
+        return Finding("ok", "order", "bags are not sorted by label.")
+    which = f"label column {first_few(ordered)}" if data.kind == "labels" else "label"
     return Finding(
         "note",
         "order",
-        f"bags stand in order of their {which}. Shuffle before any cross-validation: "
-        "StratifiedKFold(shuffle=True).",
+        f"bags are sorted by {which}. Shuffle them in every cross-validation: StratifiedKFold(shuffle=True).",
     )
 
 
 def _is_in_blocks(codes: np.ndarray, n_looks: int) -> bool:
-    """Whether every label is one run of bags, and a random order would hardly ever do that."""
+    """Return whether every label is one run of bags, which a random order has with p < 0.001."""
     counts = np.bincount(codes)
     counts = counts[counts > 0]
     n_changes = int((codes[1:] != codes[:-1]).sum())
     if len(counts) < 2 or n_changes >= len(counts):
         return False
-    # Of n! / (n_1! ... n_k!) orders, k! are in blocks.
+    # k! of the n! / (n_1! ... n_k!) possible orders consist of one run per label.
     log_orders = gammaln(len(codes) + 1) - gammaln(counts + 1).sum()
     log_chance = gammaln(len(counts) + 1) - log_orders
     return bool(log_chance + np.log(n_looks) < np.log(0.001))
 
 
 def check_size(data: DataSet) -> Finding:
-    """Look whether the size of a bag tells its label."""
+    """Check whether the bag size predicts the label."""
     problems = [(name, has) for name, has in data.problems if has.any() and not has.all()]
     sizes = data.bags.sizes
     if not problems or len(np.unique(sizes)) < 2:
-        reason = "all bags have the same size." if problems else "no classes, nothing to compare."
+        reason = "all bags have the same size." if problems else "nothing to check: no classes."
         return Finding("ok", "size and label", reason)
     results = [(*size_auc(sizes, has), name) for name, has in problems]
     telling = [
@@ -145,31 +144,31 @@ def check_size(data: DataSet) -> Finding:
     auc, p_value, name = max(telling or results, key=lambda result: abs(result[0] - 0.5))
     numbers = f"AUC {max(auc, 1 - auc):.2f}, p = {p_value:.1g}"
     if not telling:
-        return Finding("ok", "size and label", f"the size does not give the label away ({numbers}).")
+        return Finding("ok", "size and label", f"the bag size does not predict the label ({numbers}).")
     larger = "larger" if auc > 0.5 else "smaller"
     others = len(telling) - 1
-    more = f"; so it is with {count(others, 'other label')}" if others else ""
+    more = f"; sizes also predict {count(others, 'other label')}" if others else ""
     return Finding(
         "warning",
         "size and label",
-        f"bags labelled {quoted(name)} are {larger} ({numbers}){more}. If the size comes from "
-        "how the data were collected, models will learn it; compare with BagStatistics(('size',)) alone.",
+        f"bags labelled {quoted(name)} are {larger} ({numbers}){more}. If bag sizes depend on how the data "
+        "were collected, models learn that artifact; compare them with BagStatistics(('size',)) alone.",
     )
 
 
 def size_auc(sizes: np.ndarray, has_label: np.ndarray) -> tuple[float, float]:
-    """Give the AUC of the size as a score, and the two-sided p value of Mann and Whitney.
+    """Return the AUC of the bag size as a score, and the two-sided p value of the Mann-Whitney U test.
 
-    Sizes are whole numbers with many ties: counting them is all there is to do. The normal
-    approximation is corrected for ties and continuity; importing scipy.stats for it would take longer
-    than all the rest.
+    Sizes are integers with many ties, so counts per distinct size are sufficient. The normal
+    approximation is corrected for ties and continuity. scipy.stats is not used, because importing it
+    takes longer than all the checks.
     """
     values, place = np.unique(sizes, return_inverse=True)
     n_with = np.bincount(place, weights=has_label, minlength=len(values))
     n_all = np.bincount(place, minlength=len(values)).astype(np.float64)
     n1, n = n_with.sum(), n_all.sum()
     n0 = n - n1
-    # A pair counts if the bag with the label is the larger one; half if the sizes are equal.
+    # A pair counts 1 if the bag with the label is larger, and 1/2 if both sizes are equal.
     n_without = n_all - n_with
     u = float(n_with @ (np.cumsum(n_without) - n_without / 2))
     ties = float((n_all**3 - n_all).sum()) / (n * (n - 1))

@@ -1,4 +1,4 @@
-"""What an inspection gives, and the words it uses."""
+"""Results of the checks, and helpers that format their texts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """Result of one check.
 
     Attributes
     ----------
     level : {"ok", "note", "warning"}
-        Whether it is as it should be, worth knowing, or likely to spoil a model or its evaluation.
+        "ok" if there is no problem, "note" if the user should know about it, and "warning" if it is likely
+        to harm a model or its evaluation.
     topic : str
-        What was looked at, in two or three words.
+        Subject of the check, in one to three words.
     text : str
-        What was found and, unless all is well, what to do about it.
+        Result and, unless the level is "ok", what to do about it.
     """
 
     level: str
@@ -30,42 +31,42 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """Facts about a data set, and findings.
+    """Facts about a data set, and the findings of all checks.
 
     Attributes
     ----------
     facts : tuple of (str, str)
-        Name and value: numbers of bags and instances, sizes, labels.
+        Pairs of name and value, such as the numbers of bags and instances, the bag sizes and the labels.
     findings : tuple of Finding
-        One for everything that was looked at.
+        One finding per check.
     """
 
     facts: tuple[tuple[str, str], ...]
     findings: tuple[Finding, ...]
 
     def count(self, level: str) -> int:
-        """Count the findings of a level."""
+        """Return the number of findings with a level."""
         return sum(finding.level == level for finding in self.findings)
 
 
 def count(n: int, what: str) -> str:
-    """Write a number and a noun: "1 bag", "2,000 bags"."""
+    """Format a count and a noun: "1 bag", "2,000 bags"."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def first_few(names: Sequence[Any] | np.ndarray, n: int = 3) -> str:
-    """List the first names, and say how many more there are."""
+    """List the first n names, followed by the number of remaining names."""
     listed = ", ".join(quoted(name) for name in names[:n])
     return listed + (f" and {len(names) - n:,} more" if len(names) > n else "")
 
 
 def quoted(name: Any) -> str:
-    """Write a name as Python would: numbers bare, text in quotes and free of control characters."""
+    """Format a name with `repr`: numeric values bare, text in quotes with control characters escaped."""
     return repr(name.item() if hasattr(name, "item") else name)
 
 
 def size_in_words(n_bytes: float) -> str:
-    """Write an amount of memory: "2.2 MB"."""
+    """Format an amount of memory: "2.2 MB"."""
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if n_bytes < 999.5 or unit == "TB":
             break

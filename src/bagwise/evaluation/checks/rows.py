@@ -1,4 +1,4 @@
-"""Find equal rows of a matrix, dense or CSR, without comparing all pairs and without sorting rows."""
+"""Search for equal rows of a dense or CSR matrix by hashing, without comparing all pairs or sorting rows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bagwise.evaluation.checks.data import row_blocks
 
 
 def row_codes(X: Any) -> np.ndarray:
-    """Number the different rows: equal numbers mean equal rows (NaN equals NaN if dense).
+    """Return an integer code for each row; equal codes mean equal rows (in dense rows, NaN equals NaN).
 
-    Rows are brought together by a 64-bit hash, and rows of equal hash are then compared.
+    Rows are sorted by a 64-bit hash, and neighbours with equal hashes are then compared.
     """
     hashes = _hash_rows(X)
     order = np.argsort(hashes, kind="stable")
@@ -30,7 +30,7 @@ def row_codes(X: Any) -> np.ndarray:
 
 
 def mix(bits: np.ndarray) -> np.ndarray:
-    """Scramble 64-bit numbers in place (the finaliser of MurmurHash3); 0 stays 0."""
+    """Hash 64-bit integers in place with the finaliser of MurmurHash3; 0 stays 0."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         bits ^= bits >> np.uint64(33)
         bits *= np.uint64(factor)
@@ -39,10 +39,10 @@ def mix(bits: np.ndarray) -> np.ndarray:
 
 
 def _hash_rows(X: Any) -> np.ndarray:
-    """Hash every row: the sum over columns of an odd factor times the scrambled value, mod 2**64.
+    """Hash every row: the sum over columns of an odd factor times the hashed value, mod 2**64.
 
-    Values are scrambled first because floats that are whole numbers differ in a few high bits only. A
-    zero counts nothing, so CSR rows need their stored values alone.
+    Values are hashed first because floats with integer values differ only in a few high bits. A zero
+    contributes 0, so only the stored values of CSR rows are needed.
     """
     factors = mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
     out = np.empty(X.shape[0], dtype=np.uint64)
@@ -58,7 +58,7 @@ def _hash_rows(X: Any) -> np.ndarray:
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
-    """Give the bits of the values as float64; adding 0.0 makes -0.0 an ordinary zero."""
+    """Return the bits of the values as float64; adding 0.0 turns -0.0 into 0.0."""
     return (values.astype(np.float64) + 0.0).view(np.uint64)
 
 
