@@ -146,7 +146,7 @@ def test_mistakes_are_one_sentence(folder, tmp_path, capsys):
     (tmp_path / "other.csv").write_text("mol,angle,charge\n1,2,3\n1,3,1\n")
     for arguments, told in (
         ([str(tmp_path / "no.bagwise"), new], "cannot read"),
-        ([new, new], "is no model that bagwise.save wrote"),
+        ([new, new], "is not a model written by bagwise.save"),
         ([model, str(tmp_path / "no.csv")], "there is no file or folder"),
         ([model, str(tmp_path / "less.csv")], "has no column 'charge' for a feature"),
         ([model, str(tmp_path / "text.csv")], "the column 'charge' is a feature, but 'high' in line 2"),

@@ -55,7 +55,7 @@ def test_any_flipped_bit_and_any_cut_is_found(fitted, tmp_path):
 def test_other_files_are_refused_by_name(tmp_path):
     other = tmp_path / "other.bin"
     other.write_bytes(pickle.dumps(DATA.y))
-    with pytest.raises(ValueError, match=r"other\.bin' is no model that bagwise\.save wrote"):
+    with pytest.raises(ValueError, match=r"other\.bin' is not a model written by bagwise\.save"):
         load(other)
     other.write_bytes(b"bagwise model 3\n" + 64 * b"0" + b"\n{}\n")
     with pytest.raises(ValueError, match="begins with 'bagwise model 3', and this version of bagwise reads"):

@@ -45,7 +45,7 @@ class _Run:
             if self.waits:
                 return
         else:
-            # The exception may be raised while the block exits, which would skip restoring the default handler.
+            # The exception may be raised while the block exits, before the default handler is restored.
             self.end()
         signal.default_int_handler(number, frame)
 

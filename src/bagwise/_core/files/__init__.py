@@ -1,1 +1,1 @@
-"""Files written whole or not at all (`atomic`), files with a checksum (`sealed`), checks for `damage`."""
+"""Atomic writing of files (`atomic`), files with a checksum (`sealed`), and checks for damage (`damage`)."""

@@ -1,4 +1,4 @@
-"""Complete or absent: files and folders are written under a temporary name, then renamed."""
+"""Atomic writing: files and folders are written under a temporary name and then renamed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from bagwise._core.types import FilePath
 
 @contextmanager
 def replacing(path: FilePath) -> Iterator[Path]:
-    """Give a temporary path for a file; it becomes `path` if the block ends well, and else is removed.
+    """Yield a temporary path; its file is renamed to `path` if the block succeeds, and removed otherwise.
 
-    A file that stands at `path` is replaced in that one moment, so a reader sees the old or the new one. Its
-    mode stays, and a link stays a link: the file that it leads to is replaced.
+    An existing file at `path` is replaced atomically, so a reader sees either the old or the new file. Its
+    permissions are kept. If `path` is a symbolic link, the file that it points to is replaced.
     """
     path = Path(os.path.realpath(path))
     part = _beside(path)
@@ -37,10 +37,10 @@ def replacing(path: FilePath) -> Iterator[Path]:
 
 @contextmanager
 def holding(folder: FilePath, *, alone: bool) -> Iterator[None]:
-    """Hold a folder while two files in it that belong together are renamed (`alone`) or read.
+    """Lock a folder while two files in it that belong together are renamed (`alone=True`) or read.
 
-    So a reader sees both of one writer. Nothing is left behind; where a system has no such locks (Windows,
-    some file systems of networks) nothing is held.
+    A reader then sees two files from the same writer. No lock file is created. On systems without such locks
+    (Windows, some network file systems) nothing is locked.
     """
     with ExitStack() as stack:
         with suppress(ImportError, OSError):
@@ -54,7 +54,7 @@ def holding(folder: FilePath, *, alone: bool) -> Iterator[None]:
 
 @contextmanager
 def replacing_folder(path: FilePath) -> Iterator[Path]:
-    """Give a temporary folder that becomes `path` if the block ends well; nothing is ever overwritten."""
+    """Yield a temporary folder that is renamed to `path` if the block succeeds; never overwrite files."""
     path = Path(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise FileExistsError(f"{str(path)!r} exists already; name a new folder.")
@@ -63,7 +63,7 @@ def replacing_folder(path: FilePath) -> Iterator[Path]:
     try:
         yield part
         if path.exists():
-            path.rmdir()  # it is empty; some systems rename only to a free name
+            path.rmdir()  # it is empty; on some systems the target of a rename must not exist
         os.replace(part, path)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
@@ -71,7 +71,7 @@ def replacing_folder(path: FilePath) -> Iterator[Path]:
 
 
 def _beside(path: Path) -> Path:
-    """Give a temporary name beside `path`, and clear what saves of it have left that were killed."""
+    """Return a temporary name next to `path`, and remove temporary files of saves that were killed."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write to.")
     host = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
@@ -86,7 +86,7 @@ def _beside(path: Path) -> Path:
 
 
 def _is_running(process: int) -> bool:
-    """Whether a process of this machine is there; where that cannot be asked without harm, it is."""
+    """Return whether a process is running on this machine; True if that cannot be checked safely."""
     if os.name != "posix":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Damaged files: whatever a parser makes of them, one sentence with the name of the file."""
+"""Detection of damaged files, with uniform error messages that contain the name of the file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from typing import Any
 
 import numpy as np
 
-# Deflate makes at most 1032 bytes of one.
+# Deflate expands one byte to at most 1032 bytes.
 _MOST_OF_A_BYTE = 1032
-# The end of a zip file, with the longest comment that it may have; and the number of members that means more.
+# Size of the end record of a zip file with the longest possible comment, and the number of members that zip
+# files store if the true number does not fit.
 _LONGEST_END = 22 + 2**16
 _TOO_MANY_TO_SAY = 2**16 - 1
 
 
 @contextmanager
 def reading(path: Any, kind: str) -> Iterator[None]:
-    """Turn what goes wrong with a file inside the block into a ValueError that names it.
+    """Convert errors that occur inside the block to a ValueError that contains the name of the file.
 
-    What parsers raise over damaged bytes is nowhere listed and differs between their versions (zlib.error,
-    TokenError, KeyError, NotImplementedError, RecursionError, ...), so it is all of them.
+    All exceptions are caught: the exceptions that parsers raise for damaged bytes are undocumented and differ
+    between versions (zlib.error, TokenError, KeyError, NotImplementedError, RecursionError, ...).
     """
     try:
         yield
@@ -34,24 +35,24 @@ def reading(path: Any, kind: str) -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, ValueError) and str(path) in str(error):
-            raise  # a sentence of ours
+            raise  # one of our own messages
         what = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{str(path)!r} is not a readable {kind}: {what}") from error
 
 
 def refuse_false_sizes(file: Any) -> None:
-    """Compare what the arrays of an npz file claim to be with what it holds, before memory is taken.
+    """Raise an error if the sizes that an npz file claims differ from its content, before allocating memory.
 
-    The list of its arrays has no checksum: one that zipfile passes over, or whose name has changed, would be
-    missing without a word.
+    The list of arrays has no checksum: an array that zipfile skips, or whose name has changed, would be
+    missing without an error.
     """
     with zipfile.ZipFile(file) as archive:
         claimed = _number_of_members(file)
         if claimed not in (len(archive.infolist()), _TOO_MANY_TO_SAY):
-            raise ValueError(f"it claims {claimed} arrays, but lists {len(archive.infolist())}.")
+            raise ValueError(f"the file claims {claimed} arrays, but lists {len(archive.infolist())}.")
         for member in archive.infolist():
             if not member.filename.endswith(".npy"):
-                archive.open(member).close()  # which compares its two names
+                archive.open(member).close()  # this checks that the two copies of its name are equal
                 continue
             if member.file_size > _MOST_OF_A_BYTE * (member.compress_size + 1):
                 raise ValueError(
@@ -70,15 +71,15 @@ def refuse_false_sizes(file: Any) -> None:
             if claimed != member.file_size and not dtype.hasobject:
                 raise ValueError(
                     f"the array {member.filename[:-4]!r} has shape {shape}, which takes {claimed:,} bytes, "
-                    f"but there are {member.file_size:,}."
+                    f"but {member.file_size:,} bytes are stored."
                 )
     file.seek(0)
 
 
 def _number_of_members(file: Any) -> int:
-    """Read from the end of a zip file how many members it says it has."""
+    """Return the number of members that is stored at the end of a zip file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _LONGEST_END))
     end = file.read()
-    begin = end.rfind(b"PK\x05\x06")  # zipfile has found it, too
+    begin = end.rfind(b"PK\x05\x06")  # it exists: zipfile has already read it
     return struct.unpack_from("<H", end, begin + 10)[0]

@@ -1,4 +1,4 @@
-"""Files that know whether they are whole: a line that names the format, a checksum, a line of JSON, bytes."""
+"""Files with a checksum: a line with the format, a line with the checksum, a line of JSON, then bytes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bagwise._core.types import FilePath
 
 
 class Seal(NamedTuple):
-    """A kind of file: its name, its newest format number, what writes it, and a remedy for damage.
+    """A kind of file: its name, its newest format number, the function that writes it, a remedy for damage.
 
-    The newest format is written; all formats from 1 on are read.
+    Files are written in the newest format; all formats from 1 on can be read.
     """
 
     kind: str
@@ -23,12 +23,12 @@ class Seal(NamedTuple):
     remedy: str = ""
 
     def first_line(self, format: int) -> bytes:
-        """Return the line that a file of this format begins with."""
+        """Return the first line of a file of this format."""
         return f"bagwise {self.kind} {format}".encode("ascii")
 
 
 class Sealed(NamedTuple):
-    """What a sealed file contains."""
+    """The content of a sealed file."""
 
     format: int
     head: Any
@@ -36,8 +36,8 @@ class Sealed(NamedTuple):
 
 
 def write_sealed(path: FilePath, seal: Seal, head: Any, content: bytes) -> None:
-    """Write a file; one that stands there is replaced in one moment, or not at all."""
-    # One line of ASCII: whoever opens the file in an editor, or looks at its head, can read it.
+    """Write a file; an existing file is replaced atomically."""
+    # The head is one line of ASCII, so that it is readable in an editor.
     content = json.dumps(head, allow_nan=False).encode("ascii") + b"\n" + content
     with replacing(path) as part, open(part, "wb") as file:
         file.write(seal.first_line(seal.format) + b"\n" + _checksum(content) + b"\n")
@@ -45,7 +45,7 @@ def write_sealed(path: FilePath, seal: Seal, head: Any, content: bytes) -> None:
 
 
 def read_sealed(path: FilePath, seal: Seal) -> Sealed:
-    """Read what `write_sealed` wrote; a file that is not as it was written is refused."""
+    """Read a file written by `write_sealed`; raise a ValueError if it was modified."""
     data, name, kind = Path(path).read_bytes(), str(path), seal.kind
     first, _, rest = data.partition(b"\n")
     formats = {seal.first_line(format): format for format in range(1, seal.format + 1)}
@@ -56,16 +56,16 @@ def read_sealed(path: FilePath, seal: Seal) -> Sealed:
                 f"of bagwise reads {' and '.join(repr(line.decode()) for line in formats)}: the file is "
                 "damaged, or was written by a newer version."
             )
-        raise ValueError(f"{name!r} is no {kind} that {seal.writer} wrote, or its beginning is damaged.")
+        raise ValueError(f"{name!r} is not a {kind} written by {seal.writer}, or its beginning is damaged.")
     checksum, _, content = rest.partition(b"\n")
     if checksum != _checksum(content):
         raise ValueError(
-            f"{name!r} is damaged: its checksum is not that of its {len(data):,} bytes{seal.remedy}."
+            f"{name!r} is damaged: the stored checksum does not match its {len(data):,} bytes{seal.remedy}."
         )
     head, _, content = content.partition(b"\n")
     try:
         return Sealed(formats[first], json.loads(head), content)
-    except ValueError as error:  # the checksum is right, so someone wrote it like this
+    except ValueError as error:  # the checksum is correct, so the file was written with this head
         raise ValueError(f"{name!r} has a head that cannot be read: {error}.") from error
 
 
