@@ -58,7 +58,7 @@ def test_one_bag_without_a_label_needs_no_id(folder, capsys):
     ("options", "message"),
     [
         ([], "there are 40 bags; say which to explain by --id"),
-        (["--id", "7"], "there is no bag '7'; the nearest are"),
+        (["--id", "7"], "there is no bag '7'; similar ids:"),
         (["--id", "007", "-k", "0"], "-k must be at least 1"),
         (["--id", "007", "-o", "a.docx"], "-o must end in one of"),
         (["--id", "007", "-o", "nowhere/a.png"], "there is no folder 'nowhere'"),

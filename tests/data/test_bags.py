@@ -275,7 +275,7 @@ def test_repr_counts():
             lambda: Bags.from_list([np.zeros((1, 2)), np.zeros((1, 3))]),
             "bag 1 has 3 features but bag 0 has 2",
         ),
-        (lambda: Bags.from_groups(np.zeros((3, 2)), [1, 2]), "give one bag id for every row"),
+        (lambda: Bags.from_groups(np.zeros((3, 2)), [1, 2]), "pass one bag id for every row"),
         (lambda: Bags.from_groups(np.zeros((2, 2)), [1.0, np.nan]), "no value for row 1"),
         (
             lambda: Bags.from_groups(np.zeros((2, 2)), np.array(["a", None], dtype=object)),
@@ -286,7 +286,7 @@ def test_repr_counts():
             lambda: Bags.concat([make([1]), Bags(np.zeros((1, 3)), [0, 1])]),
             "part 1 has 3 features but part 0 has 2",
         ),
-        (lambda: Bags.concat([make([1]), everything([1])]), "part 1 has other feature names"),
+        (lambda: Bags.concat([make([1]), everything([1])]), "part 1 and part 0 have different feature names"),
         (
             lambda: Bags.concat([make([1]), make([1], bag_columns={"day": [1]})]),
             "all parts need the same side columns",
@@ -305,7 +305,7 @@ def test_mistakes_are_met_by_a_sentence(build, message):
         ([0, 7], "bag 7 is out of range"),
         ([True], "mask has 1 entries but there are 2 bags"),
         ([0.5], "indexed by integers or a boolean mask"),
-        ([[0], [1]], "a number, a slice or a 1-D array"),
+        ([[0], [1]], "an integer, a slice or a 1-D array"),
     ],
 )
 def test_bad_keys_are_met_by_a_sentence(key, message):
@@ -318,11 +318,11 @@ def test_bags_are_found_by_their_text_ids():
     np.testing.assert_array_equal(bags["slide_2"], bags[1])
     assert bags[["other", "slide_1"]].ids.tolist() == ["other", "slide_1"]
     assert bags[np.array(["other"])].ids.tolist() == ["other"]
-    with pytest.raises(KeyError, match="there is no bag 'slide_9'; the nearest are 'slide_"):
+    with pytest.raises(KeyError, match="there is no bag 'slide_9'; similar ids: 'slide_"):
         bags["slide_9"]
-    with pytest.raises(KeyError, match="there is no bag 'slid_1'; the nearest"):
+    with pytest.raises(KeyError, match="there is no bag 'slid_1'; similar ids"):
         bags[["other", "slid_1"]]
-    with pytest.raises(KeyError, match="2 bags have the id 'other'; select one by its number"):
+    with pytest.raises(KeyError, match="2 bags have the id 'other'; select one by index"):
         bags[[2, 2]]["other"]
     numbered = Bags(np.zeros((3, 1)), [0, 1, 3])
     np.testing.assert_array_equal(numbered["1"], numbered[1])
@@ -391,7 +391,7 @@ def test_bags_of_a_group_are_merged_and_their_ids_kept():
     again = bags.merge([2, 1, 1], column="slide")
     assert again.ids.tolist() == [2, 1] and again.instance_columns["slide_"].tolist()[-1] == "c"
     for groups, error, message in (
-        ("doctor", KeyError, "no column of bags 'doctor'; there are .'age', 'patient', 'slide'"),
+        ("doctor", KeyError, "no bag column 'doctor'; there are .'age', 'patient', 'slide'"),
         ([1, 2], ValueError, "groups has the shape .2,., but there are 3 bags"),
         (["p", None, "q"], ValueError, "groups has no value for bag 'b'"),
         ("age", ValueError, "groups has no value for bag 'b'"),
@@ -413,13 +413,13 @@ def test_sequences_are_not_tabulated():
 
     bags = Bags(Sequences.from_list([[0, 1], [1]]), [0, 1, 2])
     for method in ("to_frame", "describe"):
-        with pytest.raises(TypeError, match=f"{method} is for bags of vectors; these hold Sequences"):
+        with pytest.raises(TypeError, match=f"{method} needs bags of vectors; these bags contain Sequences"):
             getattr(bags, method)()
 
 
 def test_the_page_of_data_shows_bags_that_are_there():
     page = (Path(__file__).parents[2] / "docs/data.md").read_text()
-    block = page.split("## Bags in hand")[1].split("```python\n")[1].split("```")[0]
+    block = page.split("## Work with bags in memory")[1].split("```python\n")[1].split("```")[0]
     scope = {}
     exec(block, scope)
     assert scope["patients"].sizes.tolist() == [5, 1]

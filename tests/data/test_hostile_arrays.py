@@ -13,8 +13,8 @@ from bagwise import Bags, MILogisticRegression, MIMixture, SetKernelSVC, load_np
 BROKEN = {
     "column 100000000, but there are 2 columns": ([0, 10**8, 1], [0, 1, 2, 3]),
     "row 2 has a value in column -1": ([0, 1, -1], [0, 1, 2, 3]),
-    "indptr falls at row 1, from 1000000000 to -1000000000": ([0, 1, 1], [0, 10**9, -(10**9), 3]),
-    "indptr falls at row 0, from 0 to -5": ([0, 1, 1], [0, -5, 2, 3]),
+    "indptr decreases at row 1, from 1000000000 to -1000000000": ([0, 1, 1], [0, 10**9, -(10**9), 3]),
+    "indptr decreases at row 0, from 0 to -5": ([0, 1, 1], [0, -5, 2, 3]),
     "indptr ends at 9 but there are 3 values": ([0, 1, 1], [0, 1, 2, 9]),
 }
 
@@ -104,7 +104,7 @@ def test_models_without_missing_values_refuse_what_is_masked():
         MILogisticRegression().fit(bags, hidden)
     with pytest.raises(ValueError, match="sample_weight contains NaN"):
         MILogisticRegression().fit(bags, [0, 1], sample_weight=hidden)
-    with pytest.raises(ValueError, match="has no NaN for what is masked; fill it first"):
+    with pytest.raises(ValueError, match="cannot store NaN for masked values; fill them first"):
         Bags(bags.instances, [0, 2, 4], ids=np.ma.masked_array(["a", "b"], mask=[0, 1]))
 
 

@@ -1,4 +1,4 @@
-"""What estimators accept as bags."""
+"""Types of the bags that estimators accept."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from numpy.typing import ArrayLike
 from bagwise.data.bags import Bags
 from bagwise.data.scanned import ScannedBags
 
-# What an estimator takes as `X`: a list of 2-D arrays and a 3-D array are array-like, and so is a frame.
+# Types that an estimator accepts as `X`. Lists of 2-D arrays, 3-D arrays and data frames are array-like.
 BagsLike: TypeAlias = Bags | ScannedBags | ArrayLike | sp.sparray | sp.spmatrix

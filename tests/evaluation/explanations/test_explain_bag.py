@@ -191,7 +191,7 @@ def test_mistakes_are_one_sentence(data, model):
     pu = PUSetKernelClassifier(class_prior=0.3).fit(data.bags, data.y)
     for arguments, error, told in (
         ((model, data.bags), ValueError, "there are 60 bags; say which to explain by its id"),
-        ((model, data.bags, "m7"), ValueError, "there is no bag 'm7'; the nearest are 'm"),
+        ((model, data.bags, "m7"), ValueError, "there is no bag 'm7'; similar ids: 'm"),
         ((several, data.bags, "m07"), TypeError, "several labels a bag; explain the model of one label"),
         ((pu, data.bags, "m07"), TypeError, "says nothing of instances"),
     ):

@@ -1,11 +1,11 @@
-"""`Bags`, the container in memory: flat instances, and offsets that cut them into bags.
+"""`Bags`, the container in memory: flat instances, and offsets that delimit the bags.
 
-Selecting, joining and pickling are array copies; a slice is a view. `from_frame` takes as features only
-what varies inside bags, so labels cannot leak from a frame.
+Selecting, joining and pickling copy arrays; a slice is a view. `from_frame` uses only columns that vary
+within bags as features, so labels cannot leak from a frame.
 
-- `bags`: `Bags`, and what else can be read as bags (`as_bags`).
-- `common`: `AnyBags`, the base of `Bags` and `ScannedBags`; finding bags by number or id.
-- `parts`: checks and conversions of instances, offsets, names and side columns.
+- `bags`: `Bags`, and the conversion of other inputs to bags (`as_bags`).
+- `common`: `AnyBags`, the base class of `Bags` and `ScannedBags`; lookup of bags by index or id.
+- `parts`: checks and conversions of instances, offsets, ids and side columns.
 """
 
 from bagwise.data.bags.bags import Bags, as_bags, describes_bags, is_scan, refuse_empty_list

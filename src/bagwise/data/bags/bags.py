@@ -1,4 +1,4 @@
-"""`Bags`, the container in memory, and what else can be read as bags."""
+"""`Bags`, the container in memory, and the conversion of other inputs to bags."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from bagwise.data.bags.parts import (
 from bagwise.data.blocks import Blocks, MemoryBlocks
 from bagwise.data.sequences import Sequences
 
-# So many numbers are looked at as double precision at a time.
+# Number of values that `describe` converts to double precision at a time.
 _AT_ONCE = 4_000_000
 
 
 class Bags(AnyBags):
     """An immutable collection of bags, each a small matrix of instances.
 
-    The instances of all bags lie in one matrix, bag after bag; bag ``i`` is
-    ``instances[offsets[i]:offsets[i + 1]]``. Selecting bags, cross-validating over them and handing them
-    to compiled code are then array operations, and scikit-learn's model selection tools take a `Bags`
-    wherever they take a matrix: its `shape` is ``(n_bags, n_features)`` and an index selects bags.
+    The instances of all bags are stored in one matrix, bag after bag; bag ``i`` is
+    ``instances[offsets[i]:offsets[i + 1]]``. Selecting bags, cross-validating over them and passing them
+    to compiled code are then array operations. scikit-learn's model selection tools accept `Bags` in place
+    of a matrix: the `shape` is ``(n_bags, n_features)`` and indexing selects bags.
 
     Parameters
     ----------
@@ -47,20 +47,20 @@ class Bags(AnyBags):
         All instances, bag after bag. Kept in its dtype as a read-only view: no copy is made of a
         C-ordered array or a CSR matrix in canonical form.
     offsets : array of int, shape (n_bags + 1,)
-        Where each bag starts; begins with 0 and ends with ``n_instances``.
+        The start index of each bag, then ``n_instances``; the first entry is 0.
     ids : array of shape (n_bags,), optional
-        A name for each bag. Bags without names are numbered.
+        An id for each bag. By default the index of the bag.
     feature_names : sequence of str, optional
         A name for each feature.
     instance_columns, bag_columns : mapping of str to array, optional
-        Side columns, one value (or row) per instance such as coordinates or time, or per bag such as the
-        patient. They are not features; they travel with every selection.
+        Side columns with one value (or row) per instance, such as coordinates or time, or per bag, such as
+        the patient. They are not features. Selecting bags selects their rows as well.
 
     See Also
     --------
-    Bags.from_list : from a list of 2-D arrays, or a 3-D array.
-    Bags.from_groups : from a matrix and a bag id for every row.
-    Bags.from_frame : from a pandas or polars data frame.
+    Bags.from_list : Make bags from a list of 2-D arrays, or from a 3-D array.
+    Bags.from_groups : Make bags from a matrix and a bag id for every row.
+    Bags.from_frame : Make bags from a pandas or polars data frame.
 
     Examples
     --------
@@ -143,23 +143,23 @@ class Bags(AnyBags):
 
     @staticmethod
     def _of_checked(parts: dict[str, Any]) -> Bags:
-        """Make plain `Bags` of parts that need no checks, by the names of the slots."""
+        """Make plain `Bags` from checked parts; the keys are the slot names without underscore."""
         bags = object.__new__(Bags)
         bags._set(**parts)
         return bags
 
     def _replace(self, **parts: Any) -> Bags:
-        """Return the same bags with some parts, already checked, in place of their own."""
+        """Return a copy of the bags with some parts replaced; the new parts are not checked."""
         return self._of_checked(self._parts() | parts)
 
     def _parts(self) -> dict[str, Any]:
         return {slot.removeprefix("_"): getattr(self, slot) for slot in Bags.__slots__}
 
-    # ------------------------------------------------------------------ ways in
+    # ------------------------------------------------------------------ constructors
 
     @classmethod
     def from_list(cls, arrays: Iterable[Any], **names: Any) -> Bags:
-        """Join 2-D arrays, one per bag; a 3-D array is a list of bags of one size.
+        """Make bags from a list of 2-D arrays, or from a 3-D array of equally large bags.
 
         Parameters
         ----------
@@ -211,17 +211,17 @@ class Bags(AnyBags):
     ) -> Bags:
         """Group the rows of a matrix into bags by an id for every row.
 
-        Rows may come in any order. Bags stand in order of first appearance and keep the order of their
-        rows; `ids` names the bags and `source_rows` says which input row each instance was.
+        Rows may be in any order. Bags are in order of first appearance and keep the order of their rows.
+        `ids` contains the bag ids, and `source_rows` the input row of each instance.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_rows, n_features)
-            One instance a row. Not copied if the rows of every bag are already together.
+            One instance per row. Not copied if the rows of every bag are already contiguous.
         bag_ids : array of shape (n_rows,)
             The bag of every row.
         feature_names, instance_columns
-            As in `Bags`; columns are in the order of the rows of `X`.
+            As in `Bags`; the values of columns are in the order of the rows of `X`.
 
         Examples
         --------
@@ -236,7 +236,7 @@ class Bags(AnyBags):
         if bag_ids.shape != X.shape[:1]:
             raise ValueError(
                 f"bag_ids has shape {bag_ids.shape} but X has {X.shape[0]} rows; "
-                "give one bag id for every row of X."
+                "pass one bag id for every row of X."
             )
         missing = bag_ids != bag_ids
         if bag_ids.dtype == object:
@@ -259,14 +259,14 @@ class Bags(AnyBags):
         Parameters
         ----------
         frame : data frame
-            One instance a row, rows in any order.
+            A table with one instance per row. Rows may be in any order.
         bag : str
-            The column that names the bag of every row.
+            The column with the bag id of every row.
         features : sequence of str, optional
-            The feature columns. By default every numeric column that varies inside some bag. What is
-            constant inside every bag but differs between bags describes bags, not instances: such
-            columns (the label, the patient) go to `bag_columns`, so a label never leaks into the
-            features by accident. The other columns go to `instance_columns`.
+            The feature columns. By default every numeric column that varies within some bag. A column
+            that is constant within every bag but differs between bags, such as the label or the patient,
+            describes bags and becomes one of the `bag_columns`. So a label never leaks into the features
+            by accident. The other columns become `instance_columns`.
 
         Examples
         --------
@@ -286,13 +286,13 @@ class Bags(AnyBags):
     def concat(cls, parts: Iterable[Bags]) -> Bags:
         """Join several `Bags` into one.
 
-        Feature names must agree. Side columns must be present in all parts, names of bags are kept;
-        bags without names are numbered anew.
+        Feature names must agree, and side columns must be present in all parts. Ids are kept. If no part
+        has ids, the ids of the result are the bag indices.
 
         Parameters
         ----------
         parts : iterable of Bags
-            What is joined, in this order.
+            The bags to join, in this order.
 
         Returns
         -------
@@ -333,7 +333,7 @@ class Bags(AnyBags):
             },
         )
 
-    # ------------------------------------------------------------------ what they hold
+    # ------------------------------------------------------------------ attributes
 
     @property
     def instances(self) -> Any:
@@ -342,12 +342,12 @@ class Bags(AnyBags):
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where each bag starts, and the end of the last: int64, shape (n_bags + 1,), read-only."""
+        """Start index of each bag, then the end of the last one: int64, shape (n_bags + 1,), read-only."""
         return self._offsets
 
     @property
     def ids(self) -> np.ndarray:
-        """The names of the bags; their numbers if they have none."""
+        """The ids of the bags; their indices if they have no ids."""
         return np.arange(len(self)) if self._ids is None else self._ids
 
     @property
@@ -367,7 +367,7 @@ class Bags(AnyBags):
 
     @property
     def source_rows(self) -> np.ndarray | None:
-        """The row of `from_groups`' or `from_frame`'s input that each instance was; else None."""
+        """Row indices of the instances in the input of `from_groups` or `from_frame`; else None."""
         return self._source_rows
 
     @property
@@ -390,7 +390,7 @@ class Bags(AnyBags):
         Returns
         -------
         array of shape (n_bags,)
-            The value that all rows of a bag share. A bag with two values is refused.
+            The value that all rows of a bag share. A bag with different values raises an error.
 
         Examples
         --------
@@ -419,7 +419,7 @@ class Bags(AnyBags):
             if values.shape != (expected,):
                 raise ValueError(
                     f"column has shape {values.shape} but there are {expected} {what}; "
-                    "give one value for each of them."
+                    "pass one value for each of them."
                 )
             if self._source_rows is not None:
                 values = values[self._source_rows]
@@ -441,13 +441,13 @@ class Bags(AnyBags):
     # ------------------------------------------------------------------ selection
 
     def __getitem__(self, key: Any) -> Any:
-        """Select one bag (a 2-D view) by number or text id; several (`Bags`) by a list, slice or mask."""
+        """Select one bag (a 2-D view) by index or text id, or several (`Bags`) by a list, slice or mask."""
         chosen = self._chosen(key)
         if isinstance(chosen, int):
             return self._instances[self._offsets[chosen] : self._offsets[chosen + 1]]
         instances, source_rows = self._instances, self._source_rows
         rows: slice | np.ndarray
-        if isinstance(chosen, slice):  # views: nothing is copied but the offsets
+        if isinstance(chosen, slice):  # views: only the offsets are copied
             rows = slice(self._offsets[chosen.start], self._offsets[chosen.stop])
             offsets = self._offsets[chosen.start : chosen.stop + 1] - rows.start
             instances = instances[rows]
@@ -460,7 +460,7 @@ class Bags(AnyBags):
         parts = {
             "instances": instances,
             "offsets": offsets,
-            # Numbered bags keep their number from here on: a fold's ids still point into the whole.
+            # Bags without ids keep their index as id, so the ids of a fold still refer to the whole data.
             "ids": self.ids[chosen],
             "feature_names": self._feature_names,
             "instance_columns": {k: v[rows] for k, v in self._instance_columns.items()},
@@ -473,14 +473,14 @@ class Bags(AnyBags):
     def with_instances(
         self, instances: Any, *, feature_names: Sequence[str] | np.ndarray | None = None
     ) -> Bags:
-        """Replace the instances, keeping the bags: what a transformer of instances returns.
+        """Replace the instances and keep the bags, for example after transforming the instances.
 
         Parameters
         ----------
         instances : array or CSR matrix of shape (n_instances, n_new_features)
-            A row for each of the present instances, in their order.
+            One row for each current instance, in the same order.
         feature_names : sequence of str, optional
-            Names of the new features. By default the present ones, if their number is unchanged.
+            Names of the new features. By default the current names, if the number of features is unchanged.
 
         Returns
         -------
@@ -508,18 +508,18 @@ class Bags(AnyBags):
     # ------------------------------------------------------------------ frames and groups
 
     def to_frame(self, *, backend: str | None = None) -> Any:
-        """Give a data frame with a row per instance: `Bags.from_frame(frame, bag="bag")` the other way round.
+        """Return a data frame with one row per instance, as `Bags.from_frame(frame, bag="bag")` reads it.
 
         Parameters
         ----------
         backend : "pandas" or "polars", optional
-            The kind of data frame; by default pandas if it is installed, else polars.
+            The library of the data frame; by default pandas if it is installed, else polars.
 
         Returns
         -------
         data frame
-            `bag` (its id), the columns of bags and of instances (several of one with several values an
-            instance), and the features, by their names or as x0, x1, ....
+            Columns: `bag` (the bag id), bag columns, instance columns, and features. A side column with
+            several values per instance becomes several columns. Unnamed features are called x0, x1, ....
 
         Examples
         --------
@@ -542,19 +542,20 @@ class Bags(AnyBags):
         return nw.from_dict(columns, backend=frame_backend(backend)).to_native()
 
     def describe(self, *, backend: str | None = None) -> Any:
-        """Describe every feature: a data frame with a row each.
+        """Summarize every feature in a data frame with one row per feature.
 
         Parameters
         ----------
         backend : str, optional
-            The library of the frame, such as "pandas" or "polars"; by default one that is installed.
+            The library of the data frame, such as "pandas" or "polars"; by default one that is installed.
 
         Returns
         -------
         data frame
-            `feature`, `missing` (NaN, counted), `mean`, `std`, `min`, `max`, and `between`: the share of the
-            variance that lies between bags, 0 where they are alike on average and 1 where a feature is
-            constant inside every bag. A feature with 1 describes bags, and may give their labels away.
+            Columns: `feature`, `missing` (number of NaN), `mean`, `std`, `min`, `max`, and `between`.
+            `between` is the share of the variance that is between bags: 0 if all bags have the same mean,
+            1 if the feature is constant within every bag. A feature with 1 describes bags and may leak their
+            labels.
 
         Examples
         --------
@@ -581,7 +582,7 @@ class Bags(AnyBags):
         X = np.asarray(some.toarray() if sp.issparse(some) else some, dtype=np.float64)
         there = ~np.isnan(X)
         n = there.sum(axis=0)
-        with np.errstate(all="ignore"):  # of features without a value, and of infinite ones, there is NaN
+        with np.errstate(all="ignore"):  # features without values, or with infinite ones, become NaN
             mean = np.where(there, X, 0.0).sum(axis=0) / n
             centred = np.where(there, X - mean, 0.0)
             square = np.square(centred).sum(axis=0)
@@ -600,21 +601,21 @@ class Bags(AnyBags):
         return len(X) - n, mean, std, low, high, between
 
     def merge(self, groups: Any, *, column: str = "bag") -> Bags:
-        """Join bags of one group into one: several slides of a patient become one bag.
+        """Merge the bags of each group into one bag, such as all slides of a patient.
 
         Parameters
         ----------
         groups : str, or array of shape (n_bags,)
-            The name of a column of bags, such as "patient", or the group of every bag. Groups become the ids,
-            in order of first appearance.
+            The name of a bag column, such as "patient", or the group of every bag. The groups become the ids
+            of the new bags, in order of first appearance.
         column : str, default="bag"
-            The instance column that keeps the id of the bag that an instance was in.
+            The name of a new instance column with the id of the original bag.
 
         Returns
         -------
         Bags
-            Columns of bags that are constant inside every group stay what they are, the others become
-            columns of instances.
+            The merged bags. Bag columns that are constant within every group stay bag columns; the others
+            become instance columns.
 
         Examples
         --------
@@ -655,28 +656,27 @@ class Bags(AnyBags):
         if isinstance(groups, str):
             if groups not in self._bag_columns:
                 known = sorted(self._bag_columns)
-                raise KeyError(f"there is no column of bags {groups!r}; there are {known}.")
+                raise KeyError(f"there is no bag column {groups!r}; there are {known}.")
             groups = self._bag_columns[groups]
         values = group_of_each(groups, len(self))
         missing = np.array([value is None or value != value for value in values.tolist()], dtype=bool)
         if missing.any():
             where = as_python(self.ids[int(np.argmax(missing))])
-            raise ValueError(f"groups has no value for bag {where!r}; give every bag a group.")
+            raise ValueError(f"groups has no value for bag {where!r}; every bag needs a group.")
         return values
 
     def _refuse_sequences(self, method: str) -> None:
         if isinstance(self._instances, Sequences):
-            raise TypeError(f"{method} is for bags of vectors; these hold Sequences.")
+            raise TypeError(f"{method} needs bags of vectors; these bags contain Sequences.")
 
-    # ------------------------------------------------------------------ manners
+    # ------------------------------------------------------------------ numpy and pickle protocols
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
-            "Bags cannot become one array, because bags differ in size; use bags.instances for the flat "
-            "matrix, or list(bags) for one array per bag. A transformer of matrices, such as StandardScaler, "
-            "goes into a pipeline as OnInstances(StandardScaler()). What features are worth, and which to "
-            "keep, say bag_permutation_importance, refit_selected and forward_selection, in place of "
-            "permutation_importance, SelectFromModel and RFE."
+            "Bags cannot be converted to one array, because bags differ in size; use bags.instances for the "
+            "flat matrix, or list(bags) for one array per bag. In a pipeline, wrap a transformer of matrices "
+            "such as StandardScaler: OnInstances(StandardScaler()). Instead of permutation_importance, "
+            "SelectFromModel and RFE, use bag_permutation_importance, refit_selected and forward_selection."
         )
 
     def _blocks(self, y: np.ndarray, weight: np.ndarray) -> Blocks:
@@ -685,7 +685,7 @@ class Bags(AnyBags):
     def __reduce__(self) -> tuple[Any, ...]:
         return Bags._of_checked, (self._parts(),)
 
-    # For files of models (`bagwise.save`), which anyone may have written: everything is checked anew.
+    # Used by model files (`bagwise.save`), which may come from untrusted sources: `__init__` checks all.
     def __getstate__(self) -> dict[str, Any]:
         return {
             "instances": self._instances,
@@ -701,16 +701,17 @@ class Bags(AnyBags):
 
 
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether columns are equal, NaN to NaN."""
+    """Return whether two columns are equal; NaN equals NaN."""
     same = (a == b) | ((a != a) & (b != b))
     return bool(np.all(same))
 
 
 def as_bags(X: Any) -> Bags:
-    """Make `Bags` of anything that describes bags.
+    """Convert any representation of bags to `Bags`.
 
-    `Bags` pass; `ScannedBags` are read if they are small; a list of 2-D arrays, an object array of them and a
-    3-D array are bags; a plain 2-D array, data frame or sparse matrix stands for bags of one instance each.
+    `Bags` are returned unchanged, and small `ScannedBags` are read. Lists and object arrays of 2-D arrays,
+    and 3-D arrays, are converted. Each row of a 2-D array, data frame or sparse matrix becomes a bag with
+    one instance.
     """
     if isinstance(X, Bags):
         return X
@@ -725,18 +726,18 @@ def as_bags(X: Any) -> Bags:
 
 
 def refuse_empty_list(X: Any) -> None:
-    """Refuse a list of no bags, of which nobody can tell how many features it has."""
+    """Raise an error for an empty list of bags, whose number of features is unknown."""
     if isinstance(X, (list, tuple)) and len(X) == 0:
         raise ValueError("X is an empty list; expected at least one bag, such as [X] for one 2-D array X.")
 
 
 def is_scan(X: Any) -> bool:
-    """Whether `X` is `ScannedBags`, which are defined on top of this module."""
+    """Return whether `X` is `ScannedBags`, which this module cannot import."""
     return isinstance(X, AnyBags) and not isinstance(X, Bags)
 
 
 def describes_bags(X: Any) -> bool:
-    """Whether `X` is `Bags`, a scan of them, a 3-D array, or a list or object array of 2-D items."""
+    """Return whether `X` is `Bags`, `ScannedBags`, a 3-D array, or a list or object array of 2-D items."""
     if isinstance(X, AnyBags):
         return True
     if isinstance(X, np.ndarray):
@@ -748,7 +749,7 @@ def describes_bags(X: Any) -> bool:
 
 
 def depth(item: Any) -> int:
-    """Count the dimensions of an array or of nested lists, which may be ragged."""
+    """Return the number of dimensions of an array or of nested, possibly ragged lists."""
     if hasattr(item, "ndim"):
         return item.ndim
     if hasattr(item, "shape"):

@@ -1,4 +1,4 @@
-"""What bags have in common, in memory and in files: sizes, names, and selection by number or id."""
+"""Base class of bags in memory and in files: sizes, ids, and selection by index or id."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import numpy as np
 from bagwise.data.bags.parts import as_bag_index, as_python
 from bagwise.data.blocks import Blocks
 
-_FIRST_BAGS, _FIRST_COLUMNS = 8, 6  # that a notebook shows
+_FIRST_BAGS, _FIRST_COLUMNS = 8, 6  # shown in a notebook
 
 
 class AnyBags(ABC):
-    """The base of `Bags` and `ScannedBags`: sizes, names, blocks, and manners among estimators."""
+    """Base class of `Bags` and `ScannedBags`: sizes, ids, blocks, and what scikit-learn expects of `X`."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def offsets(self) -> np.ndarray:
-        """Where each bag starts, and the end of the last: int64, shape (n_bags + 1,), read-only."""
+        """Start index of each bag, then the end of the last one: int64, shape (n_bags + 1,), read-only."""
 
     @property
     @abstractmethod
     def ids(self) -> np.ndarray:
-        """The names of the bags; their numbers if they have none."""
+        """The ids of the bags; their indices if they have no ids."""
 
     @property
     @abstractmethod
@@ -53,7 +53,7 @@ class AnyBags(ABC):
 
     @property
     def bag_index(self) -> np.ndarray:
-        """The number of its bag, for every instance."""
+        """The index of each instance's bag."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @property
@@ -63,7 +63,7 @@ class AnyBags(ABC):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """``(n_bags, n_features)``, what scikit-learn's tools count by."""
+        """``(n_bags, n_features)``, so that scikit-learn's tools count bags as samples."""
         return len(self), self.n_features
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class AnyBags(ABC):
         return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self) -> str:
-        """Show the first bags in a notebook: ids, sizes and columns of bags."""
+        """Show the first bags in a notebook: their ids, sizes and bag columns."""
         first = min(len(self), _FIRST_BAGS)
         columns = {"id": self.ids[:first], "instances": self.sizes[:first]}
         for name, column in list(self.bag_columns.items())[:_FIRST_COLUMNS]:
@@ -90,28 +90,28 @@ class AnyBags(ABC):
         return f"<div>{title}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{rest}</div>"
 
     def blocks(self, y: np.ndarray | None = None, weight: np.ndarray | None = None) -> Blocks:
-        """Give the bags in blocks, with what a model passes over them for.
+        """Return the bags as blocks with labels and weights, for passes of a model over the data.
 
         Parameters
         ----------
         y : array of shape (n_bags,), optional
-            Labels as a rule reads them; unknown, -1, by default.
+            Encoded labels, as bag models use them. By default -1 (unknown) for every bag.
         weight : array of shape (n_bags,), optional
-            Weights; ones by default.
+            Bag weights; ones by default.
 
         Returns
         -------
-        MemoryBlocks; FileBlocks for a scan of more than 2**23 numbers
+        MemoryBlocks; FileBlocks for a scan of more than 2**23 values
         """
         y = np.full(len(self), -1, dtype=np.int8) if y is None else y
         return self._blocks(y, np.ones(len(self)) if weight is None else weight)
 
     @abstractmethod
     def _blocks(self, y: np.ndarray, weight: np.ndarray) -> Blocks:
-        """Give the bags in blocks."""
+        """Return the bags as blocks."""
 
     def _refuse_empty_bags(self) -> None:
-        """Refuse bags without instances, naming the first."""
+        """Raise an error that names the first bag without instances, if there is one."""
         empty = self.sizes == 0
         if empty.any():
             number = int(np.argmax(empty))
@@ -120,14 +120,14 @@ class AnyBags(ABC):
             raise ValueError(f"bag {number}{name} is empty; every bag needs at least one instance.")
 
     def _chosen(self, key: Any) -> int | slice | np.ndarray:
-        """Read an index: the number of one bag, a run of neighbours (of step 1), or numbers of several."""
+        """Convert a key to the index of one bag, a slice with step 1, or an array of bag indices."""
         if isinstance(key, tuple):
-            # scikit-learn indexes whatever has a shape by X[key, ...].
+            # scikit-learn indexes all objects that have a shape by X[key, ...].
             if len(key) != 2 or key[1] is not Ellipsis:
                 raise IndexError(
-                    "Bags are indexed by bag only; for features take bags.with_instances("
-                    "bags.instances[:, columns]). What a change of a feature does to bags, in place of a "
-                    "partial dependence, is rate_change(model, bags, feature, change)."
+                    "Bags are indexed by bag only; to select features, use bags.with_instances("
+                    "bags.instances[:, columns]). Instead of a partial dependence, use "
+                    "rate_change(model, bags, feature, change)."
                 )
             key = key[0]
         elif isinstance(key, str) or (
@@ -149,7 +149,7 @@ class AnyBags(ABC):
             return slice(int(index[0]), int(index[-1]) + 1)
         return index
 
-    # Data, not a parameter to be reset: clone(ByIndex(..., bags)) shares it. Nobody can change it.
+    # Bags are immutable data, so clone(ByIndex(..., bags)) shares them instead of copying them.
     def __sklearn_clone__(self) -> Self:
         return self
 
@@ -161,7 +161,7 @@ class AnyBags(ABC):
 
 
 def index_of(ids: np.ndarray, wanted: Any) -> int:
-    """Find the place of a bag by its id, or by the text of it; an unknown one names the nearest."""
+    """Return the index of the bag with an id, or with its text form; errors list similar ids."""
     known = [as_python(value) for value in ids]
     wanted = as_python(wanted)
     places = [place for place, value in enumerate(known) if value == wanted]
@@ -170,21 +170,21 @@ def index_of(ids: np.ndarray, wanted: Any) -> int:
     if len(places) == 1:
         return places[0]
     if places:
-        raise ValueError(f"{len(places)} bags have the id {wanted!r}; select one by its number.")
+        raise ValueError(f"{len(places)} bags have the id {wanted!r}; select one by index.")
     texts = list(map(str, known))
     near = [text for text in texts if str(wanted) in text][:3] or get_close_matches(str(wanted), texts)
     few = ", ".join(map(repr, near or texts[:3]))
-    raise ValueError(f"there is no bag {wanted!r}; {'the nearest are' if near else 'there are'} {few}.")
+    raise ValueError(f"there is no bag {wanted!r}; {'similar ids:' if near else 'ids start with'} {few}.")
 
 
 def _places_of(ids: np.ndarray, wanted: Any) -> Any:
-    """Find the place of the bag with a text id, or the places of several."""
+    """Return the index of the bag with a text id, or an array of indices for several ids."""
     try:
         if isinstance(wanted, str):
             return index_of(ids, wanted)
         texts = [str(as_python(value)) for value in ids]
         places = dict(zip(texts, range(len(texts)), strict=True))
-        # With ids that repeat, or are not there, one by one: that says which.
+        # Repeated or missing ids are looked up one by one, so that the error names the id.
         is_plain = len(places) == len(texts) and all(each in places for each in wanted)
         return np.array([places[each] if is_plain else index_of(ids, each) for each in wanted])
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Checks and conversions of what `Bags` are made of."""
+"""Checks and conversions of the parts of `Bags`: instances, offsets, ids and side columns."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ LARGEST = 1e60
 
 
 def as_python(value: Any) -> Any:
-    """Give numpy's scalars as Python's, which print without their type; other objects as they are."""
+    """Convert numpy scalars to Python scalars, which print without their type; return others unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def read_only(array: Any) -> Any:
-    """Give a read-only view of an array (for CSR: a matrix over such views); `Sequences` are that already."""
+    """Return a read-only view of an array or a CSR matrix; `Sequences` are already read-only."""
     if isinstance(array, Sequences):
         return array
     if sp.issparse(array):
         parts = readonly(array.data, array.indices, array.indptr)
         view = type(array)(parts, shape=array.shape, copy=False)
-        # Known from `as_matrix`; scipy would otherwise try to find out, or to sort in place.
+        # `as_matrix` ensures this. Without the flag, scipy would check it, or sort in place.
         view.has_canonical_format = True
         return view
     return readonly(array)[0]
 
 
 def as_matrix(X: Any) -> Any:
-    """Check that `X` is 2-D; give a C-ordered array, or CSR in canonical form; `Sequences` pass."""
+    """Check that `X` is 2-D; return a C-ordered array, a canonical CSR matrix, or `Sequences` unchanged."""
     if isinstance(X, Sequences):
         return X
     if sp.issparse(X):
@@ -51,25 +51,25 @@ def as_matrix(X: Any) -> Any:
 
 
 def as_text(values: Sequence[str]) -> np.ndarray:
-    """Make a numpy array of strings; refuse what numpy would cut off them."""
+    """Return strings as a numpy array; raise an error for trailing NUL, which numpy would strip."""
     for value in values:
         if value.endswith("\0"):
             raise ValueError(
-                f"the text {value!r} ends in NUL, which numpy drops, so that different texts become one; "
-                "end it otherwise."
+                f"the string {value!r} ends with a NUL character, which numpy strips, so that different "
+                "strings would become equal; remove the trailing NUL."
             )
     return np.array(values, dtype=np.str_)
 
 
 def without_mask(array: Any) -> Any:
-    """Give a masked array as one with NaN where it is masked; anything else as it is."""
+    """Convert a masked array to a plain one with NaN for masked values; return others unchanged."""
     if not isinstance(array, np.ma.MaskedArray):
         return array
     if not np.ma.is_masked(array):
         return array.data
     if array.dtype.kind not in "biuf":
         raise ValueError(
-            f"a masked array of the type {array.dtype} came, which has no NaN for what is masked; fill it "
+            f"got a masked array of dtype {array.dtype}, which cannot store NaN for masked values; fill them "
             "first."
         )
     values = array.data.astype(array.dtype if array.dtype.kind == "f" else np.float64)
@@ -78,9 +78,9 @@ def without_mask(array: Any) -> Any:
 
 
 def checked_sparse(X: Any) -> Any:
-    """Refuse a sparse matrix whose parts do not fit: scipy looks at lengths, and compiled code at nothing."""
+    """Raise an error for an inconsistent sparse matrix: scipy only checks lengths, compiled code nothing."""
     if X.format not in ("csr", "csc", "bsr"):
-        return X  # scipy checks the others, or keeps no indices
+        return X  # the other formats are checked by scipy, or have no indices
     indptr, indices = X.indptr, X.indices
     block = X.blocksize if X.format == "bsr" else (1, 1)
     n_lines, n_places = (n // size for n, size in zip(X.shape, block, strict=True))
@@ -90,10 +90,10 @@ def checked_sparse(X: Any) -> Any:
     n_values = min(len(indices), len(X.data))
     problem = None
     if len(indptr) != n_lines + 1 or indptr[0] != 0:
-        problem = f"indptr must have {n_lines + 1} entries, the first of them 0"
+        problem = f"indptr must have {n_lines + 1} entries and start with 0"
     elif (falls := indptr[1:] < indptr[:-1]).any():
         first = int(np.argmax(falls))
-        problem = f"indptr falls at {line} {first}, from {indptr[first]} to {indptr[first + 1]}"
+        problem = f"indptr decreases at {line} {first}, from {indptr[first]} to {indptr[first + 1]}"
     elif indptr[-1] > n_values:
         problem = f"indptr ends at {indptr[-1]} but there are {n_values} values"
     elif (outside := (indices[: indptr[-1]] < 0) | (indices[: indptr[-1]] >= n_places)).any():
@@ -101,26 +101,26 @@ def checked_sparse(X: Any) -> Any:
         where = int(np.searchsorted(indptr, first, side="right")) - 1
         problem = f"{line} {where} has a value in {place} {indices[first]}, but there are {n_places} {place}s"
     if problem:
-        raise ValueError(f"this is no whole {X.format.upper()} matrix: {problem}.")
+        raise ValueError(f"invalid {X.format.upper()} matrix: {problem}.")
     return X
 
 
 def join(parts: list[Any]) -> Any:
-    """Stack instances of several parts."""
+    """Stack the instances of several parts."""
     if set(map(type, parts)) == {Sequences}:
         return Sequences.concat(parts)
     return sp.vstack(parts) if any(map(sp.issparse, parts)) else np.concatenate(parts)
 
 
 def as_offsets(offsets: ArrayLike, n_instances: int) -> np.ndarray:
-    """Return offsets as int64, or refuse what does not cut the instances into bags."""
+    """Return offsets as int64; raise an error if they do not split the instances into bags."""
     given = np.asarray(offsets)
     if given.ndim != 1 or len(given) == 0 or not np.issubdtype(given.dtype, np.integer):
         raise ValueError(
             f"offsets must be a 1-D array of integers with n_bags + 1 entries; got {given.dtype} "
             f"of shape {given.shape}."
         )
-    # A copy, so that nobody can move the borders afterwards through the array given.
+    # A copy, so that a later change of the caller's array does not change the bags.
     offsets = given.astype(np.int64)
     if offsets[0] != 0 or offsets[-1] != n_instances:
         raise ValueError(
@@ -137,7 +137,7 @@ def as_offsets(offsets: ArrayLike, n_instances: int) -> np.ndarray:
 
 
 def as_feature_names(names: Sequence[str] | np.ndarray | None, n_features: int) -> np.ndarray | None:
-    """Return feature names as an array of text, or None; refuse a wrong number of them."""
+    """Return feature names as a string array, or None; raise an error if their number is wrong."""
     if names is None:
         return None
     names = np.asarray([str(name) for name in names])
@@ -163,10 +163,10 @@ def as_columns(what: str, columns: Mapping[str, Any] | None, n: int, of: str) ->
 
 
 def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
-    """Return an index array or a mask as the indices of bags."""
+    """Convert an index array or a boolean mask to non-negative bag indices."""
     index = np.asarray(key)
     if index.ndim != 1:
-        raise IndexError(f"Bags are indexed by a number, a slice or a 1-D array; got {key!r}.")
+        raise IndexError(f"Bags are indexed by an integer, a slice or a 1-D array; got {key!r}.")
     if index.dtype == bool:
         if len(index) != n_bags:
             raise IndexError(f"the mask has {len(index)} entries but there are {n_bags} bags.")
@@ -183,7 +183,10 @@ def as_bag_index(key: Any, n_bags: int) -> np.ndarray:
 
 
 def are_small(values: np.ndarray, largest: float) -> bool:
-    """Whether all values are certainly finite and up to `largest`: one read, without a temporary array."""
+    """Return True only if all values are finite and at most `largest`: one pass, no temporary array.
+
+    The check is cheap and conservative: False does not mean that a value is too large.
+    """
     values = values.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
         # If the sum of squares is small, so is every value.
@@ -199,7 +202,7 @@ def refuse_missing_values(
     accept_nan: bool,
     largest: float = np.inf,
 ) -> None:
-    """Refuse missing and infinite values, and those beyond `largest`; name bag, instance and feature."""
+    """Raise an error for missing, infinite or too large values that names bag, instance and feature."""
     values = (instances.data if sp.issparse(instances) else instances).ravel()
     if are_small(values, largest):
         return
@@ -222,8 +225,8 @@ def refuse_missing_values(
     value = values[place]
     if np.isfinite(value):
         raise ValueError(
-            f"X has values up to {abs(value):g} ({where}), and powers of values beyond {largest:g} overflow; "
-            "divide the features."
+            f"X has values up to {abs(value):g} ({where}), and powers of values above {largest:g} overflow; "
+            "rescale the features."
         )
     raise ValueError(
         f"X contains {'NaN' if np.isnan(value) else 'infinity'}: {where}; remove or impute it, for instance "
@@ -232,7 +235,7 @@ def refuse_missing_values(
 
 
 def group(bag_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Group equal ids: the ids in order of first appearance, the rows bag by bag, and the offsets."""
+    """Group equal ids; return ids in order of first appearance, row indices bag by bag, and offsets."""
     sorted_ids, first_rows, codes = np.unique(bag_ids, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first_rows, kind="stable")
     rank = np.empty_like(by_appearance)
@@ -244,21 +247,23 @@ def group(bag_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def group_of_each(groups: Any, n_bags: int) -> np.ndarray:
-    """Check that groups name one for each bag."""
+    """Check that `groups` has one value per bag, and return it as an array."""
     names = np.asarray(groups)
     if names.shape != (n_bags,):
-        raise ValueError(f"groups has the shape {names.shape}, but there are {n_bags} bags; give one each.")
+        raise ValueError(
+            f"groups has the shape {names.shape}, but there are {n_bags} bags; pass one group per bag."
+        )
     return names
 
 
 def check_alike(parts: list[Any]) -> None:
-    """See that several `Bags` can be joined: the same features and side columns."""
+    """Check that several `Bags` have the same features and side columns, so that they can be joined."""
     first = parts[0]
     for i, part in enumerate(parts):
         if part.n_features != first.n_features:
             raise ValueError(f"part {i} has {part.n_features} features but part 0 has {first.n_features}.")
         if not np.array_equal(part.feature_names, first.feature_names):
-            raise ValueError(f"part {i} has other feature names than part 0.")
+            raise ValueError(f"part {i} and part 0 have different feature names.")
         for kind in ("instance_columns", "bag_columns"):
             ours, theirs = getattr(part, kind), getattr(first, kind)
             if ours.keys() != theirs.keys():
@@ -269,10 +274,10 @@ def check_alike(parts: list[Any]) -> None:
 
 
 def feature_index(feature: int | str, bags: Any, model: Any) -> int:
-    """Read a feature, by number or by name, of bags that may have names, or of a model that has them."""
+    """Return the index of a feature given by index or name; the bags or the model provide the names."""
     if not isinstance(feature, str):
         if not 0 <= feature < bags.n_features:
-            raise ValueError(f"feature must lie in 0 ... {bags.n_features - 1}; got {feature!r}.")
+            raise ValueError(f"feature must be between 0 and {bags.n_features - 1}; got {feature!r}.")
         return int(feature)
     names = bags.feature_names if bags.feature_names is not None else getattr(model, "feature_names_in_", [])
     if feature not in list(names):
