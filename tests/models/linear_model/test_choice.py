@@ -43,7 +43,7 @@ def test_the_base_rate_is_that_of_a_dummy_on_the_same_folds():
 
 
 def test_an_overconfident_choice_is_said():
-    # Features that mean nothing, and penalties that are all too weak to say so.
+    # Useless features, and penalties that are all too weak to exclude them.
     noise = make_noisy_or_bags(60, coef=np.zeros(15), intercept=-1.5, random_state=0)
     model = MILogisticRegressionCV(alphas=[0.3, 0.1], cv=3, n_init=1, random_state=0).fit(noise.bags, noise.y)
     assert model.criterion_path_.min() > model.base_deviance_
@@ -52,10 +52,10 @@ def test_an_overconfident_choice_is_said():
     model = MILogisticRegressionCV(cv=3, n_init=1, random_state=0).fit(clear.bags, clear.y)
     text = model.summary()
     assert model.criterion_path_.min() < model.base_deviance_ and "overconfident" not in text
-    assert f"alpha = {model.alpha_:.4g}" in text and "of paths down from the model without features" in text
-    assert f"{model.criterion_path_.min() / 2:.4f} a bag" in text
+    assert f"alpha = {model.alpha_:.4g}" in text and "from fold paths that start at the model" in text
+    assert f"{model.criterion_path_.min() / 2:.4f} per bag" in text
     by_bic = MILogisticRegressionCV(criterion="bic", n_init=1, random_state=0).fit(clear.bags, clear.y)
-    assert "no bag was held out" in by_bic.summary()
+    assert "no held-out bags" in by_bic.summary()
 
 
 def test_nothing_chosen_where_nothing_matters_is_not_overconfident():

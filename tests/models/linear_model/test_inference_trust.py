@@ -81,7 +81,7 @@ def test_a_pickle_holds_the_model_and_not_the_bags(data):
     stored = pickle.dumps(model)
     assert len(stored) < 5000 < data.bags.instances.nbytes
     back = pickle.loads(stored)
-    with pytest.raises(ValueError, match="no longer has the bags of its fit"):
+    with pytest.raises(ValueError, match="no longer has the training bags"):
         back.inference()
     np.testing.assert_array_equal(back.inference(data.bags, data.y).se, model.inference().se)
 

@@ -288,7 +288,7 @@ def test_a_pickled_labeler_has_its_values_and_no_bags(data):
     assert len(stored) < 10_000 < data.bags.instances.nbytes
     labeler = pickle.loads(stored).labeler_
     np.testing.assert_array_equal(labeler.band(intervals="wald"), model.labeler_.band(intervals="wald"))
-    with pytest.raises(ValueError, match="no longer has the bags of its fit"):
+    with pytest.raises(ValueError, match="no longer has the training bags"):
         labeler.band()
 
 

@@ -1,4 +1,4 @@
-"""Choosing the penalty: cross-validated deviance, BIC or AIC along the path."""
+"""Choice of the LASSO penalty: cross-validated deviance, BIC or AIC along the path."""
 
 from __future__ import annotations
 
@@ -31,65 +31,74 @@ from bagwise.rules import Rule
 from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import record_result
 
-# Paths of folds only compare penalties: this tolerance moves a held-out deviance by far less than its error.
+# Tolerance of the fold paths, which only compare penalties. Its effect on a held-out deviance is far smaller
+# than the standard error.
 _FOLD_TOL = 1e-4
-# Folds with fewer numbers than this are so short that threads would mostly wait for the interpreter's lock.
+# With fewer values than this, folds are so short that threads would mostly wait for the interpreter's lock.
 _WORTH_THREADS = 3_000_000
 _WITHOUT_FOLDS = 'Use criterion="bic", which needs no folds.'
-# A held-out deviance is above the base rate's if it is by more than this part, which solvers leave open.
+# Relative excess over the base rate's deviance that counts as overconfidence. Smaller differences are within
+# the tolerance of the solvers.
 _ABOVE = 1e-3
 _NAMES = {"deviance": "cross-validated deviance", "bic": "BIC", "aic": "AIC"}
 
 
 class MILogisticRegressionCV(LinearBagClassifier):
-    """`MILogisticRegression` whose LASSO penalty is chosen on the data.
+    """`MILogisticRegression` with a LASSO penalty that is selected from the data.
 
-    Along a path of penalties (`milr_path`) the one is taken that has the least
+    The model computes a path of penalties (`milr_path`) and selects the penalty that minimises one of these
+    criteria:
 
-    - "deviance": -2 log-likelihood of held-out bags, averaged over folds that are drawn once; or
-    - "bic": -2 log-likelihood + log(sum of bag weights) * number of features in the model; "aic" with 2 for
-      the logarithm. The intercept, always in the model, is not counted. A bag of weight two is one that is
-      there twice, here as in the likelihood.
+    - "deviance": -2 log-likelihood of held-out bags, averaged over folds that are drawn once.
+    - "bic": -2 log-likelihood + log(sum of bag weights) * number of features in the model.
+    - "aic": the same with 2 instead of the logarithm.
 
-    BIC needs one path, cross-validation one for every fold.
+    The intercept, which is always in the model, is not counted. A bag with weight two counts as two bags, as
+    it does in the likelihood. BIC and AIC need a single path; cross-validation needs an additional path for
+    every fold.
 
     Parameters
     ----------
     rule, l1_ratio, fit_intercept, scale, class_weight, n_init, tol, max_iter, random_state, verbose
         As in `MILogisticRegression`; `l1_ratio` must be positive. `random_state` also draws the folds.
     alphas : int or array, default=20
-        The penalties, or how many on a logarithmic grid from the largest to `eps` times the largest.
+        The penalties, or the number of penalties on a logarithmic grid that ranges from ``path_.alpha_max``
+        to `eps` times this value.
     eps : float, default=0.01
-        The end of that grid; the paper's is 0.001.
+        Ratio of the smallest to the largest penalty of the grid. The paper uses 0.001.
     cv : int or splitter, default=10
         Number of stratified folds of bags (fewer if a class has fewer bags), any scikit-learn splitter, or
-        a list of (train, test).
+        a list of (train, test) pairs.
     criterion : {"deviance", "bic", "aic"}, default="deviance"
-        What is least at the chosen penalty.
+        The criterion that is minimised.
     one_se : bool, default=False
-        With "deviance": take the strongest penalty within one standard error of the least.
+        With "deviance": whether to select the strongest penalty whose deviance is within one standard error
+        of the smallest one.
     n_jobs : int or None, default=None
-        Folds computed at the same time, by threads, where these are not faster one after the other.
+        Number of folds to compute in parallel threads. Small data sets always use a single thread, which is
+        faster for them.
 
     Attributes
     ----------
     alpha_ : float
-        The chosen penalty.
+        The selected penalty.
     alphas_ : array of shape (n_alphas,)
-        The penalties compared, falling.
+        The compared penalties, in decreasing order.
     criterion_path_ : array of shape (n_alphas,)
-        The criterion at each: mean deviance per bag, BIC or AIC.
+        The criterion for each penalty: mean deviance per bag, BIC or AIC.
     deviances_ : array of shape (n_alphas, n_folds)
-        Deviance per held-out bag, if cross-validated: of the path of each fold down from the model without
-        features. The fit at `alpha_` searches further (`n_init`): at weak penalties, where the likelihood has
-        several optima, it may end in a better one than the paths of the folds did.
+        Deviance per held-out bag. Only with ``criterion="deviance"``. Each column belongs to the path of one
+        fold, which starts at the model without features. The final fit at `alpha_` uses more starts
+        (`n_init`). With weak penalties the likelihood has several optima, so the final fit may reach a better
+        one than the fold paths.
     base_deviance_ : float
-        If cross-validated: mean deviance of a held-out bag when the share of positive bags among the others
-        is all that one knows. Where the curve lies above it the model is overconfident, as `summary` says.
+        Mean deviance per held-out bag of a model that predicts the share of positive training bags for every
+        bag. Only with ``criterion="deviance"``. If the deviance of the model is larger, the model is
+        overconfident, and `summary` reports this.
     path_ : MILRPath
-        The path on all bags.
+        The path for all bags.
     coef_, intercept_, rule_, scaler_, classes_, objective_, objectives_, log_likelihood_, n_iter_, converged_
-        As in `MILogisticRegression`, fitted on all bags at `alpha_`.
+        As in `MILogisticRegression`, fitted on all bags with the penalty `alpha_`.
 
     Examples
     --------
@@ -121,10 +130,10 @@ class MILogisticRegressionCV(LinearBagClassifier):
     for _absent in ("alpha", "warm_start"):
         _parameter_constraints.pop(_absent)
 
-    # As scikit-learn's splitters of groups do: whoever routes groups need not ask for them to come here.
+    # Requested by default, as scikit-learn's group splitters do.
     __metadata_request__fit = {"groups": True}
 
-    # Fits that are equivalent are compared to seven digits, which the default tolerance does not promise.
+    # Common tests compare equivalent fits to seven digits; the default tolerance is not precise enough.
     _example_parameters = {"alphas": 6, "cv": 3, "n_init": 1, "tol": 1e-11}
 
     def __init__(
@@ -174,23 +183,24 @@ class MILogisticRegressionCV(LinearBagClassifier):
         *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
-        """Choose the penalty and fit on all bags.
+        """Select the penalty and fit the model on all bags.
 
         Parameters
         ----------
-        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (one instance per bag)
             The training bags.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            The labels of the bags. There must be two classes; the class that sorts last is the positive one.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags, in training and in the held-out deviance.
         groups : array of shape (n_bags,), optional
-            The patient, plate or day of every bag: bags of one group are in one fold, for `cv` that is a
-            number or a splitter of groups. BIC and AIC have no folds, and do not ask. With scikit-learn's
-            metadata routing, groups that are passed to a search or cross-validation come here as well.
+            Group of every bag, such as its patient, plate or day. Bags of the same group stay in the same
+            fold if `cv` is an integer or a group splitter. BIC and AIC do not use groups. With scikit-learn's
+            metadata routing, groups that are passed to a search or cross-validation are passed on to this
+            method.
         checkpoint : path, optional
-            A file that keeps what the fit has found out so far: after a crash the same call goes on from
-            there (docs/checkpoints.md). It is removed at the end.
+            File that stores the progress of the fit. After a crash, the same call continues from this file
+            (docs/checkpoints.md). The file is removed at the end.
 
         Returns
         -------
@@ -215,13 +225,14 @@ class MILogisticRegressionCV(LinearBagClassifier):
         reporter.watch(blocks)
         reporter.doing("path of all bags")
         sample = draw_sample(blocks.untransformed, np.random.RandomState(0)) if blocks.are_large else None
-        # Folds need the curvature along the path: where bags are few, a resumed fit computes the path again.
+        # The folds need the curvature along the path, which is not stored for small data: a resumed fit
+        # computes the path again.
         is_stored = blocks.are_large or self.criterion != "deviance"
         checkpoint = place.within("path of all bags") if is_stored else NO_CHECKPOINT
         self.path_, warm_models = fit_path(
             self, blocks, alphas=self.alphas, eps=self.eps, sample=sample, checkpoint=checkpoint
         )
-        # Penalties beyond the largest are there to look at; the choice is made on the grid.
+        # The path may contain penalties above the largest one of the grid. They are not candidates.
         inside = self.path_.alphas <= max(self.path_.alpha_max * (1 + 1e-8), self.path_.alphas[-1])
         self.alphas_ = self.path_.alphas[inside] if isinstance(self.alphas, Integral) else self.path_.alphas
         if self.criterion == "deviance":
@@ -239,7 +250,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
             self.criterion_path_ = self.deviances_.mean(axis=1)
             self.base_deviance_ = float(base_rate_deviances(training, splits).mean())
         else:
-            # Less than one bag in all says nothing, and must not reward features.
+            # With a total weight below one bag the logarithm is negative, but features must not be rewarded.
             each = max(0.0, np.log(training.weight.sum())) if self.criterion == "bic" else 2.0
             chosen = np.isin(self.path_.alphas, self.alphas_)
             deviance = -2.0 * self.path_.log_likelihoods[chosen]
@@ -248,7 +259,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         self.alpha_ = float(self.alphas_[self._choose()])
         at = int(np.argmin(np.abs(self.path_.alphas - self.alpha_)))
         start = self.path_.coefs[at], self.path_.intercepts[at]
-        reporter.doing("fit at the alpha chosen")
+        reporter.doing("fit with the selected alpha")
         problem, results = self._minimise(
             training, self.alpha_, int(search_seed), also_from=start, checkpoint=place
         )
@@ -256,7 +267,9 @@ class MILogisticRegressionCV(LinearBagClassifier):
         self.n_passes_ += blocks.n_passes
 
     def summary(self) -> str:
-        """Say what was chosen, how it does on held-out bags, and whether it is overconfident.
+        """Return a text summary of the selected penalty and of the held-out performance.
+
+        The summary contains a warning if the model is overconfident.
 
         Returns
         -------
@@ -273,28 +286,28 @@ class MILogisticRegressionCV(LinearBagClassifier):
         check_is_fitted(self)
         at = int(np.argmin(np.abs(self.alphas_ - self.alpha_)))
         kept = int((self.coef_[0] != 0).sum())
-        of_grid = f"number {at + 1} of {len(self.alphas_)}, {self.alphas_[-1]:.4g} to {self.alphas_[0]:.4g}"
+        of_grid = f"{at + 1} of {len(self.alphas_)} values, {self.alphas_[-1]:.4g} to {self.alphas_[0]:.4g}"
         lines = [
-            f"Multiple-instance logistic regression, penalty chosen by {_NAMES[self.criterion]}",
-            f"{'Penalty:':<22}alpha = {self.alpha_:.4g} ({of_grid})",
+            f"Multiple-instance logistic regression, penalty selected by {_NAMES[self.criterion]}",
+            f"{'Penalty:':<22}alpha = {self.alpha_:.4g} (value {of_grid})",
             f"{'Features kept:':<22}{kept} of {self.coef_.shape[1]}",
         ]
         if self.criterion != "deviance":
             lines.append(
-                f"{_NAMES[self.criterion] + ':':<22}{self.criterion_path_[at]:.4f}; no bag was held out"
+                f"{_NAMES[self.criterion] + ':':<22}{self.criterion_path_[at]:.4f} (no held-out bags)"
             )
             return "\n".join(lines)
         here, base = self.criterion_path_[at], self.base_deviance_
         lines += [
-            f"{'Held-out log loss:':<22}{here / 2:.4f} a bag, that of the base rate {base / 2:.4f}",
-            f"{'Held-out curve:':<22}of paths down from the model without features; the final fit searches "
-            "further, and at weak penalties may end elsewhere",
+            f"{'Held-out log loss:':<22}{here / 2:.4f} per bag (base rate: {base / 2:.4f})",
+            f"{'Held-out curve:':<22}from fold paths that start at the model without features; the final fit "
+            "uses more starts and may reach another optimum if the penalty is weak",
         ]
         if kept and here > base * (1 + _ABOVE):
             lines.append(
-                "The model is overconfident: on held-out bags its log loss is above that of the base rate, "
-                "which knows no feature. Do not trust its probabilities; let the grid begin at stronger "
-                "penalties, or give it more bags."
+                "The model is overconfident: its log loss on held-out bags is larger than that of the base "
+                "rate, which uses no features. Do not trust its probabilities. Use stronger penalties or "
+                "more bags."
             )
         return "\n".join(lines)
 
@@ -318,7 +331,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
         """Deviance per held-out bag: shape (n_alphas, n_folds)."""
         if sample is not None:
             return self._folds_together(blocks, splits, warm_models, sample, place)
-        # Folds at the same time share the cores between them; products inside each do not.
+        # Concurrent folds share the cores, so that the matrix products of a fold use a single thread.
         n_jobs = self.n_jobs if blocks.n_values >= _WORTH_THREADS else None
         with blas_threads_for(blocks.n_values if n_jobs in (None, 1) else 0):
             where = {"require": "sharedmem"} if place.is_stored else {"prefer": "threads"}
@@ -343,10 +356,10 @@ class MILogisticRegressionCV(LinearBagClassifier):
         sample: Sample | None = None,
         checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ) -> MILRPath:
-        """The path of one fold.
+        """Compute the path of one fold.
 
-        It starts from the model without features like any other; of the path on all bags it takes the
-        curvature, which says how far to step and not where to end.
+        The path starts from the model without features, as every path does. It uses the curvature from the
+        path of all bags, which affects the length of the steps but not the solutions.
         """
         path, _ = fit_path(
             self,
@@ -369,11 +382,11 @@ class MILogisticRegressionCV(LinearBagClassifier):
         sample: Sample,
         place: CheckpointLocation,
     ) -> np.ndarray:
-        """All folds share passes over all bags: in each of them, the bags held out have no weight."""
+        """Compute all folds with shared passes over all bags; held-out bags have weight 0 in their fold."""
 
         def only(bags: np.ndarray) -> np.ndarray:
             weight = np.zeros(blocks.n_bags)
-            # A splitter may give a bag more than once.
+            # A splitter may return a bag more than once.
             np.add.at(weight, bags, blocks.weight[bags])
             return weight
 
@@ -394,7 +407,7 @@ class MILogisticRegressionCV(LinearBagClassifier):
 
 
 def _log_likelihoods(block: Block, path: MILRPath) -> np.ndarray:
-    """Weighted log-likelihood of a block's bags at every alpha of a path."""
+    """Return the weighted log-likelihood of a block's bags at every alpha of a path."""
     kept = np.flatnonzero(block.weight)
     if len(kept) == 0:
         return np.zeros(len(path.alphas))
@@ -405,11 +418,11 @@ def _log_likelihoods(block: Block, path: MILRPath) -> np.ndarray:
 
 
 def base_rate_deviances(training: Training, splits: list[Split]) -> np.ndarray:
-    """Deviance per held-out bag of the share of positive bags among those that learn, for every fold."""
+    """Return the deviance per held-out bag of the training folds' share of positive bags, for every fold."""
     _, y, weight = training
     found = []
     for train, test in splits:
-        # Logarithms before the ratio: a class of tiny weight still has a share.
+        # Taking logarithms before the ratio keeps the share of a class with a tiny weight.
         log_weights = np.log(np.bincount(y[train], weights=weight[train], minlength=2))
         log_p = (log_weights - np.logaddexp(*log_weights))[y[test]]
         found.append(-2.0 * float(weight[test] @ log_p) / float(weight[test].sum()))

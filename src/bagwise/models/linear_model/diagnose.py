@@ -1,4 +1,4 @@
-"""Which rule do the data follow? Fits of several, compared on the bags they saw and on others."""
+"""Comparison of count rules by BIC and held-out likelihood: `diagnose_rule`."""
 
 from __future__ import annotations
 
@@ -33,35 +33,34 @@ _CANDIDATES = {
 }
 _SENTENCES = {
     "or": "one positive instance makes a bag positive",
-    "threshold": "a bag is positive from {k} positive instances on",
-    "logistic": "a positive label grows more probable with every positive instance, and the odds are even "
+    "threshold": "a bag is positive if it has at least {k} positive instances",
+    "logistic": "the probability of a positive label increases with every positive instance and is one half "
     "at {half:.1f} of them",
-    "table": "the label follows the number of positive instances in a way that neither a threshold nor a "
+    "table": "the label depends on the number of positive instances in a way that neither a threshold nor a "
     "logistic curve describes",
 }
 
 
 @dataclass(frozen=True)
 class RuleDiagnosis:
-    """What `diagnose_rule` found. All arrays are in the order of `names`.
+    """Result of `diagnose_rule`. All arrays are in the order of `names`.
 
     Attributes
     ----------
     names : list of str
-        The rules compared: "or", "threshold", "logistic", "table".
+        The compared rules: "or", "threshold", "logistic", "table".
     bic : array
-        -2 log-likelihood + log(n_bags) * parameters of coefficients and rule; lower is better. The
-        coefficients are counted alike for all. A threshold counts as one parameter, a table as many as it
-        has different values.
+        -2 log-likelihood + log(n_bags) * (number of coefficients + number of rule parameters); lower is
+        better. The number of coefficients is the same for all rules. A threshold has one parameter; a table
+        has one parameter for each distinct value.
     log_likelihood, n_parameters : array
-        Of the training bags, and parameters of the rule alone.
+        Log-likelihood of the training bags, and number of parameters of the rule (without coefficients).
     held_out, held_out_error : array, or None
-        Mean log-likelihood of a bag that a fit did not see, and the standard error of its difference from
-        the best.
+        Mean log-likelihood per held-out bag, and the standard error of its difference from the best rule.
     models : dict
-        The fitted `SoftORLogisticRegression` of every name.
+        The fitted `SoftORLogisticRegression` for every name.
     best : str
-        The rule with the least BIC. A threshold of 1 is called "or".
+        The rule with the smallest BIC. A threshold of 1 is called "or".
     """
 
     names: list[str]
@@ -75,7 +74,7 @@ class RuleDiagnosis:
 
     @property
     def sentence(self) -> str:
-        """Say in one sentence which assumption the data support, and how firmly."""
+        """One sentence that states which rule the data support, and how strongly."""
         labeler: Labeler = self.models[self.best].labeler_
         rule = labeler.rule
         facts = {"k": getattr(rule, "k", None)}
@@ -86,17 +85,17 @@ class RuleDiagnosis:
         lead = self.bic[self.names.index(second)] - self.bic[self.names.index(self.best)]
         firmly = "strongly" if lead > 10 else "clearly" if lead > 6 else "slightly" if lead > 2 else "barely"
         text = f"The data {firmly} support the rule {self.best!r}: {_SENTENCES[self.best].format(**facts)}"
-        text += f" (BIC lower than that of {second!r} by {lead:.1f}"
+        text += f" (BIC is {lead:.1f} lower than for {second!r}"
         if self.held_out is not None and self.held_out_error is not None:
             place = int(np.argmax(self.held_out))
             gap = self.held_out[place] - self.held_out[self.names.index(self.best)]
             agrees = gap <= 2 * self.held_out_error[self.names.index(self.best)]
-            text += "; held-out bags agree" if agrees else f"; but held-out bags favour {self.names[place]!r}"
+            text += "; held-out bags agree" if agrees else f", but held-out bags favour {self.names[place]!r}"
         return text + ")."
 
     def summary(self) -> str:
-        """Lay the comparison out as text."""
-        lines = [f"{'rule':<12}{'BIC':>10}{'log-lik.':>12}{'parameters':>12}{'held out, a bag':>22}"]
+        """Return the comparison as a text table."""
+        lines = [f"{'rule':<12}{'BIC':>10}{'log-lik.':>12}{'parameters':>12}{'held-out, per bag':>22}"]
         for i, name in enumerate(self.names):
             line = f"{name:<12}{self.bic[i]:>10.1f}{self.log_likelihood[i]:>12.2f}{self.n_parameters[i]:>12d}"
             if self.held_out is not None and self.held_out_error is not None:
@@ -108,17 +107,17 @@ class RuleDiagnosis:
         return self.summary()
 
     def plot(self, *, ax: Axes | None = None) -> Display:
-        """Draw P(+ | n) under every rule, the best one strong, over the expected numbers of bags.
+        """Plot P(+ | n) for every rule, with the best one highlighted, and the expected numbers of bags.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw; by default into a new figure.
+            The axes to draw on; by default a new figure is created.
 
         Returns
         -------
         Display
-            With `figure_` and `ax_`.
+            The plot, with the attributes `figure_` and `ax_`.
         """
         from bagwise.models.linear_model.plots import plot_diagnosis
 
@@ -133,35 +132,36 @@ def diagnose_rule(
     cv: Folds | None = 5,
     random_state: Seed = None,
 ) -> RuleDiagnosis:
-    """Find out how the number of positive instances makes the label of a bag.
+    """Determine how the label of a bag depends on the number of its positive instances.
 
-    Fits `SoftORLogisticRegression` with the rules or, threshold, logistic and (rising) table, and compares
-    them by BIC and by the likelihood of bags that were held out.
+    The function fits `SoftORLogisticRegression` with four rules: or, threshold, logistic and non-decreasing
+    table. It compares them by BIC and by the likelihood of held-out bags.
 
     Parameters
     ----------
     X : Bags, list of arrays, 3-D or 2-D array
         The bags.
     y : array of shape (n_bags,)
-        Their labels.
+        The labels of the bags.
     estimator : SoftORLogisticRegression, default=None
-        The model whose `rule` is varied; None means alpha=0.1 and 2 starts. Random features or other steps
-        before it are done to `X` first.
+        The model to fit with every `rule`. None means ``alpha=0.1`` and two starts. To use random features or
+        other preprocessing steps, transform `X` before the call.
     cv : int, splitter or None, default=5
-        Stratified folds of bags; None leaves out the held-out likelihood, and five sixths of the work.
+        Number of stratified folds of bags, or a splitter. None skips the held-out likelihood, which saves
+        five sixths of the computation time at the default of 5.
     random_state : int, RandomState or None, default=None
-        Source of starts and folds.
+        Seed of the starts and folds.
 
     Returns
     -------
     RuleDiagnosis
-        Read its `sentence`, `summary()` and `plot()`.
+        The result, with `sentence`, `summary()` and `plot()`.
 
     Notes
     -----
-    Where features hardly tell positive from negative instances, a soft rule with certain instances and a
-    sharp rule with uncertain ones explain bags alike, and no method can tell them apart: the differences of
-    BIC are then small, and the sentence says so.
+    If the features hardly separate positive from negative instances, a soft rule with certain instances and
+    a sharp rule with uncertain instances explain the bags equally well, and no method can distinguish them.
+    The differences in BIC are then small, and the sentence reports weak support.
 
     Examples
     --------
@@ -169,11 +169,11 @@ def diagnose_rule(
     >>> data = make_count_bags(300, size=8, labeler=3, coef=[4.0, -4.0], random_state=0)
     >>> diagnosis = diagnose_rule(data.bags, data.y, cv=None, random_state=0)
     >>> print(diagnosis.sentence)
-    The data clearly support the rule 'threshold': a bag is positive from 3 positive instances on (BIC ...).
+    The data clearly support the rule 'threshold': a bag is positive if it has at least 3 positive ...
     """
     rng = check_random_state(random_state)
     seed = int(rng.randint(np.iinfo(np.int32).max))
-    # BIC compares maxima of the likelihood: the penalty is only to keep them finite.
+    # BIC compares maxima of the likelihood. The small penalty only keeps them finite.
     base = SoftORLogisticRegression(alpha=0.1, n_init=2) if estimator is None else estimator
     bags = clone(base)._read(X, reset=True)
     y = np.asarray(y)
@@ -202,8 +202,8 @@ def diagnose_rule(
 
 
 def _held_out(model: SoftORLogisticRegression, bags: Any, y: Any, splits: list[Split]) -> np.ndarray:
-    """Log-likelihood of every bag under a fit that did not see it."""
+    """Return the log-likelihood of every bag under a model that was fitted without it."""
     held = cross_predict(model, bags, y, splits, outputs=["predict_log_proba"])
     log_likelihood = held.outputs["predict_log_proba"][np.arange(len(bags)), held.codes]
-    # A rule that excludes a label which did occur is as wrong as can be, but one bag must not decide alone.
+    # A rule can exclude a label that occurs. The limit prevents one such bag from deciding the comparison.
     return np.maximum(log_likelihood, np.log(1e-6))

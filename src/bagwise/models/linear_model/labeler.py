@@ -1,4 +1,4 @@
-"""What a fit has learned of the rule from counts to labels: values, their errors, and a picture."""
+"""Learned count rules: the values P(+ | n), their standard errors, confidence bands and plot."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ if TYPE_CHECKING:
     from bagwise._display.pictures import Display
 
 
-# Where the penalty has moved log-odds by more of their standard errors, bands do not cover.
+# If the penalty has moved the log-odds by more than this many standard errors, bands do not have their level.
 _LARGEST_MOVE = 0.4
 
 
 @dataclass(frozen=True)
 class Labeler:
-    """P(+ | n positive instances), as learned.
+    """Learned probability of a positive label for n positive instances, P(+ | n).
 
     Attributes
     ----------
     counts : array of int, shape (n_counts,)
-        0, 1, ..., the largest training bag.
+        0, 1, ..., size of the largest training bag.
     values : array of shape (n_counts,)
-        P(+ | n) of each.
+        P(+ | n) for every count.
     std_err : array of shape (n_counts,), or None
-        Standard errors of the values, by the delta method from the observed information of all parameters,
-        coefficients included; of a threshold, from the probabilities that the profile gives to every k. None
-        where nothing is learned, the information is not positive definite, or the penalty of the fit is so
-        strong that it moves the values (`message` says why).
+        Standard errors of the values. They are computed by the delta method from the observed information of
+        all parameters, including the coefficients. For a threshold, they follow from the profile
+        probabilities of all k. None if nothing is learned, if the information is not positive definite, or
+        if the penalty of the fit is so strong that it moves the values; `message` contains the reason.
     expected_bags : array of shape (2, n_counts)
-        Expected numbers of negative and of positive training bags with n positive instances: where the data
-        are.
+        Expected numbers of negative and positive training bags with n positive instances. They show which
+        counts occur in the data.
     rule : CountRule
-        The rule itself.
+        The rule.
     profile : dict
-        Of a threshold that is learned: the objective reached with every k that was tried.
+        For a learned threshold: the objective for every k that was tried.
     message : str or None
-        Why there are no standard errors.
+        The reason if there are no standard errors.
     log_odds_std_err : array of shape (n_counts,), or None
-        Standard errors of the log-odds of the values, which are exact where values round to 0 or 1.
+        Standard errors of the log-odds of the values. They remain accurate if values round to 0 or 1.
 
     Examples
     --------
@@ -83,23 +83,31 @@ class Labeler:
         intervals: Literal["profile", "wald"] = "profile",
         counts: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Pointwise interval of the values: shape (n_counts, 2).
+        """Return pointwise confidence intervals of the values.
 
         Parameters
         ----------
         level : float, default=0.95
-            The probability with which each covers the truth.
+            The confidence level of each interval.
         intervals : {"profile", "wald"}, default="profile"
-            "profile": the values that a likelihood-ratio test does not reject, the coefficients and the rest
-            of the rule being fitted anew for each; about a hundred passes over the training bags for every
-            count. "wald": from the standard errors, symmetric in the log-odds; at once, but where instances
-            are not certain it covers less often than it says. A threshold has neither: its band comes from
-            the probabilities of every k.
+            Kind of intervals.
+
+            - "profile": the values that a likelihood-ratio test does not reject. The coefficients and the
+              other rule parameters are fitted again for each tested value. This takes about a hundred passes
+              over the training bags for every count.
+            - "wald": intervals based on the standard errors, symmetric in the log-odds. They need no passes,
+              but cover less often than `level` if the instance labels are uncertain.
+
+            A learned threshold uses neither of them: its band follows from the probabilities of all k.
         counts : array of int, optional
-            Which of the `counts` are wanted; all by default.
+            The counts for which intervals are computed; by default all of `counts`.
+
+        Returns
+        -------
+        array of shape (n_counts, 2)
         """
         if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+            raise ValueError(f"level must be between 0 and 1; got {level!r}.")
         if intervals not in ("profile", "wald"):
             raise ValueError(f'intervals must be "profile" or "wald"; got {intervals!r}.')
         if self.std_err is None:
@@ -119,20 +127,20 @@ class Labeler:
         if len(new):
             if self._likelihood is None:
                 raise ValueError(
-                    "this labeler no longer has the bags of its fit, which pickles and copies leave out; use "
-                    'band(intervals="wald"), or fit again.'
+                    "this labeler no longer has the training bags, because pickles and copies do not contain "
+                    'them; use band(intervals="wald"), or fit again.'
                 )
             found = profile_band(self._likelihood, new, level)
             self._bands.update({(level, int(n)): row for n, row in zip(new, found, strict=True)})
         return np.array([self._bands[level, int(n)] for n in counts])
 
     def __getstate__(self) -> dict[str, Any]:
-        # A pickle is what was learned, not the bags; bands that were computed stay.
+        # A pickle contains the learned values and the bands computed so far, but not the training bags.
         return {**self.__dict__, "_likelihood": None}
 
     @property
     def can_profile(self) -> bool:
-        """Whether it still has the bags of its fit, which the band of the profile needs."""
+        """Whether the training bags, which profile intervals need, are still available."""
         return self._likelihood is not None
 
     def plot(
@@ -142,21 +150,22 @@ class Labeler:
         intervals: Literal["profile", "wald"] | None = None,
         ax: Axes | None = None,
     ) -> Display:
-        """Draw P(+ | n) with its intervals, the or-rule for comparison, and the expected numbers of bags.
+        """Plot P(+ | n) with its intervals, the or-rule for comparison, and the expected numbers of bags.
 
         Parameters
         ----------
         level : float, default=0.95
-            Of the intervals.
+            The confidence level of the intervals.
         intervals : {"profile", "wald"}, optional
-            Those of `band`; by default of the profile, or Wald's where the labeler has no bags any more.
+            Kind of intervals, as in `band`. The default is "profile", or "wald" if the labeler no longer has
+            the training bags.
         ax : matplotlib axes, optional
-            Where to draw; by default into a new figure.
+            The axes to draw on; by default a new figure is created.
 
         Returns
         -------
         Display
-            With `figure_` and `ax_`.
+            The plot, with the attributes `figure_` and `ax_`.
         """
         from bagwise.models.linear_model.plots import plot_labeler
 
@@ -164,7 +173,7 @@ class Labeler:
 
 
 def describe_labeler(problem: LinearBagProblem, best: Any) -> Labeler | None:
-    """Find out what the best result of a fit says of its rule; None if that is no rule of counts."""
+    """Return the labeler of the best result of a fit, or None if the rule is not a count rule."""
     rule, offsets, theta = problem.rule, problem.offsets, best.x
     if isinstance(rule, Or):
         rule = Threshold(1)
@@ -181,7 +190,7 @@ def describe_labeler(problem: LinearBagProblem, best: Any) -> Labeler | None:
     likelihood: FittedLikelihood | None = None
     message: str | None = "the rule has no parameters that vary continuously"
     if profile:
-        # How probable every k is, as far as the objective is a log-posterior.
+        # Probability of every k, if the objective is interpreted as a negative log-posterior.
         share = np.exp(min(profile.values()) - np.array(list(profile.values())))
         reached = (share / share.sum()) @ (counts >= np.array(list(profile))[:, None])
         std_err, message = np.sqrt(np.maximum(reached * (1 - reached), 0.0)), None
@@ -200,19 +209,19 @@ def describe_labeler(problem: LinearBagProblem, best: Any) -> Labeler | None:
 
 
 def _why_moved(moved: np.ndarray, std_err: np.ndarray) -> str | None:
-    """Say that the penalty has moved the log-odds of the values too far, if it has."""
+    """Return a message if the penalty has moved the log-odds of the values too far, else None."""
     some = std_err > 0
     farthest = float((moved[some] / std_err[some]).max(initial=0.0))
     if farthest <= _LARGEST_MOVE:
         return None
     return (
-        f"the penalty on the coefficients has moved the values by {farthest:.2g} standard errors, so that a "
-        "band around them would not cover; lower alpha"
+        f"the penalty on the coefficients has moved the values by {farthest:.2g} standard errors, so a band "
+        "around them would not have its confidence level; decrease alpha"
     )
 
 
 def profile_band(likelihood: FittedLikelihood, counts: np.ndarray, level: float) -> np.ndarray:
-    """Values of P(+ | n) that a likelihood-ratio test does not reject, for every count: (n_counts, 2)."""
+    """Return intervals of P(+ | n) from likelihood-ratio tests for every count: shape (n_counts, 2)."""
     profile = Profile(likelihood, likelihood.information(likelihood.x), "ratio")
     n_free = int(likelihood.free.sum())
 
@@ -232,7 +241,7 @@ def profile_band(likelihood: FittedLikelihood, counts: np.ndarray, level: float)
 def _expected_counts(
     block: Block, theta: np.ndarray, scaling: Scaling, rule: CountRule, largest: int
 ) -> np.ndarray:
-    """Weighted numbers of negative and of positive bags with each count of positive instances."""
+    """Return the weighted numbers of negative and positive bags for each count of positive instances."""
     by_bag = rule.count_proba(scaling.dot(theta, block.X), block.offsets, block.y)
     expected = np.zeros((2, largest + 1))
     for label in (0, 1):
@@ -243,11 +252,15 @@ def _expected_counts(
 def rule_covariance(
     problem: LinearBagProblem, rule: LearnedRule, theta: np.ndarray
 ) -> tuple[np.ndarray | None, np.ndarray, str | None]:
-    """Covariance of the rule's parameters, the coefficients' uncertainty included; or a sentence why not.
+    """Return the covariance of the rule's parameters, including the uncertainty of the coefficients.
 
-    The inverse of H_rr - H_rc H_cc^-1 H_cr, with the objective's Hessian H in coefficients c that are not
-    zero and parameters r. Columns of r are differences of the gradient, H_cc is exact. Also says how far the
-    penalty has moved the parameters, to first order: H^-1 times its gradient.
+    The covariance is the inverse of H_rr - H_rc H_cc^-1 H_cr, where H is the Hessian of the objective, c are
+    the non-zero coefficients and r the parameters of the rule. The columns of r are finite differences of the
+    gradient; H_cc is exact.
+
+    The second result is the distance by which the penalty has moved the parameters, to first order: H^-1
+    times the gradient of the penalty. The third result is an error message if there is no covariance, and
+    otherwise None.
     """
     nowhere = np.zeros(len(rule.parameters()))
     joint = JointProblem(problem, rule)
@@ -270,15 +283,15 @@ def rule_covariance(
     for k in range(len(vector)):
         solved[:, k], failed = cg(operator, mixed[:, k], rtol=1e-8, maxiter=500)
         if failed:
-            return None, nowhere, "the information on the coefficients is close to singular; raise alpha"
+            return None, nowhere, "the information of the coefficients is nearly singular; increase alpha"
     information = problem.total * (of_rule - mixed.T @ solved)
     information = 0.5 * (information + information.T)
     try:
         np.linalg.cholesky(information)
     except np.linalg.LinAlgError:
-        open_ = "the observed information on the rule is not positive definite: the data leave it open"
+        open_ = "the observed information of the rule is not positive definite: the data do not determine it"
         return None, nowhere, open_
     covariance = np.linalg.inv(information)
-    # At the optimum the gradient of the penalty is minus that of the likelihood.
+    # At the optimum, the gradients of the penalty and of the likelihood cancel.
     penalty = -inner.without_ridge().point(theta).gradient[free]
     return covariance, -problem.total * covariance @ (solved.T @ penalty), None

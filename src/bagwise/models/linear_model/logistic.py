@@ -1,4 +1,4 @@
-"""Logistic regression of instances, learned from the labels of their bags."""
+"""Logistic regression of instances that is fitted to bag labels."""
 
 from __future__ import annotations
 
@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 
 
 class LinearBagClassifier(Recorded, WaistClassifier):
-    """What linear models with a bag rule share: the problem of a fit, the search, and the log-odds.
+    """Base class of linear models with a bag rule.
 
-    A subclass has the parameters `rule`, `l1_ratio`, `fit_intercept`, `scale`, `n_init`, `tol`, `max_iter`
-    and `verbose` of `MILogisticRegression`.
+    It builds the optimization problem, runs the search and computes the log-odds. A subclass has the
+    parameters `rule`, `l1_ratio`, `fit_intercept`, `scale`, `n_init`, `tol`, `max_iter` and `verbose` of
+    `MILogisticRegression`.
     """
 
     intercept_: np.ndarray
@@ -68,10 +69,10 @@ class LinearBagClassifier(Recorded, WaistClassifier):
         also_from: Any = None,
         checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ) -> tuple[LinearBagProblem, list[SolverResult]]:
-        """Search for the best parameters at one penalty; sets ``scaler_`` and ``rule_``.
+        """Search for the best parameters at one penalty, and set `scaler_` and `rule_`.
 
-        `only_from` and `also_from` are coefficients and an intercept on the original scale; around the latter
-        an L1 search takes place.
+        `only_from` and `also_from` are coefficients and an intercept on the original scale. `only_from` is
+        the only start. `also_from` is a start in addition to those of the search.
         """
         bags, y, weight = training
         blocks = bags.blocks(y, weight)
@@ -79,7 +80,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
         reporter.watch(blocks)
         self.scaler_ = fit_scaler(self.scale, blocks)
         rules = make_rule(self.rule).alternatives(bags.offsets, y)
-        solver = getattr(self, "solver", "newton")  # not of every linear model
+        solver = getattr(self, "solver", "newton")  # some linear models do not have this parameter
         if solver == "em":
             refuse_em(repr(self.rule), rules, blocks)
         total = weight.sum()
@@ -127,7 +128,7 @@ class LinearBagClassifier(Recorded, WaistClassifier):
 
     @property
     def _has_original_scale(self) -> bool:
-        """Whether coefficients are for the features as they came, not as a transformer made them."""
+        """Whether the coefficients refer to the original features, not to transformed ones."""
         return affine_map(self.scaler_) is not None
 
     def _log_odds(self, bags: Any) -> np.ndarray:
@@ -138,75 +139,82 @@ class LinearBagClassifier(Recorded, WaistClassifier):
 
 
 class MILogisticRegression(LinearBagClassifier):
-    """Logistic regression of instances under a rule that makes bag labels of instance labels.
+    """Logistic regression of instances with a rule that determines bag labels from instance labels.
 
-    An instance x is positive with log-odds ``eta = x . beta + b``; a rule turns the log-odds of a bag's
-    instances into the probability of its label. The fit minimises ::
+    An instance x is positive with log-odds ``eta = x . beta + b``. A rule computes the probability of the bag
+    label from the log-odds of the bag's instances. The fit minimises ::
 
         - sum_i w_i log P(y_i | eta_i1, ..., eta_im)
             + alpha * (l1_ratio |beta|_1 + (1 - l1_ratio) / 2 |beta|^2)
 
-    over bags i with weights w, on the scaled features, with a free intercept b. ``alpha`` is the paper's
-    lambda, and ``1 / C`` of scikit-learn's `LogisticRegression`, which this is when every bag has one
-    instance.
+    over bags i with weights w. The features are scaled, and the intercept b is not penalized. ``alpha`` is
+    called lambda in the paper and corresponds to ``1 / C`` of scikit-learn's `LogisticRegression`. If every
+    bag has one instance, the two models are the same.
 
-    Use it to learn which features make an instance positive, and how probable each instance is, from bag
-    labels alone. The default rule "or" says that a bag is positive if any of its instances is, and the
-    default penalty, the LASSO, leaves out features that do not help. Where the boundary between positive and
-    negative instances is not close to linear, give it better features. `MILogisticRegressionCV` chooses
-    alpha.
+    Use this model to estimate from bag labels which features make an instance positive, and how probable each
+    instance is. With the default rule "or", a bag is positive if at least one of its instances is. The
+    default penalty, the LASSO, excludes features that do not improve the fit. If the boundary between
+    positive and negative instances is far from linear, transform the features first.
+    `MILogisticRegressionCV` selects `alpha`.
 
     Parameters
     ----------
     rule : str or Rule, default="or"
-        How instances make the label of a bag: a name in `bagwise.rules.RULES`, or an object. Rules such as
-        "or", "mean" and those of counts have latent instance labels, and with them `posterior_instances`;
-        links such as "softmax" only join instance probabilities to a bag probability. What the rules of
-        counts leave open is learned: see `SoftORLogisticRegression`.
+        How the instances determine the label of a bag: a name in `bagwise.rules.RULES`, or a rule object.
+        Rules such as "or", "mean" and the count rules have latent instance labels and provide
+        `posterior_instances`. Links such as "softmax" only combine instance probabilities into a bag
+        probability. Unknown parameters of count rules are learned: see `SoftORLogisticRegression`.
     alpha : float, default=1.0
-        Strength of the penalty; 0 is maximum likelihood.
+        Strength of the penalty. Use 0 for maximum likelihood.
     l1_ratio : float, default=1.0
-        Share of the L1 norm in the penalty: 1 is the LASSO, 0 ridge.
+        Share of the L1 norm in the penalty: 1 is the LASSO, 0 is ridge.
     fit_intercept : bool, default=True
-        Whether log-odds have an intercept. Without one, "standard" and "minmax" only divide.
+        Whether to fit an intercept. Without an intercept, "standard" and "minmax" divide the features but do
+        not shift them.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
-        How the instances are scaled before the fit; the penalty acts on the scaled features. The scaling
-        by "standard" and "minmax" stays implicit: instances are not copied. After any other, such as "rank"
-        (`RankScaler`), coefficients are those of the scaled features.
+        How the instances are scaled before the fit. The penalty applies to the scaled features. "standard"
+        and "minmax" scale implicitly, without a copy of the instances. With other transformers, such as
+        "rank" (`RankScaler`), the coefficients refer to the scaled features.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied with those of the bags.
+        Weights of the classes. They are multiplied with the weights of the bags.
     n_init : int, default=5
-        Number of random starts. The likelihood of bags has local optima. With an L1 penalty the fit follows a
-        short path down from the alpha at which features come in, with `n_init` random starts at each of its
-        eight steps and the best ten candidates carried on; without, the starts are the model without
-        features and `n_init - 1` random ones. The best end is kept. With bags of one instance the problem is
-        convex, and one start is enough; with a rule that has kinks, "max", an L1 fit has one start too.
+        Number of random starts. They are needed because the bag likelihood has local optima, and the best
+        solution is kept.
+
+        - With an L1 penalty, the fit follows a path of eight decreasing penalties that starts where the first
+          feature enters the model. Each step uses up to `n_init` random starts and the ten best solutions of
+          the previous step.
+        - Without an L1 penalty, the starts are the model without features and ``n_init - 1`` random ones.
+
+        A single start is used if all bags have one instance, because the problem is then convex, and for L1
+        fits with a rule that has kinks ("max").
     solver : {"newton", "em"}, default="newton"
-        How the objective is minimised. "em" is the paper's algorithm, to the same optimum: an E step, and an
-        M step on its quadratic expansion by coordinate descent, halved where it would let the objective rise.
-        Its iterations are many (hundreds to thousands: raise `max_iter`), and its starts are the model
-        without features and ``n_init - 1`` random ones, also with an L1 penalty. It needs a fixed rule with
-        latent labels, and bags in memory.
+        Algorithm that minimises the objective. "em" is the algorithm of the paper, which has the same optima.
+        It alternates an E step with an M step, which minimises a quadratic expansion by coordinate descent
+        and is halved if it would increase the objective. It needs hundreds to thousands of iterations, so
+        increase `max_iter`. Its starts are the model without features and ``n_init - 1`` random ones, also
+        with an L1 penalty. It requires a fixed rule with latent labels, and bags in memory.
     tol : float, default=1e-6
-        Converged when the optimality conditions hold up to this, per unit of bag weight.
+        Tolerance of the optimality conditions, per unit of bag weight.
     max_iter : int, default=200
-        The most iterations of a start.
+        Maximum number of iterations per start.
     warm_start : bool, default=False
-        Whether a fit begins where the last one ended, as its only start.
+        Whether to use the solution of the previous fit as the only start.
     random_state : int, RandomState or None, default=None
-        Source of the random starts.
+        Seed of the random starts.
     verbose : int, default=0
-        1 shows one live line on a terminal, a line per start elsewhere; 2 a line per iteration.
+        Level of progress output. 1 shows a single live line on a terminal, and one line per start otherwise;
+        2 shows one line per iteration.
 
     Attributes
     ----------
     coef_ : array of shape (1, n_features)
-        Coefficients on the original scale of the features (on the transformed one if `scale` is a
-        transformer other than scikit-learn's standard, min-max and max-abs scalers).
+        Coefficients on the original scale of the features. If `scale` is a transformer other than
+        scikit-learn's standard, min-max and max-abs scalers, they are on the transformed scale.
     intercept_ : array of shape (1,)
-        The intercept on that scale.
+        The intercept on the same scale.
     rule_ : Rule
-        The rule of the fit.
+        The fitted rule, including its learned parameters.
     scaler_ : transformer or None
         The fitted `scale`.
     classes_ : array of shape (2,)
@@ -214,22 +222,21 @@ class MILogisticRegression(LinearBagClassifier):
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_ : float, array, array
-        The least objective, its course, and the ends of all starts.
+        The smallest objective, its value after every iteration, and the final objectives of all starts.
     log_likelihood_ : float
         The weighted log-likelihood of the training bags.
     n_iter_, converged_ : int, bool
-        Iterations of the best start, and whether it reached `tol`.
+        Number of iterations of the best start, and whether it reached `tol`.
     n_passes_ : int
-        How often all instances were read, over all starts.
+        Number of passes over all instances, summed over all starts.
 
     Notes
     -----
-    An iteration costs a few products with the instance matrix. With an L1 penalty the steps are proximal
-    Newton ones on the features that matter; without, rules with latent labels are fitted by a trust-region
-    Newton method and links by L-BFGS. None lets the objective rise. The paper maximises the
-    or-likelihood by EM (`solver`); the optimum is the same, Newton's steps reach it in fewer passes over the
-    data.
-    Nothing is clipped: log-odds beyond +-700 are as exact as others.
+    An iteration costs a few products with the instance matrix. With an L1 penalty, the solver uses proximal
+    Newton steps on the relevant features. Without an L1 penalty, rules with latent labels are fitted by a
+    trust-region Newton method, and links by L-BFGS. The objective never increases. The paper maximises the
+    or-likelihood by EM (see `solver`), which has the same optima but needs more passes over the data than
+    Newton's method. Log-odds are not clipped, and remain accurate beyond +-700.
 
     References
     ----------
@@ -303,19 +310,19 @@ class MILogisticRegression(LinearBagClassifier):
         *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model to bags and their labels.
 
         Parameters
         ----------
-        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
+        X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (one instance per bag)
             The training bags.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            The labels of the bags. There must be two classes; the class that sorts last is the positive one.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional
-            A file that keeps what the fit has found out so far: after a crash the same call goes on from
-            there (docs/checkpoints.md). It is removed at the end.
+            File that stores the progress of the fit. After a crash, the same call continues from this file
+            (docs/checkpoints.md). The file is removed at the end.
 
         Returns
         -------
@@ -356,36 +363,43 @@ class MILogisticRegression(LinearBagClassifier):
         intervals: Literal["score", "profile", "wald"] | None = None,
         groups: ArrayLike | None = None,
     ) -> Inference:
-        """Standard errors, intervals and tests of a maximum likelihood fit.
+        """Return standard errors, confidence intervals and tests of a maximum likelihood fit.
 
-        Standard errors come from the observed information of all that was learned, the rule included. Under a
-        rule that is given, tests and intervals are by default those of the score: the slope of the likelihood
-        where a coefficient is zero, the others being fitted anew, in its standard deviations under that
-        model. With a few hundred bags they hold where Wald's do not: where no feature matters, ``coef / se``
-        rejects nearly twice as often as it says (docs/inference.md has the simulations). Where errors do not
-        hold there is a sentence, `Inference.message`: features are collinear, a combination of them separates
-        the bags, the fit has not converged, or other rules explain the bags as well.
+        Standard errors are computed from the observed information of all learned parameters, including those
+        of the rule. If the rule is fixed, tests and intervals are score tests by default: the test statistic
+        is the slope of the likelihood at zero, after the other coefficients are fitted again, divided by its
+        standard deviation. Score tests are reliable with a few hundred bags. Wald tests are not: if no
+        feature has an effect, ``coef / se`` rejects nearly twice as often as its level (see the simulations
+        in docs/inference.md).
+
+        If standard errors are not valid, `Inference.message` contains the reason: the features are collinear,
+        a combination of them separates the bags, the fit has not converged, or other rules explain the bags
+        equally well.
 
         Parameters
         ----------
         X, y, sample_weight : optional
-            The data of the fit, which a model with ``alpha=0`` refers to by itself, as long as it is not
-            pickled. If given they are compared with the fit, and refused if they are other data.
+            The training data. They are not needed for a model with ``alpha=0`` that has not been pickled,
+            because it stores a reference to them. If passed, they are compared with the fit, and other data
+            raise an error.
         intervals : {"score", "profile", "wald"}, optional
-            Where tests and intervals come from; an interval holds the values that the test does not reject.
-            "score", the default where the rule is given: a test costs about ten passes over the bags, an
-            interval about a hundred. "wald", the default with groups and where the rule was learned: from
-            standard errors, at once. "profile": from likelihood ratios, at the cost of "score"; these remain
-            where bags are separated.
+            Kind of tests and intervals. An interval contains the values that the test does not reject.
+
+            - "score": score tests, the default if the rule is fixed. A test takes about ten passes over the
+              bags, an interval about a hundred.
+            - "wald": based on the standard errors, without further passes. The default with `groups` and if
+              the rule was learned.
+            - "profile": likelihood-ratio tests, at the same cost as "score". They remain valid if the bags
+              are separated.
         groups : array of shape (n_bags,), optional
-            Bags of one group, such as those of one patient, may depend on each other: errors are then those
-            of the sandwich by groups, tests and intervals those of the t distribution with a degree of
-            freedom less than there are groups. A few dozen groups are needed.
+            Group of every bag, such as its patient. Bags of the same group may depend on each other. Standard
+            errors then come from the cluster-robust sandwich estimator, and tests and intervals use the t
+            distribution with (number of groups - 1) degrees of freedom. This needs a few dozen groups.
 
         Returns
         -------
         Inference
-            Its `summary()` is a table as statsmodels prints it.
+            The results; `summary()` returns a table in the style of statsmodels.
 
         Examples
         --------

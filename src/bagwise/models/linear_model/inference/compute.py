@@ -105,8 +105,8 @@ def _bags_of(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Training, 
     kept = getattr(model, "_kept", None)
     if kept is None or kept.training is None:
         raise ValueError(
-            "this model no longer has the bags of its fit, which pickles and copies leave out; pass X, y and "
-            "sample_weight as they were given to fit."
+            "this model no longer has the training bags, because pickles and copies do not contain them; "
+            "pass the same X, y and sample_weight as to fit."
         )
     return kept.training, kept.counted, False
 
