@@ -44,8 +44,8 @@ def test_a_model_is_fitted_judged_and_saved_with_the_words_of_its_labels(table, 
     assert fit(table, path, "-m", "milr", "--set", "alpha=0.5", "--groups", "batch") == 0
     out = capsys.readouterr().out
     assert "labels       'active': " in out and "5-fold cross-validation" in out
-    assert "of 'active', recognised" in out and out.endswith(f"written: {path}\n")
-    assert "Bags of one group count" in out
+    assert "recall of 'active'" in out and out.endswith(f"written: {path}\n")
+    assert "Intervals allow for correlation within groups" in out
     model, about = load(path), read_card(path)["about"]
     assert model.alpha == 0.5 and model.classes_.tolist() == [False, True]
     assert model.feature_names_in_.tolist() == ["angle", "charge", "weight"]

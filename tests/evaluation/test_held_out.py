@@ -1,4 +1,4 @@
-"""Intervals of held-out scores: closed forms, a generic solver, brute force, and coverage by simulation."""
+"""Intervals of held-out scores, checked by closed forms, a solver, brute force and simulated coverage."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_wins_are_counted_as_pairs():
 def test_auc_is_of_pairs_inside_folds_and_its_interval_solves_newcombes_equation():
     rng = np.random.default_rng(0)
     positive, fold = rng.random(90) < 0.4, np.arange(90) % 3
-    score = rng.normal(size=90) + positive + 10 * fold  # scores of folds cannot be compared
+    score = rng.normal(size=90) + positive + 10 * fold  # scores of different folds are not comparable
     auc, low, high = auc_interval(positive, score, fold)
     parts = [
         (roc_auc_score(positive[fold == k], score[fold == k]), positive[fold == k].sum()) for k in range(3)

@@ -1,4 +1,4 @@
-"""Scores of positive and unlabeled bags against what full labels say, on large samples."""
+"""Scores from positive and unlabeled bags, compared with those from full labels on large samples."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ PRIOR = 0.3
 
 @pytest.fixture(scope="module")
 def sample():
-    """Scores of 40,000 positive and 400,000 unlabeled bags, and the truth about the latter."""
+    """Return scores of 40,000 positive and 400,000 unlabeled bags, and the true labels of the latter."""
     rng = np.random.default_rng(0)
     truth = rng.random(400_000) < PRIOR
     unlabeled = rng.normal(size=len(truth)) + np.where(truth, 1.0, -1.0)
@@ -58,7 +58,7 @@ def test_weights_are_repetitions():
 
 
 def test_a_score_of_zero_counts_as_positive():
-    """All are called positive: wrong of those that are not."""
+    """All bags are predicted positive, which is wrong for the negative bags."""
     assert pu_risk([1, 0], [0.0, 0.0], class_prior=PRIOR) == pytest.approx(1 - PRIOR)
     assert pu_recall([1, 0], [0.0, 0.0]) == 1.0
     assert pu_precision([1, 0], [0.0, 0.0], class_prior=PRIOR) == pytest.approx(PRIOR)
@@ -72,9 +72,9 @@ def test_precision_of_no_positive_call_is_undefined_and_never_above_one():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1, 0], [1.0, 2.0, 3.0]), "inconsistent numbers"),
+        (([1, 0], [1.0, 2.0, 3.0]), "inconsistent numbers of samples"),
         (([1, 1], [1.0, 2.0]), "all bags are positive"),
-        (([0, 1, 2], [1.0, 2.0, 3.0]), "two labels"),
+        (([0, 1, 2], [1.0, 2.0, 3.0]), "two distinct labels"),
     ],
 )
 def test_wrong_labels_are_refused(arguments, message):
@@ -85,7 +85,7 @@ def test_wrong_labels_are_refused(arguments, message):
 def test_wrong_losses_priors_and_weights_are_refused():
     with pytest.raises(ValueError, match="loss must be one of 'zero_one', 'double_hinge'"):
         pu_risk([1, 0], [1.0, 2.0], class_prior=PRIOR, loss="hinge")
-    with pytest.raises(ValueError, match="class_prior must be a number between 0 and 1"):
+    with pytest.raises(ValueError, match="class_prior must be between 0 and 1"):
         pu_risk([1, 0], [1.0, 2.0], class_prior=1.0)
     with pytest.raises(ValueError, match="leaves no positive or no unlabeled bag"):
         pu_risk([1, 0], [1.0, 2.0], class_prior=PRIOR, sample_weight=[0.0, 1.0])

@@ -1,4 +1,4 @@
-"""Scores at both ends of the class prior's interval, and what is said of a prior that is too large."""
+"""Scores at both ends of the class prior's interval, and warnings if the prior is too large."""
 
 import warnings
 
@@ -23,7 +23,7 @@ from bagwise import (
 
 
 class Scores:
-    """A fitted classifier whose score of a bag is its first number."""
+    """Fitted classifier whose score of a bag is the first value of the bag."""
 
     def __init__(self, **attributes):
         vars(self).update(attributes)
@@ -33,7 +33,7 @@ class Scores:
 
 
 def scored(n_positive=200, n_unlabeled=500, prior=0.3, gap=2.0, seed=0):
-    """Bags that hold their score, which lies `gap` above zero for positive ones, and below for others."""
+    """Return bags of one value, their score: `gap` above zero on average for positive bags, else below."""
     rng = np.random.default_rng(seed)
     truth = np.append(np.ones(n_positive, bool), rng.random(n_unlabeled) < prior)
     score = rng.normal(size=len(truth)) + np.where(truth, gap, -gap)
@@ -61,20 +61,20 @@ def test_a_score_outside_its_range_says_that_the_prior_is_too_large():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fine = pu_report(Scores(), X, y, class_prior=0.27, interval=(0.2, 0.28))
-    assert not fine.impossible.any() and "smaller than that" not in str(fine)
+    assert not fine.impossible.any() and "must be smaller" not in str(fine)
     with pytest.warns(ClassPriorWarning, match="outside its range: the prior is too large for these bags"):
         report = pu_report(Scores(), X, y, class_prior=0.6, interval=(0.2, 0.7))
     assert report.auc[1] > 1 and report.risk[1] < 0
     assert report.impossible.tolist() == [False, True, True]
-    assert "At the upper end a score is outside its range" in str(report)
-    few = np.where(y == 1, 1.0, -1.0)  # no unlabeled bag is called positive: AUC is 1 at no prior
+    assert "At the upper end, a score is outside its range" in str(report)
+    few = np.where(y == 1, 1.0, -1.0)  # no unlabeled bag is predicted positive: AUC exceeds 1 at every prior
     with pytest.warns(ClassPriorWarning, match=r"AUC is 1.\d+ at a class prior of 0.200"):
         pu_report(Scores(), few[:, None, None], y, class_prior=0.2, interval=(0.1, 0.3))
 
 
 def test_a_prior_above_the_interval_of_the_bags_is_said_to_be_too_large():
     X, y, _ = scored(gap=0.5)
-    with pytest.warns(ClassPriorWarning, match=r"0\.5\d* lies above the interval that the bags leave, 0.200"):
+    with pytest.warns(ClassPriorWarning, match=r"0\.5\d* is above the interval estimated from the bags, 0"):
         pu_report(Scores(class_prior_=0.5), X, y, interval=(0.2, 0.4))
 
 
@@ -111,7 +111,7 @@ def test_ends_of_zero_and_one_are_limits():
     assert report.precision[0] == pytest.approx(0.0, abs=1e-6)
     assert report.risk[0] == pytest.approx(np.mean(X[y == 0] > 0), abs=1e-6)
     assert np.isfinite(report.auc[:2]).all() and np.isnan(report.auc[2])
-    with pytest.raises(ValueError, match="interval must be two numbers from 0 to 1, the lower end first"):
+    with pytest.raises(ValueError, match=r"interval must be \(low, high\) with 0 <= low <= high <= 1"):
         pu_report(Scores(), X, y, class_prior=0.3, interval=(0.4, 0.2))
 
 

@@ -1,8 +1,9 @@
-"""Scores for predictions judged by positive and unlabeled bags.
+"""Scores of predictions that are estimated from positive and unlabeled bags.
 
-Two assumptions stand behind all of them. The unlabeled bags are a sample of the whole population, positive
-bags included, of which `class_prior` is the share (not "all bags that were not labelled"). And the labelled
-positive bags are a sample of all positive ones: were they the obvious ones, recall would be judged too high.
+All scores rely on two assumptions. First, the unlabeled bags are a random sample of the whole population,
+which includes positive bags; `class_prior` is their share. It is not enough that they are all bags without a
+label. Second, the labelled positive bags are a random sample of all positive bags. If the easy ones were
+more likely to be labelled, recall would be overestimated.
 """
 
 from __future__ import annotations
@@ -26,25 +27,25 @@ def pu_risk(
     loss: str = "zero_one",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Risk of telling positive from negative bags, estimated from positive and unlabeled ones.
+    """Estimate the risk of a positive-versus-negative classifier from positive and unlabeled bags.
 
-    With g the score and pi the class prior it is (eq. 10 of the paper) ::
+    With the score g and the class prior pi, the risk is (eq. 10 of the paper) ::
 
         pi mean_P[l(g) - l(-g)] + mean_U[l(-g)]
 
-    For the zero-one loss, 2 pi mean_P[g < 0] + mean_U[g >= 0] - pi: an unbiased estimate of the share of
-    wrong decisions. It may be negative: it is a difference of two means over different bags.
+    For the zero-one loss this is 2 pi mean_P[g < 0] + mean_U[g >= 0] - pi, an unbiased estimate of the error
+    rate. It can be negative, because it is a difference of means over different bags.
 
     Parameters
     ----------
     y : array of shape (n_bags,)
         1 or True marks positive bags; 0, -1 or False unlabeled ones.
     score : array of shape (n_bags,)
-        Scores, zero or more for the positive class, such as `decision_function` gives.
+        Scores, such as those of `decision_function`; 0 or more means that the bag is predicted positive.
     class_prior : float in (0, 1)
-        The share of positive bags among the unlabeled ones.
+        Share of positive bags among the unlabeled bags.
     loss : {"zero_one", "double_hinge", "squared", "logistic"}, default="zero_one"
-        The loss of a margin.
+        Loss as a function of the margin.
     sample_weight : array of shape (n_bags,), optional
         Weights of the bags.
 
@@ -54,16 +55,16 @@ def pu_risk(
 
     Notes
     -----
-    The paper says (section 5.2) that its eq. 12 with the zero-one loss chooses parameters. That equation
-    holds for losses with l(z) - l(-z) = -z, of which the zero-one loss is none; eq. 10 holds for all.
+    The paper (section 5.2) selects parameters by its eq. 12 with the zero-one loss. That equation only holds
+    for losses with l(z) - l(-z) = -z, so not for the zero-one loss; eq. 10 holds for all losses.
 
     Examples
     --------
     >>> from bagwise.evaluation.metrics import pu_risk
     >>> y = [1, 1, 0, 0, 0, 0]
-    >>> round(pu_risk(y, [1.0, 2.0, 1.5, -1.0, -2.0, -1.0], class_prior=0.25), 3)  # a faultless score
+    >>> round(pu_risk(y, [1.0, 2.0, 1.5, -1.0, -2.0, -1.0], class_prior=0.25), 3)  # a perfect score
     0.0
-    >>> pu_risk(y, [-1.0] * 6, class_prior=0.25)  # all negative: wrong of the positive quarter
+    >>> pu_risk(y, [-1.0] * 6, class_prior=0.25)  # all negative: wrong for the positive quarter
     0.25
     """
     _check_loss(loss)
@@ -72,14 +73,14 @@ def pu_risk(
 
 
 def bag_scores(estimator: Any, X: BagsLike) -> np.ndarray:
-    """Scores of bags by a fitted classifier, positive for the positive class."""
+    """Return the bag scores of a fitted classifier; scores > 0 mean the positive class."""
     if hasattr(estimator, "decision_function"):
         return estimator.decision_function(X)
     return estimator.predict_proba(X)[:, 1] - 0.5
 
 
 class PUScorer:
-    """A scorer for scikit-learn's searches: minus the PU risk; see `make_pu_scorer`."""
+    """Scorer for scikit-learn's searches that returns minus the PU risk; see `make_pu_scorer`."""
 
     def __init__(self, class_prior: float, loss: str):
         self.class_prior = class_prior
@@ -88,7 +89,7 @@ class PUScorer:
     def __call__(
         self, estimator: Any, X: BagsLike, y: np.ndarray, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Score a fitted estimator on held-out positive and unlabeled bags: higher is better."""
+        """Return the score of a fitted estimator on positive and unlabeled bags; higher is better."""
         score = bag_scores(estimator, X)
         positive = np.asarray(y) == estimator.classes_[1]
         return -pu_risk(
@@ -100,23 +101,24 @@ class PUScorer:
 
 
 def make_pu_scorer(class_prior: float, *, loss: str = "zero_one") -> PUScorer:
-    """Make what ``GridSearchCV(scoring=...)`` needs where labels mark positive and unlabeled bags.
+    """Make a scorer for ``GridSearchCV(scoring=...)`` for labels that mark positive and unlabeled bags.
 
-    Without it a search takes accuracy against those labels. That is highest for a model that calls every
-    unlabeled bag negative, which is wrong of all the positive bags among them: docs/pu.md shows it happen.
+    By default, a search maximises the accuracy with respect to these labels. That accuracy is highest for a
+    model that predicts every unlabeled bag as negative, although some of them are positive; docs/pu.md has an
+    example.
 
     Parameters
     ----------
     class_prior : float in (0, 1)
-        The share of positive bags among the unlabeled ones: one number for all models compared, given or
-        estimated once (`ClassPriorEstimator`).
+        Share of positive bags among the unlabeled bags. Use the same value for all models that are compared,
+        either a known value or one estimate (`ClassPriorEstimator`).
     loss : {"zero_one", "double_hinge", "squared", "logistic"}, default="zero_one"
-        The loss of a margin.
+        Loss as a function of the margin.
 
     Returns
     -------
     callable
-        ``scorer(estimator, X, y)``, minus the PU risk.
+        ``scorer(estimator, X, y)``, which returns minus the PU risk.
 
     Examples
     --------
@@ -130,7 +132,7 @@ def make_pu_scorer(class_prior: float, *, loss: str = "zero_one") -> PUScorer:
     >>> search = GridSearchCV(
     ...     PUSetKernelClassifier(class_prior=0.3), {"degree": [1, 2]}, scoring=make_pu_scorer(0.3), cv=3
     ... ).fit(data.bags, data.y)
-    >>> bool(-search.best_score_ < 0.3)  # calling all bags negative would have that risk
+    >>> bool(-search.best_score_ < 0.3)  # the risk of predicting all bags as negative
     True
     """
     _check_prior(class_prior)
@@ -139,13 +141,13 @@ def make_pu_scorer(class_prior: float, *, loss: str = "zero_one") -> PUScorer:
 
 
 def pu_recall(y: ArrayLike, score: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
-    """Share of the positive bags that are found: of the labelled ones, those with a score of zero or more.
+    """Estimate the recall: the share of labelled positive bags with a score of 0 or more.
 
     Parameters
     ----------
     y, score, sample_weight
-        As in `pu_risk`. No class prior is needed, but the labelled positive bags must be a sample of all of
-        them.
+        See `pu_risk`. No class prior is needed, but the labelled positive bags must be a random sample of
+        all positive bags.
 
     Returns
     -------
@@ -164,15 +166,15 @@ def pu_recall(y: ArrayLike, score: ArrayLike, *, sample_weight: ArrayLike | None
 def pu_precision(
     y: ArrayLike, score: ArrayLike, *, class_prior: float, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Share of true positives among bags called positive: ``pi recall / mean_U[g >= 0]``, at most 1.
+    """Estimate the precision: ``pi recall / mean_U[g >= 0]``, clipped at 1.
 
-    A ratio above 1 means that `class_prior` is too large, or that there are too few bags. NaN if no unlabeled
-    bag is called positive.
+    A ratio above 1 means that `class_prior` is too large or that there are too few bags. The result is NaN if
+    no unlabeled bag is predicted positive.
 
     Parameters
     ----------
     y, score, class_prior, sample_weight
-        As in `pu_risk`.
+        See `pu_risk`.
 
     Returns
     -------
@@ -191,12 +193,12 @@ def pu_precision(
 def pu_f1(
     y: ArrayLike, score: ArrayLike, *, class_prior: float, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Harmonic mean of precision and recall: ``2 pi recall / (pi + mean_U[g >= 0])``, at most 1.
+    """Estimate the F1 score: ``2 pi recall / (pi + mean_U[g >= 0])``, clipped at 1.
 
     Parameters
     ----------
     y, score, class_prior, sample_weight
-        As in `pu_risk`.
+        See `pu_risk`.
 
     Returns
     -------
@@ -215,16 +217,16 @@ def pu_f1(
 def pu_auc(
     y: ArrayLike, score: ArrayLike, *, class_prior: float, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Area under the ROC curve of positive against negative bags, from positive and unlabeled ones.
+    """Estimate the ROC AUC of positive versus negative bags from positive and unlabeled bags.
 
-    The area A of positive against *unlabeled* bags falls short of it, because a positive bag among the
-    unlabeled ones wins half of its duels: A = pi / 2 + (1 - pi) AUC. Solved for AUC, which may leave [0, 1]
-    by chance.
+    The area A of positive versus *unlabeled* bags is smaller than the AUC, because a positive unlabeled bag
+    is ranked above a labelled one half of the time: A = pi / 2 + (1 - pi) AUC. The equation is solved for
+    AUC; by chance, the result can be outside [0, 1].
 
     Parameters
     ----------
     y, score, class_prior, sample_weight
-        As in `pu_risk`.
+        See `pu_risk`.
 
     Returns
     -------
@@ -242,23 +244,23 @@ def pu_auc(
 
 
 def _found_and_called(y: Any, score: Any, class_prior: Any, sample_weight: Any) -> tuple[float, float]:
-    """Shares of all bags that are positive and called so, and that are called positive."""
+    """Return the share of true positives and the share of predicted positives among all bags."""
     positive, unlabeled, share_p, share_u = _parts(y, score, class_prior, sample_weight)
     return class_prior * float(share_p @ is_positive(positive)), float(share_u @ is_positive(unlabeled))
 
 
 def _parts(y: Any, score: Any, class_prior: Any, sample_weight: Any) -> Any:
-    """Scores of the positive and of the unlabeled bags, and weights that add up to one in each."""
+    """Return the scores of positive and unlabeled bags, and weights that sum to 1 in each."""
     return split_scores(*_read(y, score, class_prior, sample_weight))
 
 
 def _read(y: Any, score: Any, class_prior: Any, sample_weight: Any) -> Any:
     y, score = column_or_1d(y), column_or_1d(score).astype(np.float64)
     check_consistent_length(y, score, sample_weight)
-    check_pu_labels(y, "a score of positive and unlabeled bags")
+    check_pu_labels(y, "a score for positive and unlabeled bags")
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) != 2:
-        raise ValueError(f"y must have two labels, positive and unlabeled; it has {len(classes)}.")
+        raise ValueError(f"y must have two distinct labels, positive and unlabeled; got {len(classes)}.")
     if class_prior is not None:
         _check_prior(class_prior)
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -268,8 +270,8 @@ def _read(y: Any, score: Any, class_prior: Any, sample_weight: Any) -> Any:
 def _check_prior(class_prior: Any) -> None:
     if not 0.0 < class_prior < 1.0:
         raise ValueError(
-            f"class_prior must be a number between 0 and 1, the share of positive bags among unlabeled ones; "
-            f"got {class_prior!r}."
+            "class_prior must be between 0 and 1 (exclusive), the share of positive bags among the "
+            f"unlabeled bags; got {class_prior!r}."
         )
 
 

@@ -1,4 +1,4 @@
-"""What positive and unlabeled bags say of a model, at every class prior that they leave possible."""
+"""Scores from positive and unlabeled bags over the interval of plausible class priors."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from bagwise.evaluation.metrics import bag_scores, pu_auc, pu_f1, pu_precision, 
 from bagwise.exceptions import ClassPriorWarning, warn_user
 from bagwise.models.pu import ClassPriorEstimator
 
-# A prior of 0 or 1 is an end of an interval, and no prior: scores there are limits.
+# An interval may end at 0 or 1, where scores are undefined; they are replaced by their limits.
 _NEAR = 1e-9
 
 
 @dataclass(frozen=True)
 class PUReport:
-    """Scores of a model at three class priors: both ends of an interval, and a value in it.
+    """Scores of a model at three class priors: both ends of an interval and a value in between.
 
-    Every attribute but `overlap` is an array of three numbers: at the lower end, at the prior, at the upper
-    end. ``print(report)`` shows them as a table.
+    Every attribute except `overlap` is an array of three values: at the lower end, at the prior and at the
+    upper end. ``print(report)`` shows them as a table.
 
     Attributes
     ----------
     class_prior : array
-        The priors.
+        Class priors.
     precision, recall, f1, auc, risk : array
-        The scores, as `pu_precision` and the others define them. AUC at a prior of 1 is NaN: there are no
-        negative bags then.
+        Scores, as defined by `pu_precision`, `pu_recall` and the other functions. AUC at a prior of 1 is
+        NaN, because there are no negative bags.
     overlap : bool
-        Whether negative bags are seen to look like positive ones, so that the lower end is 0.
+        Whether negative bags look like positive bags, so that the lower end of the prior is 0.
 
     See Also
     --------
-    pu_report : makes it.
+    pu_report : Compute the report for a fitted model.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bagwise import PUReport
-    >>> at = np.array([0.2, 0.3, 0.4])  # the ends of what the prior may be, and a value between
+    >>> at = np.array([0.2, 0.3, 0.4])  # both ends of the interval, and the prior in between
     >>> scores = {"recall": np.full(3, 0.8), "precision": 2 * at, "f1": at, "auc": 0.5 + at, "risk": 0.5 * at}
     >>> report = PUReport(class_prior=at, overlap=False, **scores)
     >>> report.impossible
@@ -61,7 +61,10 @@ class PUReport:
 
     @property
     def impossible(self) -> np.ndarray:
-        """At which of the three priors AUC exceeds 1 or the risk is negative: the prior is too large."""
+        """Whether AUC exceeds 1 or the risk is negative at each of the three priors.
+
+        If so, the prior is too large.
+        """
         return (self.auc > 1.0) | (self.risk < 0.0)
 
     def __str__(self) -> str:
@@ -71,9 +74,9 @@ class PUReport:
             title = name.replace("_", " ")
             lines.append(f"{title:12}" + "".join(f"{value:10.3f}" for value in getattr(self, name)))
         if self.overlap:
-            lines.append("Negative bags look like positive ones: the prior is known from above only.")
+            lines.append("Negative bags look like positive bags: the data only bound the prior from above.")
         if self.impossible[2]:
-            lines.append("At the upper end a score is outside its range: the prior is smaller than that.")
+            lines.append("At the upper end, a score is outside its range: the true prior must be smaller.")
         return "\n".join(lines)
 
 
@@ -86,26 +89,26 @@ def pu_report(
     interval: tuple[float, float] | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> PUReport:
-    """Judge a model by positive and unlabeled bags, at both ends of the class prior's interval.
+    """Evaluate a model on positive and unlabeled bags, at both ends of the class prior's interval.
 
-    All scores but recall depend on the class prior, which is seldom known: precision in proportion to it. So
-    a single number says little where the prior was estimated, and too large a prior makes a poor model look
-    faultless. That shows where a score leaves its range: an AUC above 1 or a risk below 0 at the prior warns
-    (`ClassPriorWarning`) that it is too large for these bags, or that they are too few.
+    All scores except recall depend on the class prior, which is rarely known; precision is proportional to
+    it. With an estimated prior, a single score is therefore not informative, and too large a prior makes a
+    poor model look perfect. An AUC above 1 or a risk below 0 at the prior shows that the prior is too large
+    for these bags, or that there are too few bags. In this case, a `ClassPriorWarning` is issued.
 
     Parameters
     ----------
     model : classifier
-        Fitted, with `decision_function` or `predict_proba`.
+        Fitted classifier with `decision_function` or `predict_proba`.
     X, y
-        Positive (1 or True) and unlabeled (0, -1 or False) bags that the model has not learnt from.
+        Positive (1 or True) and unlabeled (0, -1 or False) bags that were not used to fit the model.
     class_prior : float, optional
-        The share of positive bags among the unlabeled ones; by default what the model was told or has
-        estimated (`class_prior_`), and for a model without one what `ClassPriorEstimator` makes of these
-        bags.
+        Share of positive bags among the unlabeled bags. By default the prior of the model (`class_prior_`),
+        which it received as a parameter or estimated; for a model without one, the estimate of
+        `ClassPriorEstimator` on these bags.
     interval : (low, high), optional
-        Where the prior may lie; by default the 90 % interval of the model's own estimate, or that of
-        `ClassPriorEstimator` on these bags if the model was told its prior or has none.
+        Interval of the class prior. By default the 90 % interval of the model's estimate. If the model did
+        not estimate the prior, it is the interval of `ClassPriorEstimator` on these bags.
     sample_weight : array of shape (n_bags,), optional
         Weights of the bags.
 
@@ -136,9 +139,7 @@ def pu_report(
     prior = estimate.class_prior if prior is None else prior
     low, high = estimate.interval() if interval is None else interval
     if not 0.0 <= low <= high <= 1.0:
-        raise ValueError(
-            f"interval must be two numbers from 0 to 1, the lower end first; got ({low!r}, {high!r})."
-        )
+        raise ValueError(f"interval must be (low, high) with 0 <= low <= high <= 1; got ({low!r}, {high!r}).")
     priors = np.array([low, prior, high], dtype=np.float64)
     overlap = interval is None and estimate.overlap
     report = _judge(y, score, priors, sample_weight, overlap)
@@ -169,12 +170,13 @@ def _warn_if_too_large(report: PUReport) -> None:
         out = f"AUC is {report.auc[1]:.3f}" if report.auc[1] > 1.0 else f"the risk is {report.risk[1]:.3f}"
         warn_user(
             f"{out} at a class prior of {prior:.3f}, outside its range: the prior is too large for these "
-            "bags, or they are too few. Scores at that prior are too good; see those at the lower end.",
+            "bags, or there are too few bags. Scores at this prior are too optimistic; use the scores at the "
+            "lower end.",
             ClassPriorWarning,
         )
     elif prior > high:
         warn_user(
-            f"a class prior of {prior:.3f} lies above the interval that the bags leave, {low:.3f} to "
-            f"{high:.3f}: it is too large, and scores at that prior are too good.",
+            f"the class prior {prior:.3f} is above the interval estimated from the bags, {low:.3f} to "
+            f"{high:.3f}: it is too large, and scores at this prior are too optimistic.",
             ClassPriorWarning,
         )

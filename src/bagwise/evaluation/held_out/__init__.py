@@ -1,8 +1,8 @@
-"""Scores on held-out bags, with intervals. The command line shows them; there is no public name yet.
+"""Scores on held-out bags, with confidence intervals. The command line uses them; none of it is public yet.
 
-The loop over folds is `bagwise.models.base.held_out`, because models run it inside their fits, too.
-`predictions`: that loop with the folds of a fit. `scores`, `evaluate`, `intervals`: what its predictions are
-worth, here, on pages and in comparisons.
+The loop over folds is in `bagwise.models.base.held_out`, because models also run it inside their fits.
+`predictions` runs this loop with the folds of ``bagwise fit``. `scores`, `evaluate` and `intervals` compute
+scores of the predictions, for the command line, report pages and comparisons.
 """
 
 from bagwise.evaluation.held_out.evaluate import Evaluation, evaluate, evaluate_unlabeled

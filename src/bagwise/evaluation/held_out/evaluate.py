@@ -1,4 +1,4 @@
-"""What a fit is worth: scores of held-out bags as a table, for screens, pages and files of models."""
+"""Evaluation of a fit: scores of held-out bags as a table, for the terminal, report pages and model files."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from bagwise._display.parts import Table
 from bagwise.evaluation.held_out.scores import IN_GROUPS, MEANING, score_held_out
 from bagwise.models.base.held_out import HeldOut
 
-# With fewer groups intervals were seen to be too narrow in simulations.
+# With fewer groups, intervals were too narrow in simulations.
 _FEW_GROUPS = 30
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores of held-out bags.
+    """Scores of held-out bags, with intervals.
 
     Attributes
     ----------
     held : HeldOut
-        What models said of the bags that they were not fitted on.
+        Predictions of bags by models that were not fitted to them.
     groups : array of shape (n_bags,) or None
-        Bags of one group were held out together.
+        Group of each bag. Bags of one group were held out together.
     scores : dict
-        By name: value, low and high.
+        For each score name, a dict with value, low and high.
     titles : dict
-        The names in words.
+        For each score name, the title that tables show.
     from_unlabeled : bool
-        Whether low and high are scores at the ends of the class prior's interval, and no intervals.
+        Whether low and high are scores at the ends of the class prior's interval instead of confidence
+        limits.
     """
 
     held: HeldOut
@@ -41,7 +42,7 @@ class Evaluation:
     from_unlabeled: bool
 
     def table(self) -> Table:
-        """Lay the scores out, and say what they mean."""
+        """Return the scores as a table with a note that explains them."""
         heads = ["score", "lower end", "class prior", "upper end"]
         order = ("low", "value", "high")
         if not self.from_unlabeled:
@@ -55,31 +56,31 @@ class Evaluation:
 
     @property
     def base_rate(self) -> float:
-        """The accuracy of whoever always says the more frequent label."""
+        """Accuracy of always predicting the most frequent label."""
         counts = np.bincount(self.held.codes)
         return float(counts.max() / counts.sum())
 
     @property
     def meaning(self) -> str:
-        """What the numbers mean, in sentences."""
+        """Explanation of the scores, in sentences."""
         if self.from_unlabeled:
             return (
-                f"Scores of held-out bags ({self.held.n_folds} folds), at the class prior and at the ends of "
-                "its interval: with unlabeled bags all but recall depend on the prior."
+                f"Scores of held-out bags ({self.held.n_folds} folds) at the class prior and at both ends of "
+                "its interval. With unlabeled bags, all scores except recall depend on the prior."
             )
-        text = f"Always the more frequent label: accuracy {self.base_rate:.3f}. {MEANING}"
+        text = f"Baseline (always the most frequent label): accuracy {self.base_rate:.3f}. {MEANING}"
         if self.groups is not None:
             text += IN_GROUPS
             n_groups = len(np.unique(self.groups))
             if n_groups < _FEW_GROUPS:
-                text += f" With {n_groups} groups, fewer than {_FEW_GROUPS}, intervals are too narrow."
+                text += f" With only {n_groups} groups (fewer than {_FEW_GROUPS}), intervals are too narrow."
         return text
 
 
 def evaluate(
     held: HeldOut, groups: np.ndarray | None = None, names: tuple[str, str] | None = None
 ) -> Evaluation:
-    """Score predictions of bags whose labels are known; `names` are those of the two classes."""
+    """Score predictions of labelled bags; `names` are the displayed names of the two classes."""
     found = score_held_out(held, groups, None if names is None else names.__getitem__)
     scores = {score.name: {"value": score.value, "low": score.low, "high": score.high} for score in found}
     return Evaluation(held, groups, scores, {score.name: score.title for score in found}, False)
@@ -88,9 +89,9 @@ def evaluate(
 def evaluate_unlabeled(
     model: Any, bags: Any, y: np.ndarray, held: HeldOut, groups: np.ndarray | None = None
 ) -> Evaluation:
-    """Score predictions of positive and unlabeled bags, at the priors that they leave possible.
+    """Score predictions of positive and unlabeled bags, over the interval of plausible class priors.
 
-    `model`, fitted to all bags, says what it took the prior for.
+    `model` is fitted to all bags; its fitted attributes contain the class prior that it used.
     """
     from bagwise.evaluation.pu_reports import pu_report
 

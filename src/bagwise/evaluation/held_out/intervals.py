@@ -1,4 +1,4 @@
-"""Intervals of what held-out bags say: score intervals, which hold at 0 and 1, and for bags in groups."""
+"""Confidence intervals of held-out scores: score intervals, which remain valid at 0 and 1 and for groups."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ LEVEL = 0.95
 
 
 def share_interval(hits: np.ndarray, groups: np.ndarray | None = None) -> Interval:
-    """Give Wilson's interval of a share.
+    """Return Wilson's interval of a proportion.
 
-    Bags of one group depend on each other: the number of bags is then divided by the design effect (the
-    variance of the share between groups, over that of independent bags), as Korn and Graubard do, but never
-    multiplied; where all bags agree it is the number of groups. Quantiles are those of t with a degree of
-    freedom less than groups. Of a single group nothing can be told: NaN.
+    Bags of the same group may be correlated. The number of bags is therefore divided by the design effect
+    (the variance of the proportion between groups, relative to that of independent bags), following Korn and
+    Graubard. The design effect is at least 1; if all bags agree, the effective number of bags is the number
+    of groups. Quantiles come from the t distribution with n_groups - 1 degrees of freedom. With a single
+    group, the interval is NaN.
 
     Parameters
     ----------
     hits : array of bool, shape (n,)
-        What is counted.
+        Whether each bag counts as a success.
     groups : array of shape (n,), optional
-        The group of each.
+        Group of each bag.
 
     References
     ----------
@@ -48,24 +49,26 @@ def share_interval(hits: np.ndarray, groups: np.ndarray | None = None) -> Interv
 def auc_interval(
     positive: np.ndarray, score: np.ndarray, fold: np.ndarray, groups: np.ndarray | None = None
 ) -> tuple[float, float, float]:
-    """Give the AUC inside folds and its interval, Newcombe's fifth: value, low, high.
+    """Return the AUC within folds and its interval by Newcombe's method 5: value, low, high.
 
-    Scores of different folds come from different models and are not compared: the AUC is the share of pairs,
-    a positive and a negative bag of one fold, that are in order. The interval has the variance of Hanley and
-    McNeil at the end that is tried, with the number of bags in a fold; bags in groups count as in
-    `share_interval`, with the design effect from DeLong's components. NaN where no fold has both classes, and
-    an interval of NaN unless groups are more than classes in all folds.
+    Scores of different folds come from different models, so they are not compared. The AUC is the proportion
+    of correctly ordered pairs of a positive and a negative bag of the same fold. At each candidate limit, the
+    interval uses the variance of Hanley and McNeil with the mean number of bags per fold. Groups are taken
+    into account as in `share_interval`, with a design effect from DeLong's components.
+
+    All values are NaN if no fold has both classes. The interval is NaN unless there are more groups than
+    twice the number of folds with both classes.
 
     Parameters
     ----------
     positive : array of bool, shape (n_bags,)
-        The labels.
+        Whether each bag is positive.
     score : array of shape (n_bags,)
-        High for positive bags.
+        Score of each bag; higher for positive bags.
     fold : array of shape (n_bags,)
-        The fold of each bag.
+        Fold of each bag.
     groups : array of shape (n_bags,), optional
-        The group of each; no group is in two folds.
+        Group of each bag; no group is in two folds.
 
     References
     ----------
@@ -97,7 +100,7 @@ def auc_interval(
 
 
 def mean_interval(values: np.ndarray, groups: np.ndarray | None = None) -> Interval:
-    """Give the interval of a mean by its standard error, that between groups where there are some."""
+    """Return the t interval of a mean; with groups, the standard error is computed between groups."""
     mean, error, freedom = _mean_and_error(values, groups)
     if freedom < 1:
         return np.nan, np.nan
@@ -106,7 +109,10 @@ def mean_interval(values: np.ndarray, groups: np.ndarray | None = None) -> Inter
 
 
 def mean_test(values: np.ndarray, groups: np.ndarray | None = None) -> tuple[float, float]:
-    """Give a mean, and the two-sided p value of its being zero: 1 if all values are, NaN of one group."""
+    """Return a mean, and the two-sided p value of the hypothesis that it is zero.
+
+    The p value is 1 if all values are zero, and NaN if there is only one group.
+    """
     mean, error, freedom = _mean_and_error(values, groups)
     if freedom < 1:
         return mean, np.nan
@@ -114,7 +120,7 @@ def mean_test(values: np.ndarray, groups: np.ndarray | None = None) -> tuple[flo
 
 
 def _mean_and_error(values: np.ndarray, groups: np.ndarray | None) -> tuple[float, float, int]:
-    """Give a mean, its standard error, that between groups where there are some, and degrees of freedom."""
+    """Return a mean, its standard error (with groups: between groups) and its degrees of freedom."""
     mean = float(np.mean(values))
     influence = (values - mean) / len(values)
     sums = influence if groups is None else _sums(influence, groups)
@@ -123,7 +129,7 @@ def _mean_and_error(values: np.ndarray, groups: np.ndarray | None) -> tuple[floa
 
 
 def _wins(above: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Count for every score above how many below it beats, and the other way round; ties are a half."""
+    """Count the wins of each score in `above` and the losses of each score in `below`; ties count 1/2."""
     order = np.sort(below)
     beats = (np.searchsorted(order, above, "left") + np.searchsorted(order, above, "right")) / 2
     order = np.sort(above)
@@ -137,9 +143,10 @@ def _sums(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 
 def _design_effect(influence: np.ndarray, groups: np.ndarray | None, n_means: int = 1) -> float:
-    """How many dependent bags say as much as one that is not: at least 1; NaN where groups are too few.
+    """Return the design effect: how many correlated bags are worth one independent bag.
 
-    `n_means` are the means that were taken away from the influence of bags, each a degree of freedom.
+    It is at least 1, and NaN with too few groups. `n_means` is the number of means that were subtracted from
+    the influence values; each costs one degree of freedom.
     """
     if groups is None:
         return 1.0
@@ -160,7 +167,10 @@ def _quantile(groups: np.ndarray | None, n_means: int = 1) -> float:
 
 
 def _score_interval(value: float, variance: Callable[[float], float], quantile: float) -> Interval:
-    """Give all parameters whose own standard error leaves the value possible; NaN if that is not known."""
+    """Return the interval of parameters under which the observed value is plausible (score interval).
+
+    The standard error is that under the parameter, not under the observed value. NaN if it is not finite.
+    """
     if not np.isfinite(quantile * variance(0.5)):
         return np.nan, np.nan
 
@@ -168,7 +178,7 @@ def _score_interval(value: float, variance: Callable[[float], float], quantile: 
         return (theta - value) ** 2 - quantile**2 * variance(theta)
 
     low, high = 0.0, 1.0
-    if value > 0.0:  # at the value itself, if it is 0 or 1, the variance is zero: that is no end
+    if value > 0.0:  # at 0 and 1 the variance is zero; this root is not a limit
         low = float(brentq(beyond, 0.0, min(value, 1 - 1e-12)))
     if value < 1.0:
         high = float(brentq(beyond, max(value, 1e-12), 1.0))

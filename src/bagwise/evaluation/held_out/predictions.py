@@ -1,4 +1,4 @@
-"""Cross-validation of a fit: every bag is predicted by a model that was fitted to the other folds."""
+"""Cross-validation for ``bagwise fit``: predict every bag with a model fitted to the other folds."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ def predict_held_out(
     begin: Callable[[str], None] = lambda text: None,
     keep_models: bool = False,
 ) -> HeldOut:
-    """Cut bags into folds, and let a clone that was fitted to the others predict each: see `cross_predict`.
+    """Predict the bags of each fold with a clone that is fitted to the other folds; see `cross_predict`.
 
     Parameters
     ----------
     model : classifier
-        It is cloned.
+        The model, which is cloned.
     bags : Bags or ScannedBags
         The bags.
     y : array of shape (n_bags,)
-        Their labels.
+        Labels of the bags.
     n_folds : int
-        The most folds; there are fewer where a class has fewer bags (or groups).
+        Maximum number of folds. There are fewer if a class has fewer bags (or groups).
     groups : array of shape (n_bags,), optional
         Bags of one group are held out together.
     seed : int
-        Draws the folds.
+        Seed of the random folds.
     begin : callable
-        Told of every fold.
+        Function that is called with a text at the start of every fold.
     keep_models : bool
-        Whether the models of the folds are kept, for whoever asks them of instances.
+        Whether to keep the models of the folds, for example to predict instances with them.
     """
     classes, codes = np.unique(y, return_inverse=True)
     training = Training(bags, codes, np.ones(len(codes)))
-    remedy = "Fit without cross-validation, or give more bags."
+    remedy = "Fit without cross-validation, or provide more bags."
     splits = bag_folds(n_folds, training, None, seed=seed, remedy=remedy, groups=groups)
     return cross_predict(
         model,
         bags,
         y,
         splits,
-        # Scores and curves of more than two classes need labels only.
+        # With more than two classes, scores and curves only need the predicted labels.
         outputs=OUTPUTS if len(classes) == 2 else ["predict"],
         groups=groups,
         keep_models=keep_models,

@@ -1,4 +1,4 @@
-"""Scores of held-out predictions, each with its interval: for a fit, its page, and comparisons."""
+"""Scores of held-out predictions with confidence intervals, for fits, report pages and comparisons."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from bagwise.evaluation.held_out.intervals import auc_interval, mean_interval, s
 from bagwise.models.base.held_out import HeldOut
 from bagwise.models.base.log_loss import log_probability
 
-# What intervals speak of, for whoever shows them.
+# Notes for tables that show the intervals.
 MEANING = (
-    "Intervals (95 %) say how well models that were fitted to the other folds do on more bags like these: "
-    "Wilson's for shares, Newcombe's for AUC inside folds, by the standard error for the Brier score."
+    "95 % intervals reflect the number of held-out bags, not the choice of training set "
+    "(accuracy and recall: Wilson; AUC within folds: Newcombe; Brier score: standard error)."
 )
-IN_GROUPS = " Bags of one group count for as many as the spread between groups says."
+IN_GROUPS = " Intervals allow for correlation within groups."
 
 
 @dataclass(frozen=True)
 class Score:
-    """A score, and where it may lie.
+    """Score and its confidence interval.
 
     Attributes
     ----------
     name : str
-        As scripts call it.
+        Name in JSON output.
     title : str
-        In words.
+        Title in tables.
     value, low, high : float
-        The score and the ends of its interval.
+        Score and the limits of its interval.
     """
 
     name: str
@@ -41,14 +41,14 @@ class Score:
 
 
 def score_by_bag(scoring: str, held: HeldOut) -> np.ndarray | None:
-    """Return the score of every bag, for scores that are a mean over bags; None for others.
+    """Return the score of every bag if the score is a mean over bags, otherwise None.
 
     Parameters
     ----------
     scoring : str
-        Its name in scikit-learn: "accuracy", "neg_log_loss", and for two classes "neg_brier_score".
+        Scorer name in scikit-learn: "accuracy", "neg_log_loss" or, for two classes, "neg_brier_score".
     held : HeldOut
-        Predictions; where they lack what the score needs, the result is None, too.
+        Predictions. The result is also None if they lack the output that the score needs.
     """
     if scoring == "accuracy":
         return held.is_right
@@ -62,9 +62,9 @@ def score_by_bag(scoring: str, held: HeldOut) -> np.ndarray | None:
 def score_with_interval(
     scoring: str, held: HeldOut, groups: np.ndarray | None = None
 ) -> tuple[float, float, float] | None:
-    """Return a score of all bags and its 95 % interval: value, low, high; None where no interval is known.
+    """Return a score and its 95 % interval (value, low, high), or None if no interval is available.
 
-    There are intervals for means over bags (`score_by_bag`), and for the AUC of two classes ("roc_auc").
+    Intervals are available for means over bags (`score_by_bag`) and for the AUC of two classes ("roc_auc").
     """
     if scoring == "roc_auc" and held.score is not None:
         return auc_interval(held.codes == 1, held.score, held.fold, groups)
@@ -78,22 +78,23 @@ def score_with_interval(
 def score_held_out(
     held: HeldOut, groups: np.ndarray | None = None, word: Callable[[int], str] | None = None
 ) -> list[Score]:
-    """Score predictions: accuracy, the share found of every class, and for two classes AUC and Brier score.
+    """Return accuracy, the recall of every class and, for two classes, AUC and Brier score.
 
     Parameters
     ----------
     held : HeldOut
         From `predict_held_out`.
     groups : array of shape (n_bags,), optional
-        Groups of bags that depend on each other.
+        Groups of bags that may be correlated.
     word : callable, optional
-        Names a class by its place in ``held.classes``.
+        Function that returns the displayed name of a class from its index in ``held.classes``.
 
     Notes
     -----
-    Errors of held-out bags are nearly independent, given what was learned: intervals by their spread cover
-    the mean error of the folds' models (Bayle, Bayle, Janson and Mackey, 2020, Cross-validation confidence
-    intervals for test error). They leave out how another training set would change the model.
+    Given the fitted models, the errors of held-out bags are nearly independent. Intervals based on their
+    variance therefore cover the mean error of the folds' models (Bayle, Bayle, Janson and Mackey, 2020,
+    Cross-validation confidence intervals for test error). They do not cover how another training set would
+    change the model.
     """
     word = word or (lambda place: str(held.classes[place]))
     scores = []
@@ -107,7 +108,7 @@ def score_held_out(
         called, rows = word(place), held.codes == place
         hits, some = held.is_right[rows], None if groups is None else groups[rows]
         found = float(hits.mean()), *share_interval(hits, some)
-        add(f"recall_{called}", f"of '{called}', recognised", found)
+        add(f"recall_{called}", f"recall of '{called}'", found)
     add("auc", "AUC", score_with_interval("roc_auc", held, groups))
     brier = score_with_interval("neg_brier_score", held, groups)
     if brier is not None:
