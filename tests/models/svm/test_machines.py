@@ -23,7 +23,7 @@ def data():
 
 
 def svm_value(K, sign, C):
-    """Objective of a support vector machine on given examples."""
+    """Return the objective of an SVM that is fitted to these examples."""
     svc = SVC(C=C, kernel="precomputed", tol=1e-8).fit(K, sign)
     alpha = np.zeros(len(K))
     alpha[svc.support_] = svc.dual_coef_[0]

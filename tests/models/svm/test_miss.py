@@ -22,7 +22,7 @@ def data():
 
 
 def small_problem(seed, *, max_bytes=1e9, one_positive=False, repeated=False):
-    """Some bags with random weights, and their problem."""
+    """Return the problem of nine bags with random weights, and the kernel matrix of their instances."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 5, size=9)
     X = rng.normal(size=(sizes.sum(), 2))
@@ -46,7 +46,7 @@ def small_problem(seed, *, max_bytes=1e9, one_positive=False, repeated=False):
 
 
 def random_labelling(problem, seed):
-    """Some labels, some ties, and any number of witnesses in a bag."""
+    """Return random labels, ties among them, and random witnesses, at least one per bag."""
     rng = np.random.default_rng(seed)
     positive = rng.choice([0.0, 0.5, 1.0], size=len(problem.unlabelled))
     witness = rng.random(len(problem.unlabelled)) < 0.5
@@ -55,7 +55,7 @@ def random_labelling(problem, seed):
 
 
 def examples(problem, piece):
-    """The weighted examples of a step, as rows of coefficients on instances: written out plainly."""
+    """Return the weighted examples of a step, with one row of instance coefficients per example."""
     n = len(problem.negative) + len(problem.unlabelled)
     one = np.eye(n)
     rows = [(one[t], -1.0, w) for t, w in zip(problem.negative, problem.of_negative, strict=True)]
@@ -71,7 +71,7 @@ def examples(problem, piece):
 
 
 def primal_oracle(K, Z, label, weight):
-    """The least of |f|^2 / 2 + sum weight * hinge over f = K alpha + b, by a generic cone solver."""
+    """Return the minimum of |f|^2 / 2 + sum weight * hinge over f = K alpha + b, from a cone solver."""
     n, m = len(K), len(label)
     values, axes = np.linalg.eigh(K)
     features = Z @ (axes * np.sqrt(np.maximum(values, 0.0)))  # f in coordinates: |f|^2 = |c|^2
@@ -91,7 +91,7 @@ def primal_oracle(K, Z, label, weight):
 def test_a_step_agrees_with_a_generic_solver_ties_and_virtual_examples_included(seed, max_bytes):
     problem, K = small_problem(seed, max_bytes=max_bytes, repeated=seed == 4)
     near = problem.zero()
-    for again in range(3):  # each from the end of the last, which is another problem's
+    for again in range(3):  # each starts from the solution for the previous labelling
         piece = random_labelling(problem, 10 * seed + again)
         near = problem.solve(piece, near, Control(1e-9, 100))
         Z, label, weight = examples(problem, piece)
@@ -187,7 +187,7 @@ def test_bags_of_one_without_unlabelled_weight_are_an_ordinary_weighted_machine(
 def test_without_bag_weight_positive_bags_are_merely_unlabelled(data):
     plain = MissSVC(bag_weight=0.0, gamma=1.0).fit(data.bags, data.y)
     f = plain.decision_function_instances(data.bags)
-    # Nothing pulls the unlabelled to the positive side, so all of them end on the other one.
+    # No loss favours positive scores, so all unlabelled instances get negative ones.
     assert (f[np.repeat(data.y == 1, data.bags.sizes)] < 0).all()
 
 
@@ -276,7 +276,7 @@ def test_many_classes_share_one_kernel_matrix_and_vote_as_one_against_one(data, 
     scaled = data.bags.with_instances(model.scaler_.transform(data.bags.instances))
     apart = OneVsOneBagClassifier(MissSVC(gamma=1.0, scale=None), both_ways=True).fit(scaled, y)
     np.testing.assert_allclose(model.decision_function(data.bags), apart.decision_function(scaled), atol=1e-5)
-    without = MissSVC(gamma=1.0, cache_size=0.05).fit(data.bags, y)  # nothing fits: evaluated as needed
+    without = MissSVC(gamma=1.0, cache_size=0.05).fit(data.bags, y)  # too small for the matrix
     np.testing.assert_array_equal(without.predict(data.bags), model.predict(data.bags))
 
 
@@ -309,7 +309,7 @@ def test_grid_search_finds_parameters(data):
 
 
 def test_bags_of_one_are_an_ordinary_machine_but_for_the_unlabelled_term():
-    """What f calls negative in a positive bag counts on both sides: that alone parts the two machines."""
+    """Instances of positive bags with f < 0 count with both labels: the only difference from `SVC`."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 4))
     y = (X @ [1.0, -1.0, 0.5, 0.0] + rng.normal(size=120) > 0).astype(int)
@@ -342,7 +342,10 @@ def test_a_kernel_of_the_wrong_shape_is_refused(data):
 
 @pytest.mark.study
 def test_steps_of_two_hundred_random_problems_agree_with_a_generic_solver():
-    """Sizes, weights of six orders of magnitude, kernels, separable and not: ours is not worse by 1e-8."""
+    """Our objective is never larger by more than 1e-8.
+
+    The problems differ in size, in kernel, in weights (over six orders of magnitude) and in separability.
+    """
     worst = 0.0
     for seed in range(200):
         rng = np.random.default_rng(seed)

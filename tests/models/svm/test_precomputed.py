@@ -1,4 +1,4 @@
-"""Machines that are told the kernel: the fits of the kernel itself, also in cross-validation."""
+"""SVMs with a precomputed kernel: the same fits as with the kernel, also in cross-validation."""
 
 import pickle
 
@@ -37,7 +37,7 @@ def test_the_kernel_is_that_of_all_pairs_of_instances():
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("cache_size", [2000, 0.06], ids=["matrix", "rows on demand"])
 def test_a_precomputed_kernel_gives_the_fit_of_the_kernel(machine, cache_size):
-    weight = np.arange(40) % 4  # bags of weight zero are left out, their columns stay
+    weight = np.arange(40) % 4  # bags with zero weight are left out, but their columns remain
     plain = machine(gamma=0.5, scale=None, cache_size=cache_size).fit(TRAIN, Y, weight)
     told = machine(kernel="precomputed", cache_size=cache_size).fit(K, Y, weight)
     np.testing.assert_allclose(told.decision_function(K_TEST), plain.decision_function(TEST), atol=1e-3)
@@ -50,7 +50,7 @@ def test_a_precomputed_kernel_gives_the_fit_of_the_kernel(machine, cache_size):
     )
     again = pickle.loads(pickle.dumps(told))
     np.testing.assert_array_equal(again.predict(K_TEST), told.predict(K_TEST))
-    assert len(pickle.dumps(told)) < 0.2 * K.instances.nbytes, "the matrix stays with the user"
+    assert len(pickle.dumps(told)) < 0.2 * K.instances.nbytes, "the model must not store the kernel matrix"
 
 
 def clone_fit(model, X, weight):
@@ -101,7 +101,7 @@ def test_bags_are_told_apart_by_a_kernel_of_bags():
     plain = SetKernelSVC(gamma=0.5, scale=None).fit(TRAIN, Y, weight)
     told = SetKernelSVC(kernel="precomputed").fit(matrix, Y, weight)
     np.testing.assert_allclose(told.decision_function(of_test), plain.decision_function(TEST), atol=1e-3)
-    told.fit(matrix, Y, weight + 1)  # scikit-learn looks up other columns where a weight is zero
+    told.fit(matrix, Y, weight + 1)  # with zero weights, scikit-learn selects other columns
     theirs = SVC(C=10.0, kernel="precomputed", tol=1e-8).fit(matrix, Y, weight + 1)
     np.testing.assert_allclose(told.decision_function(of_test), theirs.decision_function(of_test), atol=1e-3)
     assert not hasattr(told, "predict_instances")
@@ -121,9 +121,9 @@ def test_bags_are_told_apart_by_a_kernel_of_bags():
             TRAIN,
             r"X has [0-9]+ instances with 2 values each, but",
         ),
-        (MISVC(kernel="precomputed"), np.tril(np.ones((40, 40))), "X is no kernel matrix: .* differ by 1;"),
-        (SetKernelSVC(kernel="precomputed"), K, "needs a row of kernels for every bag, not for every inst"),
-        (OneVsOneBagClassifier(MissSVC(kernel="precomputed")), K, "pass KernelBags, which cut both ways"),
+        (MISVC(kernel="precomputed"), np.tril(np.ones((40, 40))), "X is not a kernel matrix: .* by 1;"),
+        (SetKernelSVC(kernel="precomputed"), K, "needs one row of kernel values per bag, not per inst"),
+        (OneVsOneBagClassifier(MissSVC(kernel="precomputed")), K, "pass KernelBags, which select rows and"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -1,4 +1,4 @@
-"""Sparse machines against a generic solver, scikit-learn's machine, and each other."""
+"""Sparse SVMs compared with a generic solver, with scikit-learn's SVC, and with each other."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def parts(data, model):
 
 
 def objective(w, b, data, C, *, unlabelled=0.0):
-    """SMIL and stMIL of a linear f, written as in the docstring."""
+    """Return the objective of sMIL or stMIL for a linear f, as in the docstring."""
     bags = np.split(data.bags.instances, data.bags.offsets[1:-1])
     negative = np.concatenate([bag for bag, label in zip(bags, data.y, strict=True) if label == 0])
     positive = [bag for bag, label in zip(bags, data.y, strict=True) if label == 1]
@@ -33,7 +33,7 @@ def objective(w, b, data, C, *, unlabelled=0.0):
     return value + unlabelled * P / len(inside) * np.maximum(0, 1 - np.abs(inside @ w + b)).sum()
 
 
-@pytest.mark.filterwarnings("ignore:SparseMISVC.* calls no training bag positive")
+@pytest.mark.filterwarnings("ignore:SparseMISVC.* predicts no training bag as positive")
 @pytest.mark.parametrize("C", [0.3, 5.0])
 def test_smil_reaches_the_minimum_of_its_objective(C, data):
     model = SparseMISVC(C, method="smil", kernel="linear", scale=None, tol=1e-9).fit(data.bags, data.y)
@@ -46,7 +46,7 @@ def test_smil_reaches_the_minimum_of_its_objective(C, data):
     assert model.objective_ <= found.fun * (1 + 1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:SparseMISVC.* calls no training bag positive")
+@pytest.mark.filterwarnings("ignore:SparseMISVC.* predicts no training bag as positive")
 def test_stmil_lowers_its_objective_from_smils_end(data):
     how = {"kernel": "linear", "scale": None, "tol": 1e-9}
     first = SparseMISVC(5.0, method="smil", **how).fit(data.bags, data.y)
@@ -65,7 +65,7 @@ def test_sbmil_is_a_machine_of_instances_with_the_highest_called_positive(balanc
     n = max(int((data.y == 1).sum()), balance * inside.sum())
     labels = np.zeros(len(inside))
     labels[np.flatnonzero(inside)[np.argsort(-scores[inside])[: int(n)]]] = 1
-    # The last one may be positive in part.
+    # The lowest-ranked positive instance may count as positive in part.
     X, weight = model.scaler_.transform(data.bags.instances), np.full(len(inside), 2.0)
     if n > int(n):
         last = np.flatnonzero(inside)[np.argsort(-scores[inside])[int(n)]]

@@ -1,11 +1,12 @@
-"""Support vector machines of bags: of instances with a maximum over the bag, and of bags as sets.
+"""Bag SVMs: SVMs of instances with a maximum over the bag, and SVMs with a kernel of whole bags.
 
-MI-SVM, mi-SVM and MissSVM are one problem with three weights. A step of the search moves bounds only, the
-last solution starts the next, and the virtual example of a bag is a mean of kernel rows.
+MI-SVM, mi-SVM and MissSVM are one optimisation problem with three loss weights. Each convex step only changes
+bounds of the dual and starts from the previous solution. A bag with several witnesses is represented by a
+mean of kernel rows.
 
-- `classic`, `miss`, `sparse`, `set_kernel`: the estimators; `base` is what they share, also for kernels that
-  the user computed.
-- `problem`: what `solvers.cccp` minimises, and its kernel matrix.
+- `classic`, `miss`, `sparse`, `set_kernel`: the estimators; `base`: their shared code, which also handles
+  precomputed kernels.
+- `problem`: the problem that `solvers.cccp` minimises, and its kernel matrix.
 """
 
 from bagwise.models.svm.classic import MISVC, InstanceMISVC

@@ -1,4 +1,4 @@
-"""What the machines share: parameters, the kernel, computed or given, and scores from support vectors."""
+"""Shared code of the SVMs: parameters, kernels (also precomputed ones), and scores from support vectors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NUMBER = "number of the training instance"
 
 
 class KernelClassifier(Scaled, ScoreClassifier):
-    """A classifier of bags with a kernel of scaled instances."""
+    """Base class of bag classifiers with a kernel of scaled instances."""
 
     scaler_: Any
     gamma_: float
@@ -72,21 +72,22 @@ class KernelClassifier(Scaled, ScoreClassifier):
         return number_columns(bags) if reset and self._is_precomputed else bags
 
     def _prepare(self, training: Training) -> tuple[Training, np.ndarray]:
-        """Fit the scaler; give the bags, scaled, labels and weights, and the factor of each bag's class."""
+        """Fit the scaler; return the scaled training data and the class-weight factor of every bag."""
         factor = class_factors(self.class_weight, self.classes_, training.y, training.weight)
         if not (factor > 0).all():
             raise ValueError(
-                "class_weight must be positive for both classes; without one there is no margin."
+                "class_weight must be positive for both classes; an SVM needs both for its margin."
             )
         return self._fit_scaler(training), factor[training.y]
 
     def _fit_scaler(self, training: Training) -> Training:
         if self._is_precomputed:
-            self.scaler_ = None  # kernels are what they are
+            self.scaler_ = None  # kernel values are not scaled
             return training
         scaled = super()._fit_scaler(training)
         if self.scale is None and self.kernel == "linear" and self._sees_no_shift:
-            # A machine with a linear kernel is the same wherever the instances lie, but for rounding.
+            # With a linear kernel, a shift of all instances does not change the SVM, but large values
+            # increase rounding errors.
             origin = far_origin(scaled.bags.instances)
             if origin is not None:
                 self.scaler_ = StandardScaler(with_std=False).fit(origin[None, :])
@@ -95,18 +96,21 @@ class KernelClassifier(Scaled, ScoreClassifier):
 
     @property
     def _sees_no_shift(self) -> bool:
-        """Whether a constant, added to the kernel's vectors of all bags, changes the intercept only."""
+        """Whether adding a constant to all vectors of the kernel changes only the intercept."""
         return True
 
     def _set_kernel(self, vectors: Any, weight: Any) -> None:
-        """Fix the kernel's parameters from training vectors, each of which counts with its weight."""
+        """Set the kernel's parameters from training vectors and the weight of each vector."""
         self.gamma_ = resolve_gamma(self.gamma, vectors, weight)
         self.kernel_ = InstanceKernel(self.kernel, self.gamma_, self.degree, self.coef0)
 
     def _kernel_of(self, bags: Bags, weight: Any) -> tuple[InstanceKernel, Any]:
-        """Set the kernel; give the one of the fit, and the points of all instances that it compares."""
+        """Set `kernel_`; return the kernel of the fit and the points that it compares.
+
+        There is one point per instance: its features, or with a precomputed kernel its index.
+        """
         if self._is_precomputed:
-            self.__dict__.pop("gamma_", None)  # of an earlier fit
+            self.__dict__.pop("gamma_", None)  # set by an earlier fit
             self.kernel_ = InstanceKernel("precomputed")
             numbers = column_numbers(bags)
             return InstanceKernel(KernelLookup(bags.instances, numbers)), numbers[:, None]
@@ -124,9 +128,10 @@ def _has_probabilities(model: Any) -> bool:
 
 
 class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
-    """A machine with a score f for every instance; a bag is positive if one of its scores is zero or more.
+    """Base class of SVMs with a score f for every instance; a bag is positive if any score is >= 0.
 
-    A subclass gives `_loss_weights`, and where to start: the parameter `init`, or `_first_start`.
+    Subclasses define `_loss_weights`. They define the first start by the parameter `init` or by
+    `_first_start`.
     """
 
     support_: Any
@@ -142,11 +147,14 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
     _first_start = "ties"
 
     def _loss_weights(self, bags: Bags, y: Any, weight: Any) -> tuple[float, float, float]:
-        """Weights of a negative instance, a positive bag, and an unlabelled instance, from the counts."""
+        """Return the weights of a negative instance, a positive bag, and an unlabelled instance."""
         raise NotImplementedError
 
     def _solve(self, training: Training) -> tuple[Training, list[SolverResult]]:
-        """Run all starts; give the training bags, of the points that the kernel compares, and the results."""
+        """Run all starts; return the training data and the results.
+
+        The instances of the returned training data are the points that the kernel compares.
+        """
         (bags, y, weight), factor = self._prepare(training)
         kernel, points = self._kernel_of(bags, weight)
         per_bag = weight * factor
@@ -176,11 +184,11 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         return Training(Bags(points, bags.offsets), y, weight), results
 
     def _fit_two(self, training: Training) -> None:
-        """Fit a machine for two classes; with `calibrate`, move its threshold."""
+        """Fit an SVM for two classes; with `calibrate`, shift its threshold."""
         scaled, results = self._solve(training)
         self._keep(scaled, record_result(self, results).x)
         for name in ("threshold_", "exponent_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
+            self.__dict__.pop(name, None)  # set by an earlier fit
         if self.calibrate:
             raise_if_stopped()
             scores = held_out_scores(self, training, self._fit_clone, type(self)._bag_scores)
@@ -191,13 +199,13 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
             self.intercept_ = self.intercept_ - self.threshold_
 
     def _fit_clone(self, machine: Any, bags: Bags, y: np.ndarray, sample_weight: np.ndarray) -> Any:
-        """Fit a clone of this machine to bags that are read, without calibration."""
+        """Fit a clone of this SVM, without calibration, to bags that are already validated."""
         machine.set_params(calibrate=False, verbose=0).classes_ = self.classes_
         machine._fit_two(Training(bags, y, sample_weight))
         return machine
 
     def _keep(self, training: Training, machine: Machine) -> None:
-        """Set the fitted attributes of a machine for two classes."""
+        """Set the fitted attributes of an SVM for two classes."""
         bags, y, _ = training
         self.support_ = np.flatnonzero(machine.x)
         self._set_machines(bags.instances[self.support_], machine.x[None, self.support_], [machine.intercept])
@@ -208,7 +216,7 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         self.witnesses_ = np.where(y == 1, witness, -1)
 
     def _set_machines(self, support_vectors: Any, dual_coef: np.ndarray, intercept: Any) -> None:
-        """Keep one machine, or two for each pair of classes, on common support vectors."""
+        """Store one SVM, or two SVMs for each pair of classes, on shared support vectors."""
         self.support_vectors_ = support_vectors
         self.dual_coef_ = dual_coef
         self.intercept_ = np.asarray(intercept, dtype=np.float64)
@@ -216,7 +224,7 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
             self.coef_ = np.asarray(dual_coef @ support_vectors)
 
     def _instance_scores(self, bags: Bags) -> np.ndarray:
-        """Score every instance by every machine: shape (n_instances, n_machines)."""
+        """Return the score of every instance from every SVM: shape (n_instances, n_machines)."""
         Z = self._scaled(bags).instances
         if self.kernel == "linear":
             return np.asarray(Z @ self.coef_.T) + self.intercept_
@@ -229,7 +237,9 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         return count_votes(scores, len(self.classes_))
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
-        """Score of every bag, the largest of its instances': positive for the positive class.
+        """Return the score of every bag: the largest score of its instances.
+
+        Scores are positive for the positive class.
 
         Parameters
         ----------
@@ -239,39 +249,40 @@ class BagMachine(Recorded, KernelClassifier, InstanceScoreClassifier):
         Returns
         -------
         array of shape (n_bags,)
-            With more than two classes, shape (n_bags, n_classes): the duels each class wins.
+            With more than two classes, shape (n_bags, n_classes): the pairwise comparisons that each class
+            wins.
         """
         return super().decision_function(X)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Probability of the negative and the positive class, for every bag: shape (n_bags, 2).
+        """Return the probabilities of the negative and the positive class for every bag: shape (n_bags, 2).
 
-        Only with ``calibrate=True`` and two classes.
+        Available only with ``calibrate=True`` and two classes.
         """
         log_odds = self.exponent_ * self.decision_function(X)
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
 
 def number_columns(bags: Bags) -> Bags:
-    """Refuse kernels that are not those of all instances with each other; else number the instances.
+    """Validate the kernel matrix of all training instances, and number the instances.
 
-    The numbers stay with the instances through every selection, and say which column is theirs.
+    The indices stay with the instances in every selection, and identify their columns of the matrix.
     """
     K, n = bags.instances, bags.n_instances
     if K.shape != (n, n):
         raise ValueError(
-            f"X has {n} instances with {K.shape[1]} values each, but kernel='precomputed' learns from the "
-            f"kernels of all training instances with each other, {n} a row; for cross-validation by bags "
-            "pass KernelBags, which cut both ways."
+            f"X has {n} instances with {K.shape[1]} values each, but kernel='precomputed' needs the "
+            f"kernel values of all pairs of training instances, {n} per row; for cross-validation pass "
+            "KernelBags, which select rows and columns."
         )
     largest = 0.0
     for rows in cut_rows(n, block_rows(n)):
         largest = max(largest, float(np.abs(K[rows] - K[:, rows].T).max()))
     if largest > 1e-6 * float(np.abs(K).max()):
         raise ValueError(
-            f"X is no kernel matrix: kernel='precomputed' needs a symmetric one, and two values that should "
-            f"be equal differ by {largest:.2g}; give k(x, z) of all training instances with each other."
+            f"X is not a kernel matrix: kernel='precomputed' needs a symmetric matrix, but two values that "
+            f"should be equal differ by {largest:.2g}; pass k(x, z) for all pairs of training instances."
         )
     return Bags(
         K.astype(np.float64, copy=False),
@@ -282,19 +293,19 @@ def number_columns(bags: Bags) -> Bags:
 
 
 def column_numbers(bags: Bags) -> np.ndarray:
-    """Column of each instance of bags that `number_columns` numbered, perhaps without some since."""
+    """Return the matrix column of each instance of bags from `number_columns`, or of a selection of them."""
     return bags.instance_columns[_NUMBER]
 
 
 class KernelLookup:
-    """A kernel of instance *numbers*, each in a column of its own, from the rows of a matrix.
+    """Kernel of instance indices: a lookup in the rows of a kernel matrix.
 
     Parameters
     ----------
     matrix : array of shape (n_instances, n_columns)
-        The rows of some instances.
+        Kernel values of some instances: one row per instance, one column per training instance.
     numbers : array of shape (n_instances,)
-        Which instances these are.
+        Training index of each of these instances.
     """
 
     place: np.ndarray
@@ -305,6 +316,6 @@ class KernelLookup:
         self.place[numbers] = np.arange(len(numbers))
 
     def __call__(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Kernel matrix of two columns of instance numbers."""
+        """Return the kernel matrix of two columns of instance indices."""
         rows, columns = rows[:, 0].astype(np.int64), columns[:, 0].astype(np.int64)
         return self.matrix[np.ix_(self.place[rows], columns)]

@@ -1,4 +1,4 @@
-"""MI-SVM and mi-SVM, the two machines of Andrews, Tsochantaridis and Hofmann."""
+"""MI-SVM and mi-SVM, the two SVMs of Andrews, Tsochantaridis and Hofmann."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bagwise.models.svm.base import KERNEL_CONSTRAINTS, BagMachine
 
 
 class _TwoClassMachine(BagMachine):
-    """A machine for two classes whose only weight is C."""
+    """Base class of SVMs for two classes whose only loss weight is C."""
 
     _parameter_constraints: dict[str, Any] = {
         **KERNEL_CONSTRAINTS,
@@ -69,7 +69,7 @@ class _TwoClassMachine(BagMachine):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            Labels of two classes; the class that sorts last is the positive one.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -83,14 +83,15 @@ class _TwoClassMachine(BagMachine):
 
 
 class MISVC(_TwoClassMachine):
-    """MI-SVM: a support vector machine in which one witness stands for every positive bag.
+    """MI-SVM: a support vector machine in which one witness represents every positive bag.
 
-    With H(z) = max(0, 1 - z), t over instances of negative bags, i over positive bags, the fit minimises ::
+    With H(z) = max(0, 1 - z), t running over the instances of negative bags and i over the positive bags, the
+    fit minimises ::
 
         |f|^2 / 2 + C sum_t H(-f(x_t)) + C sum_i H(max_j f(x_ij))
 
-    The other instances of a positive bag do not matter. Use it when positive bags hold much that is neither
-    here nor there; `MissSVC` also asks them to keep away from the boundary.
+    The other instances of a positive bag do not enter the objective. Use it when positive bags contain many
+    irrelevant instances. `MissSVC` also penalises instances of positive bags near the boundary.
 
     Parameters
     ----------
@@ -99,9 +100,9 @@ class MISVC(_TwoClassMachine):
     kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size
         As in `MissSVC`.
     random_state, verbose
-        As there, too.
+        As in `MissSVC`.
     n_init : int, default=1
-        Number of starts: the first from the means of the bags, the others from random witnesses.
+        Number of starts. The first starts from the means of the bags, the others from random witnesses.
 
     Attributes
     ----------
@@ -112,10 +113,10 @@ class MISVC(_TwoClassMachine):
 
     Notes
     -----
-    It is `MissSVC` without the unlabelled term and with ``bag_weight=C``, and is solved in the same way: each
-    step is a support vector machine on negative instances and witnesses. The kernel matrix, O(n_instances^2),
-    is computed once. In the paper all instances of a negative bag share one slack; here, as in common
-    implementations, each has its own.
+    The objective is that of `MissSVC` without the unlabelled term and with ``bag_weight=C``, and it is
+    minimised in the same way: each step fits a support vector machine to negative instances and witnesses.
+    The kernel matrix, O(n_instances^2), is computed once. In the paper, all instances of a negative bag share
+    one slack variable; here, as in common implementations, each instance has a separate one.
 
     References
     ----------
@@ -136,14 +137,15 @@ class MISVC(_TwoClassMachine):
 
 
 class InstanceMISVC(_TwoClassMachine):
-    """A support vector machine of instances whose labels are found with it: mi-SVM.
+    """mi-SVM: a support vector machine of instances that estimates their labels during the fit.
 
     With H(z) = max(0, 1 - z), the fit minimises over f and over labels z_ij = +-1 of the instances of
-    positive bags, of which each bag has at least one +1 ::
+    positive bags, at least one of which must be +1 in every bag ::
 
         |f|^2 / 2 + C sum_t H(-f(x_t)) + C sum_ij H(z_ij f(x_ij))
 
-    Use it when the labels of instances are what is wanted and positive bags hold several positive ones.
+    where t runs over the instances of negative bags. Use it when you need instance labels and positive bags
+    contain several positive instances.
 
     Parameters
     ----------
@@ -152,9 +154,9 @@ class InstanceMISVC(_TwoClassMachine):
     kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size
         As in `MissSVC`.
     random_state, verbose
-        As there, too.
+        As in `MissSVC`.
     n_init : int, default=1
-        Number of starts: the first with all labels positive, the others with random ones.
+        Number of starts. The first starts with all labels positive, the others with random labels.
 
     Attributes
     ----------
@@ -165,10 +167,10 @@ class InstanceMISVC(_TwoClassMachine):
 
     Notes
     -----
-    Labels and machine are improved in turn, as in the paper: the sign of f, and a positive label for the
-    highest instance of a bag that would have none. Neither lets the objective rise. A random start may
-    leave a bag without a positive instance; the first labels that the machine finds make up for it. The
-    kernel matrix, O(n_instances^2), is computed once.
+    As in the paper, the fit alternates between labels and SVM. Each instance is labelled by the sign of f; if
+    a bag would have no positive instance, its highest-scoring instance is labelled positive. Neither step
+    increases the objective. A random start may leave a bag without a positive instance; the first update of
+    the labels corrects this. The kernel matrix, O(n_instances^2), is computed once.
 
     References
     ----------

@@ -19,123 +19,130 @@ from bagwise.similarity import InstanceKernel, require_memory
 
 
 class MissSVC(BagMachine):
-    """A semi-supervised support vector machine whose unlabelled instances come in positive bags.
+    """MissSVM: a semi-supervised support vector machine whose unlabelled instances come in positive bags.
 
-    Instances of negative bags are negative; those of positive bags are unlabelled, but one of each bag
-    should be positive. With f(x) in the kernel's space plus an intercept, H(z) = max(0, 1 - z), t over
-    instances of negative bags, i over positive bags and j over their instances, the fit minimises ::
+    Instances of negative bags are negative. Instances of positive bags are unlabelled, but at least one per
+    bag should be positive. With f(x) in the feature space of the kernel plus an intercept,
+    H(z) = max(0, 1 - z), t running over instances of negative bags, i over positive bags and j over their
+    instances, the fit minimises ::
 
         |f|^2 / 2 + C sum_t H(-f(x_t)) + gamma sum_i H(max_j f(x_ij))
                   + delta sum_ij min(H(f(x_ij)), H(-f(x_ij)))
 
-    where gamma is `bag_weight` and delta `unlabeled_weight`. A bag is positive if max_j f(x_j) >= 0.
+    where gamma is `bag_weight` and delta is `unlabeled_weight`. A bag is positive if max_j f(x_j) >= 0.
 
-    Use it for a few hundred to some ten thousand instances with a curved boundary, when it matters which
-    instance makes a bag positive. Features must be comparable, so they are scaled to [0, 1] by default.
-    Its scores put bags in a better order than the threshold 0 tells them apart (Elephant: an area under the
-    ROC curve of 0.92 with an accuracy of 0.77): ``calibrate=True`` moves the threshold (0.85), and gives
-    probabilities.
+    Use it for a few hundred to about ten thousand instances with a nonlinear boundary, when it matters which
+    instance makes a bag positive. Features must be comparable, so they are scaled to [0, 1] by default. The
+    scores rank bags well, but 0 is not always a good threshold: on Elephant the area under the ROC curve is
+    0.92, but the accuracy is 0.77. ``calibrate=True`` shifts the threshold (accuracy 0.85) and adds
+    `predict_proba`.
 
     Parameters
     ----------
     C : float, default=10.0
-        Weight of the loss of a negative instance; the paper's lambda.
+        Weight of the loss of a negative instance (the paper's lambda).
     bag_weight : float or None, default=None
-        Weight of the loss of a positive bag, the paper's gamma. By default ``C * n_negative_instances /
-        n_positive_bags``. 0 is the plain semi-supervised machine, which knows nothing of positive bags.
+        Weight of the loss of a positive bag (the paper's gamma). By default
+        ``C * n_negative_instances / n_positive_bags``. With 0, the fit is a plain semi-supervised SVM that
+        ignores the grouping into positive bags.
     unlabeled_weight : float or None, default=None
-        Weight of the loss of an instance of a positive bag, the paper's delta. By default ``C *
-        n_negative_instances / n_unlabelled_instances``: each of the three sums has the same total weight.
+        Weight of the loss of an instance of a positive bag (the paper's delta). By default
+        ``C * n_negative_instances / n_unlabelled_instances``, so that each of the three sums has the same
+        total weight.
     kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
-        The kernel of instances; a callable ``kernel(X, Y)`` returns the matrix of all pairs of rows.
-        "precomputed": the rows of a bag are its instances' kernels with all training instances (see
-        `instance_kernel`), a square matrix in `fit`; `scale`, `gamma`, `degree` and `coef0` play no part.
-        For cross-validation, which has to cut both ways, pass `KernelBags`.
+        Kernel of instances. A callable ``kernel(X, Y)`` returns the matrix of all pairs of rows. With
+        "precomputed", the features of an instance are its kernel values with all training instances (see
+        `instance_kernel`), `fit` needs a square matrix, and `scale`, `gamma`, `degree` and `coef0` are
+        ignored. For cross-validation, which must select rows and columns, pass `KernelBags`.
     gamma : {"scale", "auto", "median"} or float, default="scale"
-        Kernel coefficient, as in `sklearn.svm.SVC`, on the scaled features; "median" is one by the median
-        squared distance of instances (of 2,000 of them if there are more).
+        Kernel coefficient on the scaled features, as in `sklearn.svm.SVC`. "median" is 1 divided by the
+        median squared distance of instances (of a random sample of 2,000 if there are more).
     degree, coef0 : int, float, default=3, 0.0
         Parameters of the polynomial kernel.
     scale : {"minmax", "standard", "rank"}, transformer or None, default="minmax"
-        How the instances are scaled before the fit.
+        Scaling of the instances before the fit.
     init : {"ties", "positive", "negative", "random"}, default="ties"
-        Labels of the unlabelled instances in the first step: half of either, or all of one, with the mean
-        of a bag as its witness; or drawn at random with a random witness.
+        Labels of the unlabelled instances in the first step. "ties" counts each instance half as positive and
+        half as negative; "positive" and "negative" label all alike. These three use the mean of each bag as
+        its witness. "random" draws the labels and one witness per bag at random.
     n_init : int, default=1
-        Number of starts; those after the first are random. The lowest objective wins, which need not be
-        the best machine: far-fetched starts may reach lower objectives and predict worse.
+        Number of starts; all but the first are random. The solution with the lowest objective is kept. It
+        need not be the best model: random starts may reach lower objectives and predict worse.
     class_weight : dict, "balanced" or None, default=None
-        Factors of the losses of negative and positive bags. The default weights are already balanced;
-        they count bags and instances by `sample_weight` alone.
+        Factors of the losses of negative and positive bags. The default loss weights are already balanced; to
+        count bags and instances, they use `sample_weight` but not `class_weight`.
     calibrate : bool, default=False
-        Whether the threshold is moved to where held-out bags of either class are equally probable, by a
-        logistic regression on their scores; then there is `predict_proba`. It takes five more fits, each to
-        four fifths of the bags. With more than two classes every pair is calibrated, without probabilities.
+        Whether to shift the threshold to the score at which both classes are equally probable in held-out
+        bags, by a logistic regression on their scores. This also adds `predict_proba`. It takes five more
+        fits, each to four fifths of the bags. With more than two classes, every pair is calibrated, without
+        probabilities.
     tol : float, default=1e-6
-        Relative duality gap of every convex step, and the relative decrease below which steps end.
+        Relative duality gap of every convex step. A start stops when the objective decreases by less than
+        this, relative to its value.
     max_iter : int, default=100
-        The most convex steps of a start.
+        Maximum number of convex steps per start.
     cache_size : float, default=2000
-        Megabytes for the kernel matrix. A larger one is not stored: its rows are computed on demand.
+        Maximum size of the kernel matrix in megabytes. A larger matrix is not stored; its rows are computed
+        on demand.
     random_state : int, RandomState or None, default=None
-        Source of the random starts.
+        Seed or generator of the random starts.
     verbose : int, default=0
-        1 reports every start, 2 every step.
+        1 prints every start, 2 every step.
 
     Attributes
     ----------
     support_ : array of shape (n_support,)
-        Numbers of the training instances with a coefficient (of bags with non-zero weight).
+        Indices of the training instances with a nonzero coefficient. Bags with zero weight are not counted.
     support_vectors_ : array or CSR matrix of shape (n_support, n_features)
-        These instances, scaled; with a precomputed kernel a column of their numbers, as columns of `X`.
+        These instances, scaled. With a precomputed kernel, one column with their column indices in `X`.
     dual_coef_ : array of shape (1, n_support)
-        Their coefficients; a row for each machine of ``pairs_`` if there are more than two classes.
+        Their coefficients; with more than two classes, one row per SVM in ``pairs_``.
     intercept_ : array of shape (1,)
-        The intercept: the mean over multipliers inside their bounds, where f is known to be +-1; with
-        `calibrate` less the `threshold_`.
+        The intercept, averaged over the multipliers strictly inside their bounds, where f must be +1 or -1.
+        With `calibrate`, `threshold_` is subtracted.
     threshold_, exponent_ : float
-        With `calibrate`, the score of the machine at which P = 1/2, and the steepness there: ``P(+) =
-        sigma(exponent_ * decision_function)``.
+        With `calibrate`, the score of the uncalibrated SVM at which P = 1/2, and the slope of the log-odds:
+        ``P(+) = sigma(exponent_ * decision_function)``.
     coef_ : array of shape (1, n_features)
-        With the linear kernel, the coefficients on the scaled features.
+        With the linear kernel, the coefficients of the scaled features.
     witnesses_ : array of shape (n_bags,)
-        For every positive training bag, the place of its highest instance; -1 for negative bags. (For
-        two classes; with more, those of a pair are in ``pairs_.estimators_``.)
+        For every positive training bag, the index of its highest-scoring instance within the bag; -1 for
+        negative bags. Only with two classes; otherwise see the estimators in ``pairs_.estimators_``.
     pairs_ : OneVsOneBagClassifier
-        With more than two classes, two machines for each pair: either class is the positive one once.
+        With more than two classes, two SVMs for each pair; each class of a pair is the positive one in one of
+        them.
     kernel_, gamma_ : InstanceKernel, float
-        The kernel, and its coefficient.
+        The fitted kernel and its coefficient.
     scaler_ : transformer or None
         The fitted `scale`. With ``scale=None``, a linear kernel and instances far from the origin, it only
-        takes a place amid them away, which changes nothing but rounding.
+        subtracts a point close to the instances, which reduces rounding errors and changes nothing else.
     classes_ : array of shape (n_classes,)
-        The labels; of two, ``classes_[1]`` is the positive class.
+        Class labels. With two classes, ``classes_[1]`` is the positive class.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_ : float, array, array
-        The objective above, its course from f = 0, and the ends of all starts.
+        The final value of the objective above, its values from f = 0 on, and the final values of all starts.
     n_iter_, converged_ : int, bool
-        Convex steps of the best start, and whether it converged.
+        Number of convex steps of the best start, and whether it converged.
 
     Notes
     -----
-    The concave-convex procedure: label the unlabelled instances by the sign of f, let the mean of its
-    highest instances stand for every positive bag, solve the weighted support vector machine that remains,
-    from the last solution, and repeat until no label and no witness changes. The objective never rises.
-    The kernel matrix, O(n_instances^2), is computed once; a mean's row is a mean of rows. Weights of bags
-    act as repetitions.
+    The solver is the concave-convex procedure. Each step labels the unlabelled instances by the sign of f,
+    represents every positive bag by the mean of its highest-scoring instances, and solves the resulting
+    weighted SVM, starting from the last solution. It stops when no label and no witness changes. The
+    objective never increases. The kernel matrix, O(n_instances^2), is computed once; the row of a mean is the
+    mean of the rows. Bag weights have the same effect as repeating the bags.
 
-    More than two classes are told apart one against one, on one kernel matrix. As it matters which class of
-    a pair is the positive one and neither is by nature, each is once.
+    More than two classes are handled one against one, on one kernel matrix. The result depends on which class
+    of a pair is the positive one, so each pair is fitted both ways.
 
-    On bags of one instance, ``unlabeled_weight=0`` is an ordinary `SVC` with the class weights of
-    `bag_weight`. By default it is none, as printed: the one instance of a positive bag counts as unlabelled
-    too, so that one which f calls negative (f < 0) is pushed both ways, and scores differ from those of `SVC`
-    by about 1.
+    On bags of one instance, ``unlabeled_weight=0`` is an ordinary `SVC` with class weights from `bag_weight`.
+    The default differs, as in the paper: the single instance of a positive bag also counts as unlabelled. If
+    f is negative there, the instance is pushed both ways, and scores differ from those of `SVC` by about 1.
 
-    Differences from the paper: at a tie the subgradient of the minimum is (1/2, 1/2), not the printed
-    (1, 1/2), which is not one; labels follow the sign of f rather than slacks, which are not tight where
-    their weight is zero; scaling and start, of which the paper does not speak, are those above.
+    Differences from the paper: at a tie, the subgradient of the minimum is (1/2, 1/2), because the printed
+    (1, 1/2) is not a subgradient. Labels follow the sign of f, because the slack variables are not tight
+    where their weight is zero. The paper does not specify scaling and start; we use those described above.
 
     References
     ----------
@@ -219,7 +226,8 @@ class MissSVC(BagMachine):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Of two classes the one that sorts last is the positive class; more fight in pairs.
+            Class labels. With two classes, the one that sorts last is positive; more classes are compared in
+            pairs.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -245,11 +253,11 @@ class MissSVC(BagMachine):
         )
 
     def _fit_pairs(self, training: Training) -> None:
-        """Fit two machines for each pair of classes, all on one kernel matrix."""
+        """Fit two SVMs for each pair of classes, all on one kernel matrix."""
         bags, codes, weight = self._fit_scaler(training)
         kernel, points = self._kernel_of(bags, weight)
         shared = SharedKernel(kernel, points, max_bytes=1e6 * self.cache_size)
-        # Instances go by their numbers, which the shared kernel looks up.
+        # The SVMs get instance indices, which the shared kernel looks up.
         numbers = Bags(np.arange(bags.n_instances, dtype=np.float64)[:, None], bags.offsets)
         machine = clone(self).set_params(kernel=shared, scale=None)
         self.pairs_ = OneVsOneBagClassifier(machine, both_ways=True).fit(
@@ -266,20 +274,20 @@ class MissSVC(BagMachine):
         self.n_iter_ = max(m.n_iter_ for m in machines)
         self.converged_ = all(m.converged_ for m in machines)
         for name in ("witnesses_", "objective_", "objective_history_", "objectives_"):
-            self.__dict__.pop(name, None)  # of an earlier fit to two classes
+            self.__dict__.pop(name, None)  # set by an earlier fit to two classes
 
 
 class SharedKernel:
-    """A kernel of instance *numbers*: a matrix that is computed once and looked up by many machines.
+    """Kernel of instance indices: a matrix that is computed once and used by many SVMs.
 
     Parameters
     ----------
     kernel : InstanceKernel
         The kernel of instances.
     X : array or CSR matrix
-        The instances behind the numbers.
+        The instances that the indices refer to.
     max_bytes : float
-        A larger matrix is not stored; pairs are then evaluated as they are asked for.
+        Maximum size of the stored matrix; with a larger one, pairs are evaluated on demand.
     """
 
     matrix: np.ndarray | None
@@ -294,7 +302,7 @@ class SharedKernel:
             kernel.fill(X, self.matrix)
 
     def __call__(self, rows: Any, columns: Any) -> np.ndarray:
-        """Kernel matrix of two columns of instance numbers."""
+        """Return the kernel matrix of two columns of instance indices."""
         rows, columns = rows[:, 0].astype(int), columns[:, 0].astype(int)
         if self.matrix is None:
             return self.kernel(self.X[rows], self.X[columns])

@@ -1,8 +1,8 @@
-"""The problem that bag SVMs solve: hinge losses of instances, bags, and unlabelled instances.
+"""Optimisation problem of the bag SVMs: hinge losses of instances, bags, and unlabelled instances.
 
-`Gram` is its kernel matrix: of all instances, and of virtual examples that are means of instances.
-`BagMarginProblem` is what `solvers.cccp` minimises: a `Labelling` turns it into a weighted SVM, whose
-solution is a `Machine`.
+`Gram` is the kernel matrix of all instances and of virtual examples, which are means of instances.
+`BagMarginProblem` is the problem that `solvers.cccp` minimises: a `Labelling` turns it into a weighted SVM,
+whose solution is a `Machine`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from bagwise.solvers.dual import enough_steps
 from bagwise.solvers.interior import solve_dual_either_way
 from bagwise.solvers.rows import DenseRows, RowCache
 
-# Pair steps after which a convex step may end at a rougher gap.
+# Number of pair steps after which a convex step may stop at a larger duality gap.
 _PATIENCE = 2000
 
-# Scores that differ by no more than the accuracy of a step, and at most by this, are taken as equal.
+# Scores count as equal if they differ by at most the accuracy of a step, and by at most this value.
 _BLUR = 1e-4
 
 
 class Gram:
-    """The kernel matrix of n instances, and after them of `n_means` virtual examples.
+    """Kernel matrix of n instances, followed by `n_means` virtual examples.
 
-    A virtual example is the mean of some instances in the kernel's space, so its row is the mean of their
-    rows: nothing is evaluated again when it changes, and nothing is computed for those not in use.
+    A virtual example is the mean of some instances in the feature space of the kernel, so its row is the mean
+    of their rows. When it changes, no kernel values are evaluated again, and nothing is computed for unused
+    virtual examples.
 
     Parameters
     ----------
@@ -40,15 +41,15 @@ class Gram:
     X : array or CSR matrix of shape (n, n_features), float64
         The instances.
     n_means : int
-        The most virtual examples.
+        Maximum number of virtual examples.
     max_bytes : float
-        A matrix of no more bytes is computed at once; of a larger one, rows are computed on demand and as
-        many are kept as fit.
+        A matrix up to this size is computed at once. For a larger one, rows are computed on demand, and as
+        many rows are cached as fit.
 
     Attributes
     ----------
     rows : DenseRows or RowCache
-        The matrix of n + n_means points, as `solve_dual` takes it.
+        The matrix of all n + n_means points, in the form that `solve_dual` takes.
     """
 
     n: Any
@@ -71,7 +72,7 @@ class Gram:
             self.rows = RowCache(self._compute, diagonal, max_bytes=max_bytes)
 
     def set_means(self, means: dict[int, np.ndarray]) -> None:
-        """Say which instances the virtual examples are the means of; those not named are not in use."""
+        """Set the instances whose mean each virtual example is; examples that are not listed are unused."""
         changed = {
             i: rows for i, rows in means.items() if not np.array_equal(rows, self.means.get(i, rows[:0]))
         }
@@ -93,14 +94,14 @@ class Gram:
         self.rows.diagonal[places] = K[places, places]
 
     def _averages(self, means: dict[int, np.ndarray], width: int) -> sp.csr_matrix:
-        """The matrix that makes virtual examples of instances: shape (len(means), width)."""
+        """Return the matrix that averages instances to virtual examples: shape (len(means), width)."""
         sizes = np.array(list(map(len, means.values())))
         columns = np.concatenate(list(means.values()))
         starts = np.concatenate([[0], np.cumsum(sizes)])
         return sp.csr_matrix((np.repeat(1.0 / sizes, sizes), columns, starts), shape=(len(sizes), width))
 
     def extend(self, by_instance: np.ndarray) -> np.ndarray:
-        """Append the means of the virtual examples to a product of the matrix."""
+        """Append the entries of the virtual examples to a product of the matrix with a vector."""
         values = np.zeros((1, self.size))
         values[0, : self.n] = by_instance
         self._append_means(values)
@@ -124,15 +125,15 @@ class Gram:
 
 @dataclass(frozen=True)
 class Labelling:
-    """What a step takes as known of the positive bags.
+    """Labels and witnesses in positive bags, which a convex step keeps fixed.
 
     Attributes
     ----------
     positive, negative : arrays of shape (n_unlabelled,)
-        Share of the weight of an instance of a positive bag that counts as a positive and as a negative
+        Shares of the weight of an instance of a positive bag that count as a positive and as a negative
         example: (1, 0), (0, 1), or (1/2, 1/2) for a tie.
     witness : bool array of shape (n_unlabelled,)
-        The instances whose mean stands for their bag.
+        The instances whose mean represents their bag.
     """
 
     positive: np.ndarray
@@ -149,22 +150,22 @@ class Labelling:
 
 @dataclass(frozen=True)
 class Machine:
-    """A function f(x) = sum_t alpha_t k(x, x_t) + b of the training instances x_t, as an iterate.
+    """SVM f(x) = sum_t alpha_t k(x, x_t) + b over the training instances x_t, as an iterate of the solver.
 
     Attributes
     ----------
     x : array of shape (n_instances,)
         The coefficients alpha.
     intercept : float
-        b.
+        The intercept b.
     scores : array of shape (n_instances,)
-        f at the training instances.
+        Values of f at the training instances.
     value : float
-        The objective.
+        Value of the objective.
     multipliers : array
-        The variables of the dual that gave alpha: see `BagMarginProblem`.
+        The dual variables that alpha is computed from: see `BagMarginProblem`.
     blur : float
-        Scores that differ by no more than this are taken as equal.
+        Scores that differ by at most this value count as equal.
     """
 
     x: np.ndarray
@@ -176,37 +177,37 @@ class Machine:
 
 
 class BagMarginProblem:
-    """Margins of negative instances, of positive bags, and of the unlabelled instances in them.
+    """Margin losses of negative instances, of positive bags, and of the unlabelled instances in them.
 
-    With H(z) = max(0, 1 - z), f in the kernel's space with a free intercept, t over instances of negative
-    bags, i over positive bags and j over their instances, the objective is ::
+    With H(z) = max(0, 1 - z), f in the feature space of the kernel with an unpenalised intercept, t running
+    over instances of negative bags, i over positive bags and j over their instances, the objective is ::
 
         |f|^2 / 2 + sum_t a_t H(-f(x_t)) + sum_i b_i H(max_j f(x_ij))
                   + sum_ij d_ij min(H(f(x_ij)), H(-f(x_ij)))
 
-    The maximum and the minimum are concave parts. A `Labelling` replaces them: by the mean of f over the
-    bag's witnesses, and by the loss of one label (or by half of either). What remains is the dual of a
-    weighted support vector machine. With ``one_positive`` at least one instance of every positive bag
-    carries the positive label, which is mi-SVM.
+    The maximum and the minimum are not convex. A `Labelling` replaces the maximum by the mean of f over the
+    bag's witnesses, and the minimum by the loss of one label (or by half the loss of each). The result is a
+    weighted support vector machine, which is solved in its dual. With ``one_positive``, at least one instance
+    of every positive bag has the positive label; this is mi-SVM.
 
     Parameters
     ----------
     gram : Gram
-        The kernel matrix of the instances, with room for virtual examples of the bags.
+        Kernel matrix of the instances, with virtual examples for the bags.
     offsets, y : arrays
-        Where bags start, and their labels 1 or 0.
+        Start of every bag, and its label, 1 or 0.
     instance_weight, bag_weight, unlabeled_weight : arrays of shape (n_bags,)
-        a, b and d by bag.
+        The weights a, b and d of every bag.
     one_positive : bool
-        See above.
+        Whether every positive bag must have a positive instance (mi-SVM).
     tol : float
-        The relative duality gap that the last steps reach.
+        Relative duality gap of the last steps.
 
     Notes
     -----
-    The variables of the dual are [negative instances | positive bags | unlabelled as positive | unlabelled
-    as negative], always all of them: a labelling only changes bounds, so that one step's solution starts
-    the next. A bag with one witness shares that instance's row of the kernel matrix.
+    The dual variables are [negative instances | positive bags | unlabelled as positive | unlabelled as
+    negative]. All of them are kept in every step: a labelling only changes their bounds, so that the solution
+    of one step can start the next. A bag with one witness uses that instance's row of the kernel matrix.
     """
 
     negative: np.ndarray
@@ -250,9 +251,9 @@ class BagMarginProblem:
     # ------------------------------------------------------------------ labellings
 
     def start(self, label: str, rng: np.random.RandomState | None = None) -> Labelling:
-        """Give a first labelling: "ties", "positive", "negative" or, drawn from `rng`, "random".
+        """Return a first labelling: "ties", "positive", "negative" or, drawn from `rng`, "random".
 
-        The witness of a bag is the mean of its instances, or for "random" one of them.
+        The witness of a bag is the mean of its instances; for "random" it is a random instance.
         """
         m = len(self.unlabelled)
         witness = np.ones(m, dtype=bool)
@@ -266,15 +267,15 @@ class BagMarginProblem:
         return Labelling(positive, 1.0 - positive, witness)
 
     def zero(self) -> Machine:
-        """Give f = 0, where every loss is 1 and every labelling touches the objective."""
+        """Return f = 0, where every loss is 1 and the bound of every labelling equals the objective."""
         scores = np.zeros(len(self.negative) + len(self.unlabelled))
         return Machine(scores, 0.0, scores, self.value(0.0, scores), np.zeros(len(self.q)))
 
     def linearize(self, point: Machine) -> Labelling:
-        """Label the instances of positive bags by the sign of f; the witnesses are where f is largest."""
+        """Label the instances of positive bags by the sign of f; the highest-scoring ones are witnesses."""
         scores = point.scores[self.unlabelled]
         largest = np.repeat(np.maximum.reduceat(scores, self.first), self.sizes)
-        # At the optimum several instances of a bag may share the margin: they are witnesses together.
+        # At the optimum, several instances of a bag may have the same largest score: all are witnesses.
         witness = scores >= largest - point.blur
         if self.one_positive:
             positive = ((scores > 0.0) | ((scores == largest) & (largest <= 0.0))).astype(float)
@@ -282,10 +283,10 @@ class BagMarginProblem:
             positive = np.where(scores == 0.0, 0.5, (scores > 0.0).astype(float))
         return Labelling(positive, 1.0 - positive, witness)
 
-    # ------------------------------------------------------------------ the objective and a step
+    # ------------------------------------------------------------------ objective and convex step
 
     def value(self, norm: float, scores: np.ndarray) -> float:
-        """Objective of a function with squared norm `norm` and the given scores."""
+        """Return the objective of a function with squared norm `norm` and these scores."""
         inside = scores[self.unlabelled]
         loss = self.of_negative @ hinge(-scores[self.negative])
         if self.of_bag.any():
@@ -293,24 +294,25 @@ class BagMarginProblem:
         return float(0.5 * norm + loss + self.of_unlabelled @ self._unlabelled_losses(inside))
 
     def _bag_loss(self, inside: np.ndarray) -> float:
-        """Loss of all bags, from the scores of their instances."""
+        """Return the loss of all positive bags, computed from the scores of their instances."""
         return float(self.of_bag @ hinge(np.maximum.reduceat(inside, self.first)))
 
     def _unlabelled_losses(self, inside: np.ndarray) -> np.ndarray:
-        """Loss of every instance of a positive bag by the label that it is better with."""
+        """Return the loss of every instance of a positive bag under its better label."""
         each = hinge(np.abs(inside))
         if self.one_positive:
-            # A bag without a positive instance pays for calling its highest one positive.
+            # In a bag without a positive instance, the highest-scoring one is labelled positive.
             largest = np.repeat(np.maximum.reduceat(inside, self.first), self.sizes)
             highest = (inside == largest) & (inside <= 0.0)
             each = np.where(highest, hinge(inside), each)
         return each
 
     def solve(self, piece: Labelling, start: Machine, control: Control) -> Machine:
-        """Minimise the convex function of a labelling, from the multipliers of another machine.
+        """Minimise the convex function of a labelling, starting from the multipliers of another SVM.
 
-        A gap above the problem's own counts only when that one is not reached in a few thousand steps:
-        small problems are solved exactly in every step, and do not depend on the order of the bags.
+        If `control` allows a larger gap than `tol`, it applies only when `tol` is not reached in a few
+        thousand steps. Small problems are therefore solved exactly in every step, and do not depend on the
+        order of the bags.
         """
         _, bag, positive, negative = self.blocks
         lower, upper = np.zeros(len(self.q)), np.zeros(len(self.q))
@@ -320,8 +322,8 @@ class BagMarginProblem:
         lower[negative] = -self.of_unlabelled * piece.negative
         points = self._points(piece)
 
-        # Of the last multipliers an instance keeps what its new labels allow; at a tie, the two are as
-        # large as their sum lets them be, which costs least.
+        # Every instance keeps the sum of its last two multipliers as far as its new bounds allow. At a
+        # tie, both are as large as this sum allows, which minimises the dual objective.
         multipliers = start.multipliers.copy()
         both = multipliers[positive] + multipliers[negative]
         multipliers[positive] = np.clip(both - lower[negative], 0.0, upper[positive])
@@ -345,7 +347,7 @@ class BagMarginProblem:
         return Machine(alpha, intercept, scores, value, dual.x, min(dual.violation, _BLUR))
 
     def _points(self, piece: Labelling) -> np.ndarray:
-        """Row of the kernel matrix for every variable; means of several witnesses get a row of their own."""
+        """Return the matrix row of every variable; store means of several witnesses as virtual examples."""
         count = np.add.reduceat(piece.witness.astype(int), self.first)
         single = np.maximum.reduceat(np.where(piece.witness, self.unlabelled, -1), self.first)
         several = np.flatnonzero((count > 1) & (self.of_bag > 0))
@@ -358,7 +360,7 @@ class BagMarginProblem:
         return np.concatenate([self.negative, of_bag, self.unlabelled, self.unlabelled])
 
     def _coefficients(self, multipliers: np.ndarray, piece: Labelling) -> np.ndarray:
-        """Gather multipliers by instance: those of bags are shared by their witnesses."""
+        """Sum the multipliers by instance; the multiplier of a bag is shared by its witnesses."""
         own, bag, positive, negative = map(multipliers.__getitem__, self.blocks)
         alpha = np.zeros(len(self.negative) + len(self.unlabelled))
         alpha[self.negative] = own
@@ -368,5 +370,5 @@ class BagMarginProblem:
 
 
 def hinge(margin: np.ndarray) -> np.ndarray:
-    """Loss of a margin."""
+    """Return the hinge loss of a margin."""
     return np.maximum(0.0, 1.0 - margin)

@@ -1,4 +1,4 @@
-"""A support vector machine of whole bags, through a kernel of sets."""
+"""SVM of whole bags with a set kernel."""
 
 from __future__ import annotations
 
@@ -30,63 +30,66 @@ def _is_a_mean_of_instances(model: Any) -> bool:
 
 
 class SetKernelSVC(Recorded, KernelClassifier):
-    """A support vector machine of bags as wholes, compared by a kernel of sets.
+    """Support vector machine that compares whole bags with a set kernel.
 
-    With f(X) in the space of the bag kernel plus an intercept, and y_i = +-1, the fit minimises ::
+    With f(X) in the feature space of the bag kernel plus an intercept, and labels y_i = +-1, the fit
+    minimises ::
 
         |f|^2 / 2 + C sum_i max(0, 1 - y_i f(X_i))
 
-    Use it when the bag as a whole matters, or when there are many instances: the matrix is that of bags.
-    The problem is convex; there are no starts.
+    Use it when the bag as a whole matters, or when there are many instances: the kernel matrix has one row
+    per bag. The problem is convex, so one start is enough.
 
     Parameters
     ----------
     C : float, default=10.0
         Weight of the loss.
     bag_kernel : {"set", "minimax", "mean"} or callable, default="set"
-        The kernel of bags: the normalised sum of the instance kernel over all pairs (`set_kernel`), or the
-        kernel of the minima and maxima, or means, of all features (`statistic_kernel`). A callable
-        ``bag_kernel(bags, other)`` returns the matrix of two `Bags`, scaled; `mean_kernel` makes one of
-        several.
+        Kernel of bags. "set" is the normalised sum of the instance kernel over all pairs (`set_kernel`).
+        "minimax" compares the minima and maxima of all features, and "mean" their means (`statistic_kernel`).
+        A callable ``bag_kernel(bags, other)`` returns the matrix of two scaled `Bags`; `mean_kernel` makes a
+        callable from several kernels.
     kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
-        The kernel of instances, or of statistics. "precomputed": `X` is the kernel matrix of bags, of shape
-        (n_bags, n_training_bags), such as `set_kernel` gives, and `bag_kernel`, `normalize`, `gamma`,
-        `degree`, `coef0` and `scale` play no part; cross-validation cuts rows and columns.
+        Kernel of instances, or of the statistics. With "precomputed", `X` is the kernel matrix of bags, of
+        shape (n_bags, n_training_bags), for example from `set_kernel`. Then `bag_kernel`, `normalize`,
+        `gamma`, `degree`, `coef0` and `scale` are ignored, and cross-validation selects rows and columns.
     gamma, degree, coef0, scale, class_weight
         As in `MissSVC`.
     normalize : {"average", "feature", None}, default="average"
-        How "set" keeps large bags from dominating: see `set_kernel`. With "average", f of a bag is the mean
-        of f of its instances, and instances have scores.
+        How "set" keeps large bags from dominating: see `set_kernel`. With "average", the score of a bag is
+        the mean of the scores of its instances, so instances have scores as well.
     weights : {"graph"} or None, default=None
-        Weights of instances in "set": "graph" lets instances that are close together count as one (miGraph),
-        see `set_kernel`.
+        Instance weights of "set". With "graph", instances that are close together count as one (miGraph): see
+        `set_kernel`.
     level2 : {"rbf"} or None, default=None
-        A Gaussian kernel of bags on top of "set", by their distances in its space, at the median width of the
-        training bags.
+        Gaussian kernel of bags on top of "set". It uses the distances of bags in the feature space of "set";
+        its width is the median distance of the training bags.
     tol : float, default=1e-6
         Relative duality gap.
     verbose : int, default=0
-        1 reports the end of the fit, 2 also the working sets of the dual, whose bound of the objective rises
-        to it.
+        1 prints the result of the fit. 2 also prints the steps of the dual solver with a lower bound of the
+        objective, which rises to the objective.
 
     Attributes
     ----------
     support_ : array of shape (n_support,)
-        Numbers of the training bags with a coefficient (of those with non-zero weight).
+        Indices of the training bags with a nonzero coefficient. Bags with zero weight are not counted.
     support_bags_ : Bags
-        These bags, scaled; with a precomputed kernel, bags of their numbers as columns of `X`.
+        These bags, scaled. With a precomputed kernel, bags with their column indices in `X`.
     dual_coef_, intercept_ : arrays of shape (1, n_support) and (1,)
         Their coefficients, and the intercept.
     bag_kernel_, width_ : str or callable, float or None
-        The kernel of bags, with its widths; and that of `level2`.
+        The bag kernel with its fitted widths, and the width of `level2`.
     kernel_, gamma_, scaler_, classes_, n_features_in_
         As in `MissSVC`.
     objective_, objective_history_, n_iter_, converged_
-        The objective above, at f = 0 and at the end; steps of pairs, and whether `tol` was reached.
+        The final value of the objective above, its values at f = 0 and at the solution, the number of pair
+        steps, and whether `tol` was reached.
 
     Notes
     -----
-    The matrix takes all pairs of instances, O(n_instances^2) evaluations in blocks, and O(n_bags^2) memory.
+    The matrix needs kernel values of all pairs of instances: O(n_instances^2) evaluations, in blocks, and
+    O(n_bags^2) memory.
 
     References
     ----------
@@ -150,7 +153,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
 
     @property
     def _sees_no_shift(self) -> bool:
-        # Sums over pairs that are not means, and vectors made as long as each other, do not stay the same.
+        # A shift changes more than the intercept if pairs are summed, not averaged, or vectors normalised.
         return self.bag_kernel in ("mean", "minimax") or (
             self.bag_kernel == "set" and self.normalize == "average"
         )
@@ -164,7 +167,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            Labels of two classes; the class that sorts last is the positive one.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -199,7 +202,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
         loss = bound @ np.maximum(0.0, 1.0 - sign * (dual.product - dual.multiplier))
         value = float(0.5 * dual.x @ dual.product + loss)
         nothing = float(bound.sum())  # the objective at f = 0
-        if not value <= nothing:  # rounding was in the way of every step
+        if not value <= nothing:  # no step succeeded because of rounding errors
             still = replace(dual, x=np.zeros_like(dual.x), status=Status.STALLED, multiplier=0.0)
             dual, value = still, nothing
         result = SolverResult(dual.x, value, dual.status, dual.n_iter, (nothing, value))
@@ -216,13 +219,13 @@ class SetKernelSVC(Recorded, KernelClassifier):
         if self._is_precomputed and bags.n_instances > len(bags):
             raise ValueError(
                 f"X has {len(bags)} bags with {bags.n_instances} rows, but SetKernelSVC(kernel='precomputed')"
-                " needs a row of kernels for every bag, not for every instance: a matrix of shape (n_bags, "
+                " needs one row of kernel values per bag, not per instance: a matrix of shape (n_bags, "
                 "n_training_bags)."
             )
         return bags
 
     def _first_matrix(self, bags: Bags, weight: np.ndarray) -> np.ndarray:
-        """Matrix of the training bags; sets the widths that they suggest."""
+        """Return the kernel matrix of the training bags; set the kernel widths from these bags."""
         self.bag_kernel_, self.width_ = self.bag_kernel, None
         if isinstance(self.bag_kernel, MeanKernel):
             self.bag_kernel_ = self.bag_kernel.fitted(bags, weight)
@@ -246,7 +249,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
         scaled, support = self._scaled(bags), self.support_bags_
-        if not len(support):  # the intercept says all
+        if not len(support):  # no support bags: all scores equal the intercept
             return np.full(len(bags), self.intercept_[0])
         if self._is_precomputed:
             matrix = self.kernel_(scaled.instances, support.instances)
@@ -256,7 +259,7 @@ class SetKernelSVC(Recorded, KernelClassifier):
 
     @available_if(_is_a_mean_of_instances)
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
-        """Score of every instance, whose mean over a bag is the bag's: shape (n_instances,)."""
+        """Return the score of every instance; the score of a bag is their mean: shape (n_instances,)."""
         return self._by_blocks(X, self._scores_of_instances)
 
     def _scores_of_instances(self, bags: Bags) -> np.ndarray:
@@ -264,5 +267,5 @@ class SetKernelSVC(Recorded, KernelClassifier):
 
     @available_if(_is_a_mean_of_instances)
     def predict_instances(self, X: BagsLike) -> np.ndarray:
-        """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
+        """Predict the label of every instance, treated as a bag of one: shape (n_instances,)."""
         return self._labels_of(self.decision_function_instances(X))

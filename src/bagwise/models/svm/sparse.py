@@ -1,4 +1,4 @@
-"""sMIL, stMIL and sbMIL: machines for positive bags of which few instances are positive."""
+"""sMIL, stMIL and sbMIL: SVMs for positive bags in which few instances are positive."""
 
 from __future__ import annotations
 
@@ -23,33 +23,34 @@ from bagwise.solvers.result import SolverResult
 
 
 class SparseMISVC(BagMachine):
-    """Machines that expect few positive instances in a positive bag: sMIL, stMIL and sbMIL.
+    """sMIL, stMIL and sbMIL: support vector machines for positive bags with few positive instances.
 
     With H(z) = max(0, 1 - z), instances x_t of negative bags and positive bags i of n_i instances, sMIL
-    minimises over f in the kernel's space plus an intercept ::
+    minimises over f in the feature space of the kernel plus an intercept ::
 
         |f|^2 / 2 + C P/N sum_t H(-f(x_t)) + C sum_i max(0, 2 / n_i - 1 - mean_j f(x_ij))
 
-    for P positive bags and N negative instances: the mean of f over a positive bag has to be what it is if
-    one instance is at 1 and all others at -1. stMIL adds ``C P/M sum_ij H(|f(x_ij)|)`` over the M instances
-    of positive bags, which have one label or the other. sbMIL ("balanced") ranks the instances of positive
-    bags by f of sMIL, calls the highest of them positive, the share `balance` but no fewer than there are
-    positive bags, and all others negative, and trains a machine on instances with these labels and the weight
-    C.
+    for P positive bags and N negative instances. The mean of f over a positive bag should be at least what it
+    is if one instance has f = 1 and all others have f = -1. stMIL adds ``C P/M sum_ij H(|f(x_ij)|)`` over the
+    M instances of positive bags, which keeps them away from the boundary on either side. sbMIL ("balanced")
+    ranks the instances of positive bags by the f of sMIL. It labels the highest-ranked instances positive:
+    the share `balance`, but at least as many as there are positive bags. It labels all others negative, and
+    fits an SVM to these instance labels with the weight C.
 
-    Use it where positive bags are large and mostly negative.
+    Use it when positive bags are large and most of their instances are negative.
 
     Parameters
     ----------
     C : float, default=10.0
         Weight of the losses.
     method : {"sbmil", "smil", "stmil"}, default="sbmil"
-        Which of the three. The threshold of sMIL and stMIL may be of little use, as large bags meet their
-        margin with a mean near -1, which can leave f negative nearly everywhere: take their scores as a
-        ranking, or ``calibrate=True``, which moves the threshold. (Musk1, 10 folds, once: sMIL calls 58 % of
-        the bags right as it is, and 86 % calibrated.) A fit that calls no training bag positive warns.
+        The method. The threshold of sMIL and stMIL is often not usable: large bags satisfy their margin with
+        a mean near -1, which can leave f negative almost everywhere. Use their scores as a ranking only, or
+        set ``calibrate=True``, which shifts the threshold. (On Musk1, in one 10-fold cross-validation, sMIL
+        classifies 58 % of the bags correctly without calibration, and 86 % with it.) A fit that predicts no
+        training bag as positive warns.
     balance : float, default=0.5
-        The share of positive instances in positive bags that sbMIL expects; choose it by cross-validation.
+        The share of positive instances in positive bags that sbMIL assumes; choose it by cross-validation.
     kernel, gamma, degree, coef0, scale, class_weight, calibrate, tol, max_iter, cache_size, verbose
         As in `MissSVC`.
 
@@ -58,14 +59,14 @@ class SparseMISVC(BagMachine):
     witnesses_, support_, support_vectors_, dual_coef_, intercept_, coef_, threshold_, exponent_, kernel_,
     gamma_, scaler_, classes_, n_features_in_, objective_, objective_history_, objectives_, n_iter_,
     converged_
-        As in `MissSVC`; of the last machine, where there are two.
+        As in `MissSVC`; if two SVMs are fitted, they describe the last one.
 
     Notes
     -----
-    All are duals with another linear term than that of a usual machine, on `solve_dual`; one kernel matrix of
-    all instances serves both machines of sbMIL. Cost and memory are those of `MissSVC`, less its rounds. In
-    the paper C is divided by the numbers of instances and bags: that is C P here. The weight of the
-    unlabelled term of stMIL is our choice.
+    All three are solved in the dual with `solve_dual`; only the linear term differs from that of an ordinary
+    SVM. Both SVMs of sbMIL use the same kernel matrix of all instances. Cost and memory are those of
+    `MissSVC`, without its repeated steps. The paper divides C by the numbers of instances and bags: its C is
+    C P here. The weight of the unlabelled term of stMIL is our choice.
 
     References
     ----------
@@ -132,9 +133,9 @@ class SparseMISVC(BagMachine):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            Labels of two classes; the class that sorts last is the positive one.
         sample_weight : array of shape (n_bags,), optional
-            Weights of the bags; every instance counts with the weight of its bag.
+            Weights of the bags; every instance has the weight of its bag.
 
         Returns
         -------
@@ -145,8 +146,8 @@ class SparseMISVC(BagMachine):
         is_threshold = self.method == "sbmil" or self.calibrate
         if not is_threshold and (self._bag_scores(training.bags) < 0).all():
             warn_user(
-                f"SparseMISVC(method={self.method!r}) calls no training bag positive; its scores rank bags, "
-                'but their zero is no threshold. Pass calibrate=True, or use method="sbmil".',
+                f"SparseMISVC(method={self.method!r}) predicts no training bag as positive: its scores rank "
+                'bags, but 0 is not a usable threshold. Pass calibrate=True, or use method="sbmil".',
                 UserWarning,
             )
         return self
@@ -190,14 +191,14 @@ def _minimise(problem: BagMarginProblem, start: Machine, control: Control) -> So
 
 
 class WholeBagProblem(BagMarginProblem):
-    """Margins of the means of bags, less the larger the bag: one positive instance is enough.
+    """Margin losses of bag means; the margin is smaller for larger bags, as one positive instance is enough.
 
-    In the place of the bag term of `BagMarginProblem` stands ::
+    This loss replaces the bag term of `BagMarginProblem` ::
 
         sum_i b_i max(0, 2 / n_i - 1 - mean_j f(x_ij))
 
-    for bags of n_i instances: the mean that a bag has if one of its instances is at 1 and the others at -1.
-    Without unlabelled weights the problem is convex (sMIL), with them it is stMIL.
+    for bags of n_i instances. The margin is the mean of a bag with one instance at 1 and all others at -1.
+    The problem is convex without unlabelled weights (sMIL); with them it is stMIL.
 
     Parameters
     ----------
@@ -213,14 +214,14 @@ class WholeBagProblem(BagMarginProblem):
         self.q[self.blocks[1]] = -self.margins
 
     def linearize(self, point: Machine) -> Labelling:
-        """Label the instances by the sign of f; all instances of a bag stand for it."""
+        """Label the instances by the sign of f; all instances of a bag are witnesses."""
         if not self.of_unlabelled.any():
-            return self.start("ties")  # nobody asks for labels
+            return self.start("ties")  # labels have no weight
         found = super().linearize(point)
         return Labelling(found.positive, found.negative, np.ones(len(self.unlabelled), dtype=bool))
 
     def valued(self, machine: Machine) -> Machine:
-        """Give a machine of another problem on the same bags with its value in this one."""
+        """Return an SVM of another problem on the same bags, with its objective value in this problem."""
         plain = machine.scores - machine.intercept
         return replace(machine, value=self.value(float(machine.x @ plain), machine.scores))
 
@@ -230,12 +231,12 @@ class WholeBagProblem(BagMarginProblem):
 
 
 class LabelledProblem(BagMarginProblem):
-    """A support vector machine of instances, those of positive bags with given labels, or shares of either.
+    """SVM of instances; those of positive bags have fixed labels, or fixed shares of both labels.
 
     Parameters
     ----------
     *args, **how
-        As in `BagMarginProblem`; weights of bags are zero.
+        As in `BagMarginProblem`; the bag weights are zero.
     positive : array of shape (n_unlabelled,)
         Share of the weight of every instance of a positive bag that counts as a positive example.
     """
@@ -248,7 +249,7 @@ class LabelledProblem(BagMarginProblem):
         self.labels = Labelling(positive, 1.0 - positive, witness)
 
     def linearize(self, point: Machine) -> Labelling:
-        """Give the labels, whatever f is."""
+        """Return the fixed labels; they do not depend on f."""
         return self.labels
 
     def _unlabelled_losses(self, inside: np.ndarray) -> np.ndarray:
@@ -256,9 +257,9 @@ class LabelledProblem(BagMarginProblem):
 
 
 def highest_share(scores: np.ndarray, weight: np.ndarray, target: float, blur: float) -> np.ndarray:
-    """Give how much of each score belongs to the highest ones, whose weight is `target` in all.
+    """Return the share of every score that belongs to the highest scores, up to the total weight `target`.
 
-    Scores within `blur` of their neighbour are equal, and share evenly what is left for them.
+    Scores within `blur` of their neighbour are ties, and share the remaining weight evenly.
     """
     order = np.argsort(-scores, kind="stable")
     group = np.cumsum(np.append(0, -np.diff(scores[order]) > blur))
