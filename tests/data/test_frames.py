@@ -70,7 +70,7 @@ def test_mistakes_are_met_by_a_sentence(arguments, error, message):
 
 
 def test_an_array_is_no_frame():
-    with pytest.raises(TypeError, match=r"got ndarray. For arrays there is Bags\.from_groups"):
+    with pytest.raises(TypeError, match=r"got ndarray. For arrays, use Bags\.from_groups"):
         Bags.from_frame(np.zeros((2, 2)), bag="a")
 
 

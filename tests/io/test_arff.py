@@ -46,7 +46,7 @@ def test_labels_that_are_words_stay_words_and_may_be_absent(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ("m1,'1,1,red',1,1\nm1,'1,1,red',1,1\n", "the bag 'm1' comes twice, in line 13 and line 14"),
+        ("m1,'1,1,red',1,1\nm1,'1,1,red',1,1\n", "the bag id 'm1' occurs twice, in line 13 and line 14"),
         ("m1,'1,1,red',1,?\n", "line 13: the label is missing"),
         ("m1,'1,1,red',1\n", "line 13: 3 values but 4 attributes; is the file cut off"),
         ("m1,'1,1,red\n", "line 13: a quotation that begins at column 4 does not end"),

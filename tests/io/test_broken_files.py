@@ -41,10 +41,10 @@ def path_for(tmp_path, format_name):
 def test_what_a_format_cannot_keep_is_refused_before_anything_is_written(tmp_path, format_name):
     path = path_for(tmp_path, format_name)
     refusals = {
-        "the bag 'p' comes twice, in place 0 and place 1": small(ids=["p", "p"]),
-        "keeps dense instances but these are sparse; save_npz": small().with_instances(sp.csr_array((3, 2))),
-        "bag_columns/o holds Python objects": small(bag_columns={"o": np.array([object(), 1])}),
-        "bag_columns/c is of the type complex128, which .* cannot keep": small(bag_columns={"c": [1j, 2]}),
+        "the bag id 'p' occurs twice, in entry 0 and entry 1": small(ids=["p", "p"]),
+        "stores dense instances but these are sparse; use save": small().with_instances(sp.csr_array((3, 2))),
+        "bag_columns/o contains Python objects": small(bag_columns={"o": np.array([object(), 1])}),
+        "bag_columns/c has dtype complex128, which .* cannot store": small(bag_columns={"c": [1j, 2]}),
         "there are no bags to write": small()[:0],
         "needs at least one feature": small().with_instances(np.empty((3, 0))),
     }
@@ -219,15 +219,15 @@ def test_parquet_errors_name_the_row(tmp_path):
             load_parquet(parquet(tmp_path / "a.parquet", **columns))
 
     good = [[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]]
-    refused("row 1: there is no value in the column 'y'", bag_id=["a", "b"], y=[1, None], instances=good)
-    refused("row 1: there is no value in the column 'bag_id'", bag_id=["a", None], instances=good)
-    refused("the bag 'a' comes twice, in row 0 and row 1", bag_id=["a", "a"], instances=good)
+    refused("row 1: the column 'y' has no value", bag_id=["a", "b"], y=[1, None], instances=good)
+    refused("row 1: the column 'bag_id' has no value", bag_id=["a", None], instances=good)
+    refused("the bag id 'a' occurs twice, in row 0 and row 1", bag_id=["a", "a"], instances=good)
     refused("has lists of string; expected lists of lists of numbers", instances=[["a"], ["b"]])
     refused("the column 'instances' is of the type double; expected lists", instances=[1.0, 2.0])
-    refused("row 1: there is no value in the column 'instances'", instances=[good[0], None])
-    refused("row 1: an instance has not 2 features", instances=[[[1.0, 2.0]], [[3.0, 4.0], [5.0]]])
+    refused("row 1: the column 'instances' has no value", instances=[good[0], None])
+    refused("row 1: an instance does not have 2 features", instances=[[[1.0, 2.0]], [[3.0, 4.0], [5.0]]])
     refused("row 1: an instance is missing", instances=[[[1.0, 2.0]], [None]])
-    refused("row 1: a feature of an instance is missing", instances=[[[1.0, 2.0]], [[3.0, None]]])
+    refused("row 1: an instance has a missing feature value", instances=[[[1.0, 2.0]], [[3.0, None]]])
     refused("row 0: the column 't' has 2 values but the bag has 1", instances=good, t=[[1, 2], [3]])
     refused("row 1: the label is missing", bag_id=["a", "a"], y=[1.0, np.nan], x=[0.0, 1.0])
 
@@ -280,7 +280,7 @@ def test_folder_errors_name_the_file_or_the_line(tmp_path):
     refused(r"t\.csv', line 3: there is no file 's9\.h5'", "slide_id,label\ns1,0\ns9,1\n")
     refused(r"s2\.h5' has no label: '.*t\.csv' does not name it", "slide_id,label\ns1,0\n")
     refused(r"t\.csv', line 3: the label is missing", "slide_id,label\ns1,0\ns2,\n")
-    refused(r"t\.csv': the bag 's1' comes twice, in line 2 and line 4", "slide_id,label\ns1,0\ns2,1\ns1,0\n")
+    refused(r"t\.csv': .* 's1' occurs twice, in line 2 and line 4", "slide_id,label\ns1,0\ns2,1\ns1,0\n")
     refused(r"t\.csv' has no column 'slide_id' or 'bag_id'; name it", "slide,label\ns1,0\n")
     refused(r"t\.csv' has no column 'target' for the labels", "slide_id,y\ns1,0\n", label="target")
     h5(tmp_path / "s2.h5", features=np.ones((3, 5)), coords=np.zeros((3, 2)))

@@ -102,7 +102,7 @@ def test_cells_of_named_features_are_numbers_or_missing(tmp_path):
     path.write_text("bag,x,z\n1,,1\n1,NA,2\n")
     assert np.isnan(load_bags(path, features=["x", "z"])[0].instances[:, 0]).all()
     path.write_text("bag,x,z\n1,1,1\n1,high,2\n")
-    with pytest.raises(ValueError, match=r"the column 'x' is a feature, but 'high' in line 3 is no number"):
+    with pytest.raises(ValueError, match=r"the column 'x' is a feature, but 'high' in line 3 is not a number"):
         load_bags(path, features=["x", "z"])
 
 
@@ -121,9 +121,9 @@ def test_the_positive_label_makes_labels_true_and_false(tmp_path):
     (tmp_path / "a.csv").write_text("bag,x,y\n1,5,active\n1,6,active\n2,6,inactive\n3,7,unclear\n")
     _, y = load_bags(tmp_path / "a.csv", positive="active")
     assert y.dtype == bool and y.tolist() == [True, False, False]
-    with pytest.raises(ValueError, match=r"positive is 'aktiv', which no bag .*the labels are \['active'"):
+    with pytest.raises(ValueError, match=r"positive is 'aktiv', but no bag .*the labels are \['active'"):
         load_bags(tmp_path / "a.csv", positive="aktiv")
-    with pytest.raises(ValueError, match="has no labels; name their column"):
+    with pytest.raises(ValueError, match="has no labels; name the label column"):
         load_bags(tmp_path / "a.csv", positive="active", label=False)
     data = make_noisy_or_bags(5, random_state=0)
     _, y = load_bags(save_bags(tmp_path / "b.npz", data.bags, data.y), positive=0)

@@ -39,7 +39,7 @@ def test_labels_may_be_absent(tmp_path):
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     path = save_npz(tmp_path / "bags.npz", Bags(np.ones((1, 1)), [0, 1]))
     objects = Bags(np.zeros((1, 1)), [0, 1], bag_columns={"o": np.array([object()])})
-    with pytest.raises(ValueError, match="bag_columns/o holds Python objects"):
+    with pytest.raises(ValueError, match="bag_columns/o contains Python objects"):
         save_npz(path, objects)
     assert load_npz(path)[0].instances[0, 0] == 1.0
     assert [p.name for p in tmp_path.iterdir()] == ["bags.npz"]

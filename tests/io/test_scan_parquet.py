@@ -286,13 +286,13 @@ def test_a_bag_in_two_files_is_refused(tmp_path):
     folder.mkdir()
     for name in "ab":
         save_parquet(folder / f"{name}.parquet", Bags(np.ones((3, 2)), [0, 1, 3], ids=["u", name]))
-    refused(folder, r"the bag 'u' comes twice, in '.*a\.parquet', row 0 and '.*b\.parquet', row 0")
+    refused(folder, r"the bag id 'u' occurs twice, in '.*a\.parquet', row 0 and '.*b\.parquet', row 0")
 
 
 def test_a_bag_that_comes_twice_in_one_file_is_refused(tmp_path):
     table = pa.table({"bag": [1, 2, 1], "instances": [[[1.0]]] * 3})
     pq.write_table(table, tmp_path / "a.parquet")
-    refused(tmp_path / "a.parquet", r"a\.parquet': the bag 1 comes twice, in row 0 and row 2")
+    refused(tmp_path / "a.parquet", r"a\.parquet': the bag id 1 occurs twice, in row 0 and row 2")
 
 
 def test_a_bag_without_a_label_is_refused(tmp_path):
@@ -300,7 +300,7 @@ def test_a_bag_without_a_label_is_refused(tmp_path):
     refused(tmp_path / "a.parquet", r"a\.parquet', row 2: the label is missing \('y'\)")
     table = pa.table({"bag": [1, 2], "y": pa.array([0, None]), "instances": [[[1.0]]] * 2})
     pq.write_table(table, tmp_path / "b.parquet")
-    refused(tmp_path / "b.parquet", r"b\.parquet', row 1: there is no value in the column 'y'")
+    refused(tmp_path / "b.parquet", r"b\.parquet', row 1: the column 'y' has no value")
     pq.write_table(long_table(pa.array([1, None])), tmp_path / "c.parquet")
     refused(tmp_path / "c.parquet", r"row 1: the bag is missing")
 
@@ -326,7 +326,7 @@ def test_a_file_that_has_changed_is_refused(tmp_path, layout):
     with pytest.raises(ValueError, match=r"a\.parquet' has changed since it was scanned"):
         scan.load()
     path.unlink()
-    with pytest.raises(ValueError, match=r"a\.parquet' is gone since it was scanned"):
+    with pytest.raises(ValueError, match=r"a\.parquet' no longer exists; scan the files again"):
         scan[0]
 
 
@@ -336,7 +336,7 @@ def test_what_cannot_be_scanned_is_refused(tmp_path):
     refused(tmp_path / "a.parquet", "cannot be a feature as well", features=["bag_id"])
     refused(tmp_path / "a.parquet", "'y' is of the type", features=["y"], label="b")
     refused(tmp_path / "a.parquet", "has no column 'slide' for the bag", bag="slide")
-    refused(tmp_path / "a.parquet", "which no bag of .* has; the labels are", positive="w")
+    refused(tmp_path / "a.parquet", "no bag of .* has this label; the labels are", positive="w")
     refused(tmp_path / "a.parquet", "format is 'zip'; scan_bags knows parquet", format="zip")
     pq.write_table(long_table([1, 1, 2]), tmp_path / "b.parquet")
     refused(tmp_path / "b.parquet", "has no labels", positive=1)

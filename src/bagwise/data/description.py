@@ -1,7 +1,7 @@
-"""What a file has to remember of bags beside their numbers: names, roles, dtypes and shapes.
+"""Metadata that files store with the values of bags: names, roles, dtypes and shapes.
 
-Formats that know only tables (Parquet, CSV, folders) carry a small description in JSON, so that a round trip
-gives back the same `Bags`. Files without one are read too; the roles of their columns are then inferred.
+Table formats (Parquet, CSV, folders) store a small description in JSON, so that a round trip returns the same
+`Bags`. Files without a description can be read as well; the roles of their columns are then inferred.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from numpy.typing import ArrayLike
 from bagwise.data.bags import Bags
 from bagwise.data.bags.parts import as_text
 
-# The names that the columns of a file have by custom, first come first served.
+# Default column names, in order of preference.
 BAG_NAMES = ("bag_id", "bag", "slide_id")
 LABEL_NAMES = ("y", "label")
 
 
 def describe(bags: Bags, y: np.ndarray | None, *, instances: str | None = None) -> dict[str, Any]:
-    """Assign a unique column to everything that bags hold, and note dtype and shape.
+    """Describe bags for a file: assign unique column names and record dtypes and shapes.
 
     Parameters
     ----------
     bags, y
-        What is to be written; both have passed `check_bags`.
+        The bags and labels to write; both have passed `check_bags`.
     instances : str, optional
-        The column of the instances; None if every feature is one, as in a table with a row per instance.
+        The column of the instances. None if every feature is a column, as in a table with one row per
+        instance.
     """
     taken: set[str] = set()
 
@@ -57,7 +58,7 @@ def describe(bags: Bags, y: np.ndarray | None, *, instances: str | None = None) 
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """Give a name that is not taken yet, with underscores behind it if need be, and take it."""
+    """Return an unused name, with underscores appended if necessary, and add it to `taken`."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -65,7 +66,7 @@ def free_name(name: str, taken: set[str]) -> str:
 
 
 def _kind(array: np.ndarray) -> dict[str, Any]:
-    # The width of text is left to the values: parts of one stream may differ in it.
+    # The width of strings is not recorded, because it may differ between parts of a stream.
     return {
         "dtype": "U" if array.dtype.kind == "U" else array.dtype.str,
         "shape": list(array.shape[1:]),
@@ -73,9 +74,9 @@ def _kind(array: np.ndarray) -> dict[str, Any]:
 
 
 def check_description(description: dict[str, Any]) -> dict[str, Any]:
-    """Refuse a description that is none; what is read from it later is then there, and what it should be.
+    """Raise an error for an invalid description, so that later code can rely on its entries and types.
 
-    It stands in files, which may be damaged, so nothing is taken on trust.
+    Descriptions are read from files, which may be damaged, so every entry is checked.
     """
 
     def expect(holds: bool, what: str) -> None:
@@ -88,7 +89,7 @@ def check_description(description: dict[str, Any]) -> dict[str, Any]:
         shape = kind.get("shape")
         expect(
             isinstance(shape, list) and all(type(size) is int and size > 0 for size in shape),
-            f"{what} has the shape {shape!r}",
+            f"{what} has shape {shape!r}",
         )
 
     def expect_dtype(kind: dict[str, Any], what: str, kinds: str) -> None:
@@ -97,11 +98,11 @@ def check_description(description: dict[str, Any]) -> dict[str, Any]:
             known = isinstance(text, str) and np.dtype(text).kind in kinds
         except (TypeError, ValueError, SyntaxError):
             known = False
-        expect(known, f"{what} is of the type {text!r}")
+        expect(known, f"{what} has dtype {text!r}")
 
-    expect(description.get("bagwise") == 1, f"its version is {description.get('bagwise')!r}, not 1")
+    expect(description.get("bagwise") == 1, f"the version is {description.get('bagwise')!r}, not 1")
     expect_column(description.get("bag"), "'bag'")
-    expect(isinstance(description["bag"].get("numbered"), bool), "'bag' is neither numbered nor not")
+    expect(isinstance(description["bag"].get("numbered"), bool), "'numbered' of 'bag' is not true or false")
     expect("y" in description, "there is no 'y'")
     if description["y"] is not None:
         expect_column(description["y"], "'y'")
@@ -113,56 +114,59 @@ def check_description(description: dict[str, Any]) -> dict[str, Any]:
     expect(isinstance(features, dict), "there is no 'instances'")
     expect_dtype(features, "'instances'", "biuf")
     width = features.get("width")
-    expect(type(width) is int and width > 0, f"its number of features is {width!r}")
-    expect("names" in features, "there is nothing about the names of features")
+    expect(type(width) is int and width > 0, f"the number of features is {width!r}")
+    expect("names" in features, "'instances' has no 'names'")
     for key in ("names", "columns"):
         names = features.get(key)
         expect(
             names is None
             or (isinstance(names, list) and len(names) == width and all(isinstance(n, str) for n in names)),
-            f"{key!r} of features are not {width} names",
+            f"{key!r} of 'instances' is not a list of {width} names",
         )
     expect(
         features.get("columns") is not None or isinstance(features.get("column"), str),
-        "features have no columns",
+        "'instances' has no columns",
     )
     rows = description.get("rows", 0)
-    expect(type(rows) is int and rows >= 0, f"its number of rows is {rows!r}")
+    expect(type(rows) is int and rows >= 0, f"the number of rows is {rows!r}")
     return description
 
 
 def restore(array: np.ndarray, kind: dict[str, Any]) -> np.ndarray:
-    """Give an array the dtype and shape that were noted of it."""
+    """Restore the dtype and shape that were recorded for an array."""
     return array.astype(np.dtype(kind["dtype"]), copy=False).reshape(len(array), *kind["shape"])
 
 
 def join(parts: list[np.ndarray]) -> np.ndarray:
-    """Join arrays of a dtype and keep it; numpy alone would change the order of bytes to the machine's."""
+    """Concatenate arrays and keep their common dtype; numpy would change it to the native byte order."""
     dtypes = {part.dtype for part in parts}
     joined = np.concatenate(parts)
     return joined.astype(dtypes.pop(), copy=False) if len(dtypes) == 1 else joined
 
 
 def text_array(name: str, array: np.ndarray) -> np.ndarray:
-    """Turn object arrays of text into text; other Python objects have no place in a file."""
+    """Convert object arrays of strings to string arrays; raise an error for other Python objects."""
     array = np.asarray(array)
     if array.dtype.kind == "T" or (
         array.dtype == object and all(isinstance(value, str) for value in array.ravel())
     ):
         return as_text(array.ravel().tolist()).reshape(array.shape)
     if array.dtype == object:
-        raise ValueError(f"{name} holds Python objects, which a file cannot keep; make them text or numbers.")
+        raise ValueError(
+            f"{name} contains Python objects, which cannot be stored in a file; convert them to text or "
+            "to a numeric dtype."
+        )
     return array
 
 
 def check_bags(bags: Bags, y: ArrayLike | None, format_name: str) -> tuple[Bags, np.ndarray | None]:
-    """Refuse what a table cannot keep; give bags and labels without Python objects in them."""
+    """Check that a table can store the bags; return bags and labels without Python objects."""
     if not isinstance(bags, Bags):
         raise TypeError(f"bags is a {type(bags).__name__}; expected Bags.")
     if sp.issparse(bags.instances):
         raise ValueError(
-            f"{format_name} keeps dense instances but these are sparse; save_npz keeps them as they are, "
-            "or take bags.with_instances(bags.instances.toarray())."
+            f"{format_name} stores dense instances but these are sparse; use save_npz, or convert them: "
+            "bags.with_instances(bags.instances.toarray())."
         )
     if len(bags) == 0:
         raise ValueError("there are no bags to write.")
@@ -184,13 +188,13 @@ def check_bags(bags: Bags, y: ArrayLike | None, format_name: str) -> tuple[Bags,
     for name, array in named.items():
         if array is not None:
             _check_kept(name, array, format_name)
-    refuse_duplicates(bags.ids.tolist(), "ids", lambda i: f"place {i}")
+    refuse_duplicates(bags.ids.tolist(), "ids", lambda i: f"entry {i}")
     checked = Bags(bags.instances, bags.offsets, ids=ids, feature_names=bags.feature_names, **sides)
     return checked, y
 
 
 def checked_labels(y: Any, n_bags: int) -> np.ndarray:
-    """Refuse labels that are not one (or one row) per bag."""
+    """Check that there is one label, or one row of labels, per bag."""
     y = text_array("y", y)
     if y.shape[:1] != (n_bags,):
         raise ValueError(f"y has shape {y.shape} but there are {n_bags} bags.")
@@ -198,15 +202,17 @@ def checked_labels(y: Any, n_bags: int) -> np.ndarray:
 
 
 def is_positive_label(y: np.ndarray | None, positive: Any, where: str) -> np.ndarray:
-    """Give the labels as True where they are the positive one, and False elsewhere."""
+    """Return a boolean array: True for bags with the positive label, False for all others."""
     if y is None:
-        raise ValueError(f"positive is {positive!r}, but {where} has no labels; name their column: label=...")
+        raise ValueError(
+            f"positive is {positive!r}, but {where} has no labels; name the label column with label=..."
+        )
     if y.ndim != 1:
-        raise ValueError(f"positive is {positive!r}, but {where} has several labels a bag.")
+        raise ValueError(f"positive is {positive!r}, but {where} has several labels per bag.")
     known = np.unique(y).tolist()
     if positive not in known:
         raise ValueError(
-            f"positive is {positive!r}, which no bag of {where} has; the labels are {known[:8]}."
+            f"positive is {positive!r}, but no bag of {where} has this label; the labels are {known[:8]}."
         )
     return y == positive
 
@@ -214,24 +220,24 @@ def is_positive_label(y: np.ndarray | None, positive: Any, where: str) -> np.nda
 def _check_kept(name: str, array: np.ndarray, format_name: str) -> None:
     dtype = array.dtype
     if dtype.kind not in "biufUMm" or (dtype.kind == "f" and dtype.itemsize > 8):
-        raise ValueError(f"{name} is of the type {dtype}, which {format_name} cannot keep; save_npz can.")
+        raise ValueError(f"{name} has dtype {dtype}, which {format_name} cannot store; use save_npz.")
     if 0 in array.shape[1:]:
-        raise ValueError(f"{name} has shape {array.shape}, and nothing in it to keep.")
+        raise ValueError(f"{name} has shape {array.shape} and contains no values to store.")
 
 
 def refuse_duplicates(ids: Iterable[Any], where: str, row_name: Callable[[int], str]) -> None:
-    """Refuse bags with the same id, naming where both stand."""
+    """Raise an error for bags with the same id that reports the location of both."""
     seen: dict[Any, int] = {}
     for i, value in enumerate(ids):
         if value in seen:
             raise ValueError(
-                f"{where}: the bag {value!r} comes twice, in {row_name(seen[value])} and {row_name(i)}."
+                f"{where}: the bag id {value!r} occurs twice, in {row_name(seen[value])} and {row_name(i)}."
             )
         seen[value] = i
 
 
 def missing_values(column: np.ndarray) -> np.ndarray:
-    """Find what is missing: nothing, empty text, not a number."""
+    """Return a mask of the missing values: None, empty strings and NaN."""
     if column.dtype == object:
         return np.array([value is None for value in column], dtype=bool)
     if column.dtype.kind == "U":
@@ -246,7 +252,7 @@ def choose_column(
     where: str,
     what: str,
 ) -> str | None:
-    """Find a column by the name given, or by custom; None if neither is there, or it is False."""
+    """Return the requested column, else the first default name that exists; None for False or no match."""
     columns = list(columns)
     if given is False:
         return None

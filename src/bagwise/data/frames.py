@@ -1,4 +1,4 @@
-"""Data frames in, pandas or polars alike (by narwhals)."""
+"""Conversion of pandas and polars data frames, through narwhals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bagwise.data.bags import Bags
 
 
 def bags_from_frame(frame: Any, *, bag: str, features: Sequence[str] | None = None) -> Bags:
-    """Group the rows of a data frame into bags; `Bags.from_frame` documents it."""
+    """Group the rows of a data frame into bags, as documented in `Bags.from_frame`."""
     import narwhals as nw
 
     try:
@@ -20,7 +20,7 @@ def bags_from_frame(frame: Any, *, bag: str, features: Sequence[str] | None = No
     except TypeError:
         raise TypeError(
             f"from_frame takes a pandas or polars data frame; got {type(frame).__name__}. "
-            "For arrays there is Bags.from_groups(X, bag_ids)."
+            "For arrays, use Bags.from_groups(X, bag_ids)."
         ) from None
     columns = table.columns
     wanted = [bag] if features is None else [bag, *features]
@@ -42,7 +42,7 @@ def bags_from_frame(frame: Any, *, bag: str, features: Sequence[str] | None = No
         if len(rows) == rows.n_instances:
             raise ValueError(
                 "every bag has one instance, so columns that describe bags (such as a label) cannot be "
-                "told from features; name the features: from_frame(..., features=[...])."
+                "distinguished from features; name the features: from_frame(..., features=[...])."
             )
         schema = table.schema
         features = [
@@ -56,7 +56,7 @@ def bags_from_frame(frame: Any, *, bag: str, features: Sequence[str] | None = No
             matrix = matrix.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(
-                f"features must be numeric columns; got {features} of the types "
+                f"features must be numeric columns; got {features} with dtypes "
                 f"{[str(table.schema[name]) for name in features]}."
             ) from None
     per_instance = {k: v for k, v in sides.items() if k not in features and k not in of_bags}
@@ -73,8 +73,8 @@ def bags_from_frame(frame: Any, *, bag: str, features: Sequence[str] | None = No
 
 
 def _describes_bags(values: np.ndarray, offsets: np.ndarray) -> bool:
-    """Whether a column is constant inside every bag, but not everywhere."""
-    missing = values != values  # NaN, which differs from itself: a bag of nothing else is constant
+    """Return whether a column is constant within every bag but differs between bags."""
+    missing = values != values  # True for NaN; a bag that contains only NaN is constant
     changes = (values[1:] != values[:-1]) & ~(missing[1:] & missing[:-1])
     at_border = np.zeros(len(changes), dtype=bool)
     at_border[offsets[1:-1] - 1] = True
@@ -82,7 +82,7 @@ def _describes_bags(values: np.ndarray, offsets: np.ndarray) -> bool:
 
 
 def frame_backend(backend: str | None) -> Any:
-    """Choose the library of a data frame: the one named, or one that is installed."""
+    """Return the library for a new data frame: `backend`, or by default one that is installed."""
     if backend is not None:
         return backend
     for name in ("pandas", "polars"):
@@ -92,7 +92,7 @@ def frame_backend(backend: str | None) -> Any:
 
 
 def instance_columns_of(bags: Any, *, features: bool) -> dict[str, np.ndarray]:
-    """Give what is known of every instance, a column each; columns of several values as several."""
+    """Return all columns with a value per instance; columns with several values are split."""
     sides = {name: column[bags.bag_index] for name, column in bags.bag_columns.items()}
     sides.update(bags.instance_columns)
     if features:
@@ -112,6 +112,6 @@ def instance_columns_of(bags: Any, *, features: bool) -> dict[str, np.ndarray]:
 
 
 def feature_names_of(bags: Any) -> list[str]:
-    """Name every feature: x0, x1, ... where bags have no names."""
+    """Return the feature names; x0, x1, ... if the bags have none."""
     names = bags.feature_names
     return [f"x{k}" for k in range(bags.n_features)] if names is None else [str(name) for name in names]

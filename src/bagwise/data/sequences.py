@@ -1,4 +1,4 @@
-"""Sequences of symbols, where `Bags` otherwise hold a matrix of features."""
+"""Symbol sequences, which `Bags` can contain instead of a feature matrix."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from bagwise._core.compiled.arrays import readonly
 
 
 class Sequences:
-    """An immutable collection of sequences of symbols, of any lengths: instances that are no vectors.
+    """An immutable collection of symbol sequences of any length, used as instances instead of vectors.
 
-    Symbols are the numbers 0, 1, ... n_symbols - 1; sequence ``i`` is
-    ``symbols[offsets[i]:offsets[i + 1]]``. ``Bags(sequences, offsets)`` cuts the sequences into bags.
+    Symbols are the integers 0, 1, ... n_symbols - 1; sequence ``i`` is
+    ``symbols[offsets[i]:offsets[i + 1]]``. ``Bags(sequences, offsets)`` groups the sequences into bags.
 
     Parameters
     ----------
     symbols : array of int, shape (total length,)
         All sequences, one after another.
     offsets : array of int, shape (n_sequences + 1,)
-        Where each sequence starts; begins with 0 and ends with the total length.
+        The start index of each sequence, then the total length; the first entry is 0.
     n_symbols : int, optional
-        Size of the alphabet, by default one more than the largest symbol. Give it where training
-        and new data may not have all symbols both: it plays the part of the number of features.
+        Size of the alphabet, by default one more than the largest symbol. Set it if training data or new
+        data may not contain all symbols: the alphabet size takes the role of the number of features.
 
     Examples
     --------
@@ -57,16 +57,18 @@ class Sequences:
             )
         short = np.diff(offsets) < 1
         if short.any():
-            raise ValueError(f"sequence {int(np.argmax(short))} is empty; every sequence needs a symbol.")
+            raise ValueError(
+                f"sequence {int(np.argmax(short))} is empty; every sequence needs at least one symbol."
+            )
         largest = int(symbols.max(initial=-1))
         if n_symbols is None:
             n_symbols = largest + 1
         if symbols.min(initial=0) < 0 or largest >= n_symbols:
             raise ValueError(
-                f"symbols must be from 0 to n_symbols - 1 = {n_symbols - 1}; they go from "
+                f"symbols must be between 0 and n_symbols - 1 = {n_symbols - 1}; they range from "
                 f"{symbols.min(initial=0)} to {largest}."
             )
-        # Copies: what the caller does to his arrays later does not reach these.
+        # Copies, so that a later change of the caller's arrays does not change the sequences.
         self.symbols, self.offsets = readonly(symbols.astype(np.int64), offsets.astype(np.int64))
         self.n_symbols = int(n_symbols)
 
@@ -79,7 +81,7 @@ class Sequences:
 
     @classmethod
     def concat(cls, parts: Iterable[Sequences]) -> Sequences:
-        """Join several `Sequences` of one alphabet."""
+        """Join several `Sequences` with the same alphabet."""
         parts = list(parts)
         starts = np.cumsum([0, *(len(part.symbols) for part in parts)])
         offsets = [part.offsets[1:] + start for part, start in zip(parts, starts, strict=False)]
@@ -93,12 +95,12 @@ class Sequences:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """``(n_sequences, n_symbols)``: the alphabet stands where features are counted."""
+        """``(n_sequences, n_symbols)``: the alphabet size takes the role of the number of features."""
         return len(self), self.n_symbols
 
     @property
     def size(self) -> int:
-        """The number of symbols in all sequences together."""
+        """The total number of symbols in all sequences."""
         return len(self.symbols)
 
     def __len__(self) -> int:
@@ -108,7 +110,7 @@ class Sequences:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        """Select one sequence (an array) by its number, or several by slice or index."""
+        """Select one sequence (an array) by its index, or several by a slice or an index array."""
         if isinstance(key, (int, np.integer)):
             i = range(len(self))[key]
             return self.symbols[self.offsets[i] : self.offsets[i + 1]]
@@ -117,7 +119,7 @@ class Sequences:
         return self.take(np.arange(len(self))[key])
 
     def _run(self, begin: int, end: int) -> Sequences:
-        """Give neighbours, whose symbols are not copied."""
+        """Return consecutive sequences without copying their symbols."""
         offsets = self.offsets[begin : max(begin, end) + 1]
         part = object.__new__(Sequences)
         part.symbols = self.symbols[offsets[0] : offsets[-1]]
@@ -126,7 +128,7 @@ class Sequences:
         return part
 
     def take(self, rows: ArrayLike, axis: int = 0) -> Sequences:
-        """Select sequences by their numbers, as numpy's `take` does rows."""
+        """Select sequences by index, like numpy's `take` for rows."""
         rows = np.asarray(rows, dtype=np.int64)
         lengths = self.lengths[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -134,7 +136,7 @@ class Sequences:
         return Sequences(self.symbols[places], offsets, n_symbols=self.n_symbols)
 
     def project(self, rng: np.random.RandomState) -> np.ndarray:
-        """Give every sequence a number that depends on its symbols alone, and on the seed."""
+        """Return one random projection value per sequence, which depends only on its symbols and the seed."""
         place = np.arange(len(self.symbols)) - np.repeat(self.offsets[:-1], self.lengths)
         by_place = rng.standard_normal(int(self.lengths.max(initial=1)))
         by_symbol = rng.standard_normal(self.n_symbols)
@@ -150,7 +152,7 @@ class Sequences:
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.symbols, self.offsets, self.n_symbols)
 
-    # For files of models (`bagwise.save`), which anyone may have written: everything is checked anew.
+    # Used by model files (`bagwise.save`), which may come from untrusted sources: `__init__` checks all.
     def __getstate__(self) -> dict[str, Any]:
         return {"symbols": self.symbols, "offsets": self.offsets, "n_symbols": self.n_symbols}
 

@@ -255,7 +255,7 @@ def test_sequences_are_told_apart_by_their_steps():
         (([0.5], [0, 1]), "symbols must be a 1-D array of integers"),
         (([0, 1], [0, 1]), "offsets must start at 0 and end at the number of symbols, 2"),
         (([0, 1], [0, 2, 2]), "sequence 1 is empty"),
-        (([0, -1], [0, 2]), "symbols must be from 0"),
+        (([0, -1], [0, 2]), "symbols must be between 0"),
     ],
 )
 def test_broken_sequences_are_refused(arguments, message):

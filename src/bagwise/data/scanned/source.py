@@ -1,4 +1,4 @@
-"""What is known of bags in files without their instances, and how files that changed are noticed."""
+"""Metadata of bags in files, without their instances, and detection of changed files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bagwise.data.blocks.layout import Piece
 
 
 class Stamp(NamedTuple):
-    """A file as it was when it was scanned."""
+    """Path, size and modification time of a file when it was scanned."""
 
     path: Any  # Path or RemoteFile
     size: int
@@ -22,46 +22,46 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, path: Any) -> Stamp:
-        """Look at a file now."""
+        """Record the current state of a file."""
         about = path.stat()
         return cls(path, about.st_size, about.st_mtime_ns)
 
     def refuse_change(self) -> None:
-        """Refuse the file if it is not what it was."""
+        """Raise an error if the file has changed since it was scanned."""
         try:
             same = Stamp.of(self.path) == self
         except OSError:
-            raise ValueError(f"{str(self.path)!r} is gone since it was scanned; scan it anew.") from None
+            raise ValueError(f"{str(self.path)!r} no longer exists; scan the files again.") from None
         if not same:
             raise ValueError(
-                f"{str(self.path)!r} has changed since it was scanned; scan it anew: scan_bags(...)."
+                f"{str(self.path)!r} has changed since it was scanned; scan it again: scan_bags(...)."
             )
 
 
 @dataclass
 class FileSource(ABC):
-    """Bags in files: all but their instances is in memory.
+    """Base class of bags in files. Everything except the instances is in memory.
 
     Attributes
     ----------
     offsets : int64 array of shape (n_bags + 1,)
-        Where bags begin, in the order of the files.
+        The start index of each bag, in the order of the files, and the end of the last bag.
     ids, y : array or None
-        Names and labels of the bags.
+        Ids and labels of the bags.
     bag_columns : dict of str to array
         Side columns with a value per bag.
     feature_names : list of str or None
         Names of the features.
     n_features : int
-        How many there are.
+        Number of features.
     dtype : dtype
-        In which the instances lie.
+        The dtype of the instances in the files.
     unit_offsets : int64 array
-        Where units of reading begin, such as row groups.
+        Instance index at which each unit of reading begins, such as a row group, and the end of the last.
     stamps : list of Stamp
-        The files, as they were.
+        The files, with their state when they were scanned.
     first_bag : int
-        The number of the first bag, where this is a part of another source.
+        If this is a part of another source, the index of the first bag there.
     """
 
     offsets: np.ndarray
@@ -76,14 +76,15 @@ class FileSource(ABC):
     first_bag: int = field(default=0, repr=False, kw_only=True)
 
     def named(self, bags: np.ndarray) -> np.ndarray:
-        """Give the ids of some bags; their numbers in the files if they have none."""
+        """Return the ids of these bags; their indices in the files if they have no ids."""
         return bags + self.first_bag if self.ids is None else self.ids[bags]
 
     def part(self, low: int, high: int) -> Self:
-        """Give the same source with no more than the units of the bags from `low` to `high`."""
+        """Return a source restricted to the units that contain the bags from `low` to `high`."""
         units = self._units_of(low, high)
         begin, stop = self.unit_offsets[units.start], self.unit_offsets[units.stop]
-        # All bags of these units, so that places in a unit can be counted; a bag may begin before the first.
+        # Keep all bags of these units, so that row positions within a unit stay correct.
+        # The first bag may begin in an earlier unit.
         low = min(low, int(np.searchsorted(self.offsets, begin)))
         high = max(high, int(np.searchsorted(self.offsets, stop, side="right")) - 1)
         return replace(
@@ -98,18 +99,18 @@ class FileSource(ABC):
         )
 
     def _units_of(self, low: int, high: int) -> slice:
-        """Which units the bags from `low` to `high` lie in."""
+        """Return the slice of units that contain the bags from `low` to `high`."""
         first = int(np.searchsorted(self.unit_offsets, self.offsets[low], side="right")) - 1
         last = int(np.searchsorted(self.unit_offsets, self.offsets[high], side="left"))
         first = min(first, len(self.unit_offsets) - 2)
         return slice(first, max(first, last))
 
     def _parts_of_units(self, units: slice) -> dict[str, Any]:
-        """What a source has for every unit or file, of some units alone."""
+        """Return the fields that a subclass stores per unit or file, restricted to these units."""
         return {}
 
     def place(self, bags: np.ndarray) -> str:
-        """Say for a reader where some bags, which rise, lie."""
+        """Describe for messages where these bags (increasing indices) are stored."""
         units = self._units_of(int(bags[0]), int(bags[-1]) + 1) if len(bags) else slice(0, 0)
         return self._shown_units(units)
 
@@ -118,18 +119,18 @@ class FileSource(ABC):
         return shown_run(files)
 
     def refuse_change(self) -> None:
-        """Refuse files that are not what they were."""
+        """Raise an error if a file has changed since it was scanned."""
         for stamp in self.stamps:
             stamp.refuse_change()
 
     def pieces(self, units: np.ndarray, *, sides: bool = False) -> Iterator[Piece]:
-        """Read some units, whose numbers rise: all their instances, in their order, piece by piece."""
+        """Read all instances of these units (increasing indices) in order, piece by piece."""
         for stamp in self._stamps_of(units):
             stamp.refuse_change()
         return self._pieces(units, sides)
 
     def _stamps_of(self, units: np.ndarray) -> Iterable[Stamp]:
-        """Which files are read for some units."""
+        """Return the files that contain these units."""
         return self.stamps
 
     @abstractmethod
@@ -137,13 +138,13 @@ class FileSource(ABC):
 
 
 def shown_run(files: list[str]) -> str:
-    """Show one file, or the first and the last of several."""
+    """Format one file name, or the first and last of several."""
     return files[0] if len(files) == 1 else f"{files[0]} to {files[-1]}" if files else "no file"
 
 
 @dataclass
 class MatrixPiece:
-    """Instances that lie row by row in an array."""
+    """Instances that are stored row by row in an array."""
 
     first: int
     X: np.ndarray
@@ -159,16 +160,16 @@ class MatrixPiece:
         out[...] = self.X[begin:stop]
 
     def take(self, rows: np.ndarray, out: np.ndarray) -> None:
-        """Write some rows into `out`."""
+        """Write these rows into `out`."""
         out[...] = self.X[rows]
 
     def sides(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Give the side columns of some rows."""
+        """Return the side columns of these rows."""
         return {name: values[rows] for name, values in self.columns.items()}
 
 
 class ColumnsPiece:
-    """Instances that lie column by column: they are turned into rows as they are copied."""
+    """Instances that are stored column by column and transposed when they are copied."""
 
     n_rows: int
 
@@ -189,12 +190,15 @@ class ColumnsPiece:
         out[...] = together.T
 
     def take(self, rows: np.ndarray, out: np.ndarray) -> None:
-        """Write some rows into `out`: many short runs are not worth a turn each."""
+        """Write these rows into `out`.
+
+        The first call transposes all rows, which is faster than many short copies.
+        """
         if self._by_rows is None or self._by_rows.dtype != out.dtype:
             self._by_rows = self._buffers.empty((self.n_rows, len(self._features)), out.dtype)
             self.copy(0, self.n_rows, self._by_rows)
         out[...] = self._by_rows[rows]
 
     def sides(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Give the side columns of some rows."""
+        """Return the side columns of these rows."""
         return {name: values[rows] for name, values in self._columns.items()}
