@@ -1,4 +1,4 @@
-"""What the ensemble promises: folds, groups, checkpoints, memory, files, classes, missing values."""
+"""`BagEnsembleClassifier`: folds, groups, checkpoints, memory, files, classes, missing values."""
 
 import logging
 
@@ -52,7 +52,7 @@ def test_the_order_in_which_settings_are_good_is_that_of_their_weights():
     scores = np.array([y + noise * rng.normal(size=80) for noise in (0.5, 1.0, 2.0)] + [-y + 0.0])
     found = blend(scores, y, np.ones(80))
     assert found.weight.sum() == pytest.approx(1.0) and (np.diff(found.weight[:3]) < 0).all()
-    assert found.slope[3] == 0.0 and found.shift[3] == pytest.approx(0.0, abs=1e-12)  # it says the opposite
+    assert found.slope[3] == 0.0 and found.shift[3] == pytest.approx(0.0, abs=1e-12)  # reversed scores
     assert (np.diff(found.log_likelihood[:3]) < 0).all()
 
 
@@ -67,7 +67,7 @@ def test_the_label_of_a_held_out_bag_plays_no_part_in_its_log_odds():
 
 
 def test_bags_of_a_group_are_never_on_both_sides_of_a_fold(data):
-    # Every bag twice, with labels that mean nothing: who sees the twin knows the label.
+    # Every bag occurs twice, with random labels: only a model that has seen the twin can predict the label.
     rng = np.random.default_rng(0)
     groups, y = np.repeat(np.arange(30), 2), np.repeat(rng.permutation(np.arange(30) % 2), 2)
     bags = data.bags[groups]
@@ -133,7 +133,7 @@ def test_a_fit_that_crashed_goes_on_and_ends_the_same(data, tmp_path, monkeypatc
     assert not path.exists()
     np.testing.assert_array_equal(again.decision_function(data.bags), whole.decision_function(data.bags))
     assert again.report_ == whole.report_
-    # Of 54 matrices 19 were done, of which those of finished views were not done again.
+    # 19 of 54 matrices were computed before the crash; those of finished views are not computed again.
     assert len(calls) == 20 + 54 - 19
     small().fit(data.bags, data.y, checkpoint=path)
     with pytest.raises(RuntimeError):
@@ -143,17 +143,17 @@ def test_a_fit_that_crashed_goes_on_and_ends_the_same(data, tmp_path, monkeypatc
         small().fit(data.bags, data.y, groups=np.arange(60), checkpoint=path)
 
 
-# ------------------------------------------------------------------ where kernels do not fit
+# ------------------------------------------------------------------ matrices that do not fit into memory
 
 
 def test_without_memory_for_matrices_families_that_stream_vote(data, monkeypatch):
     monkeypatch.setattr(families, "available_memory", lambda: 5e5)
-    with pytest.warns(UserWarning, match=r"matrices of 60 bags take 0\.00075 GB, and half of the memory is"):
+    with pytest.warns(UserWarning, match=r"matrices of 60 bags take 0\.00075 GB, more than half"):
         model = small().fit(data.bags, data.y)
     assert [score["name"] for score in model.inner_scores_] == ["linear", "instances"]
-    assert "families that stream take the place of kernels" in model.report_
+    assert "families that stream the data instead of kernel families" in model.report_
     assert model.score(data.bags, data.y) > 0.75
-    # Instances are judged by logistic regressions of instances.
+    # Instance scores come from the logistic regressions on instances.
     score = model.decision_function_instances(data.bags)
     expected = MILogisticRegression("or", alpha=1.0, l1_ratio=0.0, random_state=0).fit(data.bags, data.y)
     assert np.corrcoef(score, expected.decision_function_instances(data.bags))[0, 1] > 0.95
@@ -168,7 +168,7 @@ def test_bags_in_files_are_learned_from_where_they_lie(data, tmp_path, large_fro
     )
     large_from(100)
     scan = bagwise.scan_bags(tmp_path / "bags.parquet")
-    with pytest.warns(UserWarning, match="the instances lie in files"):
+    with pytest.warns(UserWarning, match="the instances are read from files"):
         streamed = small().fit(scan, data.y)
     expected = small(families=["linear", "instances"]).fit(data.bags, data.y)
     np.testing.assert_allclose(
@@ -189,14 +189,14 @@ def test_families_are_chosen_by_size(monkeypatch):
     assert dear.seconds > 10 * cheap.seconds and "on one core" in str(cheap)
 
 
-# ------------------------------------------------------------------ what it says
+# ------------------------------------------------------------------ log and report
 
 
 def test_the_fit_says_what_it_costs_and_how_far_it_is(data, caplog):
     with caplog.at_level(logging.INFO, logger="bagwise"):
         small(verbose=1).fit(data.bags, data.y)
     lines = [record.getMessage() for record in caplog.records]
-    assert "on one core, and" in lines[0] and small().expected_cost(data.bags)[:5] == "about"
+    assert "on one core and" in lines[0] and small().expected_cost(data.bags)[:5] == "about"
     assert "part 1 of 14" in lines[1] and "part 14 of 14" in lines[-1]
 
 
@@ -206,11 +206,11 @@ def test_the_report_tells_families_scores_and_weights(data):
         line = next(line for line in model.report_.splitlines() if line.startswith(score["name"]))
         assert f"log loss {score['log_loss']:.3f} and accuracy {score['accuracy']:.3f}" in line
         assert score["best"] in line
-    assert f"times {model.votes_[0].exponent:.2f}" in model.report_
+    assert f"multiplied by {model.votes_[0].exponent:.2f}" in model.report_
 
 
 def test_evidence_is_sharpened_and_the_frequency_of_classes_is_not():
-    """Two families that see different things: their evidence adds up, and their base does not."""
+    """Two families use independent evidence: their evidence adds up, but their base log-odds do not."""
     rng = np.random.default_rng(0)
     base, n = -2.0, 200_000
     y = (rng.random(n) < expit(base)).astype(int)
@@ -244,7 +244,7 @@ def test_bags_of_which_nothing_is_known_are_as_frequent_as_their_class():
 
 
 def test_a_family_that_knows_nothing_does_not_disturb():
-    """Labels follow the minima; nearness to such noise knows little, and says so."""
+    """The labels depend on the minima; similarities to noise prototypes are uninformative."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1200, 20)), np.arange(60) % 2
     X[::20, 0] = np.where(y == 1, -9.0, -6.0)
@@ -257,9 +257,9 @@ def test_a_family_that_knows_nothing_does_not_disturb():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["trees"], "families has 'trees'; expected some of 'extremes'"),
+        (["trees"], "unknown name 'trees'; expected names from 'extremes'"),
         ([], "at least one"),
-        (["sets", "sets"], "expected different ones"),
+        (["sets", "sets"], "without repetition"),
     ],
 )
 def test_what_is_no_family_is_refused(data, given, message):
@@ -271,7 +271,7 @@ def test_what_is_no_family_is_refused(data, given, message):
 
 
 def test_instances_are_bags_of_their_own_to_the_parts_that_speak_of_them(data):
-    """Scores of bags by the machines on means over pairs are the means of the scores of their instances."""
+    """Bag scores of the SVMs on means over pairs are the means of the instance scores."""
     model = small(families=["sets"]).fit(data.bags, data.y)
     vote = model.votes_[0]
     of_instances = model.decision_function_instances(data.bags)
@@ -294,7 +294,7 @@ def test_many_classes_are_fitted_one_against_one():
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_array_equal(model.predict(digits.bags), model.classes_[proba.argmax(axis=1)])
     assert "'b' against 'a'" in model.report_
-    # Pairs that agree with one distribution give it back.
+    # Pairwise log-odds of a distribution reproduce this distribution.
     p = np.array([0.2, 0.3, 0.5])
     log_odds = [np.log(p[[high]] / p[[low]]) for low, high in ((0, 1), (0, 2), (1, 2))]
     np.testing.assert_allclose(np.exp(model._of_classes(log_odds))[0], p, rtol=1e-12)
@@ -324,7 +324,7 @@ def test_a_saved_ensemble_predicts_as_before(data, tmp_path):
     assert again.report_ == model.report_
 
 
-# ------------------------------------------------------------------ folds know nothing of what they hold out
+# ------------------------------------------------------------------ folds do not use held-out bags
 
 
 @pytest.mark.parametrize(

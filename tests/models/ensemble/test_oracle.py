@@ -1,4 +1,4 @@
-"""The ensemble against plain code of scikit-learn and loops, family by family and as a vote."""
+"""`BagEnsembleClassifier` against a plain implementation with scikit-learn, NumPy and loops."""
 
 from functools import cache
 
@@ -27,7 +27,7 @@ def problem():
 
 
 def scaled(train, rows, scale):
-    """Columns standardised by, or ranked among, training rows."""
+    """Scale or rank columns by the training rows."""
     if scale == "standard":
         return (rows - train.mean(axis=0)) / train.std(axis=0)
     if scale == "minmax":
@@ -44,7 +44,7 @@ def median_gamma(rows):
 
 
 def matrices(compute):
-    """Kernels of all bags with the training bags, and those of folds: with the training bags of each."""
+    """Yield the kernel matrix with all training bags, followed by those of the folds."""
     everyone = np.arange(N_TRAIN)
     return zip(compute(everyone), *(compute(train) for train, _ in SPLITS), strict=True)
 
@@ -65,7 +65,7 @@ def statistics_kernels(bags, functions):
 
 
 def scaled_bags(bags):
-    """All bags with instances scaled by those of the training bags, in every way."""
+    """Yield all bags with instances scaled by the training bags, once for each scaling."""
     train = np.concatenate(bags[:N_TRAIN])
     for scale in ("standard", "rank", "minmax"):
         yield [scaled(train, bag, scale) for bag in bags]
@@ -86,7 +86,7 @@ def distance_kernels(bags):
 
 
 def ranked_kernels(bags):
-    """Instances are ranked one by one, among those of the bags that are known."""
+    """Rank each instance separately among the instances of the training bags."""
 
     def compute(known):
         among = np.concatenate([bags[i] for i in known])
@@ -139,15 +139,15 @@ def _set_kernels(bags):
 
 
 def softened(y, added):
-    """Labels of which every one counts a little for either class."""
+    """Return smoothed labels, as in Platt's method."""
     n_positive, n_negative = y.sum(), (1 - y).sum()
     return np.where(y == 1, (n_positive + added) / (n_positive + 2 * added), added / (n_negative + 2 * added))
 
 
 def line(scores, y):
-    """Platt's line."""
+    """Return slope and shift of Platt's calibration line."""
     target = softened(y, 1)
-    # As good as no penalty; of infinity scikit-learn 1.8 warns.
+    # A negligible penalty: with C=inf scikit-learn 1.8 warns.
     model = LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000)
     model.fit(
         np.tile(scores, 2)[:, None],
@@ -168,7 +168,7 @@ def machine(K, y, C):
 
 
 def blended(kernels, y):
-    """Log-odds of training bags by machines and weights that know nothing of them, and of the bags behind."""
+    """Return held-out log-odds of the training bags, and log-odds of the test bags."""
     raw, new = [], []
     for whole, *folds in kernels:
         for C in (10.0, 100.0):
@@ -185,7 +185,7 @@ def blended(kernels, y):
 
 
 def weighed(known, y, scores):
-    """Calibrate and weigh settings by known scores; give the log-odds of others."""
+    """Calibrate and weight settings by known scores, and return the log-odds for other scores."""
     lines = [line(row, y) for row in known]
     weight = softmax(
         [likelihood(slope * row + shift, y) / 0.02 for (slope, shift), row in zip(lines, known, strict=True)]

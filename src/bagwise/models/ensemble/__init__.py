@@ -1,15 +1,15 @@
 """`BagEnsembleClassifier`: several model families, combined on calibrated log-odds.
 
-Every setting is linear in its score, settings are weighted and families averaged. All SVMs on one matrix
-thus become one vector of coefficients, and a prediction costs one matrix per view, however large the
-grid.
+The log-odds are a weighted sum of the scores of all settings. All SVMs on one kernel matrix are therefore
+merged into one coefficient vector, and a prediction needs one matrix per kernel, for a grid of any size.
 
-- `classifier`: the estimator. `families`: which families there are, which suit the data, and their cost in
-  time and memory before the fit.
-- `views`: kernel matrices of bags with folds (`vectors`, `sets`, `prototypes`).
-- `machines`: SVMs on one matrix, cut by folds. `members`: what a fitted member of a family is.
-  `kernel_part`, `linear_part`, `model_part`: the three kinds; the last two stream. `blend`: from held-out
-  scores to log-odds. `vote`: their sum, and the text of ``report_``.
+- `classifier`: the estimator. `families`: the model families, their selection for a data set, and their
+  estimated cost in time and memory.
+- `views`: kernel matrices of bags, with folds (`vectors`, `sets`, `prototypes`).
+- `machines`: SVMs on one matrix, for all bags and for every fold. `members`: the common interface of fitted
+  family members. `kernel_part`, `linear_part`, `model_part`: the three kinds of members; the last two stream
+  the data. `blend`: conversion of held-out scores to log-odds. `vote`: the sum over the families, and the
+  text of ``report_``.
 """
 
 from bagwise.models.ensemble.classifier import BagEnsembleClassifier

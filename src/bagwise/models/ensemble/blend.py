@@ -1,4 +1,4 @@
-"""From scores of held-out bags to log-odds, and from log-odds of many settings to one: the blend."""
+"""Conversion of held-out scores to log-odds, and weighting of the settings of a family (the blend)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from bagwise.models.base.calibration import fit_exponent, fit_lines, platt_targe
 from bagwise.models.base.folds import Split
 from bagwise.models.base.log_loss import loss_of_margin
 
-# Settings whose held-out bags are less probable by this, each, count e times less.
+# Softmax temperature of the weights, in mean held-out log-likelihood per bag.
 TEMPERATURE = 0.02
-# Half of what Platt adds to labels: his one makes log-odds too cautious where classes are told apart well.
+# Pseudo-count of the labels, half of Platt's: his makes log-odds too cautious for well-separated classes.
 ADDED = 0.5
 
 
 class Blend(NamedTuple):
-    """The settings of a family as one: log-odds are the sum of ``weight (slope score + shift)``.
+    """Weighted settings of a family: the log-odds are the sum of ``weight (slope score + shift)``.
 
     Attributes
     ----------
     slope, shift : arrays of shape (n_settings,)
-        Log-odds of a bag by each setting, from its score (Platt's).
+        Platt's calibration line of each setting: its log-odds are ``slope score + shift``.
     weight : array of shape (n_settings,)
-        What each setting counts for, in all 1.
+        Weight of each setting; the weights sum to 1.
     log_likelihood : array of shape (n_settings,)
-        Mean log probability of the label of a held-out bag.
+        Mean log probability of the labels of held-out bags, for each setting.
     """
 
     slope: np.ndarray
@@ -36,27 +36,27 @@ class Blend(NamedTuple):
     log_likelihood: np.ndarray
 
     def log_odds(self, scores: np.ndarray) -> np.ndarray:
-        """Give what all settings say together, from the scores of each: shape (n_settings, n_bags)."""
+        """Return the log-odds of bags from the scores of all settings, of shape (n_settings, n_bags)."""
         return self.weight @ (self.slope[:, None] * scores + self.shift[:, None])
 
 
 def log_likelihood(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Mean log probability of labels, bags counted by their weight; along the last axis of the log-odds."""
+    """Return the weighted mean log probability of the labels, along the last axis of the log-odds."""
     sign = 2.0 * y - 1.0
     return -(loss_of_margin(sign * log_odds) @ weight) / weight.sum()
 
 
 def blend(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Blend:
-    """Make one of the settings of a family, by what they say of bags that they have not seen.
+    """Calibrate and weight the settings of a family by their scores of held-out bags.
 
-    Every setting is calibrated (`fit_lines`), and its log-odds count by softmax(mean log-likelihood / 0.02).
-    So settings that are nearly as good as the best share in the answer: an average of them is steadier than
-    the one that happened to be best.
+    Every setting is calibrated (`fit_lines`) and weighted by softmax(mean log-likelihood / 0.02). Settings
+    that are nearly as good as the best therefore contribute as well. Their average has a lower variance than
+    the setting with the highest likelihood.
 
     Parameters
     ----------
     scores : array of shape (n_settings, n_bags)
-        Of bags that were held out.
+        Scores of held-out bags.
     y, weight : arrays of shape (n_bags,)
         Labels 0 and 1, and weights.
     """
@@ -68,16 +68,17 @@ def blend(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Blend:
 def held_out_log_odds(
     scores: np.ndarray, y: np.ndarray, weight: np.ndarray, splits: list[Split]
 ) -> np.ndarray:
-    """Give the log-odds of every bag by a blend that was made of the scores of the other folds.
+    """Return the log-odds of every bag by a blend that was fitted to the scores of the other folds.
 
-    The blend of all bags knows their labels: it would flatter itself. NaN for bags that no fold holds out.
+    The blend of all bags has used the labels of these bags, so its log-odds would be too optimistic. The
+    result is NaN for bags that no fold holds out.
     """
     is_held = np.isfinite(scores[0])
     total, times = np.zeros(len(y)), np.zeros(len(y))
     for _, test in splits:
         others = is_held.copy()
         others[test] = False
-        if len(np.unique(y[others])) < 2:  # one fold alone: there are no others to learn from
+        if len(np.unique(y[others])) < 2:  # there are no other folds, or they lack a class
             others = is_held
         made = blend(scores[:, others], y[others], weight[others])
         total[test] += made.log_odds(scores[:, test])
@@ -86,31 +87,31 @@ def held_out_log_odds(
 
 
 class Sharpening(NamedTuple):
-    """From the mean log-odds of several families to those of all: ``base + exponent (mean - base)``.
+    """Sharpening of the mean log-odds of the families: ``base + exponent (mean - base)``.
 
     Attributes
     ----------
     base : float
-        Log-odds of the second class before anything is known of a bag.
+        Prior log-odds of the second class.
     exponent : float
-        What the evidence beyond that is multiplied by.
+        Factor of the evidence, which is the mean log-odds minus the prior log-odds.
     """
 
     base: float
     exponent: float
 
     def __call__(self, log_odds: np.ndarray | float) -> Any:
-        """Sharpen log-odds."""
+        """Return the sharpened log-odds."""
         return self.base + self.exponent * (log_odds - self.base)
 
 
 def sharpening(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, base: float) -> Sharpening:
-    """Find the factor of the evidence that makes the labels of held-out bags most probable.
+    """Fit the factor of the evidence that maximizes the likelihood of the labels of held-out bags.
 
-    The mean of log-odds that are right one by one is too cautious where they are right about different bags:
-    of evidence that does not repeat itself the sum would be right. How frequent a class is is no such
-    evidence: all families know it, and a sum would count it several times. So it stays out of the factor.
-    Labels count as a little of both, half as much as Platt has it.
+    The mean of well-calibrated log-odds is too cautious if the families use different evidence: for
+    independent evidence, the sum would be correct. The class prior is not multiplied by the factor, because
+    all families include it and a sum would count it several times. Labels are smoothed as in Platt's method,
+    with half of his pseudo-count.
     """
     target = platt_targets(y, weight, ADDED)
     both = np.concatenate([log_odds, log_odds]) - base

@@ -1,4 +1,4 @@
-"""`BagEnsembleClassifier`: a few complementary families of models, combined on calibrated log-odds."""
+"""`BagEnsembleClassifier`: complementary model families, combined on calibrated log-odds."""
 
 from __future__ import annotations
 
@@ -39,85 +39,95 @@ def _predicts_instances(model: Any) -> bool:
 
 
 class BagEnsembleClassifier(ScoreClassifier):
-    """A few complementary families of models, each with a small grid, combined on calibrated log-odds.
+    """Ensemble of complementary model families, each with a small grid, combined on calibrated log-odds.
 
-    For those who want one classifier that is hard to beat, and do not want to choose. Every setting of every
-    family is fitted to all training bags, and to all but those of each fold. The scores of the bags that were
-    held out say how to turn scores into log-odds (Platt's line) and how far to trust the setting: with L the
-    mean log-likelihood of held-out bags, the log-odds of a family are ::
+    A strong default if you do not want to choose a model. Every setting of every family is fitted to all
+    training bags, and to the training bags of each inner fold. The scores of the held-out bags determine how
+    scores are converted to log-odds (Platt scaling) and how much weight each setting gets. With L the mean
+    held-out log-likelihood of each setting, the log-odds of a family are ::
 
         sum_s w_s (a_s f_s(X) + b_s),    w = softmax(L / 0.02)
 
-    so that settings nearly as good as the best share in the answer. Families then vote, all alike. With m the
-    mean of their log-odds and b the log-odds of the positive class among the training bags, the answer is ::
+    where f_s is the score of setting s, and a_s and b_s are its calibration coefficients. Settings that are
+    nearly as good as the best contribute as well. All families have the same weight. With m the mean of their
+    log-odds and b the log-odds of the positive class among the training bags, the ensemble predicts the
+    log-odds ::
 
         b + a (m - b)
 
-    where a is what held-out bags ask for: a mean of families that see different things is too cautious, but
-    all of them know b. A bag is positive if its probability is 1/2 or more.
+    The factor a is fitted to the held-out bags. It is needed because the mean is too cautious if the families
+    use different evidence. It does not multiply b, because all families include b already. A bag is
+    predicted positive if its probability is at least 1/2.
 
     ==============  =================================================================================
-    "extremes"      Gaussian machines on minima and maxima of every feature
-    "moments"       Gaussian machines on means and spreads of every feature
-    "sets"          machines on kernels of sets: means over pairs of instances, Gaussian kernels of
-                    their distances, miGraph
-    "distances"     Gaussian machines on distances to the training bags (as in MInD)
-    "prototypes"    machines on how near a bag comes to instances of training bags (as in MILES)
-    "ranks"         Gaussian machines on minima and maxima of the ranks of instances
-    "linear"        ridge logistic regression of statistics; streams
-    "instances"     ridge logistic regression of instances, under the mean and the or rule; streams
+    "extremes"      RBF SVMs on the minimum and maximum of every feature
+    "moments"       RBF SVMs on the mean and standard deviation of every feature
+    "sets"          SVMs on set kernels: the mean over pairs of instances, RBF kernels of the
+                    distance that it defines, and miGraph
+    "distances"     RBF SVMs on distances to the training bags (as in MInD)
+    "prototypes"    SVMs on similarities to instances of the training bags (as in MILES)
+    "ranks"         RBF SVMs on the minimum and maximum of the instance ranks of every feature
+    "linear"        ridge logistic regression on bag statistics; reads the data in blocks
+    "instances"     ridge logistic regression on instances, with the mean rule and the OR rule; reads
+                    the data in blocks
     ==============  =================================================================================
 
     Parameters
     ----------
     families : "default" or sequence of str, default="default"
-        By default the first six. Where matrices of all bags do not fit in half of the memory, of more than
-        5,000 bags, or of bags in files, "linear" and "instances" vote in their place; of more than 100,000
-        instances "extremes", "moments", "prototypes" and "instances" do. A warning says so.
+        Families to fit; by default the first six. If the matrices of all bags do not fit into half of the
+        memory, for more than 5,000 bags, and for bags in files, the default is "linear" and "instances". For
+        more than 100,000 instances it is "extremes", "moments", "prototypes" and "instances". A warning
+        reports the change.
     cv : int, splitter or iterable of (train, test), default=10
-        The folds inside the fit: a number (fewer if a class has fewer bags), or as in
+        The inner folds: how many (fewer if a class has fewer bags), a splitter or splits, as in
         `MILogisticRegressionCV`.
     n_jobs : int or None, default=None
-        Folds fitted at the same time, by threads; the answer is the same.
+        Number of folds fitted in parallel, by threads. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Draws the folds, and the 2,000 prototypes of more instances than that.
+        Seed for the folds, and for the sample of 2,000 prototypes if there are more instances.
     verbose : int, default=0
-        1 says what the fit will cost, and how far it is.
+        1 reports the expected cost of the fit and its progress.
 
     Attributes
     ----------
     report_ : str
-        The families, their scores on held-out bags, and their weights, in words.
+        Text that describes the families, their scores on held-out bags, and the settings with the largest
+        weight.
     inner_scores_ : list of dict
-        The same in numbers, one for every family (and pair of classes).
+        The same values as dictionaries, one for every family (and pair of classes).
     votes_ : list of Vote
-        What predictions are made of, one for every pair of classes: (0, 1), (0, 2), ..., (1, 2), ...
+        The fitted ensembles of two classes, one for every pair: (0, 1), (0, 2), ..., (1, 2), ...
     fill_ : array of shape (n_features,)
-        What stands in for missing values: the means of the training instances.
+        Values that replace missing values: the means of the training instances.
     classes_ : array of shape (n_classes,)
-        The labels.
+        The class labels.
     n_features_in_ : int
+        Number of features.
 
     Notes
     -----
-    With n bags and N instances, matrices take O(N^2) evaluations, and some 100 settings in 10 folds as many
-    small machines, each O(n^2) to O(n^3); memory is some 26 matrices of n^2 numbers, and three copies of the
-    instances, of which predictions need two. A fit to 1,000 bags of ten instances with 50 features took 40 s
-    on one core and 230 MB, one to 180 bags of Fox 4 s. `expected_cost` tells beforehand. Machines are
-    solved by `bagwise.solvers.solve_dual`, with a limit of steps.
+    With n bags and N instances, the kernel matrices take O(N^2) kernel evaluations. About 100 settings are
+    fitted in 10 folds, which makes about 1,000 small SVMs, each O(n^2) to O(n^3). The fit needs about 26
+    matrices of n^2 values and three copies of the instances; predictions need two of these copies. A fit to
+    1,000 bags of ten instances with 50 features took 40 s on one core and 230 MB, and a fit to the 180 bags
+    of Fox took 4 s. `expected_cost` estimates the cost before the fit. The SVMs are solved by
+    `bagwise.solvers.solve_dual`, with a step limit.
 
-    Columns of statistics and of distances are scaled anew in every fold inside, and prototypes are those of
-    its training bags; instances are scaled once, by all training bags, without their labels, and features
-    that one fold alone has are left out there. The label of a bag that is held out plays no part in the
-    machines, lines and weights by which `report_` judges it; but the last factor is chosen by these scores:
-    judge the ensemble by folds around it. Another order of bags can draw other folds, and other prototypes
-    where there are more than 2,000 instances.
+    In every inner fold, the columns of statistics and of distances are scaled by the training bags of the
+    fold, and prototypes are taken from these bags. Instances are scaled once, by all training bags, without
+    their labels. This scaling drops features that are constant on the training bags of some fold. The label
+    of a held-out bag does not affect the SVMs, calibration lines and weights that `report_` evaluates on it.
+    However, the factor a is fitted to these scores, so evaluate the ensemble by an outer cross-validation.
+    If the order of the bags changes, the folds may change. With more than 2,000 instances the prototypes may
+    change as well.
 
-    More than two classes are fitted one against one. With l_ij the log-odds of class i against class j, the
-    probability of class i is proportional to ``1 / (1 + sum_j exp(-l_ij))`` (Price and others, 1995).
+    With more than two classes, one ensemble is fitted to each pair of classes (one-vs-one). With l_ij the
+    log-odds of class i against class j, the probability of class i is proportional to
+    ``1 / (1 + sum_j exp(-l_ij))`` (Price and others, 1995).
 
-    How it does on public data, and what the combination was found on: ``make reproduce NAME=ensemble`` in a
-    checkout.
+    ``make reproduce NAME=ensemble`` in a checkout reproduces the results on public data, and describes the
+    data on which the combination was developed.
 
     References
     ----------
@@ -153,7 +163,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         "verbose": ["verbose"],
     }
 
-    # As scikit-learn's splitters of groups do: whoever routes groups need not ask for them to come here.
+    # Request `groups` by default, as scikit-learn's group splitters do.
     __metadata_request__fit = {"groups": True}
 
     _example_parameters = {"families": ["extremes", "instances"], "cv": 2}
@@ -183,21 +193,22 @@ class BagEnsembleClassifier(ScoreClassifier):
         *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
-        """Fit all families, and let them vote.
+        """Fit all families and combine them.
 
         Parameters
         ----------
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
-            The training bags; values may be missing, but for bags in files that are not held in memory.
+            The training bags. Values may be missing, except for bags in files that do not fit into memory.
         y : array of shape (n_bags,)
-            Two or more classes.
+            The labels, of two or more classes.
         sample_weight : array of shape (n_bags,), optional
-            Weights of the bags: two is a bag that is there twice.
+            Weights of the bags. A weight of two is equivalent to repeating the bag.
         groups : array of shape (n_bags,), optional
-            The patient, plate or day of every bag: bags of one group are in one fold inside the fit.
+            Group of every bag, for example its patient, plate or day. The inner folds keep the bags of a
+            group together.
         checkpoint : path, optional
-            A file that keeps what the fit has found out so far: after a crash the same call goes on from
-            there (docs/checkpoints.md). It is removed at the end.
+            File that stores the progress of the fit. After a crash, the same call resumes from it
+            (docs/checkpoints.md). The file is removed at the end.
 
         Returns
         -------
@@ -235,7 +246,7 @@ class BagEnsembleClassifier(ScoreClassifier):
                 here,
                 seed=folds_seed,
                 kinds=(repr(as_python(self.classes_[low])), repr(as_python(self.classes_[high]))),
-                remedy="Take another model, such as SetKernelSVC.",
+                remedy="Use another model, such as SetKernelSVC.",
                 groups=groups,
             )
             choice = self._chosen(training.bags)
@@ -262,13 +273,13 @@ class BagEnsembleClassifier(ScoreClassifier):
         return estimate(self._chosen(bags), len(bags), bags.n_instances, bags.n_features, n_folds)
 
     def expected_cost(self, X: BagsLike) -> str:
-        """Say about what a fit to bags of two classes costs, in seconds on one core and in memory."""
+        """Estimate the cost of a fit to bags of two classes, in time on one core and in memory."""
         refuse_unknown(self.families)
         bags = type(self)(self.families)._read(X, reset=True)
         return str(self._cost_of(bags, int(self.cv) if isinstance(self.cv, Integral) else 10))
 
     def _filled(self, bags: Bags) -> Bags:
-        """Give bags in doubles, with means in place of missing values; those in files as they are."""
+        """Return bags in float64, with missing values replaced by means; bags in files are unchanged."""
         if in_files(bags):
             return bags
         X = in_doubles(bags.instances)
@@ -278,7 +289,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         return Bags(X, bags.offsets)
 
     def _of_classes(self, log_odds: list[np.ndarray]) -> np.ndarray:
-        """Give log-odds of two classes, or log probabilities of several."""
+        """Return the log-odds of two classes, or the log probabilities of several."""
         if len(self.classes_) == 2:
             return log_odds[0]
         n_classes = len(self.classes_)
@@ -298,7 +309,7 @@ class BagEnsembleClassifier(ScoreClassifier):
         return self._of_classes([vote.instance_log_odds(filled) for vote in self.votes_])
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
-        """Log-odds that a bag is positive: shape (n_bags,); of several classes, log probabilities.
+        """Return the log-odds that each bag is positive, or log probabilities of more than two classes.
 
         Parameters
         ----------
@@ -312,45 +323,49 @@ class BagEnsembleClassifier(ScoreClassifier):
         return super().decision_function(X)
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Probability of every class, for every bag: shape (n_bags, n_classes)."""
+        """Return the probability of every class for every bag: shape (n_bags, n_classes)."""
         return _probabilities(self._by_blocks(X, self._bag_scores))
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the most probable label of every bag, of two at a tie the second: shape (n_bags,)."""
+        """Predict the most probable label of every bag: shape (n_bags,).
+
+        If both of two classes have probability 1/2, the second is predicted.
+        """
         return self._more_probable(self.predict_proba(X))
 
     @available_if(_predicts_instances)
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
-        """Log-odds that a bag of this instance alone would be positive: shape (n_instances,).
+        """Return the log-odds that a bag of this single instance is positive: shape (n_instances,).
 
-        The mean of what the parts say that score instances: of "sets" the machines on means over pairs,
-        whose score of a bag is the mean of the scores of its instances; of "instances" the logistic
-        regressions. Each score is turned into log-odds by the line that its setting has for bags, settings
-        count by their weights, and families equally. So it ranks instances by how much they speak for a bag;
-        it is no probability that an instance has a label of its own, which nobody knows.
+        The result is the mean over the settings that score instances. In "sets" these are the SVMs on means
+        over pairs, whose bag score is the mean of the scores of its instances. In "instances" these are the
+        logistic regressions. Each score is converted to log-odds by the calibration line that its setting has
+        for bags. Settings are weighted as for bags, and families equally. The result ranks instances by their
+        evidence for a positive bag. It is not the log-odds of an instance label, because the training data
+        contain no instance labels.
 
-        Of several classes, log probabilities: shape (n_instances, n_classes).
+        With more than two classes, return log probabilities of shape (n_instances, n_classes).
         """
         return self._by_blocks(X, self._instance_scores)
 
     @available_if(_predicts_instances)
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
-        """Probability of every class for a bag of this instance alone: shape (n_instances, n_classes)."""
+        """Return the class probabilities of a bag of this single instance: shape (n_instances, n_classes)."""
         return _probabilities(self._by_blocks(X, self._instance_scores))
 
     @available_if(_predicts_instances)
     def predict_instances(self, X: BagsLike) -> np.ndarray:
-        """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
+        """Predict the label of a bag of this single instance: shape (n_instances,)."""
         return self._more_probable(self.predict_proba_instances(X))
 
 
 def _probabilities(scores: np.ndarray) -> np.ndarray:
-    """Turn log-odds, or log probabilities of several classes, into probabilities."""
+    """Convert log-odds, or log probabilities of several classes, to probabilities."""
     return np.exp(scores) if scores.ndim > 1 else np.column_stack([expit(-scores), expit(scores)])
 
 
 def _means(bags: Any, weight: np.ndarray) -> np.ndarray:
-    """Mean of every feature over the values that are there; zero if none is, and for bags in files."""
+    """Return the mean of the observed values of every feature; zero without any, and for bags in files."""
     if in_files(bags):
         return np.zeros(bags.n_features)
     X = in_doubles(bags.instances)

@@ -1,4 +1,4 @@
-"""The families of models: what is in each, what it needs and costs, and which of them are taken."""
+"""The model families: their settings, their cost, and their selection for a data set."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from bagwise.models.ensemble.vectors import DistanceView, RankedExtremesView, St
 from bagwise.similarity import available_memory
 
 _SCALES, _SCALES_OF_INSTANCES = ("standard", "rank"), ("standard", "rank", "minmax")
-# Matrices of all bags that are in memory at the same time, and the share of it that they may have.
+# Number of matrices of all bags in memory at the same time, and the largest share of memory for them.
 MATRICES, _SHARE = 26, 0.5
-# More bags than these, and machines on their matrices take hours; more instances, and all pairs of them do.
+# Beyond this many bags, SVMs on their matrices take hours; beyond this many instances, all pairs take hours.
 MOST_BAGS, MOST_INSTANCES = 5_000, 100_000
 
 
 @dataclass(frozen=True)
 class Family:
-    """Models of one kind, each with a small grid of settings.
+    """Family of models of one kind, with a small grid of settings.
 
     Attributes
     ----------
     title : str
-        What they are, in words.
+        Description for logs and reports.
     members : tuple
-        What is fitted; each has several settings.
+        Models to fit; each has several settings.
     has_matrices, visits_pairs : bool
-        Whether there are matrices of all bags, and whether all pairs of instances are visited.
+        Whether the family computes matrices of all bags, and whether it computes all pairs of instances.
     """
 
     title: str
@@ -44,43 +44,43 @@ class Family:
 
 FAMILIES = {
     "extremes": Family(
-        "Gaussian machines on minima and maxima of every feature",
+        "RBF SVMs on the minimum and maximum of every feature",
         tuple(Kernels(StatisticsView(("min", "max"), scale)) for scale in _SCALES),
         has_matrices=True,
     ),
     "moments": Family(
-        "Gaussian machines on means and spreads of every feature",
+        "RBF SVMs on the mean and standard deviation of every feature",
         tuple(Kernels(StatisticsView(("mean", "std"), scale)) for scale in _SCALES),
         has_matrices=True,
     ),
     "sets": Family(
-        "machines on kernels of sets",
+        "SVMs on set kernels",
         tuple(Kernels(SetView(scale)) for scale in _SCALES_OF_INSTANCES),
         has_matrices=True,
         visits_pairs=True,
     ),
     "distances": Family(
-        "Gaussian machines on distances to training bags",
+        "RBF SVMs on distances to training bags",
         tuple(Kernels(DistanceView(scale)) for scale in _SCALES_OF_INSTANCES),
         has_matrices=True,
         visits_pairs=True,
     ),
     "prototypes": Family(
-        "machines on nearness to instances of training bags",
+        "SVMs on similarities to instances of training bags",
         tuple(Kernels(PrototypeView(scale)) for scale in _SCALES_OF_INSTANCES),
         has_matrices=True,
     ),
     "ranks": Family(
-        "Gaussian machines on minima and maxima of ranks of instances",
+        "RBF SVMs on the minimum and maximum of instance ranks",
         (Kernels(RankedExtremesView()),),
         has_matrices=True,
     ),
     "linear": Family(
-        "logistic regression of statistics of every feature",
+        "logistic regression on statistics of every feature",
         tuple(LinearStatistics(scale) for scale in _SCALES),
     ),
     "instances": Family(
-        "logistic regression of instances",
+        "logistic regression on instances",
         tuple(InstanceModels(rule) for rule in ("mean", "or")),
     ),
 }
@@ -90,21 +90,21 @@ _STREAMING = ("linear", "instances")
 
 
 class Choice(NamedTuple):
-    """Which families are fitted, and why others are left out, in a sentence or ""."""
+    """Families to fit, and a sentence on why others are left out (empty if none are)."""
 
     fitted: tuple[str, ...]
     reason: str = ""
 
 
 def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_held: bool) -> Choice:
-    """Choose the families of a fit, before anything is computed.
+    """Choose the families of a fit by the size of the data.
 
     Parameters
     ----------
     families : "default" or sequence of str
-        As it was given; names are all fitted.
+        The parameter of the estimator. If it contains names, all of them are chosen.
     n_bags, n_instances : int
-        How many there are.
+        Number of bags and of instances.
     is_held : bool
         Whether the instances are in memory.
     """
@@ -113,58 +113,58 @@ def choose(families: str | Sequence[str], n_bags: int, n_instances: int, *, is_h
     needed, limit = 8.0 * MATRICES * n_bags**2, _SHARE * available_memory()
     reason = ""
     if not is_held:
-        reason = "the instances lie in files and are not held in memory"
+        reason = "the instances are read from files and do not fit into memory"
     elif needed > limit:
         reason = (
-            f"matrices of {n_bags:,} bags take {needed / 1e9:,.2g} GB, and half of the memory is "
-            f"{limit / 1e9:,.2g} GB"
+            f"kernel matrices of {n_bags:,} bags take {needed / 1e9:,.2g} GB, more than half of the memory "
+            f"({limit / 1e9:,.2g} GB)"
         )
     elif n_bags > MOST_BAGS:
-        reason = f"machines on matrices of {n_bags:,} bags, more than {MOST_BAGS:,}, take hours"
+        reason = f"SVMs on kernel matrices of {n_bags:,} bags, more than {MOST_BAGS:,}, take hours"
     if reason:
-        return Choice(_STREAMING, f"{reason}: families that stream take the place of kernels")
+        return Choice(_STREAMING, f"{reason}; using families that stream the data instead of kernel families")
     if n_instances > MOST_INSTANCES:
         reason = (
-            f"there are {n_instances:,} instances, and all pairs of more than {MOST_INSTANCES:,} take long: "
-            "kernels of sets and distances of bags are left out"
+            f"there are {n_instances:,} instances, and all pairs of more than {MOST_INSTANCES:,} take hours; "
+            "leaving out the families of set kernels and bag distances"
         )
         return Choice(_WITHOUT_PAIRS, reason)
     return Choice(_DEFAULT)
 
 
 def refuse_unknown(families: str | Sequence[str]) -> None:
-    """Refuse names that are no families."""
+    """Raise an error unless all names are families."""
     known = ", ".join(map(repr, FAMILIES))
     if isinstance(families, str):
         if families != "default":
-            raise ValueError(f"families is {families!r}; expected 'default', or a list of some of {known}.")
+            raise ValueError(f"families is {families!r}; expected 'default' or a list of {known}.")
         return
     if not len(families) or len(set(families)) < len(families):
-        raise ValueError(f"families is {families!r}; expected different ones, at least one, of {known}.")
+        raise ValueError(f"families is {families!r}; expected at least one of {known}, without repetition.")
     unknown = [name for name in families if name not in FAMILIES]
     if unknown:
-        raise ValueError(f"families has {unknown[0]!r}; expected some of {known}.")
+        raise ValueError(f"families contains the unknown name {unknown[0]!r}; expected names from {known}.")
 
 
-# Seconds on one core of 2020, measured: a pair of instances beside a product of two features, a machine by
-# the square of its bags, and beside that; a value of an instance in a pass.
+# Measured seconds on one core of 2020: per instance pair; per pair and feature; per SVM and squared bag;
+# fixed cost of an SVM; per instance value and pass.
 _PAIR, _PRODUCT, _MACHINE, _LEAST, _VALUE = 1e-8, 1e-10, 2e-8, 7e-4, 1e-8
-_PASSES = 200  # over the instances, of all folds, by the models that stream
+_PASSES = 200  # over the instances, in all folds, by the models that read the data in blocks
 
 
 class Cost(NamedTuple):
-    """About how long a fit takes on one core, and the most memory that it adds."""
+    """Estimated time of a fit on one core, and its peak memory in addition to the bags."""
 
     seconds: float
     bytes: float
 
     def __str__(self) -> str:
         long = f"{self.seconds:.0f} s" if self.seconds < 90 else f"{self.seconds / 60:.0f} minutes"
-        return f"about {long} on one core, and {max(1.0, self.bytes / 1e6):,.0f} MB beside the bags"
+        return f"about {long} on one core and {max(1.0, self.bytes / 1e6):,.0f} MB in addition to the bags"
 
 
 def estimate(choice: Choice, n_bags: int, n_instances: int, n_features: int, n_folds: int) -> Cost:
-    """Estimate what a fit costs: the order of magnitude, not the last third."""
+    """Estimate the cost of a fit, to the order of magnitude."""
     pairs = 0.5 * float(n_instances) ** 2 * (_PAIR + n_features * _PRODUCT)
     values = float(n_instances) * n_features
     seconds, most = 0.0, 0.0
@@ -179,5 +179,5 @@ def estimate(choice: Choice, n_bags: int, n_instances: int, n_features: int, n_f
         else:
             seconds += n_parts * _PASSES * values * _VALUE
         if family.visits_pairs:
-            seconds += 2 * n_parts * pairs  # once plain, once with weights
+            seconds += 2 * n_parts * pairs  # once without weights, once with them
     return Cost(seconds, most + 16.0 * values)

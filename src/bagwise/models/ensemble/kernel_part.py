@@ -1,4 +1,4 @@
-"""A view of bags with the machines on its matrices: a part of the ensemble."""
+"""SVMs on the kernel matrices of a view: a part of the ensemble."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from bagwise.models.ensemble.views import View
 
 @dataclass(frozen=True)
 class KernelPart:
-    """Machines on all matrices of a view; a setting is a matrix and a penalty.
+    """SVMs on all matrices of a view; a setting is a matrix and a penalty.
 
     Attributes
     ----------
     view : View
-        Fitted.
+        The fitted view.
     coef : array of shape (n_matrices, n_bags)
-        Of all settings together, as they count in the vote.
+        Dual coefficients, summed over the settings with their factors in the vote.
     instance_coef : array of shape (n_matrices, n_bags)
-        As they count in scores of instances; zero for matrices that say nothing of them.
+        The same sums for instance scores; zero for matrices that do not score instances.
     widths : array of shape (n_matrices,)
-        What `View.train_grams` found.
+        Widths of the matrices, as computed by `View.train_grams`.
     """
 
     view: View
@@ -39,14 +39,14 @@ class KernelPart:
     widths: np.ndarray
 
     def log_odds(self, bags: Bags) -> np.ndarray:
-        """Give what the part adds to the log-odds of bags."""
+        """Return the contribution of the part to the log-odds of bags."""
         total = np.zeros(len(bags))
         for K, coef in zip(self.view.cross_grams(bags, self.widths), self.coef, strict=True):
             total += K @ coef
         return total
 
     def instance_log_odds(self, bags: Bags) -> np.ndarray:
-        """Give what the part adds to the log-odds of instances."""
+        """Return the contribution of the part to the log-odds of instances."""
         view: Any = self.view
         if not self.instance_coef.any():
             return np.zeros(bags.n_instances)
@@ -56,7 +56,7 @@ class KernelPart:
 
 @dataclass(frozen=True)
 class Kernels:
-    """Machines on the matrices of a view, not fitted yet."""
+    """SVMs on the matrices of a view, before the fit."""
 
     view: View
 
@@ -68,7 +68,7 @@ class Kernels:
         n_jobs: int | None,
         place: CheckpointLocation,
     ) -> FittedMember:
-        """Fit machines on all matrices; these are made one after the other, and not kept."""
+        """Fit SVMs on all matrices, which are computed one after the other and not kept."""
         bags, y, weight = training
         view = self.view.fit(bags, weight, seed, splits)
 

@@ -1,4 +1,4 @@
-"""Logistic regression of statistics of bags: a part of the ensemble that passes over the bags once."""
+"""Logistic regression on bag statistics: a part of the ensemble that reads the bags once."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from bagwise.models.ensemble.members import FittedMember, mean_held_out
 from bagwise.models.ensemble.vectors import without_noise
 
 _STATISTICS = ("min", "max", "mean", "std")
-# Weights of the losses, for columns of variance one, or a twelfth if they are ranks.
+# Values of C, for columns with variance 1 (standardised) or 1/12 (ranked).
 _PENALTIES = (0.001, 0.01, 0.1)
 
 
 @dataclass(frozen=True)
 class LinearStatistics:
-    """Ridge logistic regression of the statistics of every feature, standardised or ranked.
+    """Ridge logistic regression on statistics of every feature, standardised or ranked.
 
     Attributes
     ----------
     scale : {"standard", "rank"}
-        What is done to the columns.
+        Scaling of the columns.
     """
 
     scale: str
@@ -44,7 +44,7 @@ class LinearStatistics:
         n_jobs: int | None,
         place: CheckpointLocation,
     ) -> FittedMember:
-        """Fit a model for every penalty, on all bags and on all but those of each fold."""
+        """Fit a model for every penalty, on all bags and on the training bags of each fold."""
         bags, y, weight = training
         statistics = BagStatistics(_STATISTICS).fit(bags)
         raw = _raw(statistics, self.scale, bags)
@@ -67,7 +67,7 @@ class LinearStatistics:
         how = "standardised" if self.scale == "standard" else "ranked"
         named = ", ".join(_STATISTICS[:-1]) + f" and {_STATISTICS[-1]}"
         return FittedMember(
-            [f"logistic regression of {named}, {how}, C {C:g}" for C in _PENALTIES],
+            [f"logistic regression on {named}, {how}, C {C:g}" for C in _PENALTIES],
             np.zeros(len(coef), dtype=bool),
             known["held"],
             known["intercept"],
@@ -83,7 +83,7 @@ def _raw(statistics: BagStatistics, scale: str, bags: Bags) -> np.ndarray:
 def _of_fold(
     V: np.ndarray, y: np.ndarray, weight: np.ndarray, train: np.ndarray, test: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Give coefficients, intercepts and scores of the bags held out, for every penalty."""
+    """Return coefficients, intercepts and scores of the held-out bags, for every penalty."""
     models = [
         LogisticRegression(C=C, tol=1e-8, max_iter=1000).fit(V[train], y[train], weight[train])
         for C in _PENALTIES
@@ -95,7 +95,7 @@ def _of_fold(
 
 @dataclass(frozen=True)
 class LinearPart:
-    """Statistics, their scaling, and the coefficients of all settings together."""
+    """Bag statistics, their scaler, and the summed coefficients of all settings."""
 
     scale: str
     statistics: BagStatistics
@@ -103,9 +103,9 @@ class LinearPart:
     coef: np.ndarray
 
     def log_odds(self, bags: Bags) -> np.ndarray:
-        """Give what the part adds to the log-odds of bags."""
+        """Return the contribution of the part to the log-odds of bags."""
         return self.scaler.transform(_raw(self.statistics, self.scale, bags)) @ self.coef
 
     def instance_log_odds(self, bags: Bags) -> np.ndarray:
-        """Give zeros: statistics of bags say nothing of instances."""
+        """Return zeros, because bag statistics do not score instances."""
         return np.zeros(bags.n_instances)

@@ -1,4 +1,4 @@
-"""Support vector machines on one matrix of kernels: for every fold and for all bags, at several penalties."""
+"""Support vector machines on one kernel matrix, for every fold and for all bags, at several penalties."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from bagwise.models.ensemble.views import Gram
 from bagwise.solvers.control import Control
 from bagwise.solvers.dual import solve_dual
 
-# Weights of the loss, for kernels whose bags have a variance of one in their space.
+# Values of C, for kernels scaled so that the bags have variance 1 in their feature space.
 PENALTIES = (10.0, 100.0)
-# Relative duality gap, and the most steps of pairs: some matrices of nearly no rank have no end.
+# Relative duality gap, and steps per bag: the solver does not converge for some matrices of very low rank.
 _TOL, _STEPS_OF_EACH = 1e-8, 200
 
 
 class Machines(NamedTuple):
-    """Machines of one matrix, a row for every penalty.
+    """SVMs on one matrix, with one row per penalty.
 
     Attributes
     ----------
     held : array of shape (n_penalties, n_bags)
-        Scores of bags by machines that have not seen them, the mean over the folds that held a bag out; NaN
-        for bags that none did.
+        Held-out scores of the bags: the mean over the folds that hold a bag out, and NaN for bags that no
+        fold holds out.
     coef : array of shape (n_penalties, n_bags)
-        Of the machines of all bags.
+        Dual coefficients of the SVMs fitted to all bags.
     intercept : array of shape (n_penalties,)
+        Intercepts of these SVMs.
     """
 
     held: np.ndarray
@@ -38,7 +39,7 @@ class Machines(NamedTuple):
 
 
 def variance(K: np.ndarray, weight: np.ndarray) -> float:
-    """Give the mean squared distance of bags from their mean in the space of a kernel; 1 if there is none."""
+    """Return the variance of the bags in the feature space of a kernel, or 1 if it is zero."""
     share = weight / weight.sum()
     found = float(share @ K.diagonal() - share @ K @ share)
     return found if found > 1e-12 * float(np.abs(K.diagonal()).max(initial=0.0)) else 1.0
@@ -47,18 +48,18 @@ def variance(K: np.ndarray, weight: np.ndarray) -> float:
 def fit_machines(
     gram: Gram, y: np.ndarray, weight: np.ndarray, splits: list[Split], n_jobs: int | None = None
 ) -> Machines:
-    """Fit a machine for every penalty, on all bags and on all but those of each fold.
+    """Fit an SVM for every penalty, on all bags and on the training bags of each fold.
 
     Parameters
     ----------
     gram : Gram
-        Kernels of the bags, and those of folds.
+        Kernel matrix of the bags, and the matrices of the folds.
     y, weight : arrays of shape (n_bags,)
         Labels 0 and 1, and weights.
     splits : list of (train, test)
-        Folds.
+        The folds.
     n_jobs : int, optional
-        Folds at the same time, by threads.
+        Number of folds fitted in parallel, by threads.
     """
 
     def of_fold(number: int) -> np.ndarray:
@@ -73,14 +74,14 @@ def fit_machines(
 
 
 def _machines(K: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give coefficients and intercepts, for every penalty."""
+    """Return coefficients and intercepts for every penalty."""
     unit = variance(K, weight)
     sign = 2.0 * y - 1.0
     control = Control(_TOL, max(10_000, _STEPS_OF_EACH * len(y)))
     coef, intercept, start = np.zeros((len(PENALTIES), len(y))), np.empty(len(PENALTIES)), None
     for number, penalty in enumerate(PENALTIES):
         bound = penalty / unit * weight * sign
-        # What the machine before ended with is near: its bounds were narrower.
+        # Warm start: the solution of the smaller penalty is feasible and near the optimum.
         dual = solve_dual(
             K, -sign, control, lower=np.minimum(bound, 0.0), upper=np.maximum(bound, 0.0), start=start
         )

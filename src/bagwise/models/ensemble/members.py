@@ -16,16 +16,16 @@ class FittedMember(NamedTuple):
     Attributes
     ----------
     names : list of str
-        What the settings are.
+        Descriptions of the settings.
     of_instances : bool array of shape (n_settings,)
-        Which settings score instances as well.
+        Mask of the settings that score instances as well.
     held : array of shape (n_settings, n_bags)
         Scores of held-out bags; NaN for bags that no fold holds out.
     intercept : array of shape (n_settings,)
-        What has to be added to the scores of the part that `joined` returns.
+        Intercept of each setting, which is not included in the part that `joined` returns.
     joined : callable
-        Takes a factor of every setting for scores of bags, and one for scores of instances; returns the part
-        of the vote that sums over all settings. Models store nothing else of the member.
+        Takes two factors per setting, for bag scores and for instance scores, and returns the part of the
+        vote that sums over all settings. Models store only this part of the member.
     """
 
     names: list[str]
@@ -36,7 +36,10 @@ class FittedMember(NamedTuple):
 
 
 def mean_held_out(n_bags: int, splits: list[Split], scores: list[np.ndarray]) -> np.ndarray:
-    """Put the scores of folds, a row a setting, where their bags are; the mean where there are several."""
+    """Return the held-out scores of all bags from those of the folds: shape (n_settings, n_bags).
+
+    If several folds hold a bag out, its score is their mean; if no fold does, it is NaN.
+    """
     held, times = np.zeros((len(scores[0]), n_bags)), np.zeros(n_bags)
     for (_, test), found in zip(splits, scores, strict=True):
         held[:, test] += found

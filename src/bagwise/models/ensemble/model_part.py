@@ -1,4 +1,4 @@
-"""Models that pass over blocks of bags, for more bags than matrices hold: parts of the ensemble."""
+"""Instance models that read the bags in blocks: parts of the ensemble for large data."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from bagwise.models.ensemble.members import FittedMember
 from bagwise.models.linear_model import MILogisticRegression
 
 _OUTPUT = ["decision_function"]
-# Ridge penalties of the coefficients, beside a sum over bags.
+# Ridge penalties of the coefficients, relative to a loss that is summed over bags.
 _ALPHAS = (1.0, 10.0)
 
 
 @dataclass(frozen=True)
 class InstanceModels:
-    """Logistic regression of instances under one rule, at several ridge penalties.
+    """Logistic regression on instances with one rule, at several ridge penalties.
 
     Attributes
     ----------
     rule : {"mean", "or"}
-        How instances make the label of a bag.
+        Rule that combines instance probabilities into the probability of a bag.
     """
 
     rule: str
@@ -41,7 +41,7 @@ class InstanceModels:
         n_jobs: int | None,
         place: CheckpointLocation,
     ) -> FittedMember:
-        """Fit a model for every penalty, on all bags and on all but those of each fold."""
+        """Fit a model for every penalty, on all bags and on the training bags of each fold."""
         models = [
             MILogisticRegression(self.rule, alpha=alpha, l1_ratio=0.0, random_state=seed) for alpha in _ALPHAS
         ]
@@ -55,28 +55,28 @@ class InstanceModels:
             scores.append(held.score)
             model.fit(bags, y, weight, checkpoint=inside)
         return FittedMember(
-            [f"logistic regression of instances, rule {self.rule}, alpha {alpha:g}" for alpha in _ALPHAS],
+            [f"logistic regression on instances, rule {self.rule}, alpha {alpha:g}" for alpha in _ALPHAS],
             np.ones(len(models), dtype=bool),
             np.array(scores),
-            np.zeros(len(models)),  # scores have their own
+            np.zeros(len(models)),  # the scores include the intercepts
             partial(ModelPart, models),
         )
 
 
 @dataclass(frozen=True)
 class ModelPart:
-    """Fitted models, with a factor for the scores of bags and one for those of instances by each."""
+    """Fitted models, each with a factor for its bag scores and one for its instance scores."""
 
     models: list[Any]
     factor: np.ndarray
     instance_factor: np.ndarray
 
     def log_odds(self, bags: Bags) -> np.ndarray:
-        """Give what the part adds to the log-odds of bags."""
+        """Return the contribution of the part to the log-odds of bags."""
         scores = (model.decision_function(bags) for model in self.models)
         return sum(factor * score for factor, score in zip(self.factor, scores, strict=True))
 
     def instance_log_odds(self, bags: Bags) -> np.ndarray:
-        """Give what the part adds to the log-odds of instances."""
+        """Return the contribution of the part to the log-odds of instances."""
         scores = (model.decision_function_instances(bags) for model in self.models)
         return sum(factor * score for factor, score in zip(self.instance_factor, scores, strict=True))

@@ -1,4 +1,4 @@
-"""Bags compared by how near they come to instances of the training bags."""
+"""Bag kernels based on their similarity to instances of the training bags."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ _MOST = 2000  # prototypes
 
 @dataclass(frozen=True)
 class PrototypeView(View):
-    """Products of vectors that say how near a bag comes to every prototype: max_j exp(-d(x_j, t)^2 / s^2).
+    """Linear kernels of the similarities of a bag to all prototypes t: max_j exp(-d(x_j, t)^2 / s^2).
 
-    Prototypes are the different instances of the training bags, or 2,000 of them, drawn at random by
-    `PrototypeEmbedding`: the embedding of MILES, before a machine that shrinks instead of choosing. In a fold
-    they are those of its training bags: a bag that is held out would else be very near to its own.
+    The prototypes are the distinct instances of the training bags, or a random sample of 2,000 of them, drawn
+    by `PrototypeEmbedding`. This is the embedding of MILES, followed by an SVM that shrinks the coefficients
+    instead of selecting prototypes. A fold only uses prototypes from its training bags, because a held-out
+    bag would be very similar to prototypes from this bag.
 
     Attributes
     ----------
     scale : {"standard", "rank", "minmax"}
-        What is done to the instances.
+        Scaling of the instances.
     instances, prototypes, least, holds
-        After a fit: how it is done, the prototypes with s the median distance of a bag, the squared distances
-        of the training bags by s, and which of these hold which prototype.
+        Set by `fit`: the fitted scaling, the prototypes with the width s (the median distance of a bag), the
+        squared distances of the training bags divided by s^2, and a mask of the prototypes in each training
+        bag.
     """
 
     scale: str
@@ -41,11 +43,11 @@ class PrototypeView(View):
 
     @property
     def names(self) -> list[str]:
-        """Name the matrices."""
-        return self.of_widths(f"nearness to instances, {HOW[self.scale]}")
+        """Names of the matrices."""
+        return self.of_widths(f"similarity to instances, {HOW[self.scale]}")
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> PrototypeView:
-        """Choose prototypes, and fix scaling and width."""
+        """Choose the prototypes, and fit scaling and width."""
         instances = Instances.fit(self.scale, bags, weight, splits)
         known = instances.scaled(bags)
         embedding = PrototypeEmbedding("sample", n_prototypes=_MOST, width=1.0, scale=None, random_state=seed)
@@ -56,7 +58,7 @@ class PrototypeView(View):
         return replace(self, instances=instances, prototypes=prototypes, least=least, holds=holds)
 
     def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
-        """Yield the matrices of the training bags, which count by their weight."""
+        """Yield the matrices of the training bags, which have the weights `weight`."""
         assert self.least is not None and self.holds is not None
         unknown = [~self.holds[train].any(axis=0) for train, _ in splits]
         for factor in FACTORS:
@@ -67,7 +69,7 @@ class PrototypeView(View):
             def cut(number: int, V: np.ndarray = V, K: np.ndarray = K) -> tuple[np.ndarray, np.ndarray]:
                 train, test = splits[number]
                 some = np.concatenate([train, test])
-                # What the prototypes of other bags add is taken away: they are few.
+                # Subtract the share of the prototypes that no training bag contains: they are few.
                 other = V[:, unknown[number]]
                 both = K[np.ix_(train, some)] - other[train] @ other[some].T / V.shape[1]
                 square, cross = both[:, : len(train)], both[:, len(train) :]
@@ -83,12 +85,12 @@ class PrototypeView(View):
             yield np.exp(-factor * new) @ np.exp(-factor * self.least).T / new.shape[1]
 
     def without_folds(self) -> PrototypeView:
-        """Return the view without what only its folds needed."""
+        """Return the view without the data that only its folds needed."""
         return replace(self, holds=None)
 
 
 def _holds(points: np.ndarray, bags: Bags) -> np.ndarray:
-    """Return which bags hold which of some points: shape (n_bags, n_points)."""
+    """Return a mask of the points that each bag contains: shape (n_bags, n_points)."""
     index_of = {row.tobytes(): index for index, row in enumerate(points + 0.0)}  # -0 is 0
     point = np.array([index_of.get(row.tobytes(), -1) for row in bags.instances + 0.0])
     holds = np.zeros((len(bags), len(points)), dtype=bool)

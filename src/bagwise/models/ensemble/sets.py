@@ -1,4 +1,4 @@
-"""Bags compared as sets: kernels of all pairs of instances, at several widths."""
+"""Set kernels over all pairs of instances, at several widths."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from bagwise.similarity import InstanceKernel, resolve_gamma, set_kernel
 from bagwise.similarity.bag_kernels import blocks_of, median_width, squared_distances
 from bagwise.similarity.instance_distances import scaled_distances
 
-# The widest kernel has gamma at this times one by the median squared distance of instances.
+# Gamma of the widest kernel times the median squared distance of instances, and the number of widths.
 _WIDEST, _N_WIDTHS = 0.5, 3
-_MIDDLE = 1  # the width at which instances that are close together count as one
-# Every width is so many times narrower than the one before: k ** 4 is the kernel at four times gamma.
+_MIDDLE = 1  # index of the width of the miGraph kernel
+# Ratio of gamma between successive widths: the fourth power of a kernel value is the value at 4 gamma.
 STEP = 4
 
 
 @dataclass(frozen=True)
 class SetView(View):
-    """Means of a Gaussian kernel over all pairs of instances, and what is made of them.
+    """Means of a Gaussian kernel over all pairs of instances, and kernels derived from them.
 
-    At three widths, each four times narrower: the mean itself, whose machines are means of scores of
-    instances; and a Gaussian kernel of the distance of the bags in its space. At the middle width also the
-    kernel of miGraph, in which instances close together count as one (`set_kernel`).
+    There are three widths, with gamma, 4 gamma and 16 gamma. Each has two matrices: the mean itself, for
+    which the score of a bag is the mean of the scores of its instances, and a Gaussian kernel of the distance
+    between bags in the feature space of the mean. The middle width also has the miGraph kernel, which counts
+    close instances as one (`set_kernel`).
 
     Attributes
     ----------
     scale : {"standard", "rank", "minmax"}
-        What is done to the instances.
+        Scaling of the instances.
     instances, bags, gamma, lengths
-        After a fit: how it is done, the training bags, scaled, gamma of the widest kernel, and the kernels of
-        the training bags with themselves, a row a width.
+        Set by `fit`: the fitted scaling, the scaled training bags, gamma of the widest kernel, and the kernel
+        of each training bag with itself, with one row per width.
     """
 
     scale: str
@@ -54,21 +55,21 @@ class SetView(View):
 
     @property
     def names(self) -> list[str]:
-        """Name the matrices."""
-        widths = [f"{HOW[self.scale]}, gamma {_WIDEST * factor:g} x median" for factor in self._factors]
+        """Names of the matrices."""
+        widths = [f"{HOW[self.scale]}, gamma {_WIDEST * factor:g} / median" for factor in self._factors]
         return [
             *(f"mean over pairs, {width}" for width in widths),
-            *(f"Gaussian of its distance, {width}" for width in widths),
-            f"close instances as one, {widths[_MIDDLE]}",
+            *(f"Gaussian of the distance, {width}" for width in widths),
+            f"miGraph, {widths[_MIDDLE]}",
         ]
 
     @property
     def of_instances(self) -> list[bool]:
-        """Which matrices make scores of bags that are means of scores of instances."""
+        """Mask of the matrices for which the score of a bag is the mean of its instance scores."""
         return [True] * _N_WIDTHS + [False] * (_N_WIDTHS + 1)
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> SetView:
-        """Fix scaling and width."""
+        """Fit scaling and width."""
         instances = Instances.fit(self.scale, bags, weight, splits)
         scaled = instances.scaled(bags)
         gamma = _WIDEST * resolve_gamma("median", blocks_of(scaled, weight))
@@ -76,7 +77,7 @@ class SetView(View):
         return replace(self, instances=instances, bags=scaled, gamma=gamma, lengths=lengths)
 
     def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
-        """Yield the matrices of the training bags, which count by their weight."""
+        """Yield the matrices of the training bags, which have the weights `weight`."""
         known, _ = self._fitted
         means = set_kernels_of_widths(known, None, self.gamma, _N_WIDTHS)
         for K in means:
@@ -88,7 +89,7 @@ class SetView(View):
         yield Gram.of_all(self._graph(known, None), splits)
 
     def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the matrices of new bags with the training bags, by the widths that `train_grams` found."""
+        """Yield the matrices of new bags with the training bags, at the widths from `train_grams`."""
         known, instances = self._fitted
         new = instances.scaled(bags)
         means = set_kernels_of_widths(new, known, self.gamma, _N_WIDTHS)
@@ -101,7 +102,7 @@ class SetView(View):
         yield self._graph(new, known)
 
     def cross_grams_of_instances(self, bags: Bags) -> list[np.ndarray]:
-        """Return the matrices `of_instances` of every instance, as a bag, with the training bags."""
+        """Return the matrices `of_instances` of single instances (as bags) with the training bags."""
         known, instances = self._fitted
         alone = Bags(bags.instances, np.arange(bags.n_instances + 1))
         return set_kernels_of_widths(instances.scaled(alone), known, self.gamma, _N_WIDTHS)
@@ -119,19 +120,19 @@ class SetView(View):
 def set_kernels_of_widths(
     bags: AnyBags, other: AnyBags | None, gamma: float, n_widths: int
 ) -> list[np.ndarray]:
-    """Mean of a Gaussian kernel over all pairs of instances of every two bags, at several widths.
+    """Return the mean of a Gaussian kernel over all pairs of instances of two bags, at several widths.
 
-    They are those of ``set_kernel(bags, other, gamma=...)`` at gamma, 4 gamma, 16 gamma, and so on, to
-    rounding, at little more than the price of one: distances and exponentials are computed once.
+    The result equals ``set_kernel(bags, other, gamma=...)`` at gamma, 4 gamma, 16 gamma, and so on, up to
+    rounding. It costs little more than a single kernel, because distances and exponentials are computed once.
 
     Parameters
     ----------
     bags, other : Bags or ScannedBags
-        Rows and columns; None for the same bags.
+        Bags of the rows and of the columns; None for the same bags.
     gamma : float
-        Of the widest kernel, exp(-gamma |x - z|^2).
+        Parameter of the widest kernel, exp(-gamma |x - z|^2).
     n_widths : int
-        How many.
+        Number of widths.
 
     Returns
     -------
@@ -158,7 +159,7 @@ def set_kernels_of_widths(
 
 
 def own_kernels_of_widths(bags: AnyBags, gamma: float, n_widths: int) -> np.ndarray:
-    """Give the kernels of every bag with itself at several widths: shape (n_widths, n_bags)."""
+    """Return the kernel of every bag with itself at several widths: shape (n_widths, n_bags)."""
     return blocks_of(bags).joined(_own_means, gamma, n_widths).T
 
 
@@ -173,10 +174,10 @@ def _own_means(block: Block, gamma: float, n_widths: int) -> np.ndarray:
 def _sums_of_powers(
     gamma: float, n_widths: int, X: Any, offsets: np.ndarray, Z: Any, other_offsets: np.ndarray
 ) -> np.ndarray:
-    """Sum the kernel and its powers over all pairs of every two bags: shape (n_some, n_others, n_widths)."""
+    """Sum the kernel and its powers over all pairs of instances: shape (n_bags, n_others, n_widths)."""
     if len(offsets) > 2:
         return _of_bags(gamma, n_widths, X, offsets, Z, other_offsets)
-    # One bag, and perhaps a large one.
+    # A single bag may be large, so it is processed in blocks of rows.
     total = np.zeros((1, len(other_offsets) - 1, n_widths))
     for some in cut_rows(X.shape[0], block_rows(Z.shape[0])):
         inside = np.array([0, some.stop - some.start])

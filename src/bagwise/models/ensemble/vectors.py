@@ -1,4 +1,4 @@
-"""Bags compared by the vectors that a transformer makes of them: Gaussian kernels at several widths.
+"""Gaussian kernels, at several widths, of vectors that a transformer computes from bags.
 
 `StatisticsView` and `RankedExtremesView` use `BagStatistics`, the latter after `RankScaler`; `DistanceView`
 uses `DissimilarityEmbedding`.
@@ -20,13 +20,13 @@ from bagwise.models.embedding import BagStatistics, DissimilarityEmbedding
 from bagwise.models.ensemble.views import FACTORS, HOW, Gram, Instances, View
 from bagwise.similarity import InstanceKernel, resolve_gamma
 
-# Means and spreads are rounded to this many bits before they are ranked, because a rank depends on the last
-# bit; a spread below this share of the mean is rounding error.
+# Means and standard deviations are rounded to this many bits before ranking, so that ties do not depend on
+# rounding errors; a standard deviation below this share of the mean is a rounding error.
 _BITS, _NONE = 36, 1e-14
 
 
 def without_noise(vectors: np.ndarray, statistics: Sequence[str]) -> np.ndarray:
-    """Round means and spreads, so that their ranks do not depend on the order of instances."""
+    """Round means and standard deviations, so that their ranks do not depend on the order of instances."""
     clean = dict(zip(statistics, np.split(vectors, len(statistics), axis=1), strict=True))
     if "mean" not in clean:
         return vectors
@@ -39,22 +39,22 @@ def without_noise(vectors: np.ndarray, statistics: Sequence[str]) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorView(View):
-    """Vectors of bags, their columns scaled over the training bags, and a Gaussian kernel on top.
+    """Gaussian kernels of vectors of bags, with columns scaled over the training bags.
 
-    A subclass names the transformer that makes the vectors (`transform`). It defines `fold_vectors` as well
-    if the transformer learns from the training bags.
+    A subclass computes the vectors in `transform`. It also overrides `fold_vectors` if the transformer learns
+    from the training bags.
 
-    Columns are scaled anew for every fold, by its training bags: a column in which few bags differ, such as a
-    rare word, would else betray that the bags held out were there when it was scaled. On the newsgroup
-    comp.graphics 76 % of the bags held out were right so, and 68 % of new ones.
+    The columns are scaled separately for every fold, by its training bags. With one scaling for all folds, a
+    column in which few bags differ, such as a rare word, leaks information about the held-out bags. On the
+    newsgroup comp.graphics, 76 % of the held-out bags were then classified correctly, but 68 % of new bags.
 
     Attributes
     ----------
     columns, raw, vectors, gamma
-        After a fit: the scaler of columns, vectors of the training bags before and after it, and one by the
-        median squared distance of two of them.
+        Set by `fit`: the scaler of the columns, the vectors of the training bags before and after scaling,
+        and the reciprocal of their median squared distance.
     weight
-        Weights of the training bags, kept by views that need them after the fit.
+        Weights of the training bags, stored by views that need them after the fit.
     """
 
     columns: Any = None
@@ -65,24 +65,24 @@ class VectorView(View):
 
     @property
     def column_scale(self) -> str:
-        """How columns are scaled."""
+        """Scaling of the columns."""
         return "standard"
 
     def transform(self, bags: Bags) -> np.ndarray:
-        """Return the vectors of bags, their columns not scaled."""
+        """Return the vectors of bags, before their columns are scaled."""
         raise NotImplementedError
 
     def fold_vectors(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the vectors of the bags of a fold, as if there were no others to learn from than `train`."""
+        """Return the vectors of the training and test bags of a fold; only training bags are learned from."""
         assert self.raw is not None
         return self.raw[train], self.raw[test]
 
     def weigh_columns(self, vectors: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        """Multiply the columns by their weights, if each stands for a training bag."""
+        """Apply the bag weights to the columns, if each column belongs to a training bag."""
         return vectors
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> Self:
-        """Compute the vectors of the training bags, and fix the scaling of columns and the width."""
+        """Compute the vectors of the training bags, and fit the column scaling and the width."""
         return self._with_vectors(self.transform(bags), weight)
 
     def _with_vectors(self, raw: np.ndarray, weight: np.ndarray) -> Self:
@@ -96,7 +96,7 @@ class VectorView(View):
         return columns, vectors, resolve_gamma("median", vectors, weight)
 
     def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
-        """Yield the matrices of the training bags, which count by their weight."""
+        """Yield the matrices of the training bags, which have the weights `weight`."""
         assert self.vectors is not None
         folds = []
         for train, test in splits:
@@ -131,9 +131,9 @@ class StatisticsView(VectorView):
     Attributes
     ----------
     statistics : tuple of str
-        What is computed of every feature.
+        Statistics that are computed for every feature.
     scale : {"standard", "rank"}
-        What is done to the columns of the vectors, over the training bags.
+        Scaling of the columns of the vectors, over the training bags.
     """
 
     statistics: tuple[str, ...]
@@ -141,7 +141,7 @@ class StatisticsView(VectorView):
 
     @property
     def column_scale(self) -> str:
-        """How columns are scaled."""
+        """Scaling of the columns."""
         return self.scale
 
     @property
@@ -159,14 +159,14 @@ class StatisticsView(VectorView):
 class RankedExtremesView(VectorView):
     """Minima and maxima (`BagStatistics`) of the ranks of instances (`RankScaler`), each column standardised.
 
-    Ranks are those among the instances of the training bags, in a fold among those of its own. Where most
-    values of a feature are zero, as those of words are, a rank says that the word is there rather than how
-    often.
+    Instances are ranked among the instances of the training bags; in a fold, among those of its training
+    bags. If most values of a feature are zero, as in word counts, a rank shows whether the word occurs rather
+    than how often.
 
     Attributes
     ----------
     bags, scaler
-        After a fit: the training bags, and what ranks their instances.
+        Set by `fit`: the training bags, and the scaler that ranks instances.
     """
 
     bags: Bags | None = None
@@ -209,9 +209,9 @@ class DistanceView(VectorView):
     Attributes
     ----------
     scale : {"standard", "rank", "minmax"}
-        What is done to the instances.
+        Scaling of the instances.
     instances, bags
-        After a fit: how it is done, and the training bags, scaled.
+        Set by `fit`: the fitted scaling, and the scaled training bags.
     """
 
     scale: str
@@ -224,7 +224,7 @@ class DistanceView(VectorView):
         return self.of_widths(f"distances to bags, {HOW[self.scale]}")
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> DistanceView:
-        """Compute the distances of the training bags, and fix the scaling of columns and the width."""
+        """Compute the distances of the training bags, and fit the column scaling and the width."""
         instances = Instances.fit(self.scale, bags, weight, splits)
         known = instances.scaled(bags)
         view = replace(self, instances=instances, bags=known, weight=weight)
@@ -236,12 +236,12 @@ class DistanceView(VectorView):
         return DissimilarityEmbedding(scale=None).fit(self.bags).transform(self.instances.scaled(bags))
 
     def fold_vectors(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances of the bags of a fold to its training bags."""
+        """Return the distances of the training and test bags of a fold to its training bags."""
         assert self.raw is not None
         return self.raw[np.ix_(train, train)], self.raw[np.ix_(test, train)]
 
     def weigh_columns(self, vectors: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        """Multiply the columns by the roots of their weights: a bag of weight two is a column twice."""
+        """Multiply the columns by the square roots of the weights: weight two repeats a column."""
         assert weight is not None
         return vectors * np.sqrt(weight)
 

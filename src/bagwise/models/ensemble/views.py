@@ -1,4 +1,4 @@
-"""What a view of bags is: ways to compare them, each a matrix of kernels of all bags."""
+"""Views: groups of bag kernels that share computations, with their matrices for all bags and for folds."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from bagwise.models.base import fit_scaler
 from bagwise.models.base.folds import Split
 from bagwise.similarity.statistics import describe
 
-# Gamma of Gaussian kernels, beside one by the median squared distance of what they compare.
+# Gamma of Gaussian kernels, times the median squared distance of the vectors.
 FACTORS = (0.25, 1.0, 4.0)
-# What a scale does to values, in words.
-HOW = {"standard": "standardised", "rank": "ranked", "minmax": "from 0 to 1"}
+# Description of each scaling.
+HOW = {"standard": "standardised", "rank": "ranked", "minmax": "scaled to [0, 1]"}
 
 
 class Gram(NamedTuple):
-    """A matrix of the training bags with themselves, and those of folds.
+    """Kernel matrix of the training bags, with the matrices of the folds.
 
     Attributes
     ----------
     K : array of shape (n_bags, n_bags)
-        Kernels of all training bags.
+        Kernel matrix of all training bags.
     cut : callable
-        Of the number of a fold: the kernels of its training bags, and those of its training bags (rows) with
-        the bags that it holds out.
+        Takes the index of a fold, and returns the kernel matrix of its training bags, and that of its
+        training bags (rows) with its held-out bags (columns).
     width : float
-        What has to be known to make such a matrix of new bags.
+        Width of the kernel, needed to compute the matrix of new bags; NaN if there is none.
     """
 
     K: np.ndarray
@@ -39,7 +39,7 @@ class Gram(NamedTuple):
 
     @classmethod
     def of_all(cls, K: np.ndarray, splits: Sequence[Split], width: float = np.nan) -> Gram:
-        """Make folds by cutting one matrix of all bags."""
+        """Create an instance whose folds are submatrices of one matrix of all bags."""
 
         def cut(number: int) -> tuple[np.ndarray, np.ndarray]:
             train, test = splits[number]
@@ -49,56 +49,56 @@ class Gram(NamedTuple):
 
 
 class View:
-    """Several kernels of bags that share most of their work.
+    """Base class of views: several bag kernels that share most of their computations.
 
-    A view is made with its settings, fitted to training bags (`fit`, which returns a fitted copy), and then
-    gives a matrix for each of its `names`, always in the same order.
+    A view is created with its settings and fitted to training bags; `fit` returns a fitted copy. The fitted
+    view yields one matrix for each of its `names`, always in the same order.
     """
 
     @property
     def names(self) -> list[str]:
-        """Name the matrices."""
+        """Names of the matrices."""
         raise NotImplementedError
 
     @property
     def of_instances(self) -> list[bool]:
-        """Which matrices make scores of bags that are means of scores of instances."""
+        """Mask of the matrices for which the score of a bag is the mean of its instance scores."""
         return [False] * len(self.names)
 
     @staticmethod
     def of_widths(what: str) -> list[str]:
-        """Name the matrices of one kernel at all widths."""
-        return [f"{what}, gamma {factor:g} x median" for factor in FACTORS]
+        """Return the names of the matrices of one kernel at all widths."""
+        return [f"{what}, gamma {factor:g} / median" for factor in FACTORS]
 
     def fit(self, bags: Bags, weight: np.ndarray, seed: int, splits: Sequence[Split]) -> View:
-        """Learn scaling and widths from training bags, which count by their weight, without their labels."""
+        """Fit scaling and widths to training bags with their weights, without their labels."""
         raise NotImplementedError
 
     def train_grams(self, weight: np.ndarray, splits: Sequence[Split]) -> Iterator[Gram]:
-        """Yield the matrices of the training bags, which count by their weight."""
+        """Yield the matrices of the training bags, which have the weights `weight`."""
         raise NotImplementedError
 
     def cross_grams(self, bags: Bags, widths: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the matrices of new bags with the training bags, by the widths that `train_grams` found."""
+        """Yield the matrices of new bags with the training bags, at the widths from `train_grams`."""
         raise NotImplementedError
 
     def without_folds(self) -> View:
-        """Return the view without what only its folds needed."""
+        """Return the view without the data that only its folds needed."""
         return self
 
 
 class Instances(NamedTuple):
-    """How instances are scaled: the features that count, and a scaler of these."""
+    """Scaling of instances: the indices of the features that are used, and their scaler."""
 
     features: np.ndarray
     scaler: Any
 
     @classmethod
     def fit(cls, scale: str, bags: Bags, weight: np.ndarray, splits: Sequence[Split]) -> Instances:
-        """Learn from training bags, which count by their weight.
+        """Fit the scaling to training bags, which have the weights `weight`.
 
-        A feature that does not vary among the training bags of some fold is left out: what the bags held out
-        have of it would be scaled by themselves.
+        A feature that is constant on the training bags of some fold is left out: its scale would depend on
+        the held-out bags only.
         """
         low, high = np.split(describe(in_doubles(bags.instances), bags.offsets, ("min", "max")), 2, axis=1)
         varies = [high[train].max(axis=0) > low[train].min(axis=0) for train, _ in splits]
@@ -109,6 +109,6 @@ class Instances(NamedTuple):
         return cls(features, fit_scaler(scale, chosen.blocks(weight=weight)))
 
     def scaled(self, bags: Bags) -> Bags:
-        """Scale instances, in doubles; names and side columns are left behind."""
+        """Return bags of scaled instances in float64, without names and side columns."""
         X = in_doubles(bags.instances)[:, self.features]
         return Bags(in_doubles(self.scaler.transform(X)), bags.offsets)

@@ -1,4 +1,4 @@
-"""The vote of the families: fitted on the bags of two classes, and described in words."""
+"""The vote of the families: its fit to the bags of two classes, and its text description."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from bagwise.solvers.reporting import Reporter
 
 @dataclass(frozen=True)
 class Vote:
-    """What the families say together of bags: log-odds ``exponent (constant + sum of parts)``.
+    """Fitted families of two classes, with the log-odds ``exponent (constant + sum of parts)``.
 
     Attributes
     ----------
     parts : list
-        Each adds to the log-odds of bags, and perhaps to those of instances.
+        Terms of the log-odds of bags; some also contribute to the log-odds of instances.
     constant, instance_constant : float
-        What is added to them.
+        Constant terms of the log-odds of bags and of instances.
     exponent : float
-        The factor of the evidence, beyond the frequency of the classes, that held-out bags ask for.
+        Factor of the evidence beyond the class prior, fitted to the held-out bags.
     predicts_instances : bool
-        Whether any part does.
+        Whether any part scores instances.
     """
 
     parts: list[Any]
@@ -49,18 +49,18 @@ class Vote:
     predicts_instances: bool
 
     def log_odds(self, bags: Bags) -> np.ndarray:
-        """Log-odds that bags are of the second class."""
+        """Return the log-odds that bags are of the second class."""
         total = sum(part.log_odds(bags) for part in self.parts)
         return self.exponent * (total + self.constant)
 
     def instance_log_odds(self, bags: Bags) -> np.ndarray:
-        """Log-odds that bags of one instance each would be."""
+        """Return the log-odds that bags of a single instance are of the second class."""
         total = sum(part.instance_log_odds(bags) for part in self.parts)
         return self.exponent * (total + self.instance_constant)
 
 
 class FamilyScore(NamedTuple):
-    """How a family did on the bags that were held out inside the fit."""
+    """Scores of a family on the bags that the inner folds held out."""
 
     name: str
     n_settings: int
@@ -71,7 +71,7 @@ class FamilyScore(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A fitted vote, how its families did, and how they do together."""
+    """Fitted vote, with the held-out scores of its families and of their combination."""
 
     vote: Vote
     families: list[FamilyScore]
@@ -89,10 +89,10 @@ def fit_vote(
     place: CheckpointLocation,
     reporter: Reporter,
 ) -> Found:
-    """Fit all families, blend the settings of each, and let them vote, each as much as any other.
+    """Fit all families, blend the settings of each, and combine the families with equal weights.
 
-    A family that knows nothing says so: once it is calibrated it gives the frequency of the classes. Votes
-    that are weighed by how families did on held-out bags were tried, and were worse on new ones.
+    An uninformative family has little effect: after calibration it predicts the class frequencies. Weights
+    that depend on the held-out scores of the families were tried, and were worse on new bags.
     """
     y, weight = training.y, training.weight
     members: dict[str, list[FittedMember]] = {}
@@ -113,7 +113,7 @@ def fit_vote(
         blends[name] = blend(scores[:, is_held], known, counts)
         held[name] = held_out_log_odds(scores, y, weight, splits)[is_held]
     together = np.mean([held[name] for name in choice.fitted], axis=0)
-    # Of all training bags: those that are held out may be of one class.
+    # The prior comes from all training bags, because the held-out bags may be of one class.
     n_negative, n_positive = np.bincount(y, weights=weight)
     sharpen = sharpening(together, known, counts, float(np.log(n_positive / n_negative)))
     together = sharpen(together)
@@ -128,7 +128,7 @@ def fit_vote(
 def _put_together(
     members: dict[str, list[FittedMember]], blends: dict[str, Blend], sharpen: Sharpening
 ) -> Vote:
-    """Make of all settings of all families one sum."""
+    """Return the weighted sum of all settings of all families."""
     speaks = {name: np.concatenate([m.of_instances for m in members[name]]) for name in members}
     speakers = [name for name in members if (speaks[name] * blends[name].weight).sum() > 0]
     parts, constant, instance_constant = [], 0.0, 0.0
@@ -188,14 +188,14 @@ def _of_pair(found: Found, n_folds: int) -> list[str]:
     for family in found.families:
         lines.append(
             f"{family.name} ({FAMILIES[family.name].title}, {family.n_settings} settings): log loss "
-            f"{family.log_loss:.3f} and accuracy {family.accuracy:.3f} of bags held out. "
-            f"Most weight in it, {family.share_of_best:.0%}, has: {family.best}."
+            f"{family.log_loss:.3f} and accuracy {family.accuracy:.3f} on held-out bags. "
+            f"Setting with the largest weight ({family.share_of_best:.0%}): {family.best}."
         )
     lines.append(
-        f"Together: log loss {found.log_loss:.3f} and accuracy {found.accuracy:.3f} of bags held out, in "
-        f"{n_folds} folds inside the fit; log-odds are the mean of those of the families, and what that says "
-        f"beyond the frequency of the classes counts times {found.vote.exponent:.2f}. The label of a bag "
-        "that is held out plays no part in the machines, lines and weights that it is judged by; but that "
-        "factor was chosen by these scores."
+        f"Ensemble: log loss {found.log_loss:.3f} and accuracy {found.accuracy:.3f} on held-out bags, in "
+        f"{n_folds} inner folds. The log-odds are the mean over the families, and the evidence beyond the "
+        f"base rate is multiplied by {found.vote.exponent:.2f}. The label of a held-out bag does not affect "
+        "the SVMs, calibration lines and weights that are evaluated on it, but the factor was fitted to "
+        "these scores."
     )
     return lines
