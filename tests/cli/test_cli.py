@@ -25,7 +25,7 @@ def _plain_environment(monkeypatch):
 
 
 def clean():
-    """Bags and labels in which there is nothing to find."""
+    """Return bags and labels without any problem to report."""
     rng = np.random.default_rng(0)
     return Bags.from_list(rng.normal(size=(40, 3, 3))), rng.permutation(40) % 2
 
@@ -49,12 +49,12 @@ def test_check_ends_with_0_without_and_with_1_with_a_warning(file, tmp_path, cap
 
 
 def test_check_writes_a_page(file, tmp_path, capsys):
-    pytest.importorskip("jinja2", reason="pages need it")
+    pytest.importorskip("jinja2", reason="reports need it")
     page = tmp_path / "check.html"
     assert main(["check", str(file), "--html", str(page)]) == 0
     assert capsys.readouterr().out.endswith(f"written: {page}\n")
     text = page.read_text()
-    assert "Nothing was found that would spoil a model" in text and "clean.npz" in text
+    assert "No problems were found" in text and "clean.npz" in text
     assert f"bagwise check {file} --html {page}" in text
     assert main(["check", str(file), "--html", str(tmp_path / "check.pdf")]) == 2
     assert "--html must end in .html" in capsys.readouterr().err
@@ -144,12 +144,12 @@ def test_a_reader_that_stops_early_sees_no_complaint(file):
 
 @pytest.mark.slow
 def test_the_demo_ends_with_the_path_of_a_page(tmp_path):
-    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
-    pytest.importorskip("jinja2", reason="the page needs jinja2")
+    pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
+    pytest.importorskip("jinja2", reason="the report needs jinja2")
     program = [sys.executable, "-W", "error", "-m", "bagwise", "demo", "--bags", "40"]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True)
     last = done.stdout.splitlines()[-1]
-    assert last == "page: bagwise-demo.html"
+    assert last == "report: bagwise-demo.html"
     page = (tmp_path / "bagwise-demo.html").read_text()
     assert page.startswith("<!doctype html>") and "Which image is the 9?" in page
     assert "logistic, or rule" in page and "Models compared" in page
@@ -160,7 +160,7 @@ def test_the_demo_ends_with_the_path_of_a_page(tmp_path):
 
 @pytest.mark.study
 def test_all_adds_the_variants_and_rich_shows_them(tmp_path, capsys, monkeypatch):
-    pytest.importorskip("rich", reason="the fine table needs rich")
+    pytest.importorskip("rich", reason="the formatted table needs rich")
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     for name in ("matplotlib", "matplotlib.colors", "matplotlib.figure"):
@@ -170,7 +170,7 @@ def test_all_adds_the_variants_and_rich_shows_them(tmp_path, capsys, monkeypatch
     out = capsys.readouterr().out
     assert "logistic, softmax" in out and "\x1b[" in out
     assert "pip install 'bagwise[report]'" in out
-    assert out.splitlines()[-1] == "No page was written."
+    assert out.splitlines()[-1] == "No report was written."
     assert list(tmp_path.iterdir()) == []
 
 
@@ -186,7 +186,7 @@ def test_all_adds_the_variants_and_rich_shows_them(tmp_path, capsys, monkeypatch
     ],
 )
 def test_a_mistake_in_the_demo_is_told_before_any_work(options, message, tmp_path, capsys, monkeypatch):
-    pytest.importorskip("matplotlib", reason="without it no picture is asked for")
+    pytest.importorskip("matplotlib", reason="without it no plot is drawn")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken.html").mkdir()
     assert main(["demo", *options]) == 2
@@ -195,10 +195,10 @@ def test_a_mistake_in_the_demo_is_told_before_any_work(options, message, tmp_pat
 
 
 def test_the_demo_says_what_it_is_doing_where_no_bar_can(monkeypatch, capsys, tmp_path):
-    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
-    pytest.importorskip("jinja2", reason="the page needs jinja2")
+    pytest.importorskip("matplotlib", reason="the plot needs matplotlib")
+    pytest.importorskip("jinja2", reason="the report needs jinja2")
     monkeypatch.chdir(tmp_path)
-    seen = {}  # what stood on the screen when the work began
+    seen = {}  # the output before each step
     threads = []
 
     def scored(model, *args):
@@ -217,9 +217,9 @@ def test_the_demo_says_what_it_is_doing_where_no_bar_can(monkeypatch, capsys, tm
     assert "loading the digits" in seen[models[0]]
     for number, name in enumerate(models, start=1):
         assert seen[name].endswith(f"model {number} of {len(models)}: {name} ...\n")
-    assert seen["_draw"].endswith("drawing the picture ...\n")
-    assert seen["_write_page"].endswith("writing the page ...\n")
-    assert set(threads) == {1}, "threads on small matrices only wait for each other"
+    assert seen["_draw"].endswith("drawing the plot ...\n")
+    assert seen["_write_page"].endswith("writing the report ...\n")
+    assert set(threads) == {1}, "several threads are slower on small matrices"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemError])
@@ -227,9 +227,9 @@ def test_ctrl_c_ends_the_program(error, monkeypatch, capsys):
     def interrupted(*args, **kwargs):
         try:
             signal.raise_signal(signal.SIGINT)
-            pytest.fail("the program went on")
+            pytest.fail("the program was not interrupted")
         except KeyboardInterrupt:
-            raise error from None  # a kernel makes another error of it
+            raise error from None  # a kernel raises another error instead
 
     monkeypatch.setattr("bagwise.evaluation.comparison.with_truth.cross_validate", interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -324,7 +324,7 @@ def test_a_terminal_without_rich_has_a_counter_and_wrapped_text(monkeypatch):
 
 
 def test_rich_shows_the_same_and_keeps_long_lines_and_brackets_whole():
-    rich_console = pytest.importorskip("rich.console", reason="this is the screen by rich")
+    rich_console = pytest.importorskip("rich.console", reason="this screen needs rich")
     stream = io.StringIO()
     options = {"highlight": False, "markup": False, "emoji": False}
     console = rich_console.Console(file=stream, width=80, force_terminal=True, **options)

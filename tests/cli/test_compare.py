@@ -1,4 +1,4 @@
-"""bagwise compare: tables in, a table out."""
+"""``bagwise compare``: comparing models on a data file."""
 
 import json
 
@@ -47,11 +47,11 @@ def test_scripts_get_scores_choices_and_what_repeats_it(table, capsys):
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--cv", "1"], "--cv is 1; expected 2 or more."),
-        (["--repeats", "0"], "--repeats is 0; expected 1 or more."),
+        (["--cv", "1"], "--cv is 1; expected at least 2."),
+        (["--repeats", "0"], "--repeats is 0; expected at least 1."),
         (["--jobs", "0"], "--jobs is 0"),
         (["--models", "sinlge"], "did you mean 'single'?"),
-        (["--models", "single,pu"], "compare them apart"),
+        (["--models", "single,pu"], "compare them separately"),
         (["--scoring", "acuracy"], "did you mean 'accuracy'?"),
         (["--groups", "bach"], "did you mean 'batch'?"),
         (["--checkpoint", "/nowhere/run"], "/nowhere"),

@@ -1,4 +1,4 @@
-"""What holds for every command: help with an example and exit codes, JSON, a terminal of 80 columns."""
+"""Tests of every command: help with an example and exit codes, JSON output, a terminal of 80 columns."""
 
 import io
 import json
@@ -22,7 +22,7 @@ def test_help_has_an_example_and_says_what_exit_codes_mean(name, capsys, monkeyp
     monkeypatch.setenv("COLUMNS", "80")
     assert main([name, "--help"]) == 0
     out = capsys.readouterr().out
-    assert re.search(rf"^  bagwise {name}", out, flags=re.M), "there is no example"
+    assert re.search(rf"^  bagwise {name}", out, flags=re.M), "the help has no example"
     assert "The exit status is 0" in out and "--json" in out
     assert [line for line in out.splitlines() if len(line) > 80] == []
 
@@ -56,7 +56,7 @@ def commands(folder):
 
 @pytest.mark.slow
 def test_every_command_writes_one_json_object_and_nothing_else(folder, capsys):
-    pytest.importorskip("matplotlib", reason="for pictures")
+    pytest.importorskip("matplotlib", reason="for plots")
     found = commands(folder)
     assert set(found) == set(NAMES)
     for name, arguments in found.items():
@@ -68,15 +68,15 @@ def test_every_command_writes_one_json_object_and_nothing_else(folder, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("rich", [True, False])
 def test_screens_fit_a_terminal_of_80_columns(rich, folder, monkeypatch):
-    pytest.importorskip("matplotlib", reason="for pictures")
+    pytest.importorskip("matplotlib", reason="for plots")
     monkeypatch.setenv("COLUMNS", "80")
     for name, arguments in commands(folder).items():
         if name == "demo" and rich:
-            continue  # a dozen fits that say nothing new: rich folds what plain text would not
+            continue  # a dozen fits that test nothing new: rich wraps lines that plain text does not
         stream = io.StringIO()
         stream.isatty = lambda: True  # type: ignore[method-assign]
         if rich:
-            console = pytest.importorskip("rich.console", reason="this is the screen by rich").Console(
+            console = pytest.importorskip("rich.console", reason="this screen needs rich").Console(
                 file=stream, width=80, force_terminal=True, highlight=False, markup=False, emoji=False
             )
             screen = RichScreen(console)
@@ -86,7 +86,7 @@ def test_screens_fit_a_terminal_of_80_columns(rich, folder, monkeypatch):
         assert main(arguments) in (0, 1), name
         plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
         lines = [line.split("\r")[-1].rstrip() for line in plain.split("\n")]
-        # Paths are never wrapped, and cards of models have long cells.
+        # Paths are never wrapped, and the metadata of models has long cells.
         wide = [line for line in lines if len(line) > 80 and str(folder) not in line]
         if name != "show":
             assert not wide, (name, wide)
@@ -103,7 +103,7 @@ sys.exit(main({arguments!r}))
 @pytest.mark.slow
 @pytest.mark.parametrize("plain", [True, False])
 def test_on_a_real_terminal_progress_comes_and_goes(plain, folder):
-    pty = pytest.importorskip("pty", reason="a terminal is needed")
+    pty = pytest.importorskip("pty", reason="the test needs a terminal")
     arguments = commands(folder)["fit"]
     master, slave = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm-256color"}
@@ -122,7 +122,7 @@ def test_on_a_real_terminal_progress_comes_and_goes(plain, folder):
     os.close(master)
     assert program.wait() == 0, text.decode()
     shown = text.decode()
-    # A bar is drawn ten times a second: a quick fold may come and go between two of them.
+    # The bar is updated ten times per second, so a fast fold may not be shown.
     assert re.search(r"fold \d of 2|all bags", shown) and "accuracy" in shown
     assert ("\x1b[" in shown) is not plain
     assert "written: " in shown.splitlines()[-1]

@@ -10,7 +10,7 @@ from bagwise.cli import main
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with bags of words for labels and a model of them."""
+    """A folder with bags that have text labels, and a model fitted to them."""
     folder = tmp_path_factory.mktemp("explain")
     data = make_noisy_or_bags(40, coef=[3.0, -3.0], intercept=-3.0, random_state=0)
     lines = ["molecule;activity;conformer;angle;charge"]
@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
 
 
 def test_a_bag_is_explained_in_words_with_table_and_picture(folder, tmp_path, capsys):
-    pytest.importorskip("matplotlib", reason="the picture needs it")
+    pytest.importorskip("matplotlib", reason="the plot needs it")
     model, data = str(folder / "m.bagwise"), str(folder / "train.csv")
     assert main(["explain", model, data, "--id", "007", "-o", str(tmp_path / "a.png")]) == 0
     out = capsys.readouterr().out
@@ -57,7 +57,7 @@ def test_one_bag_without_a_label_needs_no_id(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "there are 40 bags; say which to explain by --id"),
+        ([], "there are 40 bags; choose the one to explain with --id"),
         (["--id", "7"], "there is no bag '7'; similar ids:"),
         (["--id", "007", "-k", "0"], "-k must be at least 1"),
         (["--id", "007", "-o", "a.docx"], "-o must end in one of"),

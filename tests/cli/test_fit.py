@@ -1,4 +1,4 @@
-"""``bagwise fit``: data in, judged model out."""
+"""``bagwise fit``: fitting, evaluating and saving a model from a data file."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ WRAPPERS = {"ByIndex", "OneVsOneBagClassifier", "MultiLabelBagClassifier", "MIML
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    """A CSV file of molecules with text labels, ids with zeros in front, and batches."""
+    """A CSV file of molecules with text labels, ids with leading zeros, and batches."""
     data = make_noisy_or_bags(80, coef=[3.0, -3.0, 0.0], intercept=-3.0, random_state=0)
     path = tmp_path_factory.mktemp("data") / "train.csv"
     lines = ["molecule,activity,batch,angle,charge,weight"]
@@ -141,7 +141,7 @@ def test_a_fit_writes_a_page_in_the_words_of_the_labels(table, tmp_path, capsys)
     text = page.read_text()
     assert "MILogisticRegression of train.csv" in text and "called inactive" in text
     assert "resamples of groups" in text and f"--html {page}" in text and "bagwise fit" in text
-    # The numbers of the page are those of the screen.
+    # The page shows the same scores as the screen.
     accuracy = next(line.split() for line in out.splitlines() if line.startswith("accuracy"))
     assert all(f">{number}</td>" in text for number in accuracy[1:])
 
@@ -235,10 +235,10 @@ def test_a_fit_that_does_not_converge_is_saved_with_status_1(table, tmp_path, ca
         (["-m", "milr", "--set", "alpa=3"], "no setting 'alpa' (did you mean 'alpha'?)"),
         (["-m", "milr", "--set", "alpha"], "is not of the form key=value"),
         (["-m", "milr", "--set", "alpha=-1"], "The 'alpha' parameter of MILogisticRegression must be"),
-        (["-m", "milr", "--cv", "1"], "--cv is 1; expected 2 folds or more, or 0"),
+        (["-m", "milr", "--cv", "1"], "--cv is 1; expected at least 2 folds, or 0"),
         (
             ["-m", "milr", "--groups", "bach"],
-            "'bach' is no column that describes bags (did you mean 'batch'?)",
+            "'bach' is not a column with one value per bag (did you mean 'batch'?)",
         ),
         (["-m", "milr", "--features", "angle,charg"], "has no column 'charg' for a feature"),
         (["-m", "milr", "--seed", "-1"], "--seed must be"),
@@ -254,17 +254,17 @@ def test_mistakes_are_one_sentence_and_leave_no_model(options, message, table, t
 def test_mistakes_about_labels_and_places(table, tmp_path, capsys):
     path = tmp_path / "m.bagwise"
     for options, told in (
-        ({"positive": None}, "the labels are 'active', 'inactive': say which of them is positive"),
-        ({"positive": "aktiv"}, "--positive 'aktiv' is no label of the data; the labels are 'active', 'i"),
+        ({"positive": None}, "the labels are 'active', 'inactive': choose the positive one with --positive"),
+        ({"positive": "aktiv"}, "--positive 'aktiv' is not a label in the data; the labels are 'active', 'i"),
     ):
         assert fit(table, path, "-m", "milr", **options) == 2
         assert told in capsys.readouterr().err
     assert main(["fit", str(table), "--bag", "molecule", "-m", "milr", "-o", str(path)]) == 2
-    assert "has no labels; name their column by --label" in capsys.readouterr().err
+    assert "has no labels; name their column with --label" in capsys.readouterr().err
     assert fit(table, tmp_path / "no" / "m.bagwise", "-m", "milr") == 2
     assert "there is no folder" in capsys.readouterr().err
     assert fit(table, table, "-m", "milr") == 2
-    assert "is the data, which would be overwritten" in capsys.readouterr().err
+    assert "is the input data and would be overwritten" in capsys.readouterr().err
 
 
 def test_settings_are_read_as_python_writes_them():

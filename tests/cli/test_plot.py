@@ -8,12 +8,12 @@ import pytest
 from bagwise import Bags, make_noisy_or_bags, save_bags
 from bagwise.cli import main
 
-pytest.importorskip("matplotlib", reason="pictures need it")
+pytest.importorskip("matplotlib", reason="plots need it")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with bags of the fit, others, and models of the first."""
+    """A folder with training bags, new bags, and models fitted to the training bags."""
     folder = tmp_path_factory.mktemp("plot")
     for name, seed in (("train", 0), ("new", 1)):
         data = make_noisy_or_bags(60, coef=[3.0, -3.0], intercept=-3.0, random_state=seed)
@@ -49,7 +49,7 @@ def test_a_picture_is_written(folder, model, what, tmp_path, capsys):
 
 @pytest.mark.parametrize("model", ["milr", "statistics"])
 def test_bags_of_the_fit_are_judged_by_folds_and_others_by_themselves(folder, model, tmp_path, capsys):
-    for data, told in (("train.csv", "These are the bags of the fit"), ("new.csv", "not those of the fit")):
+    for data, told in (("train.csv", "These are the training bags"), ("new.csv", "not the training bags")):
         assert plot(folder, model, data, "calibration", tmp_path / "a.svg", "--json") == 0
         assert told in json.loads(capsys.readouterr().out)["remark"]
 
@@ -70,7 +70,7 @@ def test_a_slide_is_drawn_at_its_coordinates(tmp_path, capsys):
     assert main([*draw, "--id", "s04", "--image", str(tmp_path / "a.png")]) == 0
     capsys.readouterr()
     for options, told in (
-        ([], "there are 30 bags; say which to draw by --id"),
+        ([], "there are 30 bags; choose the one to draw with --id"),
         (["--id", "s3"], "there is no bag 's3'"),
         (["--id", "s03", "--coords", "px,py"], "py"),
     ):
@@ -87,10 +87,10 @@ def test_other_models_are_shown_the_rules_that_the_data_support(folder, tmp_path
 @pytest.mark.parametrize(
     ("model", "data", "what", "out", "message"),
     [
-        ("statistics", "train.csv", "path", "a.png", "has no path of penalties; milr and milr-cv have"),
+        ("statistics", "train.csv", "path", "a.png", "has no penalty path; only milr and milr-cv have one"),
         ("misssvm", "train.csv", "calibration", "a.png", "has no predict_proba, and scores have no"),
-        ("milr", "bare.npz", "calibration", "a.png", "has no labels, which the picture needs"),
-        ("softor", "new.csv", "rule", "a.png", "needs the bags of the fit"),
+        ("milr", "bare.npz", "calibration", "a.png", "has no labels, but the plot needs them"),
+        ("softor", "new.csv", "rule", "a.png", "needs the bags that the model was fitted to"),
         ("milr", "train.csv", "path", "a.doc", "-o must end in one of"),
     ],
 )

@@ -1,4 +1,4 @@
-"""``bagwise predict``: new bags by a saved model, in the words of its labels."""
+"""``bagwise predict``: predictions of a saved model for new bags, in the original labels."""
 
 import csv
 import json
@@ -27,7 +27,7 @@ COLUMNS = ["--bag", "molecule", "--label", "activity", "--positive", "active"]
 
 
 def write(path, data, first=0, columns=HEADER, words=("inactive", "active")):
-    """Write bags as a CSV file with the columns in any order."""
+    """Write bags to a CSV file with these columns."""
     lines = [columns]
     for number, (X, label) in enumerate(zip(data.bags, data.y, strict=True), start=first):
         for angle, charge in X.tolist():
@@ -40,7 +40,7 @@ def write(path, data, first=0, columns=HEADER, words=("inactive", "active")):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with training bags, a model of them, and new bags, of which one is alone."""
+    """A folder with training bags, a model fitted to them, several new bags, and a file with a single bag."""
     folder = tmp_path_factory.mktemp("predict")
     train, new, one = (
         make_noisy_or_bags(n, coef=[3.0, -3.0], intercept=-3.0, random_state=seed)
@@ -93,7 +93,7 @@ def test_instances_have_a_row_each(folder, tmp_path, capsys):
 def test_without_a_file_the_first_rows_are_shown(folder, capsys):
     assert main(["predict", str(folder / "m.bagwise"), str(folder / "train.csv")]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("bag  prediction  probability_active\n") and "and 40 more rows; -o FILE" in out
+    assert out.startswith("bag  prediction  probability_active\n") and "and 40 more rows; use -o FILE" in out
 
 
 def test_labels_of_new_bags_may_be_missing_or_others(folder, tmp_path, capsys):
@@ -135,7 +135,7 @@ def test_types_that_are_not_known_are_named_until_they_are_trusted(tmp_path, cap
     model = make_pipeline(BagStatistics(), SVC()).fit(data.bags, data.y)
     path, bags = save(model, tmp_path / "m.bagwise"), save_bags(tmp_path / "a.npz", data.bags, data.y)
     assert main(["predict", str(path), str(bags)]) == 2
-    assert "name them by --trust: ['sklearn.svm._classes.SVC']" in capsys.readouterr().err
+    assert "name them with --trust: ['sklearn.svm._classes.SVC']" in capsys.readouterr().err
     assert main(["predict", str(path), str(bags), "--trust", "sklearn.svm._classes.SVC"]) == 0
 
 
@@ -152,7 +152,7 @@ def test_mistakes_are_one_sentence(folder, tmp_path, capsys):
         ([model, str(tmp_path / "text.csv")], "the column 'charge' is a feature, but 'high' in line 2"),
         ([model, str(tmp_path / "other.csv")], "name the one that says which bag a row is of"),
         ([model, new, "-o", str(tmp_path / "a.txt")], "-o must end in .csv or .parquet"),
-        ([model, new, "-o", new], "is what is read, which would be overwritten"),
+        ([model, new, "-o", new], "is an input file and would be overwritten"),
         ([model, new, "-o", str(tmp_path / "no" / "a.csv")], "there is no folder"),
     ):
         assert main(["predict", *arguments]) == 2

@@ -149,7 +149,7 @@ def test_the_source_is_never_overwritten(tmp_path, capsys):
     for source, target in ((table, table), (table, link), (folder, folder), (folder, folder / "labels.csv")):
         assert main(["convert", str(source), str(target), "--to", "csv"]) == 2
         told = capsys.readouterr().err
-        assert "SRC, which would be overwritten; name another." in told
+        assert "SRC, which would be overwritten; choose another path." in told
     assert table.read_bytes() == before
 
 
@@ -157,7 +157,7 @@ def test_the_positive_label_is_written_as_true(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("bag,x,y\n1,5,active\n1,6,active\n2,6,no\n2,7,no\n")
     arguments = ["convert", str(tmp_path / "a.csv"), str(tmp_path / "a.npz"), "--positive"]
     assert main([*arguments, "aktiv"]) == 2
-    assert "--positive 'aktiv' is no label of the data; the labels are 'active', 'no'." in (
+    assert "--positive 'aktiv' is not a label in the data; the labels are 'active', 'no'." in (
         capsys.readouterr().err
     )
     assert main([*arguments, "active", "--json"]) == 0

@@ -1,4 +1,4 @@
-"""``bagwise check``: look at a data set before anyone fits a model."""
+"""``bagwise check``: check a data set before a model is fitted."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from bagwise.evaluation.checks.report import Report
 
 _DESCRIPTION = f"""\
-Look at a data set before a model is fitted: sizes and labels, missing values, empty bags,
-constant features, repeated rows and bags, leaks from the order or the size of bags, and the
-memory that kernel models would need.
+Check a data set before a model is fitted: sizes and labels, missing values, empty bags, constant
+features, duplicate rows and bags, leaks through the order or the size of bags, and the memory that
+kernel models would need.
 
 {KINDS}
 
   bagwise check shapes.csv --bag molecule --label active --html check.html
 
-The exit status is 0 if there is no warning, 1 if there is one, 2 if DATA cannot be read."""
+The exit status is 0 if there is no warning, 1 if there are warnings, 2 if DATA cannot be read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("file", type=Path, metavar="DATA", help="the data set: a file or folder")
+    parser.add_argument("file", type=Path, metavar="DATA", help="data set: a file or folder")
     add_data_arguments(parser)
     add_html_argument(parser)
     add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Read the file, and show what was found."""
+    """Read the file and show the findings."""
     check_page(arguments.html)
     from bagwise.evaluation.checks import inspect_bags
     from bagwise.io import load_bags
@@ -79,7 +79,7 @@ def _write_page(report: Report, bags: Any, y: Any, arguments: argparse.Namespace
 
 
 def show_report(report: Report, screen: Screen, levels: Collection[str] = ("ok", "note", "warning")) -> None:
-    """Show the facts of an inspection, and its findings of some levels."""
+    """Show the facts of an inspection, and its findings of these levels."""
     screen.table(Table.of_facts(report.facts))
     for finding in report.findings:
         if finding.level in levels:
@@ -87,13 +87,13 @@ def show_report(report: Report, screen: Screen, levels: Collection[str] = ("ok",
 
 
 def report_data(report: Report) -> dict[str, Any]:
-    """Give an inspection to scripts."""
+    """Return an inspection as a dictionary, for ``--json``."""
     return {"facts": dict(report.facts), "findings": [vars(finding) for finding in report.findings]}
 
 
 COMMAND = Command(
     name="check",
-    summary="look at a data set before a model is fitted",
+    summary="check a data set before a model is fitted",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -1,4 +1,4 @@
-"""Labels in the words in which they came: models learn True and False, people read active and inactive."""
+"""Names of the two classes: models are fitted to True and False, output shows the original labels."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassNames:
-    """What the two classes are called.
+    """Names of the negative and the positive class.
 
     Attributes
     ----------
     positive, negative : str
-        The words; "not active" where the other labels are several.
+        The names; the negative one is, for example, "not active" if there are several other labels.
     """
 
     positive: str
     negative: str
 
     def of_labels(self, y: np.ndarray) -> np.ndarray:
-        """Give the words of True and False."""
+        """Return the class names of labels True and False."""
         import numpy as np
 
         return np.where(y, self.positive, self.negative)
@@ -35,10 +35,11 @@ class ClassNames:
 def choose_positive(
     y: np.ndarray, positive: str | None, *, takes_many: bool
 ) -> tuple[Any, ClassNames | None]:
-    """Give the labels to learn from, and their words; None for labels that stand for themselves.
+    """Return the labels to fit, and the class names; None if the labels are fitted as they are.
 
-    Text is no order: without `positive` it is refused, unless there are many classes and the model takes
-    them. Numbers and truth values have one, the greater is positive.
+    Two text labels need `positive`, because their alphabetical order has no meaning. With more than two
+    labels, `positive` is needed unless the model supports several classes. For numeric and boolean labels,
+    the larger one is positive.
     """
     import numpy as np
 
@@ -52,25 +53,25 @@ def choose_positive(
     shown = ", ".join(repr(label) for label in classes[:8].tolist())
     if len(classes) > 2:
         raise CommandError(
-            f"there are {len(classes)} labels, {shown}, and this model tells two classes apart: say which is "
-            "positive by --positive, or take --model misssvm."
+            f"there are {len(classes)} labels, {shown}, but this model has two classes: choose the positive "
+            "label with --positive, or use --model misssvm."
         )
     if classes.dtype.kind not in "biuf":
-        raise CommandError(f"the labels are {shown}: say which of them is positive, by --positive.")
+        raise CommandError(f"the labels are {shown}: choose the positive one with --positive.")
     return y, None
 
 
 class RelabelledModel:
-    """A fitted model of True and False that answers in words.
+    """Wrapper of a model fitted to False and True that predicts the original labels.
 
-    Everything but labels is what the model says.
+    Everything except labels is passed through from the model.
 
     Parameters
     ----------
     model : fitted classifier
-        With ``classes_`` False and True.
+        A classifier whose ``classes_`` are False and True.
     words : ClassNames
-        What they are called.
+        The names of the two classes.
     """
 
     classes_: np.ndarray
@@ -82,7 +83,7 @@ class RelabelledModel:
         self.classes_ = np.array([words.negative, words.positive])
 
     def __getattr__(self, name: str) -> Any:
-        if name == "model":  # not set yet, while it is copied
+        if name == "model":  # not set yet during copying
             raise AttributeError(name)
         return getattr(self.model, name)
 
@@ -92,5 +93,5 @@ class RelabelledModel:
         return self.classes_[np.asarray(labels).astype(int)]
 
     def predict(self, X: Any) -> Any:
-        """Predict the labels of bags, in words."""
+        """Predict the labels of bags, as class names."""
         return self._in_words(self.model.predict(X))

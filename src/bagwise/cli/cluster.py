@@ -1,4 +1,4 @@
-"""Work of a command that goes to a Dask cluster: ``--dask``."""
+"""Commands on a Dask cluster: ``--dask``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from bagwise.cli.command import CommandError
 
 
 def add_dask_argument(parser: argparse.ArgumentParser) -> None:
-    """Add where the work is to be done."""
+    """Add ``--dask``."""
     parser.add_argument(
         "--dask",
         metavar="ADDRESS",
-        help="let the workers of a Dask cluster do it: tcp://host:8786, or local; leaves instances in their "
-        "files (--scan)",
+        help="run on a Dask cluster: its address, such as tcp://host:8786, or local for a cluster on this "
+        "computer; implies --scan",
     )
 
 
 @contextmanager
 def shared_out(arguments: argparse.Namespace) -> Iterator[Callable[[Any], Any]]:
-    """Give what puts a scan on the cluster that the arguments name; as it is, if they name none."""
+    """Yield a function that moves a scan to the cluster of ``--dask``; without one, it returns the scan."""
     if arguments.dask is None:
         yield lambda scan: scan
         return
@@ -35,7 +35,7 @@ def shared_out(arguments: argparse.Namespace) -> Iterator[Callable[[Any], Any]]:
         try:
             where = arguments.dask
             if where == "local":
-                # Without a page to look at; any port, for another cluster may be running here.
+                # No dashboard, and any free port, because another cluster may be running on this computer.
                 where = stack.enter_context(
                     LocalCluster(
                         threads_per_worker=1,
@@ -46,7 +46,7 @@ def shared_out(arguments: argparse.Namespace) -> Iterator[Callable[[Any], Any]]:
             client = stack.enter_context(Client(where, timeout="10s"))
         except (OSError, ValueError) as error:
             raise CommandError(
-                f"--dask {arguments.dask}: no cluster answers there ({error}); expected an address such as "
+                f"--dask {arguments.dask}: no connection to a cluster ({error}); expected an address such as "
                 "tcp://host:8786, or local."
             ) from error
         yield lambda scan: scan.on(client)

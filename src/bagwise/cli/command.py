@@ -1,4 +1,4 @@
-"""What a subcommand is, and how it refuses."""
+"""The dataclass of a subcommand, and the exception for invalid input."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bagwise.cli.screen import Screen
 
 
 class CommandError(Exception):
-    """A mistake of the user's, told in one sentence; the program ends with status 2."""
+    """Invalid input, reported in one sentence; the program exits with status 2."""
 
     def __init__(self, message: object):
-        # Messages of other libraries may run over several lines.
+        # Messages of other libraries may have several lines.
         super().__init__(" ".join(str(message).split()))
 
 
@@ -21,20 +21,20 @@ class CommandError(Exception):
 class Command:
     """A subcommand.
 
-    Its module imports nothing heavy at the top, so that ``bagwise --help`` stays quick.
+    Its module imports no large library at the top level, so that ``bagwise --help`` is fast.
 
     Attributes
     ----------
     name : str
-        What the user types.
+        The name of the subcommand on the command line.
     summary : str
-        One line in ``bagwise --help``.
+        Its line in ``bagwise --help``.
     description : str
         The text of ``bagwise NAME --help``.
     add_arguments : callable
-        Adds the arguments to the subcommand's parser.
+        Add the arguments to the parser of the subcommand.
     run : callable
-        Does the work, given the arguments and the screen, and returns the exit status.
+        Run the subcommand with the arguments and the screen, and return the exit status.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""``bagwise compare``: models side by side on the same folds."""
+"""``bagwise compare``: compare models on the same cross-validation folds."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from bagwise.evaluation.comparison import Comparison
 
 _DESCRIPTION = f"""\
-Which model should I use? Hold models against each other on the same folds, each with its settings
-chosen inside the training bags, beside two baselines: the most frequent label, and the size of the
-bag alone. Then say what the data tell of how instances make a label.
+Compare models on the same cross-validation folds, and see which model suits the data. The settings
+of each model are chosen within the training bags. Two baselines are included: the most frequent
+label, and a model that only uses the size of the bag. The output also reports which assumption about
+instances and bag labels the data support.
 
 {KINDS}
 
@@ -34,40 +35,61 @@ bag alone. Then say what the data tell of how instances make a label.
       --positive active --groups batch --html shapes.html
   bagwise compare slides.parquet --models milr-cv,misvm,miboost --jobs 2
 
-Without --models one or two of every family are taken that suit the data; their names are those of
-bagwise fit. Labels that are text need --positive; many classes do without.
+Without --models, one or two suitable models of each family are compared. The model names are the
+same as in bagwise fit. Text labels need --positive, unless there are more than two classes.
 
-The exit status is 0, 1 if a model failed or a fit warned, 2 if nothing was compared, 130 after
-Ctrl-C."""
+The exit status is 0 if all models were compared, 1 if a model failed or a fit issued a warning, 2 if
+nothing was compared, 130 after Ctrl-C."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("file", type=data_path, metavar="DATA", help="the labelled bags: a file or folder")
+    parser.add_argument("file", type=data_path, metavar="DATA", help="labelled bags: a file or folder")
     add_data_arguments(parser)
-    parser.add_argument("--positive", metavar="LABEL", help="the label of the positive class")
-    parser.add_argument("--groups", metavar="COLUMN", help="the column with groups of bags")
-    parser.add_argument("--features", metavar="NAME,...", help="the columns to learn from; all by default")
-    parser.add_argument("--models", metavar="NAME,...", help="models of bagwise fit; a choice by default")
+    parser.add_argument("--positive", metavar="LABEL", help="label of the positive class")
+    parser.add_argument("--groups", metavar="COLUMN", help="column with the group of each bag")
+    parser.add_argument("--features", metavar="NAME,...", help="feature columns (default: all)")
+    parser.add_argument(
+        "--models", metavar="NAME,...", help="models, by their names in bagwise fit (default: a selection)"
+    )
     parser.add_argument(
         "--scoring",
         metavar="NAME,...",
-        help="scores of scikit-learn, the first orders models (default: accuracy,roc_auc,neg_log_loss)",
+        help="scikit-learn scorers; the first one ranks the models (default: accuracy,roc_auc,neg_log_loss)",
     )
-    parser.add_argument("--cv", type=int, default=5, metavar="N", help="folds (default: %(default)s)")
     parser.add_argument(
-        "--repeats", type=int, default=1, metavar="N", help="how often bags are cut anew (default: 1)"
+        "--cv", type=int, default=5, metavar="N", help="number of folds (default: %(default)s)"
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
-    parser.add_argument("--scan", action="store_true", help="leave instances in their files: large data")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random choices (default: 0)")
-    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="goes on from it after a crash")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of times to repeat the cross-validation with new folds (default: 1)",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of processes, or -1 for one per processor (default: 1)",
+    )
+    parser.add_argument(
+        "--scan", action="store_true", help="read instances from their files when needed, for large data"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="checkpoint file; an interrupted comparison resumes from it",
+    )
     add_html_argument(parser)
     add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Read, compare, show."""
+    """Read the data, compare the models, and show the results."""
     _check_arguments(arguments)
     models, from_unlabeled = _read_models(arguments)
     with telling_warnings(screen) as of_data:
@@ -107,19 +129,19 @@ def _write_page(comparison: Comparison, bags: Any, words: ClassNames | None, pat
 
 
 def _check_arguments(arguments: argparse.Namespace) -> None:
-    """Refuse what cannot work before any work is done."""
+    """Raise an error for invalid arguments before any computation."""
     check_page(arguments.html)
     for name, least in (("cv", 2), ("repeats", 1)):
         if getattr(arguments, name) < least:
-            raise CommandError(f"--{name} is {getattr(arguments, name)}; expected {least} or more.")
+            raise CommandError(f"--{name} is {getattr(arguments, name)}; expected at least {least}.")
     if not 0 <= arguments.seed < 2**32:
-        raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
+        raise CommandError(f"--seed must be between 0 and 2**32 - 1; got {arguments.seed}.")
     if arguments.jobs == 0:
-        raise CommandError("--jobs is 0; expected a number of processes, or -1 for one a processor.")
+        raise CommandError("--jobs is 0; expected a number of processes, or -1 for one per processor.")
 
 
 def _read_models(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, bool]:
-    """Make the models that were named, and say whether they learn from unlabeled bags."""
+    """Return the models of ``--models``, and whether they are fitted to positive and unlabelled bags."""
     if arguments.models is None:
         return None, False
     names = [name.strip() for name in arguments.models.split(",")]
@@ -128,8 +150,8 @@ def _read_models(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, 
     if from_unlabeled and from_unlabeled != set(names):
         others = ", ".join(name for name in names if name not in from_unlabeled)
         raise CommandError(
-            f"--models has {', '.join(sorted(from_unlabeled))} for positive and unlabeled bags, and {others} "
-            "for positive and negative ones; compare them apart."
+            f"--models has {', '.join(sorted(from_unlabeled))} for positive and unlabelled bags, and "
+            f"{others} for positive and negative bags; compare them separately."
         )
     return models, bool(from_unlabeled)
 
@@ -170,10 +192,10 @@ def _compare(
 
 
 def show_comparison(comparison: Comparison, screen: Screen) -> None:
-    """Show the table of a comparison, and what stands below it."""
+    """Show the table of a comparison, its remarks and its warnings."""
     from bagwise.evaluation.comparison.table import as_table, remarks
 
-    screen.line()  # after the notes on what will run
+    screen.line()  # after the notes about the plan
     screen.table(as_table(comparison))
     for text in remarks(comparison):
         screen.paragraph(text)
@@ -183,7 +205,7 @@ def show_comparison(comparison: Comparison, screen: Screen) -> None:
 
 
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
-    """Give a comparison to scripts."""
+    """Return a comparison as a dictionary, for ``--json``."""
     assumption = comparison.assumption_
     return {
         "models": [
@@ -220,7 +242,7 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
 
 COMMAND = Command(
     name="compare",
-    summary="hold models against each other on the same folds",
+    summary="compare models on the same cross-validation folds",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

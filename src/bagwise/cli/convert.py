@@ -1,4 +1,4 @@
-"""``bagwise convert``: bags from one kind of file to another."""
+"""``bagwise convert``: convert bags between file formats."""
 
 from __future__ import annotations
 
@@ -17,43 +17,47 @@ from bagwise.cli.data import (
 from bagwise.cli.screen import Screen
 
 _DESCRIPTION = """\
-Read bags from one kind of file and write them to another. The kind follows from the name:
+Convert bags from one file format to another. The format is detected from the file name:
 
-  .npz      one compressed numpy file
+  .npz      a compressed NumPy file
   .parquet  a row per bag (or per instance: --to parquet-long); needs pyarrow
   .csv      a row per instance
-  .tsv .txt text with commas, semicolons or tabs between its cells; read only
+  .tsv .txt text separated by commas, semicolons or tabs; read only
   .xlsx     a sheet of a workbook (needs openpyxl); read only
-  .arff     relational, as WEKA writes it; read only
-  folders   with an .h5 (--to h5, needs h5py) or .npy file (--to npy) for
-            every bag, and a table labels.csv
+  .arff     relational format, as written by WEKA; read only
+  folders   with one .h5 (--to h5, needs h5py) or .npy file (--to npy) per
+            bag, and a table labels.csv
 
-Tables of other origin need --bag and --label, the columns with the bag and its label; folders
-may have their labels in a table elsewhere (--labels). With --positive the label of one class is
-written as True, and any other as False.
+For tables that bagwise did not write, name the columns with the bag's id (--bag) and its label
+(--label). The labels of a folder can be in a separate table (--labels). With --positive, this label
+is written as True and all others as False.
 
   bagwise convert shapes.csv shapes.parquet --bag molecule --label activity \\
       --positive active
 
-From Parquet files and folders to Parquet memory holds a part of the bags at a time. SRC may then be a
-folder of Parquet files, or a pattern in quotes; rows of a bag that do not stand together are sorted.
+Conversion from Parquet to Parquet is streamed, so the data can be larger than memory. SRC can then be
+a folder of Parquet files or a quoted pattern. Rows are sorted if those of a bag are not contiguous.
 
 The exit status is 0 if DST was written, 2 if not; SRC is never overwritten."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("source", type=Path, metavar="SRC", help="a file or folder to read")
-    parser.add_argument("target", type=Path, metavar="DST", help="a file, or new folder, to write")
-    parser.add_argument("--from", dest="source_format", metavar="FORMAT", help="the format of SRC")
-    parser.add_argument("--to", dest="target_format", metavar="FORMAT", help="the format of DST")
+    parser.add_argument("source", type=Path, metavar="SRC", help="file or folder to read")
+    parser.add_argument("target", type=Path, metavar="DST", help="file or new folder to write")
+    parser.add_argument(
+        "--from", dest="source_format", metavar="FORMAT", help="format of SRC (default: from its name)"
+    )
+    parser.add_argument(
+        "--to", dest="target_format", metavar="FORMAT", help="format of DST (default: from its name)"
+    )
     add_data_arguments(parser)
-    parser.add_argument("--positive", metavar="LABEL", help="the label of the positive class")
+    parser.add_argument("--positive", metavar="LABEL", help="label of the positive class")
     add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Read, write, and say what was written."""
+    """Read the bags, write them, and show a summary."""
     from bagwise.io import load_bags, save_bags
 
     bags: Any
@@ -85,23 +89,27 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _refuse_source(source: Path, target: Path) -> None:
-    """Refuse to write over what is read: what a format cannot keep would be lost."""
+    """Raise an error if the target would overwrite the source, which could lose data."""
     if not target.exists():
         return
     is_inside = source.is_dir() and source.resolve() in target.resolve().parents
     if is_inside or (source.exists() and target.samefile(source)):
-        where = "lies in" if is_inside else "is"
-        raise CommandError(f"DST {str(target)!r} {where} SRC, which would be overwritten; name another.")
+        where = "is in" if is_inside else "is"
+        raise CommandError(
+            f"DST {str(target)!r} {where} SRC, which would be overwritten; choose another path."
+        )
 
 
 def _positive(y: Any, arguments: argparse.Namespace) -> Any:
     if y is None:
-        raise CommandError(f"--positive needs labels, and {str(arguments.source)!r} has none; give --label.")
+        raise CommandError(
+            f"--positive needs labels, but {str(arguments.source)!r} has none; name the column with --label."
+        )
     return y == find_label(y, arguments.positive)
 
 
 def _streamed_layout(arguments: argparse.Namespace) -> str | None:
-    """What a row of the target is, if bags go into a Parquet file without being in memory all at once."""
+    """Return the layout of the Parquet file if the conversion can be streamed, otherwise None."""
     source, target = arguments.source, arguments.target
     is_scanned = source.is_dir() or source.suffix.lower() == ".parquet"
     if (
@@ -117,7 +125,7 @@ def _streamed_layout(arguments: argparse.Namespace) -> str | None:
 
 COMMAND = Command(
     name="convert",
-    summary="bags from one kind of file to another",
+    summary="convert bags between file formats",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -1,4 +1,4 @@
-"""The data of a command: the arguments that name them, and how they are read."""
+"""Command-line arguments for input data, and functions that read the data."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from bagwise.cli.screen import Screen
 if TYPE_CHECKING:
     import numpy as np
 
-# What the descriptions of commands say of files.
+# Description of the input files in the help of the commands.
 KINDS = """\
-DATA is anything that bagwise reads: .npz, .parquet, .csv (cells between commas, semicolons or tabs;
-also .tsv, .txt), .xlsx, .arff, or a folder with an .h5 or .npy file for every bag. In tables a row is
-an instance. Tables of other origin need --bag, the column that names the bag, and --label, the one
-with its label; folders may have their labels in a table elsewhere (--labels)."""
+DATA is a file or a folder: .npz, .parquet, .csv (separated by commas, semicolons or tabs; also .tsv
+and .txt), .xlsx, .arff, or a folder with one .h5 or .npy file per bag. In a table, each row is an
+instance. For tables that bagwise did not write, name the column with the bag's id (--bag) and the
+column with the bag's label (--label). The labels of a folder can be in a separate table (--labels)."""
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what says where bags and labels are."""
-    parser.add_argument("--bag", metavar="COLUMN", help="the column of a table that names the bag")
-    parser.add_argument("--label", metavar="COLUMN", help="the column of a table with the bag's label")
-    parser.add_argument("--labels", type=Path, metavar="FILE", help="a table with the labels of a folder")
-    parser.add_argument("--sheet", metavar="NAME", help="the sheet of a workbook; the first by default")
+    """Add the arguments that name the columns and files of bags and labels."""
+    parser.add_argument("--bag", metavar="COLUMN", help="column of a table with the bag's id")
+    parser.add_argument("--label", metavar="COLUMN", help="column of a table with the bag's label")
+    parser.add_argument(
+        "--labels", type=Path, metavar="FILE", help="table with the labels of the bags in a folder"
+    )
+    parser.add_argument("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
 
 
 def data_path(text: str) -> Any:
-    """Read where data lie: a path, or an address such as s3://bucket/bags.parquet."""
+    """Return a path, or a remote file for an address such as s3://bucket/bags.parquet."""
     if "://" not in text:
         return Path(text)
     from bagwise.io._remote import RemoteFile
@@ -42,35 +44,37 @@ def data_path(text: str) -> Any:
 
 
 def is_same_file(path: Path, other: Any) -> bool:
-    """Whether two names mean one file; an address means none that lies here."""
+    """Return whether both arguments are the same local file; an address is never a local file."""
     return path.exists() and isinstance(other, Path) and other.exists() and path.samefile(other)
 
 
 def add_json_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the way for scripts."""
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of text, for scripts")
+    """Add ``--json``."""
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object instead of text, for scripts"
+    )
 
 
 def data_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Give the options of `load_bags` that arguments name."""
+    """Return the options of `load_bags` that were passed on the command line."""
     names = ("bag", "label", "labels", "sheet")
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
 @contextmanager
 def reading_data(path: Any) -> Iterator[None]:
-    """Turn whatever goes wrong with a file into one sentence that names it."""
+    """Convert any error in the block into a `CommandError` that names the file."""
     try:
         yield
     except Exception as error:
-        # Libraries fail in their own ways, many of them not documented; whatever it is, it is the file.
+        # Libraries raise many undocumented exceptions for unreadable files, so all of them are caught.
         told = str(error)
         raise CommandError(told if str(path) in told else f"{path}: {told}") from error
 
 
 @contextmanager
 def telling_warnings(screen: Screen) -> Iterator[list[str]]:
-    """Collect what is warned of inside the block, each message once, and show it at the end."""
+    """Collect the warnings of the block without duplicates, and show them at its end."""
     told: list[str] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -83,7 +87,7 @@ def telling_warnings(screen: Screen) -> Iterator[list[str]]:
 
 
 def find_label(y: np.ndarray, word: str) -> Any:
-    """Find the label that ``--positive`` names by a word of the command line: 1, True or active."""
+    """Return the label whose text is `word`, the value of ``--positive``: for example 1, True or active."""
     import numpy as np
 
     known = np.unique(y).tolist()
@@ -91,12 +95,12 @@ def find_label(y: np.ndarray, word: str) -> Any:
         if str(label) == word:
             return label
     raise CommandError(
-        f"--positive {word!r} is no label of the data; the labels are {', '.join(map(repr, known[:8]))}."
+        f"--positive {word!r} is not a label in the data; the labels are {', '.join(map(repr, known[:8]))}."
     )
 
 
 def check_picture(path: Path, option: str) -> None:
-    """Refuse a path that no picture can be written to, before any work is done."""
+    """Raise an error if a plot cannot be written to a path, before any computation."""
     try:
         from bagwise._display.pictures import new_figure
 
@@ -106,6 +110,6 @@ def check_picture(path: Path, option: str) -> None:
     if path.suffix[1:].lower() not in known:
         raise CommandError(f"{option} must end in one of .{', .'.join(known)}; got {str(path)!r}.")
     if not path.parent.is_dir():
-        raise CommandError(f"there is no folder {str(path.parent)!r} for the picture.")
+        raise CommandError(f"there is no folder {str(path.parent)!r} for the plot.")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise CommandError(f"{str(path)!r} cannot be written.")

@@ -1,4 +1,4 @@
-"""``bagwise demo``: multiple-instance learning at work on handwritten digits."""
+"""``bagwise demo``: a demonstration on bags of handwritten digits."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from bagwise.evaluation.comparison.with_truth import Score
 
 _DESCRIPTION = """\
-See multiple-instance learning at work on bags of handwritten digits, in about a quarter of a
-minute (the first time, while code is compiled, two thirds of one) and without a download: one model
-of every family is cross-validated, a picture shows which images a model holds responsible for the
-label of their bag, and a page tells all there is to know of that model. The last line is its path.
+Demonstrate multiple-instance learning on bags of handwritten digits. The demo cross-validates one
+model of each family, draws a plot that shows which images a model considers responsible for the
+label of their bag, and writes an HTML report about that model. The last line of the output is the
+path of the report. The demo takes about 15 seconds, or 40 seconds the first time, while code is
+compiled. It needs no download.
 
   bagwise demo --out digits.html
 
@@ -34,32 +35,30 @@ _FEWEST_BAGS = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("--all", action="store_true", help="compare the variants of the models too")
+    parser.add_argument("--all", action="store_true", help="also compare variants of the models")
     parser.add_argument(
         "--out",
         type=Path,
         default=Path("bagwise-demo.html"),
         metavar="PATH",
-        help="where the page goes (default: %(default)s in the current folder), the picture beside it",
+        help="report to write (default: %(default)s); the plot is saved next to it",
     )
     parser.add_argument(
-        "--bags", type=int, default=200, metavar="N", help="how many bags (default: %(default)s)"
+        "--bags", type=int, default=200, metavar="N", help="number of bags (default: %(default)s)"
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of all random choices (default: %(default)s)"
-    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)")
     add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Show the comparison, draw the picture, write the page, and end with its path."""
+    """Show the comparison, draw the plot, write the report, and print its path."""
     can_draw = all(find_spec(name) is not None for name in ("matplotlib", "jinja2"))
     picture = arguments.out.with_suffix(".png")
     if arguments.bags < _FEWEST_BAGS:
         raise CommandError(f"--bags must be at least {_FEWEST_BAGS}; got {arguments.bags}.")
     if not 0 <= arguments.seed < 2**32:
-        raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
-    with _doing("loading the digits, and what draws and computes", screen):
+        raise CommandError(f"--seed must be between 0 and 2**32 - 1; got {arguments.seed}.")
+    with _doing("loading the digits and libraries", screen):
         if can_draw:
             check_page(arguments.out, "--out")
             check_picture(picture, "--out")
@@ -75,26 +74,26 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     screen.title("Which image made the bag positive?")
     sizes = data.bags.sizes
     screen.paragraph(
-        f"A bag is a handful of handwritten digits, {sizes.min()} to {sizes.max()} of them. It is "
-        f"positive if there is a {data.target} among them. A model is told the labels of bags, never "
-        f"that of an image. It is asked for the labels of new bags, and which images are the "
+        f"A bag is a set of {sizes.min()} to {sizes.max()} images of handwritten digits. It is positive if "
+        f"at least one of them is a {data.target}. The models are fitted to the labels of bags, never to "
+        f"labels of images. They predict the labels of new bags, and which images are the "
         f"{data.target}s."
     )
     folds = make_folds(data.bags, data.y, arguments.seed)
     models = REPRESENTATIVES + (VARIANTS if arguments.all else ())
-    # Of matrices as small as these, several threads only wait for each other.
+    # For matrices this small, several threads are slower than one.
     with one_blas_thread():
         scores = _compare(models, data, folds, arguments.seed, screen)
         if can_draw:
-            with _doing("drawing the picture", screen):
+            with _doing("drawing the plot", screen):
                 _draw(data, folds[0], arguments.seed, picture)
-            screen.line(f"picture: {picture}")
-            with _doing("writing the page", screen):
+            screen.line(f"plot: {picture}")
+            with _doing("writing the report", screen):
                 _write_page(data, scores, arguments)
-            screen.line(f"page: {arguments.out}")
+            screen.line(f"report: {arguments.out}")
     if not can_draw:
-        screen.note("Pictures and pages need matplotlib and jinja2: pip install 'bagwise[report]'")
-        screen.line("No page was written.")
+        screen.note("Plots and reports need matplotlib and jinja2: pip install 'bagwise[report]'")
+        screen.line("No report was written.")
     if arguments.json:
         found = [
             {"model": score.model.name, "family": score.model.family}
@@ -108,7 +107,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 @contextmanager
 def _doing(what: str, screen: Screen) -> Iterator[None]:
-    """Say what takes a while: on a terminal for as long as it does, elsewhere by a line that stays."""
+    """Show what takes time: on a terminal while the block runs, otherwise as a line of output."""
     if not screen.is_terminal:
         screen.line(f"{what} ...")
     with screen.progress(1) as begin:
@@ -128,9 +127,9 @@ def _compare(models: Any, data: Any, folds: Any, seed: int, screen: Screen) -> l
     screen.table(_table(scores))
     screen.paragraph(
         f"{len(data.bags)} bags, {len(folds)}-fold stratified cross-validation; means over the folds, on "
-        f"bags that were not in training. Instance AUC: how well a model ranks the images of the test "
-        f"bags, {data.target}s against the rest; a dash where it says nothing of instances. Seconds: "
-        f"fits and predictions of all folds."
+        f"held-out bags. Instance AUC: how well a model ranks the images of the test bags, "
+        f"{data.target}s against all other digits; a dash if the model does not predict instances. Seconds: "
+        f"time to fit and predict all folds."
     )
     for score in scores:
         for message in score.warnings:
@@ -155,7 +154,7 @@ def _table(scores: list[Score]) -> Table:
 
 
 def _write_page(data: Any, scores: list[Score], arguments: argparse.Namespace) -> None:
-    """Write all that is to be known of logistic regression, and the other models beside it."""
+    """Write a report about logistic regression that also compares the other models."""
     from bagwise.evaluation.held_out import predict_held_out
     from bagwise.models.linear_model import MILogisticRegression
     from bagwise.report.models import evaluated_subject
@@ -163,9 +162,7 @@ def _write_page(data: Any, scores: list[Score], arguments: argparse.Namespace) -
     seed = arguments.seed
     model = MILogisticRegression(random_state=seed).fit(data.bags, data.y)
     held = predict_held_out(model, data.bags, data.y, n_folds=5, seed=seed, keep_models=True)
-    note = (
-        "Means over the folds. Instance AUC: how well the images are ranked, whose labels no model was told."
-    )
+    note = "Means over the folds. Instance AUC: ranking of the images, whose labels were not used in fits."
     compared = replace(_table(scores), note=note)
     title = f"Which image is the {data.target}?"
     names = (f"no {data.target}", f"with a {data.target}")
@@ -176,7 +173,7 @@ def _write_page(data: Any, scores: list[Score], arguments: argparse.Namespace) -
 
 
 def _draw(data: Any, fold: Any, seed: int, path: Path) -> None:
-    """Draw the first test bags, by a model that was trained without them."""
+    """Draw the first test bags, with predictions of a model fitted to the training bags."""
     import numpy as np
 
     from bagwise.evaluation.plotting import plot_bags
@@ -184,7 +181,7 @@ def _draw(data: Any, fold: Any, seed: int, path: Path) -> None:
 
     train, test = fold
     model = MILogisticRegression(random_state=seed).fit(data.bags[train], data.y[train])
-    # The first ones, not the most beautiful ones.
+    # The first bags, not selected for their appearance.
     chosen = np.concatenate([test[data.y[test] == 1][:5], test[data.y[test] == 0][:2]])
     bags, y = data.bags[chosen], data.y[chosen]
     display = plot_bags(
@@ -196,23 +193,23 @@ def _draw(data: Any, fold: Any, seed: int, path: Path) -> None:
         truth=bags.instance_columns["digit"] == data.target,
         title="Which image made the bag positive?",
         subtitle=(
-            f"Each row is a bag of handwritten digits that the model has not seen; it is positive if it "
-            f"holds a {data.target}.\n"
-            "The model has learned from the labels of other bags alone: it was never told what an image "
-            "shows."
+            f"Each row is a held-out bag of handwritten digits; it is positive if it contains "
+            f"a {data.target}.\n"
+            "The model was fitted to the labels of other bags only; the labels of images were not "
+            "used."
         ),
         intensity_label=f"P(image is a {data.target}, given the bag's label)",
-        truth_label=f"really a {data.target} (hidden from the model)",
+        truth_label=f"true {data.target} (not shown to the model)",
     )
     try:
         display.figure_.savefig(path)
     except OSError as error:
-        raise CommandError(f"the picture could not be written: {error}") from None
+        raise CommandError(f"the plot could not be written: {error}") from None
 
 
 COMMAND = Command(
     name="demo",
-    summary="see it at work on bags of handwritten digits",
+    summary="show a demonstration on bags of handwritten digits",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

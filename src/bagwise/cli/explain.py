@@ -1,4 +1,4 @@
-"""``bagwise explain``: why a bag is what a model says it is."""
+"""``bagwise explain``: explain the prediction for one bag."""
 
 from __future__ import annotations
 
@@ -16,38 +16,40 @@ if TYPE_CHECKING:
     from bagwise.evaluation.explanations import BagExplanation
 
 _DESCRIPTION = f"""\
-Explain what a model says of one bag: its instances, the most positive first, each with its
-probability (or score), its posterior (the probability given the label of the bag) and what the bag's
-probability would be without it; and for the leading instances the features that matter, by what
-the log-odds (or score) of the instance would lose if the feature had its usual value, the median
-over all bags in DATA. With -o a picture, too.
+Explain the prediction of a model for one bag. The command lists the instances, the most positive
+first, with the probability (or score) of each instance, its posterior (the probability given the
+label of the bag), and the bag's probability if the instance were removed. For the first instances it
+also lists the features that matter: the change in log-odds (or score) compared with the median value
+of the feature in DATA. With -o, it also draws a plot.
 
 {KINDS}
 
   bagwise explain shapes.bagwise shapes.csv --id 007 -o 007.png
 
-The exit status is 0, or 2 if there is no such bag or the model says nothing of instances."""
+The exit status is 0, or 2 if there is no such bag or the model does not predict instances."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    add_model_arguments(parser, "bags with the one to explain: a file or folder")
-    parser.add_argument("--id", metavar="ID", help="the id of the bag; not needed if there is one only")
-    parser.add_argument("-k", type=int, default=10, metavar="N", help="instances to list (default: 10)")
+    add_model_arguments(parser, "bags, including the one to explain: a file or folder")
+    parser.add_argument("--id", metavar="ID", help="id of the bag; not needed if there is only one")
     parser.add_argument(
-        "-o", "--out", type=Path, metavar="FILE", help="where a picture goes: .png, .pdf, .svg"
+        "-k", type=int, default=10, metavar="N", help="number of instances to list (default: 10)"
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="FILE", help="also write a plot to this file (.png, .pdf, .svg)"
     )
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Load, find the bag, explain it."""
+    """Load the model and the data, and explain one bag."""
     if arguments.k < 1:
         raise CommandError(f"-k must be at least 1; got {arguments.k}.")
     if arguments.out is not None:
         check_picture(arguments.out, "-o")
     with telling_warnings(screen) as told, screen.progress(3) as begin:
         saved, bags, y = open_both(arguments, begin, labels=True)
-        begin("the explanation")
+        begin("explaining the bag")
         found = _explain(saved, bags, y, arguments)
     _show(found, screen)
     if arguments.out is not None:
@@ -70,7 +72,7 @@ def _explain(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace
         labels = labels_for(saved, y)
         found = explain_bag(saved.model, bags, arguments.id, y=labels, n_instances=arguments.k)
     except (ValueError, TypeError) as error:
-        told = str(error).replace("say which to explain by its id", "say which to explain by --id")
+        told = str(error).replace("say which to explain by its id", "choose the one to explain with --id")
         raise CommandError(told) from error
     if saved.class_names is None:
         return found
@@ -87,17 +89,17 @@ def _show(found: BagExplanation, screen: Screen) -> None:
         screen.table(table)
     what = "log-odds" if found.instance_kind == "probability" else "score"
     given = f"the label {found.label!r}" if found.label is not None else f"that the bag is {found.positive!r}"
-    text = "Without: what would be said of the bag without the instance."
+    text = "Without: the bag's probability (or score) if the instance were removed."
     if "posterior" in found.columns:
         text += f" Posterior: the probability that the instance is positive, given {given}."
     if found.features:
-        text += f" Of features: what the {what} of the instance would lose with the usual value instead."
+        text += f" Features: change in {what} compared with the median value of the feature."
     screen.paragraph(text)
 
 
 COMMAND = Command(
     name="explain",
-    summary="why a bag is what a model says: its instances, their features",
+    summary="explain one bag: its instances and their features",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

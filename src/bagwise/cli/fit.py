@@ -1,4 +1,4 @@
-"""``bagwise fit``: from a file of labelled bags to a file with a model."""
+"""``bagwise fit``: fit a model to a file of labelled bags and save it."""
 
 from __future__ import annotations
 
@@ -32,56 +32,66 @@ if TYPE_CHECKING:
     from bagwise.evaluation.held_out import Evaluation
 
 _DESCRIPTION = f"""\
-Fit a model to labelled bags: look the data over, judge the model by cross-validation, fit it to
-all bags and save it, for bagwise predict, explain, plot and show, or bagwise.load in Python.
+Fit a model to labelled bags. The command checks the data, evaluates the model by cross-validation,
+fits it to all bags and saves it. The saved model works with bagwise predict, explain, plot and show,
+and with bagwise.load in Python.
 
 {KINDS}
 
-Models, and the settings that matter most:
+Models, with their most important settings:
 {list_models()}
 
   bagwise fit shapes.csv --bag molecule --label activity --positive active \\
       --model milr --set alpha=3 --groups batch -o shapes.bagwise \\
       --html shapes.html
 
-Labels that are text need --positive; of numbers and truth values the greater is positive. With
---groups, a column that describes bags, those of one group (a patient) are held out together.
+Text labels need --positive. For numeric and boolean labels, the larger value is positive. With
+--groups, bags of one group (such as a patient) are held out together; name a column that has one
+value per bag.
 
-The exit status is 0 if the model was saved, 1 if it was saved but its fit did not converge or
-warned, 2 if not, 130 after Ctrl-C."""
+The exit status is 0 if the model was saved, 1 if it was saved but the fit did not converge or issued
+a warning, 2 if it was not saved, 130 after Ctrl-C."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("file", type=data_path, metavar="DATA", help="the labelled bags: a file or folder")
-    parser.add_argument("-m", "--model", required=True, metavar="NAME", help="one of the models above")
+    parser.add_argument("file", type=data_path, metavar="DATA", help="labelled bags: a file or folder")
     parser.add_argument(
-        "-o", "--out", type=Path, required=True, metavar="FILE", help="where the model goes (.bagwise)"
+        "-m", "--model", required=True, metavar="NAME", help="name of the model (see the list above)"
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="FILE", help="model file to write (.bagwise)"
     )
     add_data_arguments(parser)
-    parser.add_argument("--positive", metavar="LABEL", help="the label of the positive class")
-    parser.add_argument("--groups", metavar="COLUMN", help="the column with groups of bags")
-    parser.add_argument("--features", metavar="NAME,...", help="the columns to learn from; all by default")
+    parser.add_argument("--positive", metavar="LABEL", help="label of the positive class")
+    parser.add_argument("--groups", metavar="COLUMN", help="column with the group of each bag")
+    parser.add_argument("--features", metavar="NAME,...", help="feature columns (default: all)")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
         dest="settings",
-        help="a setting of the model; may be given several times",
+        help="set a parameter of the model; can be repeated",
     )
     parser.add_argument(
-        "--cv", type=int, default=5, metavar="N", help="folds, or 0 for none (default: %(default)s)"
+        "--cv",
+        type=int,
+        default=5,
+        metavar="N",
+        help="number of folds, or 0 for no cross-validation (default: %(default)s)",
     )
-    parser.add_argument("--scan", action="store_true", help="leave instances in their files: large data")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random choices (default: 0)")
+    parser.add_argument(
+        "--scan", action="store_true", help="read instances from their files when needed, for large data"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
     add_html_argument(parser)
     add_dask_argument(parser)
     add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Read, look, evaluate, fit, save."""
+    """Read and check the data, evaluate and fit the model, and save it."""
     _check_arguments(arguments)
     with shared_out(arguments) as place:
         return _run(arguments, screen, place)
@@ -137,26 +147,30 @@ def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], A
 
 
 def _check_arguments(arguments: argparse.Namespace) -> None:
-    """Refuse what cannot work before any work is done."""
+    """Raise an error for invalid arguments before any computation."""
     if arguments.cv < 0 or arguments.cv == 1:
-        raise CommandError(f"--cv is {arguments.cv}; expected 2 folds or more, or 0 for none.")
+        raise CommandError(
+            f"--cv is {arguments.cv}; expected at least 2 folds, or 0 for no cross-validation."
+        )
     if not 0 <= arguments.seed < 2**32:
-        raise CommandError(f"--seed must be a number from 0 to 2**32 - 1; got {arguments.seed}.")
+        raise CommandError(f"--seed must be between 0 and 2**32 - 1; got {arguments.seed}.")
     if not arguments.out.absolute().parent.is_dir():
         raise CommandError(f"there is no folder {str(arguments.out.parent)!r} for the model.")
     check_page(arguments.html)
     if is_same_file(arguments.out, arguments.file):
-        raise CommandError(f"-o {str(arguments.out)!r} is the data, which would be overwritten.")
+        raise CommandError(
+            f"-o {str(arguments.out)!r} is the input data and would be overwritten; choose another file."
+        )
     from importlib.util import find_spec
 
     if find_spec("skops") is None:
         raise CommandError(
-            "models are saved by skops, which is not installed: pip install 'bagwise[persist]'"
+            "saving models needs skops, which is not installed: pip install 'bagwise[persist]'"
         )
 
 
 def read_training(arguments: argparse.Namespace) -> tuple[Any, Any]:
-    """Read labelled bags, or look through their files."""
+    """Read labelled bags, or scan their files with ``--scan``."""
     from bagwise.io import load_bags, scan_bags
 
     options = data_options(arguments)
@@ -172,35 +186,37 @@ def read_training(arguments: argparse.Namespace) -> tuple[Any, Any]:
         else:
             bags, y = load_bags(arguments.file, **options)
     if y is None:
-        raise CommandError(f"{str(arguments.file)!r} has no labels; name their column by --label.")
+        raise CommandError(f"{str(arguments.file)!r} has no labels; name their column with --label.")
     if y.ndim != 1:
-        raise CommandError(f"{str(arguments.file)!r} has {y.shape[1]} labels a bag; the program takes one.")
+        raise CommandError(
+            f"{str(arguments.file)!r} has {y.shape[1]} labels per bag; this command needs exactly one."
+        )
     return bags, y
 
 
 def _refuse_options(options: dict[str, Any], *names: str) -> None:
     for name in names:
         if name in options:
-            raise CommandError(f"--{name} and --scan do not go together; convert the data to Parquet first.")
+            raise CommandError(f"--{name} cannot be combined with --scan; convert the data to Parquet first.")
 
 
 def read_groups(bags: Any, column: str | None) -> np.ndarray | None:
-    """Give the column of bags that names their groups."""
+    """Return the column with the group of each bag, or None."""
     if column is None:
         return None
     known = bags.bag_columns
     if column not in known:
         raise CommandError(
-            f"--groups {column!r} is no column that describes bags{nearest(column, known)}; there "
-            f"{'are ' + ', '.join(map(repr, known)) if known else 'is none'}."
+            f"--groups {column!r} is not a column with one value per bag{nearest(column, known)}; "
+            f"{'such columns are ' + ', '.join(map(repr, known)) if known else 'there is no such column'}."
         )
     return known[column]
 
 
 def _look(bags: Any, named: np.ndarray, labels: np.ndarray, arguments: argparse.Namespace) -> Any:
-    """Inspect the data by the names of the two classes; facts show the labels as they came.
+    """Inspect the data with the names of the two classes; the facts show the original labels.
 
-    Advice that is taken is left out.
+    Findings that the arguments already address are left out.
     """
     from dataclasses import replace
 
@@ -209,12 +225,12 @@ def _look(bags: Any, named: np.ndarray, labels: np.ndarray, arguments: argparse.
 
     inspect = inspect_scan if arguments.scan else inspect_bags
     report = inspect(bags, named)
-    # Folds are drawn at random here, so the order of bags does not matter; groups stay together if named.
+    # The folds are random, so the order of bags does not matter; with --groups, groups stay together.
     taken = {("note", "order"), ("ok", "order")} | ({("note", "groups")} if arguments.groups else set())
     findings = [found for found in report.findings if (found.level, found.topic) not in taken]
     if labels is named:
         return replace(report, findings=tuple(findings))
-    chosen = Finding("ok", "labels", f"{arguments.positive!r} is the positive one.")
+    chosen = Finding("ok", "labels", f"{arguments.positive!r} is the positive label.")
     findings = [chosen if (found.level, found.topic) == ("note", "labels") else found for found in findings]
     report = replace(report, findings=tuple(findings))
     import numpy as np
@@ -276,7 +292,7 @@ def _write_page(
 def _about(
     arguments: argparse.Namespace, words: ClassNames | None, evaluation: Evaluation | None
 ) -> dict[str, Any]:
-    """What the file says of the fit: what predict needs to read new bags, and to answer in words."""
+    """Return the metadata that is stored with the model: data columns, class names and scores."""
     data = {"file": str(arguments.file)}
     data |= {name: str(value) for name, value in data_options(arguments).items()}
     if arguments.groups:
@@ -304,7 +320,7 @@ def _save(model: Any, path: Path, about: dict[str, Any]) -> None:
 
 COMMAND = Command(
     name="fit",
-    summary="fit a model to labelled bags, judge it and save it",
+    summary="fit a model to labelled bags, evaluate it and save it",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -1,4 +1,4 @@
-"""The models that the program fits, by short names, and their settings."""
+"""Short names of the models that the program fits, and their settings."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bagwise.cli.command import CommandError
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model by a short name.
+    """A model with a short name.
 
     Attributes
     ----------
     cls : str
-        The public name of its class.
+        Name of the public class.
     summary : str
-        What it is, in a line of help.
+        Its line in the help.
     from_unlabeled : bool
-        Whether bags that are not positive are unlabeled, and not negative.
+        Whether bags that are not positive are unlabelled instead of negative.
     """
 
     cls: str
@@ -31,58 +31,64 @@ class NamedModel:
 
 
 MODELS = {
-    "auto": NamedModel("BagEnsembleClassifier", "several families of models, which vote: hard to beat"),
-    "milr": NamedModel("MILogisticRegression", "logistic regression of instances, LASSO (alpha, rule)"),
-    "milr-cv": NamedModel("MILogisticRegressionCV", "the same, its penalty chosen by cross-validation"),
-    "softor": NamedModel("SoftORLogisticRegression", "learns how many positive instances it takes"),
-    "mimm": NamedModel("MIMixture", "mixture of positive and negative instances (family)"),
-    "mimm-disc": NamedModel("DiscriminativeMixture", "the same, fitted to the labels alone"),
-    "dd": NamedModel("DiverseDensity", "distance to a prototype that is learned"),
-    "emdd": NamedModel("EMDD", "the same by EM, for larger data"),
-    "miboost": NamedModel("MIGradientBoostingClassifier", "boosted trees of instances"),
-    "attention": NamedModel("AttentionMILClassifier", "network with gated attention; needs torch"),
-    "misssvm": NamedModel("MissSVC", "support vector machine of instances and bags (C, kernel)"),
-    "misvm": NamedModel("MISVC", "MI-SVM: the margin of a bag is that of its best instance"),
-    "misvm-instance": NamedModel("InstanceMISVC", "mi-SVM: labels of instances are guessed"),
-    "set-kernel": NamedModel("SetKernelSVC", "support vector machine of whole bags"),
-    "miles": NamedModel("MILESClassifier", "the nearest instances of chosen training bags"),
-    "citation-knn": NamedModel("CitationKNNClassifier", "labels of the nearest bags and their citers"),
-    "bayesian-knn": NamedModel("BayesianKNNClassifier", "labels of the nearest bags, weighed by counts"),
-    "apr": NamedModel("APRClassifier", "a box around one instance of every positive bag"),
-    "sbmil": NamedModel("SparseMISVC", "machine for bags with few positive instances (method, balance)"),
-    "single": NamedModel("SingleInstanceClassifier", "baseline: every instance has its bag's label"),
-    "statistics": NamedModel("BagStatistics", "baseline: logistic regression of mean, std and maximum"),
-    "pu": NamedModel("PUSetKernelClassifierCV", "positive and unlabeled bags, chosen by folds", True),
-    "puskc": NamedModel("PUSetKernelClassifier", "the same with settings given (degree, alpha)", True),
-    "lsdd": NamedModel("LSDDClassifier", "positive and unlabeled bags, by instances", True),
-    "lsdd-cv": NamedModel("LSDDClassifierCV", "the same, chosen by folds", True),
-    "dsdd": NamedModel("DSDDClassifier", "the same by a convex difference", True),
-    "dsdd-cv": NamedModel("DSDDClassifierCV", "the same, chosen by folds", True),
-    "pumil": NamedModel("PUMILClassifier", "positive and unlabeled bags, by likely negatives", True),
+    "auto": NamedModel("BagEnsembleClassifier", "ensemble of several model families; a strong default"),
+    "milr": NamedModel("MILogisticRegression", "logistic regression on instances, LASSO (alpha, rule)"),
+    "milr-cv": NamedModel("MILogisticRegressionCV", "the same, with the penalty chosen by cross-validation"),
+    "softor": NamedModel(
+        "SoftORLogisticRegression", "learns how many positive instances make a bag positive"
+    ),
+    "mimm": NamedModel("MIMixture", "mixture model of positive and negative instances (family)"),
+    "mimm-disc": NamedModel("DiscriminativeMixture", "the same mixture, fitted discriminatively"),
+    "dd": NamedModel("DiverseDensity", "Diverse Density: distance to a learned prototype"),
+    "emdd": NamedModel("EMDD", "EM-DD: the same fitted by EM, for larger data"),
+    "miboost": NamedModel("MIGradientBoostingClassifier", "gradient-boosted trees on instances"),
+    "attention": NamedModel("AttentionMILClassifier", "neural network with gated attention; needs torch"),
+    "misssvm": NamedModel("MissSVC", "MissSVM: semi-supervised SVM on instances (C, kernel)"),
+    "misvm": NamedModel("MISVC", "MI-SVM: the most positive instance represents its bag"),
+    "misvm-instance": NamedModel("InstanceMISVC", "mi-SVM: estimates the labels of instances"),
+    "set-kernel": NamedModel("SetKernelSVC", "SVM on whole bags"),
+    "miles": NamedModel("MILESClassifier", "MILES: similarity to selected training instances"),
+    "citation-knn": NamedModel("CitationKNNClassifier", "votes of the nearest bags (references and citers)"),
+    "bayesian-knn": NamedModel("BayesianKNNClassifier", "probabilities from the labels of the nearest bags"),
+    "apr": NamedModel("APRClassifier", "a box with at least one instance of every positive bag"),
+    "sbmil": NamedModel("SparseMISVC", "SVM for bags with few positive instances (method, balance)"),
+    "single": NamedModel("SingleInstanceClassifier", "baseline: every instance inherits its bag's label"),
+    "statistics": NamedModel("BagStatistics", "baseline: logistic regression on mean, std and maximum"),
+    "pu": NamedModel(
+        "PUSetKernelClassifierCV", "positive and unlabelled bags, tuned by cross-validation", True
+    ),
+    "puskc": NamedModel("PUSetKernelClassifier", "the same with fixed settings (degree, alpha)", True),
+    "lsdd": NamedModel(
+        "LSDDClassifier", "positive and unlabelled bags, density difference of instances", True
+    ),
+    "lsdd-cv": NamedModel("LSDDClassifierCV", "the same, tuned by cross-validation", True),
+    "dsdd": NamedModel("DSDDClassifier", "the same, estimates the sign of the difference", True),
+    "dsdd-cv": NamedModel("DSDDClassifierCV", "the same, tuned by cross-validation", True),
+    "pumil": NamedModel("PUMILClassifier", "positive and unlabelled bags, finds likely negatives", True),
 }
 
 
 def list_models() -> str:
-    """List the models for the help."""
+    """Return the list of models for the help."""
     width = max(map(len, MODELS)) + 2
     return "\n".join(f"  {name:<{width}}{model.summary}" for name, model in MODELS.items())
 
 
 def make_model(name: str, settings: Sequence[str], seed: int) -> Any:
-    """Make a model that is not fitted yet.
+    """Return an unfitted model.
 
     Parameters
     ----------
     name : str
         One of `MODELS`.
     settings : sequence of str
-        "key=value", with names and values as those of the class.
+        Entries "key=value" with parameters of the class.
     seed : int
-        For models that draw random numbers.
+        Random seed, for models that use one.
     """
     if name not in MODELS:
         raise CommandError(
-            f"there is no model {name!r}{nearest(name, MODELS)}; there are {', '.join(MODELS)}."
+            f"there is no model {name!r}{nearest(name, MODELS)}; the models are {', '.join(MODELS)}."
         )
     model = _make(MODELS[name].cls)
     known = model.get_params()
@@ -123,7 +129,7 @@ def _make(cls: str) -> Any:
 
 
 def parse_value(text: str) -> Any:
-    """Read a value as Python writes it; none, true and false in any case; anything else is text.
+    """Parse a Python literal; none, true and false may be lower case, and other text is returned as it is.
 
     Examples
     --------
@@ -141,6 +147,6 @@ def parse_value(text: str) -> Any:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Give " (did you mean ...?)" if a known word is like the one given, else nothing."""
+    """Return " (did you mean ...?)" if a known word is similar to `word`, otherwise an empty string."""
     near = get_close_matches(word.lower(), list(known), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -1,4 +1,4 @@
-"""Pages (``--html``): the argument, what is refused before any work is done, and the writing."""
+"""HTML reports (``--html``): the argument, its early checks, and writing the file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bagwise.cli.command import CommandError
 
 
 def add_html_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the page."""
+    """Add ``--html``."""
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="a page to read and to send, one file (.html)"
+        "--html", type=Path, metavar="FILE", help="also write a report, a single HTML file (.html)"
     )
 
 
 def check_page(path: Path | None, option: str = "--html") -> None:
-    """Refuse a path that no page can be written to, before any work is done."""
+    """Raise an error if a report cannot be written to a path, before any computation."""
     if path is None:
         return
     from bagwise.report.writing import check_path, require_packages
@@ -30,10 +30,10 @@ def check_page(path: Path | None, option: str = "--html") -> None:
 
 
 def write_page_of(subject: Any, path: Path) -> None:
-    """Write the page of a subject (`bagwise.report.subject`)."""
+    """Write the report of a subject (`bagwise.report.subject`)."""
     from bagwise.report import write_report
 
     try:
         write_report(subject, path)
     except OSError as error:
-        raise CommandError(f"the page could not be written: {error}") from error
+        raise CommandError(f"the report could not be written: {error}") from error

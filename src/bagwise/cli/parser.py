@@ -1,4 +1,4 @@
-"""The command line: the list of subcommands, and the parser made of it."""
+"""The list of subcommands, and the parser of the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMANDS: tuple[Command, ...] = (
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Help as wide as the terminal: paragraphs are filled, and indented lines (lists, examples) are kept."""
+    """Help formatter that wraps paragraphs at the terminal width and does not change indented lines."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         filled = []
@@ -39,7 +39,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of the program; ``arguments.run`` runs the chosen subcommand, or is None."""
+    """Return the parser of the program; ``arguments.run`` is the function of the subcommand, or None."""
     parser = argparse.ArgumentParser(
         prog="bagwise",
         description="Multiple-instance learning: learn from labelled bags of unlabelled instances.",

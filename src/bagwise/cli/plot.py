@@ -1,4 +1,4 @@
-"""``bagwise plot``: pictures of a model."""
+"""``bagwise plot``: plots of a model."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from bagwise.cli.saved import SavedModel, add_model_arguments, labels_for, open_
 from bagwise.cli.screen import Screen
 
 _DESCRIPTION = f"""\
-Draw a picture of a model that bagwise fit saved.
+Draw a plot of a model that bagwise fit saved.
 
-  path         how coefficients grow as the penalty falls (milr, milr-cv),
-               fitted to DATA
-  rule         how many positive instances make a bag positive, as softor
-               learned it of DATA; for other models, the rules that DATA support
-  calibration  whether probabilities are what they say; if DATA are the bags of
-               the fit, by cross-validation, else by DATA
-  heatmap      what is said of the instances of one bag (--id) at the places
-               where they lie: a slide, over its thumbnail if given (--image)
+  path         coefficients along the penalty path, fitted to DATA (milr and
+               milr-cv)
+  rule         how many positive instances make a bag positive, as learned by
+               softor from DATA; for other models, the rules that DATA support
+  calibration  predicted probabilities compared with observed frequencies; by
+               cross-validation if DATA are the training data
+  heatmap      predictions for the instances of one bag (--id) at their
+               coordinates, for example the patches of a slide; drawn over a
+               thumbnail if there is one (--image)
 
 {KINDS}
 
   bagwise plot shapes.bagwise shapes.csv --what calibration -o calibration.png
 
-The exit status is 0 if the picture was written, 2 if not."""
+The exit status is 0 if the plot was written, 2 if not."""
 
 _FOLDS = 5
 
@@ -36,26 +37,26 @@ _FOLDS = 5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
     add_model_arguments(parser, "labelled bags: a file or folder")
-    parser.add_argument("--what", required=True, choices=list(_PICTURES), help="which picture")
+    parser.add_argument("--what", required=True, choices=list(_PICTURES), help="the plot to draw")
     parser.add_argument(
-        "-o", "--out", type=Path, required=True, metavar="FILE", help="where it goes: .png, .pdf, .svg"
+        "-o", "--out", type=Path, required=True, metavar="FILE", help="image file to write (.png, .pdf, .svg)"
     )
-    parser.add_argument("--id", metavar="ID", help="the bag of a heatmap")
+    parser.add_argument("--id", metavar="ID", help="id of the bag for a heatmap")
     parser.add_argument(
         "--coords",
         default="x,y",
         metavar="X,Y",
-        help="the columns with coordinates, or one with both (default: x,y, or coords if there are none)",
+        help="two coordinate columns, or one column with both (default: x,y, or coords if they are missing)",
     )
-    parser.add_argument("--image", type=Path, metavar="FILE", help="a picture to lie under a heatmap")
+    parser.add_argument("--image", type=Path, metavar="FILE", help="background image for a heatmap")
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Load, draw, write."""
+    """Load the model and the data, and write the plot."""
     check_picture(arguments.out, "-o")
     with telling_warnings(screen) as told, screen.progress(3) as begin:
         saved, bags, y = open_both(arguments, begin, labels=True)
-        begin("the picture")
+        begin("drawing the plot")
         try:
             drawn, remark = _PICTURES[arguments.what](saved, bags, labels_for(saved, y), arguments)
             getattr(drawn, "figure_", drawn).savefig(arguments.out, dpi=200)
@@ -71,7 +72,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _labels(y: Any, arguments: argparse.Namespace) -> Any:
     if y is None:
-        raise CommandError(f"{str(arguments.file)!r} has no labels, which the picture needs; give --label.")
+        raise CommandError(
+            f"{str(arguments.file)!r} has no labels, but the plot needs them; name their column with --label."
+        )
     return y
 
 
@@ -80,14 +83,14 @@ def _path(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -
 
     model = saved.model
     if not isinstance(model, (MILogisticRegression, MILogisticRegressionCV)):
-        raise CommandError(f"{type(model).__name__} has no path of penalties; milr and milr-cv have.")
+        raise CommandError(f"{type(model).__name__} has no penalty path; only milr and milr-cv have one.")
     given = model.get_params()
     names = ("rule", "l1_ratio", "fit_intercept", "scale", "class_weight", "tol", "max_iter")
     path = milr_path(bags, _labels(y, arguments), **{name: given[name] for name in names})
     alpha = float(getattr(model, "alpha_", given.get("alpha")))
-    # A penalty outside of the path cannot be drawn on it.
+    # A penalty outside the path cannot be marked on it.
     shown = alpha if path.alphas.min() <= alpha <= path.alphas.max() else None
-    remark = "" if shown is not None else f"The penalty of the model, {alpha:g}, lies outside of the path."
+    remark = "" if shown is not None else f"The penalty of the model, {alpha:g}, is outside the path."
     return plot_path(path, feature_names=bags.feature_names, alpha=shown), remark
 
 
@@ -97,10 +100,12 @@ def _rule(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace) -
     y = _labels(y, arguments)
     if getattr(saved.model, "labeler_", None) is not None:
         if not _is_of_fit(saved, bags, y, arguments.file):
-            raise CommandError("the band of a rule that was learned needs the bags of the fit; name these.")
+            raise CommandError(
+                "the band of a learned rule needs the bags that the model was fitted to; pass them as DATA."
+            )
         from sklearn.base import clone
 
-        # Its band is that of the likelihood, and files of models leave the bags of their fits out.
+        # The band is computed from the likelihood, but model files do not contain the training bags.
         return clone(saved.model).fit(bags, y).labeler_.plot(), ""
     diagnosis = diagnose_rule(bags, y, random_state=0)
     return diagnosis.plot(), diagnosis.sentence
@@ -113,14 +118,14 @@ def _calibration(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Names
 
     y = _labels(y, arguments)
     if not _is_of_fit(saved, bags, y, arguments.file):
-        return plot_calibration(saved.model, bags, y), "By these bags, which are not those of the fit."
+        return plot_calibration(saved.model, bags, y), "These bags are not the training bags of the model."
     cv = StratifiedKFold(_FOLDS, shuffle=True, random_state=0)
-    remark = f"These are the bags of the fit: probabilities are those of {_FOLDS} folds that were held out."
+    remark = f"These are the training bags, so the probabilities are predictions of {_FOLDS} held-out folds."
     return plot_calibration(saved.model, bags, y, cv=cv), remark
 
 
 def _is_of_fit(saved: SavedModel, bags: Any, y: Any, path: Path) -> bool:
-    """Whether a model was fitted to these bags, by its digest, or else by the name of their file."""
+    """Return whether a model was fitted to these bags: by its digest, or without one by the file name."""
     import numpy as np
 
     from bagwise.models.base.labels import training_digest
@@ -138,7 +143,7 @@ def _heatmap(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace
     from bagwise.data.bags import index_of
 
     if arguments.id is None and len(bags) != 1:
-        raise CommandError(f"there are {len(bags)} bags; say which to draw by --id.")
+        raise CommandError(f"there are {len(bags)} bags; choose the one to draw with --id.")
     image = None
     if arguments.image is not None:
         from matplotlib.image import imread
@@ -159,7 +164,7 @@ _PICTURES: dict[str, Callable[..., tuple[Any, str]]] = {
 
 COMMAND = Command(
     name="plot",
-    summary="pictures of a model: path, rule, calibration, heatmap",
+    summary="draw plots: path, rule, calibration, heatmap",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -1,4 +1,4 @@
-"""``bagwise predict``: what a model says of new bags."""
+"""``bagwise predict``: predict new bags with a saved model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bagwise.cli.saved import SavedModel, add_model_arguments, open_both
 from bagwise.cli.screen import Screen
 
 _DESCRIPTION = f"""\
-Predict new bags by a model that bagwise fit saved: a row per bag with its id, the prediction in
-the words of the labels as they came, and the probability or score of the positive class. With
---instances a row per instance: its place in the bag, its probability or score, and its rank.
+Predict new bags with a model that bagwise fit saved. The output has a row per bag with its id, the
+predicted label, and the probability or score of the positive class. With --instances, it has a row
+per instance with its index in the bag, its probability or score, and its rank.
 
-Features are found by their names, in any order; columns that the model does not know are no
-features, and --bag is what it was in bagwise fit unless it is named.
+Features are matched by name, in any order, and other columns are ignored. The bag column is the same
+as in bagwise fit, unless --bag names another.
 
 {KINDS}
 
@@ -33,21 +33,23 @@ _MOST_ROWS = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    add_model_arguments(parser, "the new bags: a file or folder")
+    add_model_arguments(parser, "new bags: a file or folder")
     parser.add_argument(
         "-o",
         "--out",
         type=Path,
         metavar="FILE",
-        help="where predictions go: .csv or .parquet (with --dask also a folder); else shown",
+        help="output file: .csv or .parquet, or a folder with --dask (default: print the first rows)",
     )
-    parser.add_argument("--instances", action="store_true", help="a row per instance")
-    parser.add_argument("--scan", action="store_true", help="leave instances in their files: large data")
+    parser.add_argument("--instances", action="store_true", help="predict instances instead of bags")
+    parser.add_argument(
+        "--scan", action="store_true", help="read instances from their files when needed, for large data"
+    )
     add_dask_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Load the model, read the bags, predict."""
+    """Load the model, read the bags, and write or show the predictions."""
     _check_out(arguments)
     with shared_out(arguments) as place:
         return _run(arguments, screen, place)
@@ -56,7 +58,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], Any]) -> int:
     with telling_warnings(screen) as told, screen.progress(3) as begin:
         saved, bags, _ = open_both(arguments, begin, labels=False, scan=arguments.scan)
-        begin("predictions")
+        begin("predicting")
         try:
             found = _predict(saved, place(bags), arguments)
         except (ValueError, TypeError, OSError, ImportError) as error:
@@ -77,23 +79,23 @@ def _run(arguments: argparse.Namespace, screen: Screen, place: Callable[[Any], A
 
 
 def _check_out(arguments: argparse.Namespace) -> None:
-    """Refuse a path that cannot be written, before any work is done."""
+    """Raise an error if predictions cannot be written to a path, before any computation."""
     out = arguments.out
     if out is None:
         return
     is_folder = arguments.dask is not None and not out.suffix
     if out.suffix.lower() not in (".csv", ".parquet") and not is_folder:
         raise CommandError(
-            f"-o must end in .csv or .parquet, or with --dask be the name of a folder; got {str(out)!r}."
+            f"-o must end in .csv or .parquet, or name a folder with --dask; got {str(out)!r}."
         )
     if not out.absolute().parent.is_dir():
         raise CommandError(f"there is no folder {str(out.parent)!r} for the predictions.")
     if any(is_same_file(out, path) for path in (arguments.file, arguments.model)):
-        raise CommandError(f"-o {str(out)!r} is what is read, which would be overwritten.")
+        raise CommandError(f"-o {str(out)!r} is an input file and would be overwritten; choose another file.")
 
 
 def _predict(saved: SavedModel, bags: Any, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Give the columns of the predictions; none if they went to a file."""
+    """Return the columns of the predictions; an empty dictionary if they were written to a file."""
     from bagwise import instance_frame, predict_frame
 
     where: dict[str, Any] = {"backend": dict} if arguments.out is None else {"path": arguments.out}
@@ -112,7 +114,7 @@ def _show(found: dict[str, Any], screen: Screen) -> None:
     rows = [[_cell(found[name][row]) for name in names] for row in range(min(n_rows, _MOST_ROWS))]
     screen.table(Table.of(names, rows, n_text=n_text))
     if n_rows > _MOST_ROWS:
-        screen.line(f"and {n_rows - _MOST_ROWS:,} more rows; -o FILE writes all of them.")
+        screen.line(f"and {n_rows - _MOST_ROWS:,} more rows; use -o FILE to write all of them.")
 
 
 def _cell(value: Any) -> str:
@@ -125,7 +127,7 @@ def _cell(value: Any) -> str:
 
 COMMAND = Command(
     name="predict",
-    summary="predict new bags, or their instances, by a saved model",
+    summary="predict new bags, or their instances, with a saved model",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

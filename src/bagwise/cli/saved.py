@@ -1,4 +1,4 @@
-"""A model that ``bagwise fit`` or `bagwise.save` wrote, and new bags that are read for it."""
+"""Model files from ``bagwise fit`` or `bagwise.save`, and new bags that match their features."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bagwise.cli.data import add_data_arguments, add_json_argument, data_options
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A model from a file.
+    """A model loaded from a file.
 
     Attributes
     ----------
     path : Path
-        The file.
+        Path of the file.
     model : fitted estimator
-        As it was saved.
+        The saved model.
     about : dict
-        What the file says of the fit; empty if it was not ``bagwise fit`` that wrote it.
+        Metadata of the fit; empty if the file was not written by ``bagwise fit``.
     """
 
     path: Path
@@ -33,24 +33,24 @@ class SavedModel:
 
     @property
     def class_names(self) -> ClassNames | None:
-        """The words of the labels, where the model learned True and False instead of them."""
+        """Names of the two classes if the model was fitted to True and False, otherwise None."""
         known = self.about.get("labels")
         return None if known is None else ClassNames(str(known["positive"]), str(known["negative"]))
 
     @property
     def with_class_names(self) -> Any:
-        """The model, answering in words."""
+        """The model, which predicts the original labels."""
         return self.model if self.class_names is None else RelabelledModel(self.model, self.class_names)
 
     @property
     def positive(self) -> str:
-        """What the positive class is called."""
+        """Name of the positive class."""
         return self.class_names.positive if self.class_names is not None else str(self.model.classes_[-1])
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, data: str) -> None:
-    """Add the model and its data; `data` says what these are."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="the model: a file of bagwise fit")
+    """Add the arguments for a model and its data; `data` is the help text of the data."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model file, written by bagwise fit")
     parser.add_argument("file", type=data_path, metavar="DATA", help=data)
     add_data_arguments(parser)
     parser.add_argument(
@@ -58,13 +58,13 @@ def add_model_arguments(parser: argparse.ArgumentParser, data: str) -> None:
         action="append",
         default=[],
         metavar="TYPE",
-        help="a type that may be restored though it is not known, by its full name (see bagwise show)",
+        help="full name of a type that you trust; bagwise show lists them (can be repeated)",
     )
     add_json_argument(parser)
 
 
 def load_saved(arguments: argparse.Namespace) -> SavedModel:
-    """Load the model that the arguments name."""
+    """Load the model file of the arguments."""
     from bagwise import load
     from bagwise.persist import read_card
 
@@ -77,15 +77,15 @@ def load_saved(arguments: argparse.Namespace) -> SavedModel:
     except ImportError as error:
         raise CommandError(error) from error
     except (ValueError, AttributeError) as error:
-        raise CommandError(str(error).replace("pass trusted=", "name them by --trust: ")) from error
+        raise CommandError(str(error).replace("pass trusted=", "name them with --trust: ")) from error
 
 
 def read_new(
     arguments: argparse.Namespace, saved: SavedModel, *, labels: bool, scan: bool = False
 ) -> tuple[Any, Any]:
-    """Read bags with the features that the model knows, by name, and their labels if they are wanted.
+    """Read bags with the features of the model, matched by name, and optionally their labels.
 
-    Columns that the arguments do not name are those of the fit, if the file has them.
+    The columns of bags and labels are the same as in the fit, unless the arguments name others.
     """
     from bagwise.io import load_bags, scan_bags
 
@@ -108,15 +108,15 @@ def read_new(
 def open_both(
     arguments: argparse.Namespace, begin: Callable[[str], None], *, labels: bool, scan: bool = False
 ) -> tuple[SavedModel, Any, Any]:
-    """Load the model and read its bags, telling of both: the model, the bags, their labels or None."""
-    begin("the model")
+    """Load the model and read its bags with progress; return the model, the bags, and the labels or None."""
+    begin("loading the model")
     saved = load_saved(arguments)
-    begin("the bags")
+    begin("reading the bags")
     return saved, *read_new(arguments, saved, labels=labels, scan=scan)
 
 
 def _column_names(path: Path) -> list[str]:
-    """Name the columns of a table; nothing where a file has none."""
+    """Return the column names of a table, or an empty list for other files."""
     from bagwise.io._remote import is_address
     from bagwise.io.files import format_of
 
@@ -140,7 +140,7 @@ def _column_names(path: Path) -> list[str]:
 def _scanned(scan_bags: Any, path: Path, options: dict[str, Any], header: list[str], model: Any) -> Any:
     for name in ("labels", "sheet"):
         if name in options:
-            raise CommandError(f"--{name} and --scan do not go together; convert the data to Parquet first.")
+            raise CommandError(f"--{name} cannot be combined with --scan; convert the data to Parquet first.")
     names = getattr(model, "feature_names_in_", None)
     if names is not None and set(names) <= set(header):
         options["features"] = list(names)
@@ -149,7 +149,7 @@ def _scanned(scan_bags: Any, path: Path, options: dict[str, Any], header: list[s
 
 
 def labels_for(saved: SavedModel, y: Any) -> Any:
-    """Give labels of data in terms of the model's classes."""
+    """Convert labels of the data to the classes of the model."""
     import numpy as np
 
     if y is None or saved.class_names is None:

@@ -1,4 +1,4 @@
-"""All that the program writes: by rich on a terminal if it is installed, else as plain text."""
+"""Output of the program: with rich on a terminal if it is installed, otherwise plain text."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from typing import Any, TextIO
 from bagwise._display.parts import Table
 from bagwise._display.text import table_lines
 
-# Longer lines are hard to read; shorter terminals are respected.
+# Longer lines are hard to read. On narrower terminals, lines are shorter.
 _WIDEST = 100
-# The columns of findings.
+# Widths of the first two columns of findings.
 _MARK, _TOPIC = 10, 19
 
 
 def make_screen(*, for_scripts: bool = False) -> Screen:
-    """Choose the screen: rich where standard output is a terminal that can do it, else plain."""
+    """Return a rich screen if standard output is a terminal that supports it, otherwise a plain one."""
     if for_scripts:
         return DataScreen(sys.stdout)
     try:
         from rich.console import Console
     except ImportError:
         return Screen(sys.stdout)
-    # rich also knows FORCE_COLOR, NO_COLOR and terminals that are dumb.
+    # rich also handles FORCE_COLOR, NO_COLOR and dumb terminals.
     console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal or console.is_dumb_terminal:
         return Screen(sys.stdout)
@@ -37,12 +37,12 @@ def make_screen(*, for_scripts: bool = False) -> Screen:
 
 
 class Screen:
-    """Plain text. Without a terminal there are no control characters, and lines are not wrapped.
+    """Plain text output. Without a terminal, there are no control characters and findings are not wrapped.
 
     Parameters
     ----------
     stream : text stream
-        Where to write.
+        Stream to write to.
     """
 
     is_terminal: bool
@@ -54,7 +54,7 @@ class Screen:
         self.width: int | None = min(columns, _WIDEST) if self.is_terminal else None
 
     def line(self, text: str = "") -> None:
-        """Write one line as it is, never wrapped: paths stay whole."""
+        """Write one line without wrapping it, so that paths are not broken."""
         self._write(text + "\n")
 
     def title(self, text: str) -> None:
@@ -69,7 +69,7 @@ class Screen:
         self.line()
 
     def finding(self, level: str, topic: str, text: str) -> None:
-        """Write one finding: a mark ("ok", "note" or "warning"), its topic, and a text."""
+        """Write one finding: its level ("ok", "note" or "warning"), its topic and its text."""
         head = f"{level:<{_MARK}}{topic:<{_TOPIC}}"
         if self.width is not None:
             text = "\n".join(textwrap.wrap(text, max(20, self.width - len(head))))
@@ -96,9 +96,9 @@ class Screen:
 
     @contextmanager
     def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
-        """Show how far along one is, on a terminal only; gone when the block ends.
+        """Show progress on a terminal until the block ends.
 
-        Gives a function to call with a short text when a step begins.
+        Yields a function to call with a short text at the start of each step.
         """
         done = -1
         widest = 0
@@ -118,7 +118,7 @@ class Screen:
                 self._write("\r" + " " * widest + "\r")
 
     def data(self, content: Any) -> None:
-        """Write content for scripts, as JSON; NaN and infinities, which JSON lacks, become null."""
+        """Write content as JSON, for scripts; NaN and infinity, which JSON does not have, become null."""
         self._write(json.dumps(_plain(content), indent=2, allow_nan=False) + "\n")
 
     def error(self, text: str) -> None:
@@ -126,25 +126,25 @@ class Screen:
         sys.stderr.write(f"bagwise: {text}\n")
 
     def _write(self, text: str) -> None:
-        # Names of bags and columns may hold letters that the stream's encoding lacks.
+        # Names of bags and columns may have characters that the encoding of the stream does not support.
         encoding = getattr(self.stream, "encoding", None) or "utf-8"
         self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self.stream.flush()
 
 
 class DataScreen(Screen):
-    """Writes data only, and errors to standard error: what scripts read."""
+    """Output for scripts: only JSON on standard output, and errors on standard error."""
 
     def __init__(self, stream: TextIO):
         super().__init__(stream)
         self.is_terminal = False
 
     def line(self, text: str = "") -> None:
-        """Write nothing; all but data goes through here."""
+        """Write nothing; all output except JSON uses this method."""
 
 
 def _plain(content: Any) -> Any:
-    """Make plain values of numpy's, and null of what JSON has no word for."""
+    """Convert NumPy values to plain ones, and values that JSON does not have to None or text."""
     if isinstance(content, dict):
         return {str(key): _plain(value) for key, value in content.items()}
     if isinstance(content, (list, tuple)):
@@ -157,12 +157,12 @@ def _plain(content: Any) -> Any:
 
 
 class RichScreen(Screen):
-    """A terminal, by rich.
+    """Output on a terminal with rich.
 
     Parameters
     ----------
     console : rich.console.Console
-        Where to write.
+        Console to write to.
     """
 
     width: int | None
@@ -176,7 +176,7 @@ class RichScreen(Screen):
         self.width = min(console.width, _WIDEST)
 
     def line(self, text: str = "") -> None:
-        """Write one line as it is, never wrapped: paths stay whole."""
+        """Write one line without wrapping it, so that paths are not broken."""
         self.console.print(text, soft_wrap=True)
 
     def title(self, text: str) -> None:
@@ -190,7 +190,7 @@ class RichScreen(Screen):
         self.line()
 
     def finding(self, level: str, topic: str, text: str) -> None:
-        """Write one finding: a mark ("ok", "note" or "warning"), its topic, and a text."""
+        """Write one finding: its level ("ok", "note" or "warning"), its topic and its text."""
         from rich.table import Table
         from rich.text import Text
 
@@ -214,7 +214,7 @@ class RichScreen(Screen):
 
     @contextmanager
     def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
-        """Show a progress bar, gone when the block ends: see `Screen.progress`."""
+        """Show a progress bar until the block ends: see `Screen.progress`."""
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))

@@ -1,4 +1,4 @@
-"""``bagwise show``: what is in the file of a model."""
+"""``bagwise show``: show the contents of a model file."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ from bagwise.cli.data import add_json_argument
 from bagwise.cli.screen import Screen
 
 _DESCRIPTION = """\
-Show what is in a model that bagwise.save wrote: its class and parameters, features and classes,
-the digest of the training bags (equal for models that learned from the same bags), the versions
-that wrote it, and the types that bagwise.load wants to have named as trusted. Nothing is restored
-or run, and skops is not needed.
+Show the contents of a model file that bagwise.save wrote: the class and its parameters, features and
+classes, the digest of the training bags (equal for models fitted to the same bags), the versions of
+the libraries that wrote it, and the types that must be trusted to load it. The model is not loaded,
+no code is executed, and skops is not needed.
 
   bagwise show model.bagwise
 
-The exit status is 0 if the file is whole, 2 if it is damaged or no model."""
+The exit status is 0 if the file is a valid model file, 2 if it is damaged or not a model file."""
 
-# Names of features and classes beyond these are counted, not shown; --json has them all.
+# At most this many names of features and classes are shown, the others are counted; --json has all of them.
 _MOST_NAMES = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="the model: a file that bagwise.save wrote")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="model file, written by bagwise.save or bagwise fit"
+    )
     add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Read the file, and show its card."""
+    """Read the file and show its metadata."""
     from bagwise.persist import read_card
 
     path = arguments.file
@@ -42,10 +44,10 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         raise CommandError(f"cannot read {str(path)!r}: {error.strerror or error}.") from error
     except ValueError as error:
         raise CommandError(error) from error
-    try:  # a forged card may be anything that JSON can say
+    try:  # the metadata of a forged file can be any JSON value
         lines = _lines(card)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CommandError(f"{str(path)!r} has a card that is not one of bagwise.save.") from error
+        raise CommandError(f"{str(path)!r} has metadata that bagwise.save did not write.") from error
     if arguments.json:
         screen.data(card)
         return 0
@@ -90,7 +92,7 @@ def _some(names: list[str]) -> str:
 
 COMMAND = Command(
     name="show",
-    summary="show what is in the file of a model",
+    summary="show the contents of a model file",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -32,8 +32,8 @@ def test_fit_and_predict_on_a_cluster(file, client, tmp_path, capsys):
 def test_no_cluster_is_a_sentence(file, tmp_path, capsys):
     out = str(tmp_path / "m.bagwise")
     assert main(["fit", str(file), "-m", "milr", "--dask", "nonsense", "-o", out]) == 2
-    assert "--dask nonsense: no cluster answers there" in capsys.readouterr().err
+    assert "--dask nonsense: no connection to a cluster" in capsys.readouterr().err
     assert main(["predict", str(file), str(file), "-o", str(tmp_path / "folder")]) == 2
     assert (
-        "-o must end in .csv or .parquet, or with --dask be the name of a folder" in capsys.readouterr().err
+        "-o must end in .csv or .parquet, or name a folder with --dask" in capsys.readouterr().err
     )
