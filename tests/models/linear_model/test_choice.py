@@ -64,4 +64,4 @@ def test_nothing_chosen_where_nothing_matters_is_not_overconfident():
     if not model.coef_.any():
         assert "overconfident" not in model.summary()
     labels = plot_cv(model).ax_.get_legend_handles_labels()[1]
-    assert "base rate" in labels and "on paths down" in plot_cv(model).ax_.get_ylabel()
+    assert "base rate" in labels and "fold paths" in plot_cv(model).ax_.get_ylabel()

@@ -116,7 +116,7 @@ def test_forward_selection_finds_strong_features_and_stops():
     assert sorted(model.selection_order_[:2]) == [0, 2]
     assert model.selected_features_.sum() <= 3
     assert forward_selection(data.bags, data.y, max_features=1).selected_features_.sum() == 1
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="level must be between 0 and 1"):
         forward_selection(data.bags, data.y, level=5)
 
 
@@ -157,7 +157,7 @@ def test_rate_change_is_the_difference_of_two_predictions(data):
 def test_plots_show_what_they_are_given(data):
     path = milr_path(data.bags, data.y, alphas=6)
     ax = plot_path(path, feature_names=["u", "v", "w"], alpha=path.alphas[3]).ax_
-    assert {"u", "v"} <= {text.get_text() for text in ax.texts} and "chosen" in ax.get_title(loc="left")
+    assert {"u", "v"} <= {text.get_text() for text in ax.texts} and "selected" in ax.get_title(loc="left")
     with pytest.raises(ValueError, match="2 names but the path has 3 features"):
         plot_path(path, feature_names=["u", "v"])
     for criterion in ("deviance", "bic"):

@@ -348,7 +348,7 @@ def test_a_class_with_one_bag_cannot_be_cross_validated(data):
     ("arguments", "message"),
     [
         ({"l1_ratio": 0.0}, "a path needs an L1 penalty"),
-        ({"alphas": [1.0, -1.0]}, "alphas must be a number of penalties or positive penalties"),
+        ({"alphas": [1.0, -1.0]}, "alphas must be an integer or an array of positive penalties"),
         ({"alphas": 0}, "alphas must be at least 1"),
         ({"eps": 2.0}, "eps between 0 and 1"),
         ({"eps": 1.0}, "eps between 0 and 1"),

@@ -1,4 +1,4 @@
-"""Features that were selected: what is kept, and what may be said of it."""
+"""Feature selection, refits of the selected features, and their p values."""
 
 import pickle
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_split_or_selected_is_refused(data, lasso):
         lambda **how: refit_selected(lasso, data.bags, data.y, **how),
         lambda **how: forward_selection(data.bags, data.y, **how),
     ):
-        with pytest.raises(ValueError, match="there is no split; pass split too"):
+        with pytest.raises(ValueError, match="groups can only be used with split"):
             fit(groups=np.arange(200))
     for split in (0, 1.0, 2, "half"):
         with pytest.raises(ValueError, match="split must be a share of the bags between 0 and 1"):
@@ -121,7 +121,7 @@ def test_bags_in_files_are_split_refitted_and_tested(data, lasso, tmp_path, larg
     parts = {"split": 0.5, "groups": groups, "random_state": 0}
     whole = refit_selected(lasso, data.bags, data.y)
     here = [whole.inference(groups=groups), refit_selected(lasso, data.bags, data.y, **parts).inference()]
-    # Let them be large, so that they are read in blocks.
+    # Lower the limit for large data, so that the bags are read in blocks.
     large_from(100)
     model = refit_selected(lasso, scan, scan.y)
     assert model._kept.training.bags is not None and not isinstance(model._kept.training.bags, Bags)
@@ -143,12 +143,12 @@ def test_the_naive_selection_takes_instances_as_bags_of_one(data):
     label = np.repeat(data.y, data.bags.sizes)
     same = forward_selection(data.bags.instances, label, level=0.01)
     assert found.selection_order_ == same.selection_order_ and 0 in found.selection_order_
-    assert "Every instance was taken as an independent observation" in found.inference().summary()
+    assert "Every instance was treated as an independent observation" in found.inference().summary()
     rng = np.random.RandomState(0)
     X = rng.normal(size=(400, 6))
     z = (rng.random_sample(400) < expit(2 * X[:, 1] - 2 * X[:, 4])).astype(int)
     assert sorted(naive_wald_selection(X, z, level=0.001).selection_order_) == [1, 4]
-    # Another program for the same: Newton's steps on ordinary logistic regressions.
+    # An independent implementation: Newton's method for ordinary logistic regressions.
     many = make_noisy_or_bags(80, n_features=8, random_state=5)
     label = np.repeat(many.y, many.bags.sizes).astype(float)
     expected = naive_forward(many.bags.instances, label, level=0.2)
@@ -158,7 +158,7 @@ def test_the_naive_selection_takes_instances_as_bags_of_one(data):
 
 
 def null_p_values(effects, n_sets, n_bags, split):
-    """P values of features without any effect that a LASSO has selected, beside those that have one."""
+    """Return the p values of features without any effect that a LASSO has selected."""
     coef, found = np.append(effects, np.zeros(20 - len(effects))), []
     for seed in range(n_sets):
         data = make_noisy_or_bags(n_bags, coef=coef, random_state=seed)

@@ -310,7 +310,7 @@ def test_counts_and_labeler(data):
     np.testing.assert_array_equal(labeler.band(counts=[2, 3]), labeler.band()[2:4])
     assert (low <= labeler.values).all() and (labeler.values <= high).all()
     assert labeler.plot() is not None
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="level must be between 0 and 1"):
         labeler.band(95)
 
 

@@ -1,8 +1,8 @@
 """Linear models of instances with a bag rule: `MILogisticRegression`, its path, selection and inference.
 
-- `logistic`, `cv`, `soft_or`: the estimators. `path`: `milr_path`. `engine`: how they are fitted.
-- `inference`: standard errors, intervals and tests. `selection`: refits of selected features.
-- `diagnose`, `labeler`: what was learned of the rule. `plots`: plots of all of it.
+- `logistic`, `cv`, `soft_or`: the estimators. `path`: `milr_path`. `engine`: the fitting algorithms.
+- `inference`: standard errors, intervals and tests. `selection`: refits with selected features.
+- `diagnose`, `labeler`: learned rules and their comparison. `plots`: plots of all results.
 """
 
 from bagwise.models.linear_model.cv import MILogisticRegressionCV

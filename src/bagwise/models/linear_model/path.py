@@ -1,4 +1,4 @@
-"""The LASSO path of a multiple-instance logistic regression: down from the null model, and back up."""
+"""The LASSO path of a multiple-instance logistic regression: `milr_path`."""
 
 from __future__ import annotations
 
@@ -28,38 +28,39 @@ from bagwise.rules import Rule, make_rule, start_fixed
 from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import WarmModel, finish
 
-# How many coefficients the table of a path names at each penalty.
+# Number of coefficients in each row of the table.
 _SHOWN = 3
 
 
 @dataclass(frozen=True, repr=False)
 class MILRPath:
-    """Solutions along a grid of penalties, strongest first; its `repr` is a table.
+    """Solutions for a grid of penalties, strongest first. The `repr` is a table.
 
     Attributes
     ----------
     alphas : array of shape (n_alphas,)
-        The penalties, falling.
+        The penalties, in decreasing order.
     coefs : array of shape (n_alphas, n_features)
         Coefficients on the original scale of the features.
     intercepts, objectives, log_likelihoods : arrays of shape (n_alphas,)
-        Intercepts on that scale; what is minimised; the log-likelihood of the bags alone.
+        Intercepts on the same scale, values of the objective, and log-likelihoods of the bags (without the
+        penalty).
     kkt : array of shape (n_alphas,)
         The largest violation of the optimality conditions, per unit of bag weight.
     n_iter : array of shape (n_alphas,)
-        Newton steps.
+        Number of Newton steps.
     from_below : array of bool, shape (n_alphas,)
-        Whether the way back up has found the better solution.
+        Whether the better solution was reached from a weaker penalty (see `both_ways` in `milr_path`).
     alpha_max : float
-        The exact penalty at which the model without features stops being stationary on the way down.
+        The smallest penalty at which the model without features is still stationary.
     rule : Rule
         The rule of the fits.
     scaler : transformer or None
         The fitted `scale`.
     n_passes : int
-        How often all instances were read, over all penalties.
+        Number of passes over all instances, summed over all penalties.
     feature_names : array of str, or None
-        The names of the features, if the bags have some.
+        The names of the features, or None if the bags have no feature names.
     """
 
     alphas: np.ndarray
@@ -78,7 +79,7 @@ class MILRPath:
 
     @property
     def n_nonzero(self) -> np.ndarray:
-        """The number of features in the model, for each alpha."""
+        """The number of features in the model for each alpha."""
         return (self.coefs != 0).sum(axis=1)
 
     def __repr__(self) -> str:
@@ -95,7 +96,7 @@ class MILRPath:
         return "\n".join(lines)
 
     def log_odds(self, instances: Any) -> np.ndarray:
-        """Log-odds of instances at every alpha: shape (n_instances, n_alphas)."""
+        """Return the log-odds of instances for every alpha: shape (n_instances, n_alphas)."""
         if affine_map(self.scaler) is None:
             instances = self.scaler.transform(instances)
         return log_odds_of(instances, self.coefs, self.intercepts).T
@@ -119,32 +120,34 @@ def milr_path(
     max_iter: int = 200,
     checkpoint: CheckpointLike | None = None,
 ) -> MILRPath:
-    """Fit `MILogisticRegression` along a grid of penalties, each from the solution of the last.
+    """Fit `MILogisticRegression` for a grid of penalties, with each solution as the start for the next one.
 
-    The way down starts at the exact largest alpha with the model without features. The bag likelihood is not
-    concave, and a solution that the way down reaches late may have been better long before: so the path
-    comes back up, goes on beyond the largest alpha until no feature is left, and keeps the better objective
-    at every alpha.
+    The downward path starts with the model without features at the largest alpha, and alpha decreases. The
+    bag likelihood is not concave: a solution that the downward path reaches at a small alpha may already be
+    better at larger ones. Therefore the path is computed in the upward direction as well, beyond the largest
+    alpha until no feature is left. For every alpha, the solution with the smaller objective is kept.
 
     Parameters
     ----------
     X, y, rule, l1_ratio, fit_intercept, scale, class_weight, sample_weight, tol, max_iter
         As in `MILogisticRegression` and its `fit`; `l1_ratio` must be positive.
     alphas : int or array, default=20
-        The penalties, or how many on a logarithmic grid from the largest to `eps` times the largest.
+        The penalties, or the number of penalties on a logarithmic grid that ranges from `alpha_max` to `eps`
+        times this value.
     eps : float, default=0.01
-        The end of that grid; 0.001, with 20 alphas, is the paper's, and costs more: the last solutions are
-        nearly those of maximum likelihood.
+        Ratio of the smallest to the largest penalty of the grid. The paper uses 0.001 with 20 alphas, which
+        costs more: the last solutions are close to the maximum likelihood estimate.
     both_ways : bool, default=True
-        Whether to come back up. Bags of one instance make a convex problem: there it is never needed.
+        Whether to compute the path in both directions. If all bags have one instance, the problem is convex,
+        and only the downward path is computed.
     checkpoint : path, optional
         As in `MILogisticRegression.fit`.
 
     Returns
     -------
     MILRPath
-        Where the grid is of its own making, alphas above `alpha_max` come first, if the way up has found
-        something better than the model without features there.
+        The path. If `alphas` is an integer, the path may begin with alphas above `alpha_max`: those for which
+        the upward path has a better solution than the model without features.
 
     Examples
     --------
@@ -185,12 +188,13 @@ def fit_path(
     sample: Sample | None = None,
     checkpoint: CheckpointLocation = NO_CHECKPOINT,
 ) -> tuple[MILRPath, dict[float, WarmModel]]:
-    """Compute the path for a model's parameters (but `tol`, if given) on data that has been read.
+    """Compute the path with a model's parameters (and another `tol`, if passed) for validated data.
 
-    Gives also what the way down has learned of the curvature at each alpha, which may be the `warm_models` of
-    a path on like data. If not `exactly`, objective and optimality may be off by part of the tolerance. Where
-    bags are many, the path leads through a `sample`, drawn here if it is not given. A `checkpoint` stores the
-    solution at every alpha. What was learned on the way down is then missing where bags are few.
+    The second result contains the curvature models of the downward path for every alpha, which can be the
+    `warm_models` of a path on similar data. With ``exactly=False``, the objective and the optimality
+    conditions may have errors of a fraction of the tolerance. For large data, the path is computed on a
+    `sample` first, which is drawn here if it is not passed. A `checkpoint` stores the solution for every
+    alpha. For small data, a resumed path then lacks the curvature models.
     """
     if not model.l1_ratio > 0:
         raise ValueError(f"a path needs an L1 penalty; l1_ratio must be positive, got {model.l1_ratio!r}.")
@@ -200,7 +204,7 @@ def fit_path(
     problem = make_problem(blocks, scaler, rule, fit_intercept=model.fit_intercept)
     control = Control(tol or model.tol, model.max_iter, checkpoint=checkpoint)
     with blas_threads_for(blocks.n_values):
-        # Tighter than the path, so that the largest alpha is exact.
+        # A smaller tolerance than for the path, so that the largest alpha is exact.
         null = blocks.exclusive(fit_null, problem, replace(control, tol=1e-3 * control.tol))
         if isinstance(problem, InMemoryProblem):
             lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=control.tol)
@@ -236,22 +240,22 @@ def fit_path(
 
 
 def _names(model: Any, n_features: int) -> np.ndarray | None:
-    """Names of the features, unless a transformer made others of them."""
+    """Return the names of the features, or None if a transformer has replaced the features."""
     names = getattr(model, "feature_names_in_", None)
     return np.asarray(list(map(str, names))) if names is not None and len(names) == n_features else None
 
 
 def _make_grid(alphas: int | ArrayLike, eps: float, alpha_max: float) -> tuple[np.ndarray, bool]:
-    """Give falling alphas, and whether they are of our own making."""
+    """Return decreasing alphas, and whether they were computed here."""
     if isinstance(alphas, Integral):
         if alphas < 1 or not 0 < eps < 1:
             raise ValueError(f"alphas must be at least 1 and eps between 0 and 1; got {alphas} and {eps}.")
-        # At the largest alpha itself rounding must not let a feature in.
+        # Slightly above the largest alpha, so that rounding errors do not add a feature.
         top = alpha_max * (1 + 1e-9)
         if not np.isfinite(top):
-            raise ValueError("the slopes of X, scaled, are too large for a number; divide the features.")
+            raise ValueError("the gradient of the scaled features overflows; rescale X to smaller values.")
         return (np.geomspace(top, eps * top, int(alphas)) if alpha_max > 0 else np.ones(int(alphas))), True
     grid = np.sort(np.asarray(alphas, dtype=float))[::-1]
     if grid.ndim != 1 or len(grid) == 0 or not (np.isfinite(grid).all() and grid[-1] > 0):
-        raise ValueError(f"alphas must be a number of penalties or positive penalties; got {alphas!r}.")
+        raise ValueError(f"alphas must be an integer or an array of positive penalties; got {alphas!r}.")
     return grid, False

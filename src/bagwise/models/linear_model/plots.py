@@ -1,4 +1,4 @@
-"""Pictures of a path, of the choice of a penalty, of odds ratios, and of what was learned of a rule."""
+"""Plots of penalty paths, cross-validation curves, odds ratios and learned rules."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from bagwise.models.linear_model.diagnose import RuleDiagnosis
     from bagwise.models.linear_model.labeler import Labeler
 
-# An interval is drawn so far beyond the estimates, in powers of ten, and these so far from one; an arrow says
-# that it goes on.
+# Limits of the plotted odds ratios, in powers of ten: beyond the estimates, and from 1. An arrow marks an
+# interval that continues beyond them.
 _BEYOND, _FURTHEST = 3.0, 6.0
 
 
@@ -33,28 +33,29 @@ def plot_path(
     n_names: int = 8,
     ax: Axes | None = None,
 ) -> Display:
-    """Draw how coefficients grow as the penalty falls.
+    """Plot the coefficients of a path against the penalty.
 
     Parameters
     ----------
     path : MILRPath
         From `milr_path`, or the `path_` of a `MILogisticRegressionCV`.
     feature_names : sequence of str, optional
-        Names of the features; by default those of the bags, or numbers.
+        Names of the features; by default the feature names of the bags, or x0, x1, ...
     alpha : float, optional
-        The penalty chosen, drawn as a line.
+        The selected penalty, which is marked by a vertical line.
     highlight : array of bool, optional
-        Which features are drawn strongly, in one colour: by default, if `alpha` is given, those that are in
-        the model there. Without either, every feature with a name has a colour of its own.
+        The features that are drawn with a strong line in a single colour. By default, these are the features
+        that are in the model at `alpha`. If neither `alpha` nor `highlight` is passed, every named feature
+        has a different colour.
     n_names : int, default=8
-        So many of the largest coefficients are named at their ends.
+        Number of the largest coefficients whose names are written at the end of their lines.
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
+        The axes to draw on; by default a new figure is created.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`.
+        The plot, with the attributes `figure_` and `ax_`.
 
     Examples
     --------
@@ -75,16 +76,16 @@ def plot_path(
     if highlight is None and alpha is not None:
         highlight = path.coefs[int(np.argmin(np.abs(path.alphas - alpha)))] != 0
     looks = _looks(ax, palette, n_features, named, highlight)
-    for k in sorted(range(n_features), key=lambda k: looks[k]["linewidth"]):  # what matters is on top
+    for k in sorted(range(n_features), key=lambda k: looks[k]["linewidth"]):  # highlighted lines on top
         ax.plot(path.alphas, path.coefs[:, k], **looks[k])
     ax.axhline(0.0, color=palette.ink, linewidth=0.6)
     ax.set_xscale("log")
     ax.invert_xaxis()
     if alpha is not None:
         ax.axvline(alpha, color=palette.chosen, linewidth=1.0, linestyle="--")
-        ax.set_title(f"chosen: {alpha:.3g}", loc="left", fontsize="small", color=palette.chosen)
+        ax.set_title(f"selected: {alpha:.3g}", loc="left", fontsize="small", color=palette.chosen)
     _name_ends(ax, path, names, named, looks, palette)
-    ax.set_xlabel("penalty alpha (falling)")
+    ax.set_xlabel("penalty alpha (decreasing)")
     ax.set_ylabel("coefficient")
     return Display(ax.figure, ax)
 
@@ -92,7 +93,7 @@ def plot_path(
 def _looks(
     ax: Any, palette: Palette, n_features: int, named: list[int], highlight: Any
 ) -> list[dict[Any, Any]]:
-    """How the line of every feature looks."""
+    """Return the line style of every feature."""
     plain = {"color": palette.quiet, "linewidth": 0.8, "alpha": 0.6}
     if highlight is not None:
         strong = {"color": palette.accent, "linewidth": 1.6}
@@ -106,7 +107,7 @@ def _looks(
 
 
 def _cycle(ax: Any) -> list[str]:
-    """The colours of lines in matplotlib's present style, beside those of pale or grey ones."""
+    """Return the line colours of the current matplotlib style, without pale and grey ones."""
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb
 
@@ -117,14 +118,15 @@ def _cycle(ax: Any) -> list[str]:
 def _name_ends(
     ax: Any, path: MILRPath, names: Any, named: list[int], looks: list[dict[Any, Any]], palette: Palette
 ) -> None:
-    """Write the names of the largest coefficients beside their ends, none over another."""
+    """Write the names of the largest coefficients next to their lines, without overlaps."""
     if not named:
         return
     ends = path.coefs[-1]
     low, high = ax.get_ylim()
     chosen = np.array(sorted(named, key=lambda k: ends[k]))
     height = ax.get_position().height * ax.figure.get_size_inches()[1]
-    # As near to the ends as a gap between neighbours allows: least squares under a monotone constraint.
+    # Put names as close to the line ends as the minimum distance between names allows: least squares with
+    # a monotonicity constraint.
     line = min(0.19 / max(height, 0.5), 1.0 / len(chosen))
     steps = line * (high - low) * np.arange(len(chosen))
     places = isotonic_regression(ends[chosen] - steps) + steps
@@ -138,21 +140,21 @@ def _name_ends(
 
 
 def plot_cv(model: Any, *, ax: Axes | None = None) -> Display:
-    """Draw the criterion along the path of a fitted `MILogisticRegressionCV`, with errors over folds.
+    """Plot the selection criterion of a fitted `MILogisticRegressionCV` against the penalty.
 
     Parameters
     ----------
     model : fitted MILogisticRegressionCV
-        By cross-validation the bars are one standard error over the folds, and a line shows what the base
-        rate alone would have; BIC and AIC have neither. The curve is that of the paths of the folds down from
-        the model without features (`MILogisticRegressionCV.deviances_`).
+        The model. For cross-validation, the plot contains a band of one standard error over the folds, and
+        the deviance of the base rate as a horizontal line; BIC and AIC have neither. The curve belongs to the
+        fold paths, which start at the model without features (`MILogisticRegressionCV.deviances_`).
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
+        The axes to draw on; by default a new figure is created.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`.
+        The plot, with the attributes `figure_` and `ax_`.
 
     Examples
     --------
@@ -160,7 +162,7 @@ def plot_cv(model: Any, *, ax: Axes | None = None) -> Display:
     >>> data = make_noisy_or_bags(60, random_state=0)
     >>> model = MILogisticRegressionCV(alphas=5, cv=3, n_init=1, random_state=0).fit(data.bags, data.y)
     >>> plot_cv(model).ax_.get_xlabel()
-    'penalty alpha (falling)'
+    'penalty alpha (decreasing)'
     """
     ax, palette = axes_for(ax, 7.0, 4.5)
     if model.criterion == "deviance":
@@ -170,40 +172,41 @@ def plot_cv(model: Any, *, ax: Axes | None = None) -> Display:
             color=palette.quiet, alpha=0.3, linewidth=0, label="one standard error",
         )  # fmt: skip
         ax.axhline(model.base_deviance_, color=palette.quiet, linewidth=1.0, linestyle=":", label="base rate")
-    label = {"deviance": "deviance of held-out bags,\non paths down", "bic": "BIC", "aic": "AIC"}
+    label = {"deviance": "deviance per held-out bag\n(fold paths)", "bic": "BIC", "aic": "AIC"}
     ax.plot(model.alphas_, model.criterion_path_, color=palette.accent, marker="o", markersize=3.5)
     ax.axvline(
         model.alpha_,
         color=palette.chosen,
         linewidth=1.0,
         linestyle="--",
-        label=f"chosen: {model.alpha_:.3g}",
+        label=f"selected: {model.alpha_:.3g}",
     )
     ax.set_xscale("log")
     ax.invert_xaxis()
-    ax.set_xlabel("penalty alpha (falling)")
+    ax.set_xlabel("penalty alpha (decreasing)")
     ax.set_ylabel(label[model.criterion])
     legend_above(ax)
     return Display(ax.figure, ax)
 
 
 def plot_odds_ratios(inference: Inference, *, level: float = 0.95, ax: Axes | None = None) -> Display:
-    """Draw a forest plot: the odds ratio of every feature with its confidence interval.
+    """Draw a forest plot of the odds ratios of all features with their confidence intervals.
 
     Parameters
     ----------
     inference : Inference
         From `MILogisticRegression.inference`.
     level : float, default=0.95
-        The level of the intervals. One that goes on for more than three powers of ten beyond all estimates is
-        cut there, and an arrow says so; so is an estimate of more than a million, or less than a millionth.
+        The confidence level of the intervals. Intervals are cut off at three powers of ten beyond all
+        estimates, and at odds ratios of a million and a millionth. Arrows mark cut intervals; estimates
+        beyond these limits are not drawn.
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
+        The axes to draw on; by default a new figure is created.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`.
+        The plot, with the attributes `figure_` and `ax_`.
 
     Examples
     --------
@@ -215,7 +218,7 @@ def plot_odds_ratios(inference: Inference, *, level: float = 0.95, ax: Axes | No
     """
     shown = [i for i, name in enumerate(inference.names) if name != "(intercept)"]
     ax, palette = axes_for(ax, 6.5, 1.2 + 0.38 * len(shown))
-    # Powers of ten: odds ratios of bags that are nearly separated are no numbers of the machine.
+    # Powers of ten, because odds ratios overflow if the bags are nearly separated.
     estimate = inference.coef[shown] / np.log(10.0)
     low, high = inference.confidence_interval(level)[shown].T / np.log(10.0)
     first = max(-_FURTHEST, estimate.min(initial=0.0) - _BEYOND)
@@ -240,7 +243,7 @@ def plot_odds_ratios(inference: Inference, *, level: float = 0.95, ax: Axes | No
 
 
 def _ratio_ticks(low: float, high: float, most: int) -> tuple[np.ndarray, list[str]]:
-    """Choose some ratios to be marked between two powers of ten, three at least, and write them."""
+    """Return the positions and labels of at least three ticks between two powers of ten."""
     span = max(high - low, 0.1)
     if span > 2:
         step = int(np.ceil(span / max(2, most - 1)))
@@ -251,7 +254,7 @@ def _ratio_ticks(low: float, high: float, most: int) -> tuple[np.ndarray, list[s
         inside = ratios[(np.log10(ratios) >= low - 0.02) & (np.log10(ratios) <= high + 0.02)]
         if len(inside) >= 3:
             break
-    # Around one, which is always there.
+    # Thin out the ticks, but keep the ratio 1.
     one = int(np.argmin(np.abs(np.log10(inside))))
     inside = inside[one % -(-len(inside) // most) :: -(-len(inside) // most)]
     return np.log10(inside), [f"{ratio:g}" for ratio in inside]
@@ -264,23 +267,26 @@ def plot_labeler(
     intervals: Literal["profile", "wald"] | None = None,
     ax: Axes | None = None,
 ) -> Display:
-    """Draw P(+ | n positive instances) as learned, its intervals, the or-rule, and the expected bags.
+    """Plot the learned P(+ | n) with intervals, the or-rule, and the expected numbers of bags.
+
+    P(+ | n) is the probability that a bag with n positive instances is positive.
 
     Parameters
     ----------
     labeler : Labeler
         The `labeler_` of a `SoftORLogisticRegression`.
     level : float, default=0.95
-        Of the intervals.
+        The confidence level of the intervals.
     intervals : {"profile", "wald"}, optional
-        Those of `Labeler.band`: by default of the profile or, for a labeler out of a file, of Wald.
+        Kind of intervals, as in `Labeler.band`. The default is "profile", or "wald" if the labeler no longer
+        has the training bags (because it was loaded from a file, for example).
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
+        The axes to draw on; by default a new figure is created.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`.
+        The plot, with the attributes `figure_` and `ax_`.
 
     Examples
     --------
@@ -298,10 +304,13 @@ def plot_labeler(
 def _draw_labeler(
     labeler: Labeler, level: float, ax: Any, intervals: Literal["profile", "wald"] | None = None
 ) -> tuple[Any, Any, int]:
-    """Draw it but for the legend: the axes of probabilities, those of bags, and how many counts are drawn."""
+    """Draw the plot without a legend.
+
+    Return the axes of the probabilities, the axes of the bags, and the number of counts in the plot.
+    """
     ax, palette = axes_for(ax, 6.5, 4.2)
     counts, (negative, positive) = labeler.counts, labeler.expected_bags
-    # Counts that no bag has would only stretch the picture.
+    # Leave out large counts that hardly any bag has.
     seen = np.flatnonzero(negative + positive > 0.5)
     last = min(len(counts), (seen[-1] if len(seen) else 0) + 2)
     counts, negative, positive = counts[:last], negative[:last], positive[:last]
@@ -330,24 +339,24 @@ def _draw_labeler(
 
 
 def plot_diagnosis(diagnosis: RuleDiagnosis, *, ax: Axes | None = None) -> Display:
-    """Draw P(+ | n) under every rule that `diagnose_rule` compared; the best one with its intervals.
+    """Plot P(+ | n) for every rule that `diagnose_rule` compared, with intervals for the best one.
 
     Parameters
     ----------
     diagnosis : RuleDiagnosis
         From `diagnose_rule`.
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
+        The axes to draw on; by default a new figure is created.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`.
+        The plot, with the attributes `figure_` and `ax_`.
     """
     best = diagnosis.models[diagnosis.best].labeler_
     ax, bars, last = _draw_labeler(best, 0.95, ax)
     palette = palette_of(ax)
-    # Each fit has its own opinion which instances are positive, so counts are not quite the same thing.
+    # The fits disagree about which instances are positive, so their counts are not exactly comparable.
     marks = {"or": "1", "threshold": "^", "logistic": "s", "table": "D"}
     others = [name for name in diagnosis.names if name not in (diagnosis.best, "or")]
     aside = np.linspace(0.14, 0.3, len(others))
@@ -364,6 +373,6 @@ def plot_diagnosis(diagnosis: RuleDiagnosis, *, ax: Axes | None = None) -> Displ
 
 
 def _write_legend(ax: Any, bars: Any, **how: Any) -> None:
-    """Name what is drawn of both axes."""
+    """Draw one legend for the elements of both axes."""
     both = zip(ax.get_legend_handles_labels(), bars.get_legend_handles_labels(), strict=True)
     legend_above(ax, *(a + b for a, b in both), **how)

@@ -1,4 +1,4 @@
-"""Selecting features, by a LASSO or by tests, and fitting what was selected by maximum likelihood."""
+"""Feature selection by a LASSO or by tests, and maximum likelihood fits of the selected features."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _SAME_BAGS = (
     "(docs/inference.md)."
 )
 _NAIVE = (
-    "Every instance was taken as an independent observation with the label of its bag: the p values mean "
-    "nothing (docs/inference.md)."
+    "Every instance was treated as an independent observation with the label of its bag: the p values are "
+    "not valid (docs/inference.md)."
 )
-# Log-likelihoods that agree to this part are of the same bags.
+# If log-likelihoods agree up to this relative difference, the bags are the same.
 _SAME = 1e-6
 
 
@@ -50,32 +50,33 @@ def refit_selected(
     groups: ArrayLike | None = None,
     random_state: Seed = None,
 ) -> MILogisticRegression:
-    """Fit by maximum likelihood on the features that a LASSO model has selected.
+    """Fit a model by maximum likelihood on the features that a LASSO model has selected.
 
-    On the bags that selected the features, p values are too small: of 20 features without any effect, those
-    that a LASSO keeps may have p < 0.05 half the time. The first line of `Inference.summary` then says so.
-    With `split` the selection is repeated on one part of the bags, and the fit is on the other, which has not
-    seen it: its p values hold, at the price of half the bags.
+    If the same bags are used for the selection and for the tests, p values are too small: of 20 features
+    without any effect, half of those that a LASSO keeps may have p < 0.05. `Inference.summary` then starts
+    with a warning. With `split`, the selection is repeated on one part of the bags and the model is fitted on
+    the other part. Its p values are valid, but fewer bags are available for the fit.
 
     Parameters
     ----------
     model : fitted MILogisticRegression or MILogisticRegressionCV
-        Features with a non-zero coefficient are kept; with `split`, those of a clone that is fitted on the
-        first part.
+        The LASSO model. Features with a non-zero coefficient are kept. With `split`, a clone of the model is
+        fitted on the first part and selects the features.
     X, y, sample_weight
         As in `MILogisticRegression.fit`.
     split : float, optional
-        The share of the bags that select; each part has its share of either class.
+        Share of the bags that are used for the selection. The parts are stratified by class.
     groups : array of shape (n_bags,), optional
-        With `split`: bags of one group stay together, such as those of one patient.
+        Group of every bag, such as its patient. Bags of the same group stay in the same part. Only with
+        `split`.
     random_state : int, RandomState or None, default=None
-        With `split`: draws the parts.
+        Seed of the split. Only with `split`.
 
     Returns
     -------
     MILogisticRegression
-        Fitted with ``alpha=0``; coefficients of the other features are zero, and `selected_features_` says
-        which were kept. Its `inference` speaks of these alone.
+        Model fitted with ``alpha=0``. The coefficients of the other features are zero, and
+        `selected_features_` is a mask of the kept features. Its `inference` contains only the kept features.
 
     Examples
     --------
@@ -90,8 +91,9 @@ def refit_selected(
     """
     if getattr(model, "scaler_", None) is not None and not model._has_original_scale:
         raise ValueError(
-            f"refit_selected selects features as they came, but the coefficients of this model are for those "
-            f"that scale={model.scale!r} makes; put it before the model, with OnInstances."
+            f"refit_selected needs coefficients of the original features, but the coefficients of this model "
+            f"refer to the output of scale={model.scale!r}; put the transformer before the model, with "
+            f"OnInstances."
         )
     fresh = MILogisticRegression(
         model.rule,
@@ -119,7 +121,7 @@ def refit_selected(
 def _two_parts(
     X: Any, y: Any, sample_weight: Any, split: Any, groups: Any, random_state: Any
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Cut the arguments of a fit in two."""
+    """Split the arguments of a fit into two parts."""
     bags, labels = X if is_scan(X) else as_bags(X), column_or_1d(y)
     weight = bag_weights(bags, sample_weight)
     parts = cut_in_two(labels, split, groups=groups, counted=weight > 0, random_state=random_state)
@@ -130,16 +132,16 @@ def _two_parts(
 def _refuse_groups_alone(split: float | None, groups: ArrayLike | None) -> None:
     if groups is not None and split is None:
         raise ValueError(
-            "groups say which bags a split keeps together, and there is no split; pass split too, or give "
-            "groups to inference(groups=...), for errors that allow for them."
+            "groups can only be used with split, which then keeps bags of a group together; pass split too, "
+            "or use inference(groups=...) for standard errors that allow for groups."
         )
 
 
 def _refuse_none(selected: np.ndarray, who: str) -> None:
     if not selected.any():
         raise ValueError(
-            f"{who} selected no feature on its part of the bags, so there is nothing to test on the other; "
-            "give it more bags, or a larger split."
+            f"{who} selected no feature on its part of the bags, so there is nothing to test on the other "
+            "part; use more bags or a larger split."
         )
 
 
@@ -151,7 +153,7 @@ def _fit_on(
     sample_weight: ArrayLike | None = None,
     notes: tuple[str, ...] = (),
 ) -> MILogisticRegression:
-    """Fit a model on some features, and spread its coefficients over all."""
+    """Fit a model on the selected features; the coefficients of the other features are zero."""
     bags = model._read(X, reset=True)
     if selected.any():
         inside = clone(model).fit(_with_columns(bags, np.flatnonzero(selected)), y, sample_weight)
@@ -163,20 +165,20 @@ def _fit_on(
     model.coef_ = np.zeros((1, len(selected)))
     if selected.any():
         model.coef_[0, selected] = inside.coef_[0]
-    model.scaler_ = None  # the coefficients are for the features as they came
+    model.scaler_ = None  # the coefficients refer to the original features
     model.selected_features_ = selected.copy()
     model._kept = Kept.of(_training_of(model, bags, y, sample_weight), sample_weight, notes=notes)
     return model
 
 
 def _training_of(model: Any, bags: Any, y: ArrayLike, sample_weight: Any) -> Training:
-    """The bags that count, with the labels as a fitted model reads them."""
+    """Return the bags with positive weight, and their labels as encoded by a fitted model."""
     label = (column_or_1d(y) == model.classes_[1]).astype(np.int8)
     return Training(bags, label, bag_weights(bags, sample_weight)).that_count()
 
 
 def _with_columns(bags: Any, columns: np.ndarray) -> Any:
-    """The same bags with some of their features, wherever they lie."""
+    """Return the same bags with only these features, for bags in memory or in files."""
     names = None if bags.feature_names is None else bags.feature_names[columns]
     take = Columns(columns)
     if is_scan(bags):
@@ -197,31 +199,33 @@ def forward_selection(
     groups: ArrayLike | None = None,
     random_state: Seed = None,
 ) -> MILogisticRegression:
-    """Add one feature after the other, as long as the Wald test of the new one is significant.
+    """Add one feature at a time, as long as the Wald test of the added feature is significant.
 
-    At each step every absent feature is tried beside those chosen; the one with the smallest Wald p value
-    enters if that is below `level`. The paper's competitor to the LASSO; greedy, and its p values say
-    little after so many looks at the data, which the first line of `Inference.summary` says. With `split`
-    the final fit is on bags that the selection has not seen: there p values hold. `inference` of the model is
-    by score tests; the p values that chose are those of ``inference(intervals="wald")``.
+    At each step, every remaining feature is tried together with those already selected. The feature with the
+    smallest Wald p value is added if this p value is below `level`. In the paper, this greedy method is
+    compared with the LASSO. Because many features are tested on the same data, the p values of the final
+    model are not valid, and `Inference.summary` starts with a warning. With `split`, the final model is
+    fitted on bags that were not used for the selection, and its p values are valid. `inference` of the model
+    uses score tests; the selection uses the p values of ``inference(intervals="wald")``.
 
     Parameters
     ----------
     X, y, sample_weight
         As in `MILogisticRegression.fit`.
     rule : str or Rule, default="or"
-        How instances make the label of a bag.
+        How the instances determine the label of a bag.
     level : float, default=0.05
-        The level of the test.
+        The significance level of the test.
     max_features : int, optional
-        The most features chosen.
+        Maximum number of selected features.
     split, groups, random_state
         As in `refit_selected`.
 
     Returns
     -------
     MILogisticRegression
-        Fitted by maximum likelihood; `selected_features_` and `selection_order_` say what was chosen.
+        Model fitted by maximum likelihood. `selected_features_` is a mask of the selected features, and
+        `selection_order_` lists them in the order of their selection.
 
     Examples
     --------
@@ -231,7 +235,7 @@ def forward_selection(
     [0, 1]
     """
     if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        raise ValueError(f"level must be between 0 and 1; got {level!r}.")
     _refuse_groups_alone(split, groups)
     first = second = (X, y, sample_weight)
     if split is not None:
@@ -250,7 +254,7 @@ def forward_selection(
 def _forward(
     model: MILogisticRegression, data: tuple[Any, ...], level: float, max_features: int | None
 ) -> list[int]:
-    """Choose features one by one."""
+    """Return the indices of the selected features, in the order of their selection."""
     n_features = model._read_training(*data).bags.n_features
     limit = n_features if max_features is None else min(max_features, n_features)
     order: list[int] = []
@@ -268,11 +272,11 @@ def _forward(
 
 
 def _wald_p(model: Any, features: list[int], X: Any, y: Any, sample_weight: Any) -> float:
-    """P value of the last of some features in a maximum likelihood fit; 1 where there is none."""
+    """Return the p value of the last feature in a maximum likelihood fit, or 1 if it has no Wald test."""
     selected = np.zeros(model.n_features_in_, dtype=bool)
     selected[features] = True
     with warnings.catch_warnings():
-        # A candidate that separates the bags does not converge; it has no Wald test, and is passed over.
+        # A candidate that separates the bags does not converge and has no Wald test. It is skipped.
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = _fit_on(clone(model), selected, X, y, sample_weight)
     assert fitted._kept is not None and fitted._kept.training is not None
@@ -289,11 +293,11 @@ def _wald_p(model: Any, features: list[int], X: Any, y: Any, sample_weight: Any)
 def naive_wald_selection(
     X: BagsLike, y: ArrayLike, *, level: float = 0.05, max_features: int | None = None
 ) -> MILogisticRegression:
-    """Forward selection that gives every instance the label of its bag: the paper's naive competitor.
+    """Select features by forward selection on instances that inherit the label of their bag.
 
-    Ordinary logistic regressions of instances, Wald tests that take them as independent. It is what one does
-    who has no multiple-instance model, and is here to be compared with: its tests are wrong twice, since most
-    instances of a positive bag may be negative, and since instances of a bag share their label.
+    This is the naive baseline of the paper: it fits ordinary logistic regressions of the instances, and its
+    Wald tests treat the instances as independent. Use it only for comparisons. Its tests are wrong for two
+    reasons: most instances of a positive bag may be negative, and the instances of a bag share one label.
 
     Parameters
     ----------
@@ -305,8 +309,8 @@ def naive_wald_selection(
     Returns
     -------
     MILogisticRegression
-        Fitted on the instances as bags of one, which is ordinary logistic regression; `selected_features_`
-        and `selection_order_` say what was chosen.
+        Model fitted on the instances as bags of one instance each, which is ordinary logistic regression.
+        `selected_features_` and `selection_order_` are as in `forward_selection`.
 
     Examples
     --------

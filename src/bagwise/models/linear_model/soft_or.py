@@ -1,4 +1,4 @@
-"""Soft-or logistic regression, which learns how many positive instances it takes."""
+"""Soft-or logistic regression, which learns how many positive instances make a bag positive."""
 
 from __future__ import annotations
 
@@ -14,35 +14,37 @@ from bagwise.rules import CountTable, Rule
 
 
 class SoftORLogisticRegression(MILogisticRegression):
-    """Logistic regression of instances, where the rule from their number to the bag's label is learned too.
+    """Logistic regression of instances with a learned rule from the number of positive instances to labels.
 
-    It minimises the objective of `MILogisticRegression`, less the rule's `log_prior`, over coefficients and
-    rule. Use it to learn how many positive instances make a bag positive, and how surely. The paper's SORLR
-    1, 2, 3 and ORLR are the rules "count_table", "count_logistic", "threshold" and "or"; its RBF version is
+    The model minimises the objective of `MILogisticRegression` minus the `log_prior` of the rule, over the
+    coefficients and the parameters of the rule. Use it to learn how many positive instances make a bag
+    positive, and with which probability. The models SORLR 1, 2, 3 and ORLR of the paper use the rules
+    "count_table", "count_logistic", "threshold" and "or"; its RBF version is
     ``make_bag_pipeline(OnInstances(RBFSampler()), SoftORLogisticRegression())``.
 
     Parameters
     ----------
     rule : str or Rule, default="count_logistic"
-        The rule to be learned, or one that is known.
+        The rule to learn, or a fixed rule.
     alpha : float, default=0.01
-        Strength of the penalty. A stronger one shrinks the coefficients, and a steeper rule makes up for it;
-        without any, coefficients and rule together may fit ever better without end. To predict, from few bags
-        or with many features, ``alpha=1`` is better: probabilities are less extreme.
+        Strength of the penalty. A stronger penalty shrinks the coefficients, and the rule becomes steeper to
+        compensate for it. Without a penalty, a finite optimum may not exist. For predictions from few bags or
+        with many features, ``alpha=1`` is better, because the probabilities are less extreme.
     l1_ratio : float, default=0.0
-        Share of the L1 norm in it: none, which is ridge.
+        Share of the L1 norm in the penalty. The default is a ridge penalty.
     fit_intercept, scale, class_weight, n_init, tol, max_iter, warm_start, random_state, verbose
         As in `MILogisticRegression`.
 
     Attributes
     ----------
     labeler_ : Labeler or None
-        The learned P(+ | n) with its errors and a plot; None for a rule that does not count.
+        The learned P(+ | n) with standard errors and a plot; None if the rule is not a count rule.
 
     Notes
     -----
     All other attributes are those of `MILogisticRegression`. An iteration costs a few products with the
-    instance matrix, and O(m^2) for a bag of m instances, or O(m log m) for more than a thousand of them.
+    instance matrix. In addition, a bag of m instances costs O(m^2), or O(m log m) if m is larger than a
+    thousand.
 
     Examples
     --------
@@ -53,7 +55,7 @@ class SoftORLogisticRegression(MILogisticRegression):
     (Threshold(k=3), (2, 11))
     """
 
-    labeler_: Labeler | Any  # None for rules that do not count, of which nobody asks
+    labeler_: Labeler | Any  # None if the rule is not a count rule; Any avoids checks for None in callers
 
     def __init__(
         self,
@@ -91,7 +93,18 @@ class SoftORLogisticRegression(MILogisticRegression):
         self.labeler_ = describe_labeler(problem, best)
 
     def predict_count(self, X: BagsLike) -> np.ndarray:
-        """Distribution of the number of positive instances in every bag: shape (n_bags, largest size + 1)."""
+        """Predict the distribution of the number of positive instances in every bag.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, 3-D or 2-D array
+            The bags.
+
+        Returns
+        -------
+        array of shape (n_bags, largest size + 1)
+            Entry (i, n) is the probability that bag i has n positive instances.
+        """
         log_odds, bags = self._by_blocks(X, self._log_odds), self._read(X, whole=False)
-        # The distribution before a label is seen is the same for every rule of counts.
+        # Without bag labels, the distribution is the same for every count rule.
         return CountTable([0.5]).count_proba(log_odds, bags.offsets)
