@@ -57,10 +57,10 @@ def test_it_is_said_while_the_compiler_runs_and_once(terminal):
     listener.on_end(told_of())
     assert terminal.text == ""
     time.sleep(0.3)
-    assert terminal.text.count("compiling, once") == 1
+    assert terminal.text.count("compiling (first run only") == 1
     listener.on_end(told_of())
     compile_for(listener, 0.2)
-    assert terminal.text.count("compiling, once") == 1
+    assert terminal.text.count("compiling (first run only") == 1
 
 
 def test_short_compilations_add_up(terminal):
@@ -69,7 +69,7 @@ def test_short_compilations_add_up(terminal):
     time.sleep(0.5)  # time that is not the compiler's does not count
     assert terminal.text == ""
     compile_for(listener, 0.5)
-    assert terminal.text.count("compiling, once") == 1
+    assert terminal.text.count("compiling (first run only") == 1
 
 
 def test_kernels_of_others_and_workers_are_none_of_our_business(terminal, monkeypatch):
@@ -87,7 +87,7 @@ def test_without_a_terminal_it_is_logged(terminal, monkeypatch, caplog):
     listener = CompilingNotice(patience=0.01)
     with caplog.at_level(logging.INFO, logger="bagwise"):
         compile_for(listener, 0.2)
-    assert terminal.text == "" and "compiling, once" in caplog.text
+    assert terminal.text == "" and "compiling (first run only" in caplog.text
 
 
 CODE = """
@@ -114,5 +114,5 @@ def test_numba_tells_of_what_it_compiles_and_not_of_what_it_finds(tmp_path):
         except (OSError, BlockingIOError):
             text = ""
         os.close(master)
-        assert done.returncode == 0 and text.count("compiling, once") == expected, text
+        assert done.returncode == 0 and text.count("compiling (first run only") == expected, text
     assert np.any([path.suffix == ".nbi" for path in tmp_path.rglob("*")])

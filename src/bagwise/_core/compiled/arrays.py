@@ -1,4 +1,4 @@
-"""The one form that kernels are compiled for. Does not import numba."""
+"""Conversion of arrays to the single form that kernels are compiled for. Does not import numba."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import numpy as np
 
 
 def readonly(*arrays: Any, dtype: Any = None) -> tuple[np.ndarray, ...]:
-    """Give contiguous views that cannot be written to, as numba sees one type in them.
+    """Return read-only contiguous views of arrays, so that numba compiles a kernel for one type only.
 
-    numba compiles a function anew for every dtype, memory order and writability, and checks no bounds: so
-    whatever goes into a kernel passes through here. Nothing is copied that has the right form already, and
-    the arrays themselves stay as writable as they were.
+    numba compiles a function again for every dtype, memory order and writability, and it does not check
+    bounds. All arguments of kernels are therefore converted by this function. Arrays that already have the
+    right form are not copied, and the arrays themselves stay writable.
 
     Parameters
     ----------
     *arrays : array-like
     dtype : dtype, default=None
-        The dtype of all of them; None leaves each its own.
+        The dtype to convert all arrays to; None keeps the dtype of each array.
 
     Returns
     -------
     tuple of ndarray
     """
-    # Solvers come here thousands of times: a list and `setflags` take two thirds of the time of other ways.
+    # Solvers call this thousands of times; a list and `setflags` are a third faster than the alternatives.
     views = [np.asarray(array, dtype, order="C").view() for array in arrays]
     for view in views:
         view.setflags(write=False)
@@ -32,17 +32,18 @@ def readonly(*arrays: Any, dtype: Any = None) -> tuple[np.ndarray, ...]:
 
 
 def refuse_other_widths(X: Any, *vectors: np.ndarray) -> None:
-    """Refuse vectors over features that are not as long as the rows of `X`: kernels would read beyond them.
+    """Raise a ValueError unless all vectors have one entry per feature of `X`.
 
-    No fit makes any; a model that was restored from a forged file may have them.
+    Kernels would read beyond the end of a shorter vector. No fit creates such a vector, but a model that is
+    loaded from a forged file may contain one.
     """
     for vector in vectors:
         if vector.shape != (X.shape[1],):
             raise ValueError(
-                f"instances have {X.shape[1]} features, but the model has an array of the shape "
-                f"{vector.shape} for them; it is damaged."
+                f"the model is damaged: instances have {X.shape[1]} features, but an array of the model with "
+                f"one value per feature has shape {vector.shape}."
             )
 
 
-# What kernels that read some rows of a matrix take for all of them.
+# Row indices that stand for all rows, for kernels that read a subset of the rows of a matrix.
 (ALL_ROWS,) = readonly(np.empty(0, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""The decorator of every compiled function of bagwise, and the cache of their machine code."""
+"""The decorator for all compiled functions of bagwise, and the cache for their machine code."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _FOLDER = Path(__file__).parent
 def kernel(function=None, *, reorder=False):
     """Compile `function` on its first call: serial, without the GIL, IEEE-exact, cached on disk.
 
-    With ``@kernel(reorder=True)`` sums may be added up in another order and products fused, which lets
-    the processor's vector units take part; infinities and NaN keep their meaning.
+    With ``@kernel(reorder=True)`` the compiler may reorder sums and fuse products, so that it can use vector
+    instructions; infinities and NaN keep their meaning.
 
-    There is no `fastmath`: log-space code lives on infinities, which it may optimise away. Division
-    by zero follows IEEE (`error_model="numpy"`), so that no loop carries an exception path.
+    Full `fastmath` is not used: it may optimise away infinities, which log-space code relies on. Division by
+    zero follows IEEE (`error_model="numpy"`), so that loops contain no code for exceptions.
 
     If numba finds no writable folder for its cache (a read-only container without a home directory), the
     kernel is compiled once per process instead.
@@ -49,7 +49,7 @@ def kernel(function=None, *, reorder=False):
 def code_stamp(file: Path) -> str:
     """Return a hash of the code of a kernel module and of the kernel modules that it imports.
 
-    Comments, docstrings and line numbers do not count.
+    Comments, docstrings and line numbers are ignored.
     """
     tree = ast.parse(file.read_bytes())
     stamp = hashlib.sha256()
@@ -63,14 +63,14 @@ def code_stamp(file: Path) -> str:
 
 
 def _kernel_cache() -> Any:
-    """Return a class of caches in which machine code is stale as soon as its `code_stamp` changes.
+    """Return a cache class that considers machine code stale as soon as its `code_stamp` changes.
 
-    numba's own cache compares the bytes of the kernel's file, comments included, but not those of the files
-    of functions that it calls. So its locators, which decide where machine code is stored and what makes it
-    stale, get another stamp. The folders stay the same: that of NUMBA_CACHE_DIR, the one next to the source
-    or one of the user.
+    numba's own cache compares the bytes of the kernel's file, including comments, but ignores the files of
+    the functions that the kernel calls. This class replaces the stamp of numba's locators, which decide where
+    machine code is stored and when it is stale. The folders stay the same: NUMBA_CACHE_DIR, the folder next
+    to the source, or a folder of the user.
 
-    This relies on classes of `numba.core.caching` that numba does not document. None if a version of numba
+    The class relies on undocumented classes of `numba.core.caching`. Returns None if this version of numba
     does not have them, or if there are no source files (a frozen program); numba's own cache is then used.
     """
     implementation: Any = getattr(caching, "CompileResultCacheImpl", None)
@@ -86,7 +86,7 @@ def _kernel_cache() -> Any:
             return code_stamp(self._file)
 
         def get_disambiguator(self) -> str:
-            return "kernel"  # numba uses the line number, which comments change
+            return "kernel"  # instead of numba's line number, which changes if comments change
 
     locators = [type(locator.__name__, (Stamp, locator), {}) for locator in implementation._locator_classes]
 
@@ -94,10 +94,10 @@ def _kernel_cache() -> Any:
         _impl_class: Any = type("Implementation", (implementation,), {"_locator_classes": locators})
 
         def load_overload(self, *arguments: Any) -> Any:
-            """Return the stored machine code, or None if there is none or it cannot be read."""
+            """Return the cached machine code, or None if it does not exist or cannot be read."""
             try:
                 return super().load_overload(*arguments)
-            except Exception:  # the bytes of a damaged file may mean anything to pickle
+            except Exception:  # unpickling a damaged file can raise any exception
                 with suppress(OSError):
                     self.flush()
                 return None

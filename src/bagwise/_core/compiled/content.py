@@ -1,4 +1,4 @@
-"""A number for every instance that depends on nothing but its content."""
+"""Hash keys of instances, which depend only on their content."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from bagwise._core.compiled.compiling import kernel
 
 @kernel
 def content_keys(words, offsets):
-    """Mix the 64-bit words ``words[offsets[i]:offsets[i + 1]]`` into one, for every i: shape (n,).
+    """Return a 64-bit hash of ``words[offsets[i]:offsets[i + 1]]`` for every instance i: shape (n,).
 
-    Equal words have equal keys, in any place and order of the instances; others are as good as random (the
-    finaliser of MurmurHash3, word by word). O(words).
+    Instances with equal content have equal keys, independent of their position. Keys of different content are
+    practically random (the finaliser of MurmurHash3, applied word by word). O(number of words).
     """
     low, high = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
     half, third = np.uint64(32), np.uint64(29)

@@ -1,4 +1,4 @@
-"""Smooth functions with an L1 norm: optimality, coordinate descent, and what steps teach."""
+"""Kernels for smooth functions with an L1 norm: optimality, coordinate descent, curvature updates."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ import numpy as np
 
 from bagwise._core.compiled.compiling import kernel
 
-# Steps of coordinate descent are longer by this factor: below 2 a quadratic still falls.
+# Overrelaxation factor of coordinate descent; below 2, every step still decreases a quadratic function.
 OVER = 1.3
 
 
 @kernel
 def descend(H, gradient, b, penalty, tol, max_sweeps):
-    """Minimise gradient'd + d'Hd/2 + sum_k penalty_k |b_k| in place over b, d its distance from the start.
+    """Minimise gradient'd + d'Hd/2 + sum_k penalty_k |b_k| over b in place, where d = b - b_initial.
 
-    `H` is (k, k), symmetric and positive definite; `gradient` and `penalty` are (k,); `b` is (k,), start and
-    answer. A coordinate goes beyond its own minimum by `OVER` where it keeps its sign: that halves the
-    number of sweeps, and lowers the sum at every step all the same. Sweeps over all coordinates alternate
-    with sweeps over those that are not zero until these rest; done when no coordinate of a full sweep changes
-    the gradient by more than `tol`. A sweep costs O(k^2) at most, O(k) for each coordinate that moves.
+    `H` is (k, k), symmetric and positive definite; `gradient` and `penalty` are (k,). `b` is (k,): the start
+    on entry, the solution on return. A step goes beyond the minimum along a coordinate by the factor `OVER`,
+    unless the coordinate would change its sign. This halves the number of sweeps, and every step still
+    decreases the objective. After a sweep over all coordinates, the nonzero ones are swept until they
+    converge. The solver stops when no coordinate of a full sweep changes the gradient by more than `tol`. A
+    sweep costs O(k) for each coordinate that changes, so O(k^2) at most.
 
     Returns
     -------
     int
-        Sweeps done.
+        Number of sweeps.
     """
     k = len(b)
-    residual = -gradient  # that of the quadratic at b
+    residual = -gradient  # the negative gradient of the quadratic part at b
     sweeps = 0
     full = True
     while sweeps < max_sweeps:
@@ -63,7 +64,7 @@ def descend(H, gradient, b, penalty, tol, max_sweeps):
 
 @kernel
 def violations(gradient, x, alpha):
-    """Distance of zero from the subdifferential of f(x) + alpha sum_k |x_k|, k < p: shape (p + 1,)."""
+    """Return the distance of zero from the subdifferential of f(x) + alpha sum_k |x_k|, k < p: (p + 1,)."""
     p = len(x) - 1
     violation = np.empty(p + 1)
     for k in range(p):
@@ -71,7 +72,7 @@ def violations(gradient, x, alpha):
             violation[k] = abs(gradient[k] + alpha)
         elif x[k] < 0.0:
             violation[k] = abs(gradient[k] - alpha)
-        else:  # also of a gradient that is not a number
+        else:  # also if the gradient is NaN
             violation[k] = 0.0 if abs(gradient[k]) <= alpha else abs(gradient[k]) - alpha
     violation[p] = abs(gradient[p])
     return violation
@@ -79,10 +80,10 @@ def violations(gradient, x, alpha):
 
 @kernel
 def learn_curvature(H, y, found, expected, predicted):
-    """Replace the curvature along a step by the one found: H + y y' / found - e e' / predicted, (k, k).
+    """Return `H` with its curvature along a step replaced by the observed one, (k, k).
 
-    `y` (k,) is the change of the gradient along the step s, `expected` e = H s, and the divisors are s'y and
-    s'Hs.
+    The formula (BFGS) is H + y y' / found - e e' / predicted. `y` (k,) is the change of the gradient along
+    the step s, and `expected` is e = H s. The divisors are `found` = s'y and `predicted` = s'Hs.
     """
     learned = np.empty_like(H)
     for i in range(len(y)):

@@ -1,20 +1,20 @@
 """Forward and backward recursion over the number of positive instances: P(y | z) = phi(n), n = sum_j z_j.
 
-Row i of the forward recursion holds P(n positive among the first i instances), n = 0..top. Where the labeler
-does not change from `top` on, `top` stands for all larger counts too (`absorbs`). Where larger counts are
-impossible given the bag's label they are left out, and rows are multiplied by powers of two lest they
-underflow.
+Row i of the forward recursion contains P(n positive among the first i instances), n = 0..top. If the labeler
+is constant from `top` on, entry `top` also includes all larger counts (`absorbs`). If larger counts are
+impossible for the bag's label, they are left out. Rows are multiplied by powers of two to prevent underflow.
 
 The backward recursion starts from `context`: the probability of the bag's label, times any factor, for n
-positive instances in this stretch of the bag. All terms are positive, so nothing cancels; that something has
-underflown shows in the likelihood, which is then tiny beside the largest entries of rows and context.
+positive instances in this part of the bag. All terms are positive, so nothing cancels. An underflow can be
+detected from the likelihood, which is then tiny compared with the largest entries of rows and context.
 
-Where a direction v of the log-odds is given, everything carries along its derivative in that direction: that
-of p_j is d_j = p_j q_j v_j, that of q_j is -d_j. Kernels are compiled apart with and without (None).
+If a direction v of the log-odds is passed, all quantities are computed together with their derivatives in
+this direction. The derivative of p_j is d_j = p_j q_j v_j, and that of q_j is -d_j. numba compiles separate
+versions for v = None.
 
-`log_odds` is (n_instances,) float64, `offsets` (n_bags + 1,) int64, `y` (n_bags,) int8. The labeler comes as
-log_weight[first[i, label] + n] = log P(y_i = label | n), n = 0..last[i, label]; the last entry holds for
-larger n.
+`log_odds` is (n_instances,) float64, `offsets` (n_bags + 1,) int64, `y` (n_bags,) int8. The labeler is passed
+as log_weight[first[i, label] + n] = log P(y_i = label | n), n = 0..last[i, label]; the last entry also
+applies to larger n.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from bagwise._core.compiled.bag import largest_size
 from bagwise._core.compiled.compiling import kernel
 from bagwise._core.compiled.scalar import both_sigmas
 
-# Rows are looked at every so many instances, and multiplied by STEP when all entries are below SMALL.
+# Rows are checked every EVERY instances, and multiplied by STEP if all entries are below SMALL.
 EVERY, SMALL, STEP = 8, 2.0**-256, 2.0**256
 LOG_STEP = math.log(STEP)
-# A likelihood below this, on the scale of rows and context, may have seen an underflow.
+# A likelihood below this, on the scale of rows and context, may be affected by underflow.
 SAFE = 1e-250
-# Cells of the rows of a leaf: 256 KiB, which stay in the processor's second-level cache.
+# Maximum number of entries in the rows of a leaf: 256 KiB, which fit into the second-level cache.
 BUDGET = 2**15
-# Rows begin at multiples of so many numbers, so that vectors of the processor do not lie across its lines.
+# The length of a row is a multiple of this many entries, so that vector loads do not cross cache lines.
 ALIGN = 4
 
 
@@ -43,15 +43,16 @@ ALIGN = 4
 
 @kernel
 def row_length(top):
-    """Entries of a row: 0..top, one for what lies beyond, and up to ALIGN - 1 that nobody reads. O(1)."""
+    """Return the length of a row: 0..top, one entry for larger counts, up to ALIGN - 1 of padding. O(1)."""
     return (top + 1 + ALIGN) // ALIGN * ALIGN
 
 
 @kernel
 def needs_scaling(row, width):
-    """Whether row[:width] holds no entry of SMALL or more, but digits worth keeping. O(width), mostly O(1).
+    """Return whether all entries of row[:width] are below SMALL, but some are above SAFE.
 
-    A row that fell below SAFE at once may have no digits: left as it is, it shows in the likelihood.
+    A row that falls below SAFE between two checks may have lost its digits. It is left unscaled, so that the
+    likelihood reveals it. O(width), mostly O(1).
     """
     largest = 0.0
     for k in range(width):
@@ -63,10 +64,10 @@ def needs_scaling(row, width):
 
 @kernel(reorder=True)
 def forward(p, q, d, begin, end, top, absorbs, rows, slopes):
-    """Fill rows[i, n], i = 0..end - begin, and derivatives; return how often STEP came in. O(m * top).
+    """Fill rows[i, n], i = 0..end - begin, and derivatives; return how often STEP was applied. O(m * top).
 
-    What lies to the left of an entry is kept from the step before, not loaded again: a load across two of
-    the vectors just stored would wait until both have arrived in the cache.
+    The left neighbour of an entry is kept in a variable and not loaded again: a load that overlaps two
+    vectors stored just before would wait until both are in the cache.
     """
     scaled = 0
     rows[0, 0] = 1.0
@@ -106,12 +107,12 @@ def forward(p, q, d, begin, end, top, absorbs, rows, slopes):
 
 @kernel(reorder=True)
 def backward(p, q, d, begin, end, top, absorbs, rows, slopes, context, bends, sums):
-    """Sum the paths through every instance: sums[0, j] with z_j = 1, without p_j; sums[1, j] with z_j = 0.
+    """Write sums over all paths through instance j: sums[0, j] with z_j = 1, sums[1, j] with z_j = 0.
 
-    The context, (top + 2,), is used up; its last entry, for larger counts, is set here. The sums of an
-    instance share a factor, which is another for the next one. sums[2] is the derivative of
-    sums[0] - sums[1], `bends` that of the context. Returns the least of p_j sums[0, j] + q_j sums[1, j], the
-    likelihood on that scale. O(m * top).
+    The sums do not include the factors p_j and q_j. The context, (top + 2,), is overwritten; its last entry,
+    for larger counts, is set by this function. The sums of an instance share a scale factor, which differs
+    between instances. sums[2] is the derivative of sums[0] - sums[1], and `bends` is that of the context.
+    Returns the minimum of p_j sums[0, j] + q_j sums[1, j], the likelihood on that scale. O(m * top).
     """
     least = np.inf
     context[top + 1] = 0.0
@@ -151,7 +152,7 @@ def backward(p, q, d, begin, end, top, absorbs, rows, slopes, context, bends, su
 
 @kernel
 def fill_factors(log_odds, start, stop, v, p, q, d):
-    """Write sigma(eta_j), sigma(-eta_j) and d_j of one bag. O(m), an exponential per instance."""
+    """Write sigma(eta_j), sigma(-eta_j) and d_j of one bag. O(m), one exponential per instance."""
     for j in range(stop - start):
         p[j], q[j] = both_sigmas(log_odds[start + j])
         if v is not None:
@@ -171,14 +172,14 @@ def fill_weights(log_weight, begin, last, weight):
 
 @kernel
 def find_top(m, cap, weight):
-    """How far rows reach, and whether their last entry absorbs: see the module. O(1)."""
+    """Return `top` and `absorbs`, which the module's docstring explains. O(1)."""
     absorbs = cap < m and weight[cap] > 0.0
     return (m if cap >= m else (cap if absorbs else cap - 1)), absorbs
 
 
 @kernel(reorder=True)
 def weigh(row, weight, first, last):
-    """Sum of P(n) P(label | n) over n = first..last. O(width)."""
+    """Return the sum of P(n) P(label | n) over n = first..last. O(width)."""
     total = 0.0
     for n in range(first, last + 1):
         total += row[n] * weight[n]
@@ -187,7 +188,7 @@ def weigh(row, weight, first, last):
 
 @kernel
 def add_counts(row, weight, total, top, factor, counts, at):
-    """Add factor * P(n | y) to counts[at, n]; what lies beyond its end goes to the last entry. O(top)."""
+    """Add factor * P(n | y) to counts[at, n]; larger counts are added to the last entry. O(top)."""
     if at >= 0:
         for n in range(top + 1):
             counts[at, min(n, counts.shape[1] - 1)] += factor * row[n] * weight[n] / total
@@ -195,7 +196,7 @@ def add_counts(row, weight, total, top, factor, counts, at):
 
 @kernel
 def write_bag(start, stop, p, q, v, sums, posterior, complement, slope):
-    """From the sums of `backward` to what is wanted of posterior, complement and slope. O(m)."""
+    """Write posterior, complement and slope from the sums of `backward`; skip those of length 0. O(m)."""
     pull = 0.0
     for j in range(stop - start):
         agree, differ = p[j] * sums[0, j], q[j] * sums[1, j]
@@ -214,7 +215,7 @@ def write_bag(start, stop, p, q, v, sums, posterior, complement, slope):
 
 @kernel
 def write_prior(log_odds, start, stop, posterior, complement, slope):
-    """What a bag without a label, or with an impossible one, says of its instances. O(m)."""
+    """Write posterior sigma(eta_j) and slope 0, for a bag with an unknown or impossible label. O(m)."""
     for j in range(start, stop):
         if len(posterior):
             posterior[j], complement[j] = both_sigmas(log_odds[j])
@@ -240,19 +241,21 @@ def small_bags(
     d,
     tilted,
 ):
-    """Run over the bags whose rows fit into BUDGET; return log P(y_i), 0 for unknown labels, NaN if not done.
+    """Process the bags whose rows fit into BUDGET; return log P(y_i), 0 if unlabelled, NaN if not processed.
 
-    Writes posterior and complement, and the gradient, or the Hessian times v (`slope`), all (n_instances,);
-    those of length 0 are not wanted. Adds each[i] * P(n | y_i) to counts[row[i], n] if row[i] >= 0. d and
-    `tilted` are work space of lengths `largest size` and BUDGET, or None as v is. O(sum_i m_i top_i).
+    Writes posterior and complement, and to `slope` the gradient, or the Hessian times v if v is passed. All
+    are (n_instances,), or of length 0 to skip them. Adds each[i] * P(n | y_i) to counts[row[i], n] if
+    row[i] >= 0. `d` and `tilted` are work space of the lengths `largest_size` and BUDGET, or None without v.
+    O(sum_i m_i top_i).
     """
     log_likelihood = np.full(y.shape[0], math.nan)
     size = largest_size(offsets)
     p, q, weights, sums = np.empty(size), np.empty(size), np.empty((2, size + 1)), np.empty((3, size))
-    # No more than is needed: the first touch of fresh memory is dear.
+    # Allocate no more than needed: the first access to new memory is slow.
     space = np.empty(min(BUDGET, (size + 1) * row_length(size)))
     context, bends = np.empty(size + 2), np.empty(size + 2)
-    # Bags of one size and label have the same weights: place and number of those at hand, and their largest.
+    # Bags of the same size and label share their weights. For each label, these are the start and the last
+    # count of the current weights, and the logarithm of the largest.
     begun, ended, scale = np.full(2, -1), np.full(2, -1), np.empty(2)
     for i in range(y.shape[0]):
         start, stop = offsets[i], offsets[i + 1]
@@ -284,6 +287,6 @@ def small_bags(
                 continue
             write_bag(start, stop, p, q, v, sums, posterior, complement, slope)
         add_counts(rows[m], weight, total, top, each[i], counts, row[i])
-        # rounding must not make it more than certain
+        # rounding must not lead to a probability above 1
         log_likelihood[i] = min(0.0, scale[label] + math.log(total) - scaled * LOG_STEP)
     return log_likelihood

@@ -1,22 +1,23 @@
-"""Counts of positive instances in the log domain, for the few bags whose label is all but excluded.
+"""Counts of positive instances in the log domain, for the few bags whose label is almost impossible.
 
-Log-odds are sorted, eta_1 >= eta_2 >= ..., so that the most probable way to have n positive instances among
-the first i is that the first n are. What is kept is by how much all ways together are more probable than
-this one: with e_n(i) the sum of exp(eta_j1 + ... + eta_jn) over all choices of n among the first i, ::
+Log-odds are sorted, eta_1 >= eta_2 >= ... The most probable way to have n positive instances among the first
+i is then that the first n are positive. The recursion stores the log ratio between the probability of all
+ways together and that of this one. With e_n(i) the sum of exp(eta_j1 + ... + eta_jn) over all choices of n
+among the first i, ::
 
     log_ratio[n] = log e_n(i) - (eta_1 + ... + eta_n),    from 0 to log C(i, n)
     e_n(i + 1) = e_n(i) + exp(eta_i+1) e_n-1(i)
 
-Logarithms of probabilities are as large as the log-odds, and so are their rounding errors; these are no
-larger than the bag, and log-odds come in as differences only. Going back, plain probabilities do: given n
-positive instances among the first i + 1, the last of these is positive with log-odds theta[n], the
-difference of the two terms above, whatever the label of the bag. So the distribution of the count given the
-label is carried from the whole bag down to its first instance. All terms are positive: nothing cancels, and
-what underflows is too improbable to count.
+Log-probabilities would be as large as the log-odds, and so would their rounding errors. In contrast,
+log_ratio is at most the size of the bag, and it depends only on differences of log-odds. The backward pass
+can use plain probabilities. Given n positive instances among the first i + 1, instance i + 1 is positive with
+log-odds theta[n], the log ratio of the two terms above, whatever the label of the bag. So the distribution of
+the count given the label is carried from the whole bag back to its first instance. All terms are positive, so
+nothing cancels, and values that underflow are too improbable to matter.
 
-Where the labeler does not change from `top` on, entry `top` stands for all larger counts too (`absorbs`).
-A cell costs three exponentials and two logarithms. Rows are kept at every sqrt(m)-th instance and computed
-again in between: memory is O(sqrt(m) * top).
+If the labeler is constant from `top` on, entry `top` also includes all larger counts (`absorbs`). An entry
+costs three exponentials and two logarithms. Rows are stored at every sqrt(m)-th instance and recomputed in
+between, so memory is O(sqrt(m) * top).
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from bagwise._core.compiled.scalar import both_sigmas, softplus
 
 @kernel
 def add_instance(eta, v, j, top, absorbs, beyond, row, theta):
-    """Carry a row over instance j, and write theta. O(top).
+    """Update a row with instance j, and write theta. O(top).
 
-    row[0] is log_ratio, row[1] the expected sum of v_j z_j given the count. An entry that absorbs is the
-    probability of `top` or more, relative to that of `top` among the first `top`.
+    row[0] is log_ratio, and row[1] is the expected sum of v_j z_j given the count. An entry that absorbs is
+    the probability of `top` or more, relative to that of `top` among the first `top`.
     """
     theta[0] = -math.inf
     absorbing = absorbs and j >= top
@@ -45,7 +46,7 @@ def add_instance(eta, v, j, top, absorbs, beyond, row, theta):
         if n == j + 1:
             row[0, n], row[1, n], theta[n] = 0.0, row[1, n - 1] + v[j], math.inf
             continue
-        step = 0.0 if eta[j] == eta[n - 1] else eta[j] - eta[n - 1]  # of infinite log-odds too
+        step = 0.0 if eta[j] == eta[n - 1] else eta[j] - eta[n - 1]  # 0 also if both are infinite
         if absorbing and n == top:
             step -= beyond[j + 1]
         theta[n] = step + row[0, n - 1] - row[0, n]
@@ -56,10 +57,11 @@ def add_instance(eta, v, j, top, absorbs, beyond, row, theta):
 
 @kernel
 def take_instance(eta, v, j, top, absorbs, theta, before, proba, after):
-    """Carry P(n | label) back over instance j; return what its two labels have of it. O(top).
+    """Remove instance j from P(n | label), in place; return the probabilities of its two labels. O(top).
 
-    Returns P(z_j = 1), P(z_j = 0), and with these as factors the expected sums of v over the other positive
-    instances. Those before j are in `before`, given the count; those after j in `after`, times `proba`.
+    Returns P(z_j = 1), P(z_j = 0), and for both labels this probability times the expected sum of v over the
+    other positive instances. `before` contains the expected sum over the instances before j, given the count.
+    `after` contains that over the instances after j, times `proba`.
     """
     p, q = both_sigmas(eta[j])
     positive, negative, with_it, without_it = 0.0, 0.0, 0.0, 0.0
@@ -86,10 +88,11 @@ def take_instance(eta, v, j, top, absorbs, theta, before, proba, after):
 
 @kernel
 def best_ways(eta, log_weight, top, absorbs, beyond):
-    """Log-probability of the label with the most probable way to n positive instances, n = 0..top. O(m).
+    """Return log-probabilities of the label and the most probable way to have n positive instances. O(m).
 
-    Returns the largest, and all relative to it: neighbours differ by a log-odds and two weights, which keeps
-    the digits that a difference of two large logarithms would lose.
+    Returns the largest over n = 0..top, and all values relative to it. Neighbouring values differ by one
+    log-odds and two weights; using these differences keeps the digits that subtracting two large logarithms
+    would lose.
     """
     ways, done, rest = np.empty(top + 1), 0.0, beyond[-1]
     for n in range(top, -1, -1):
@@ -113,12 +116,13 @@ def best_ways(eta, log_weight, top, absorbs, beyond):
 
 @kernel
 def improbable_bag(eta, v, log_weight, top, absorbs, proba, of_instance):
-    """One bag of sorted log-odds; `log_weight` is log P(label | n). Returns log P(label). O(m * top).
+    """Return log P(label) of one bag of sorted log-odds; `log_weight` is log P(label | n). O(m * top).
 
-    Writes P(n | label) to `proba`, and of every instance posterior, complement and [Cov(z | label) v]_j.
+    Writes P(n | label) to `proba`. Writes the posterior, the complement and [Cov(z | label) v]_j of every
+    instance to `of_instance`.
     """
     m = len(eta)
-    beyond = np.zeros(m + 1)  # softplus of the log-odds from `top` on, added up
+    beyond = np.zeros(m + 1)  # cumulative sum of the softplus of the log-odds from `top` on
     for j in range(top, m):
         beyond[j + 1] = beyond[j] + softplus(eta[j])
     largest, ways = best_ways(eta, log_weight, top, absorbs, beyond)
@@ -174,10 +178,11 @@ def improbable_bags(
     each,
     out,
 ):
-    """Do the bags in `which` as `count_leaf.small_bags` does; writes log P(y_i) to `out`.
+    """Process the bags in `which` like `count_leaf.small_bags`; write log P(y_i) to `out`.
 
-    `slope` is the gradient if v has length 0, else the Hessian times v. An impossible label says nothing of
-    the instances: posterior sigma(eta), gradient 0. So does a bag with a NaN, but for its own NaN.
+    `slope` is the gradient if v has length 0, else the Hessian times v. An impossible label carries no
+    information about the instances: their posterior is sigma(eta), and the gradient is 0. The same holds for
+    a bag with a NaN, except that the gradient is NaN.
     """
     for i in which:
         start, stop = offsets[i], offsets[i + 1]

@@ -1,13 +1,14 @@
-"""Large bags by halves: distributions of counts go up a tree of stretches, contexts come down.
+"""Counts of large bags by divide and conquer: distributions go up a binary tree, contexts come down.
 
-A node has the distribution of its number of positive instances, the convolution of its children's. Its
-context is the probability of the bag's label, up to a factor, given its number; a child's context is the
-correlation of the parent's with the sibling's distribution. Leaves are stretches for `count_leaf`.
-Everything is a sum of positive terms, and memory is O(m log m), not O(m^2).
+A node is a part of the bag. It stores the distribution of its number of positive instances, which is the
+convolution of its children's distributions. Its context is the probability of the bag's label given this
+number, up to a factor. A child's context is the correlation of its parent's context with its sibling's
+distribution. Leaves are processed by `count_leaf`. All sums have positive terms only. Memory is O(m log m),
+not O(m^2).
 
-With `drop` > 0 every node forgets both ends of its distribution, up to that probability, and all that
-concerns them: what is left is some sqrt(m) counts wide, so that a bag costs O(m log m) and not O(m * top).
-Each likelihood P(y) and P(z_j, y) then errs by at most drop times the number of nodes.
+With `drop` > 0, every node removes up to this probability from both ends of its distribution. The remaining
+window contains about sqrt(m) counts, so that a bag costs O(m log m) instead of O(m * top). The error of each
+likelihood P(y) and P(z_j, y) is then at most `drop` times the number of nodes.
 """
 
 from __future__ import annotations
@@ -36,25 +37,25 @@ from bagwise._core.compiled.count_leaf import (
     write_bag,
 )
 
-# Columns of the table of nodes: first and last count of a window, and where it begins in the pool of all
+# Columns of the node table: first and last count of a window, and its start in the array that contains all
 # windows.
 LOW, HIGH, PLACE = 0, 1, 2
-# Probability that a node may forget, and the likelihood from which on this does not show.
+# Probability that a node may remove, and the smallest likelihood for which this error is negligible.
 DROP, SAFE_WITHOUT = 1e-30, 1e-10
-# From this many counts on, forgetting pays.
+# From this many counts on, removing the ends is faster.
 MANY = 1024
 
 
 @kernel
 def leaf_size(m, top):
-    """Size of leaves whose rows fit into BUDGET. O(1)."""
+    """Return the size of leaves whose rows fit into BUDGET. O(1)."""
     square = int(math.sqrt(BUDGET)) - 1 - ALIGN
     return min(m, max(square, BUDGET // row_length(top) - 1))
 
 
 @kernel
 def trim(values, node, drop):
-    """Shorten a node's window at both ends by less than the probability `drop` each. O(width)."""
+    """Shorten a node's window at both ends, by a probability below `drop` each. O(width)."""
     begin, end = node[PLACE], node[PLACE] + node[HIGH] - node[LOW]
     lost = values[begin]
     while lost < drop and begin < end:
@@ -71,7 +72,7 @@ def trim(values, node, drop):
 
 @kernel
 def convolve(x, left, y, right, out, node, top, absorbs):
-    """Add to the node's window in `out` the convolution of two children's, in `x` and `y`. O(product)."""
+    """Add the convolution of two children's windows, in `x` and `y`, to the node's in `out`. O(product)."""
     b = y[right[PLACE] : right[PLACE] + right[HIGH] - right[LOW] + 1]
     for s in range(left[LOW], left[HIGH] + 1):
         factor = x[left[PLACE] + s - left[LOW]]
@@ -87,7 +88,7 @@ def convolve(x, left, y, right, out, node, top, absorbs):
 
 @kernel(reorder=True)
 def correlate(x, of, context, node, out, child, top, absorbs):
-    """Add to a child's window in `out` the sum over its sibling's t of x(t) context(s + t). O(product)."""
+    """Add sum_t x(t) context(s + t), t in its sibling's window, to a child's window in `out`. O(product)."""
     for s in range(child[LOW], child[HIGH] + 1):
         first, last = max(of[LOW], node[LOW] - s), min(of[HIGH], node[HIGH] - s)
         total = 0.0
@@ -107,9 +108,9 @@ def correlate(x, of, context, node, out, child, top, absorbs):
 
 @kernel
 def normalise_window(values, slopes, node):
-    """Multiply a window and its derivative by STEP while it holds nothing above SMALL; return how often.
+    """Multiply a window and its derivative by STEP until an entry reaches SMALL; return how often.
 
-    One that is below SAFE from the first is left, as `needs_scaling` leaves rows.
+    A window whose entries are all below SAFE is not changed; see `needs_scaling`.
     """
     begin, end = node[PLACE], node[PLACE] + node[HIGH] - node[LOW] + 1
     largest, times = 0.0, 0
@@ -127,7 +128,7 @@ def normalise_window(values, slopes, node):
 
 @kernel
 def plan_tree(m, leaf, top):
-    """First node of every level, leaves first, the root last; and the length of all windows. O(m / leaf)."""
+    """Return the first node of every level, leaves first, and the length of all windows. O(m / leaf)."""
     levels = np.zeros(66, dtype=np.int64)
     n, n_levels, length, size = (m + leaf - 1) // leaf, 0, 0, leaf
     while True:
@@ -141,12 +142,12 @@ def plan_tree(m, leaf, top):
 
 @kernel
 def grow(levels, nodes, values, slopes, scaled, used, top, absorbs, drop):
-    """Convolve distributions up to the root; `used` is the length taken by the leaves."""
+    """Convolve distributions up to the root; `used` is the total length of the leaves' windows."""
     for level in range(1, len(levels) - 1):
         for number in range(levels[level + 1] - levels[level]):
             node = nodes[levels[level] + number]
             left = levels[level - 1] + 2 * number
-            if left + 1 >= levels[level]:  # an only child is its parent
+            if left + 1 >= levels[level]:  # a node with one child copies it
                 for column in range(3):
                     node[column] = nodes[left, column]
                 scaled[levels[level] + number] = scaled[left]
@@ -168,13 +169,13 @@ def grow(levels, nodes, values, slopes, scaled, used, top, absorbs, drop):
 
 @kernel
 def descend(levels, nodes, values, slopes, context, bends, top, absorbs):
-    """Hand the context of the root down to the leaves."""
+    """Compute the contexts of all nodes, from the root down to the leaves."""
     for level in range(len(levels) - 2, 0, -1):
         for number in range(levels[level + 1] - levels[level]):
             node = nodes[levels[level] + number]
             left = levels[level - 1] + 2 * number
             if left + 1 >= levels[level]:
-                continue  # shares its parent's window
+                continue  # a single child shares its parent's window
             for side in range(2):
                 child, of = nodes[left + side], nodes[left + 1 - side]
                 correlate(values, of, context, node, context, child, top, absorbs)
@@ -186,18 +187,18 @@ def descend(levels, nodes, values, slopes, context, bends, top, absorbs):
 
 @kernel
 def copy(source, begin, target, at, width):
-    """Copy `width` numbers. O(width)."""
+    """Copy `width` entries. O(width)."""
     for k in range(width):
         target[at + k] = source[begin + k]
 
 
 @kernel
 def large_bag(p, q, d, m, top, absorbs, weight, space, tilted, sums, final, drop):
-    """Sums of `count_leaf.backward` for a bag of many leaves, where `sums` has a length.
+    """Write the sums of `count_leaf.backward` for a bag of many leaves, unless `sums` has length 0.
 
-    Writes the distribution of its count to `final`; returns log P(y), up to the largest weight, and that
-    factor of `final` by which the total of P(n, y) is its own; NaN where that is not safe. O(m * top), or
-    O(m log m) with drop > 0.
+    Writes the distribution of the count to `final`, up to a factor. Returns log P(y), relative to the largest
+    weight, and the sum over n of `final` times the weights. Returns NaN if underflow may have affected the
+    result. O(m * top), or O(m log m) with drop > 0.
     """
     leaf = leaf_size(m, top)
     stride = row_length(min(leaf, top))
@@ -274,7 +275,7 @@ def large_bags(
     tilted,
     out,
 ):
-    """Do the bags in `which` as `count_leaf.small_bags` does; writes log P(y_i), or NaN, to `out`."""
+    """Process the bags in `which` like `count_leaf.small_bags`; write log P(y_i), or NaN, to `out`."""
     size = largest_size(offsets)
     p, q, weight, final = np.empty(size), np.empty(size), np.empty(size + 1), np.empty(size + 1)
     sums = np.empty((3, size if len(posterior) or len(slope) else 0))
@@ -287,7 +288,7 @@ def large_bags(
             continue
         fill_factors(log_odds, start, stop, v, p, q, d)
         value, total = math.nan, 0.0
-        # Forgetting needs distributions that add up to one, so impossible counts stay in.
+        # Removing the ends needs distributions that sum to one, so impossible counts are included.
         top, absorbs = min(cap, m), cap < m
         if top >= MANY:
             value, total = large_bag(p, q, d, m, top, absorbs, weight, space, tilted, sums, final, DROP)

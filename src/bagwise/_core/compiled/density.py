@@ -1,4 +1,4 @@
-"""The kernel of EM-DD: bags of one instance, positive with probability exp(-q).
+"""The kernel of EM-DD, for bags with one instance, which are positive with probability exp(-q).
 
 `X` is (n, d) float64, `y` (n,) int8 with labels 1 and 0, `weight` (n,), `target` and `scale` (d,).
 """
@@ -15,9 +15,10 @@ from bagwise._core.compiled.scalar import log1mexp
 
 @kernel(reorder=True)
 def single_density(X, y, weight, target, scale, floor):
-    """Value and gradient of -sum_i w_i log P(y_i), P(y = 1) = exp(-q), q = sum_k s_k^2 (x_k - t_k)^2 + floor.
+    """Return value and gradient of -sum_i w_i log P(y_i).
 
-    The gradient is that in (target, scale), (2 d,). One pass over X: O(n d).
+    P(y = 1) = exp(-q) with q = sum_k s_k^2 (x_k - t_k)^2 + floor. The gradient is with respect to
+    (target, scale), (2 d,). One pass over X: O(n d).
     """
     d = X.shape[1]
     curve, first, second = scale * scale, np.zeros(d), np.zeros(d)

@@ -1,8 +1,9 @@
-"""Squared distances of instances to the nearest of other bags, from differences: nothing cancels.
+"""Squared distances from instances to the nearest instances of other bags.
 
-A number is that of its two rows alone, whatever stands beside them. `offsets` say where the bags of the rows
-begin, `others` those of the columns; `near` (n_rows, n_other_bags) and `back` (n_other_rows, n_bags) are
-filled. Tiles are small: rows and the bag that they are compared with stay in the cache.
+Distances are computed from differences, so nothing cancels. A distance depends only on its two rows, not on
+other rows of the matrices. `offsets` are the offsets of the bags of `X`, and `others` those of the bags of
+`Z`. The kernels fill `near` (n_rows, n_other_bags) and `back` (n_other_rows, n_bags). Tiles are small, so
+that the rows and the bag that they are compared with stay in the cache.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def nearest_of_dense(X, offsets, Z, others, near, back):
 
 @kernel
 def nearest_of_sparse(X, columns, rows, offsets, Z, other_columns, other_rows, others, near, back):
-    """Compare rows of two CSR matrices, given by data, indices that rise in every row, and indptr."""
+    """Compare rows of two CSR matrices, passed as data, indices (sorted within each row) and indptr."""
     back[:] = np.inf
     for b in range(len(others) - 1):
         for a in range(len(offsets) - 1):

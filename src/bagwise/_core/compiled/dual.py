@@ -1,7 +1,7 @@
-"""Kernels of the dual solver: pairwise steps on a working set, and the two ways it reads the matrix.
+"""Kernels of the dual solver: pairwise steps on a working set, and operations on the kernel matrix.
 
-The problem is min u'Ku/2 + q'u with lower <= u <= upper and a fixed sum of u. Variable k belongs to point
-`point[k]` of the kernel matrix, so that several variables may share a row of it.
+The problem is min u'Ku/2 + q'u subject to lower <= u <= upper and a fixed sum of u. Variable k belongs to
+row `point[k]` of the kernel matrix, so several variables may share a row.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import math
 
 from bagwise._core.compiled.compiling import kernel
 
-# Curvature of a pair of points that coincide, relative to their diagonal: the step then goes to a bound.
+# Curvature assumed for a pair of identical points, relative to their diagonal; the step then reaches a bound.
 FLAT = 1e-12
 
 
 @kernel
 def pair_steps(rows, point, diagonal, lower, upper, u, gradient, eps, max_steps):
-    """Lower the objective by pairs of variables until no pair gains at a slope above eps; -> steps.
+    """Decrease the objective by steps in pairs of variables; return the number of steps.
 
-    A step raises u_i and lowers u_j by the same t. i has the smallest gradient of those that can rise; j,
-    of those that can fall, gives the largest decrease (g_j - g_i)^2 / (2 (K_ii + K_jj - 2 K_ij)).
-    Changes u and gradient. A step costs O(n), n = len(u).
+    A step increases u_i and decreases u_j by the same t. Among the variables that can increase, i has the
+    smallest gradient. Among those that can decrease, j leads to the largest decrease of the objective,
+    (g_j - g_i)^2 / (2 (K_ii + K_jj - 2 K_ij)). Stops when no pair has a slope g_j - g_i above eps. `u` and
+    `gradient` are updated in place. A step costs O(n), n = len(u).
     """
     n = u.shape[0]
     i, least = -1, math.inf
@@ -40,7 +41,7 @@ def pair_steps(rows, point, diagonal, lower, upper, u, gradient, eps, max_steps)
                     slope = max(slope, rise)
                     p = point[k]
                     along = max(own + diagonal[p] - 2.0 * row_i[p], FLAT * (own + diagonal[p]))
-                    # rise^2 / along > gain / curvature, without a division
+                    # the same as rise^2 / along > gain / curvature, but without a division
                     if rise * rise * curvature > gain * along or j < 0:
                         j, gain, curvature = k, rise * rise, along
         if slope <= eps:
@@ -50,7 +51,7 @@ def pair_steps(rows, point, diagonal, lower, upper, u, gradient, eps, max_steps)
         t = min(room_i, room_j)
         if gradient[j] - least < t * curvature:
             t = (gradient[j] - least) / curvature
-        # A variable that reaches its bound is put there exactly.
+        # A variable that reaches its bound is set to it exactly.
         u[i] = upper[i] if t >= room_i else u[i] + t
         u[j] = lower[j] if t >= room_j else u[j] - t
         i, least = -1, math.inf

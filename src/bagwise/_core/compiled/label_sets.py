@@ -1,8 +1,8 @@
-"""Kernel of bags whose labels are the union of their instances' labels.
+"""Kernel for bags whose labels are the union of their instances' labels.
 
-Every instance has one of the classes 0, 1, ..., n_labels; class 0 is the background, which never shows. A bag
-shows a set Y of the others if the classes of its instances, less the background, are exactly Y. A subset of
-Y is a number whose bits are the places of its members in the bag's own list of labels.
+Every instance has one of the classes 0, 1, ..., n_labels; class 0 is the background. The label set Y of a bag
+contains exactly the classes of its instances, without the background. A subset of Y is encoded as an integer:
+bit b is set if the subset contains the label at index b of the bag's list of labels.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bagwise._core.compiled.compiling import kernel
 
 @kernel
 def log_add(a, b):
-    """log(exp(a) + exp(b)), also where one or both are -inf."""
+    """Return log(exp(a) + exp(b)), also if one or both are -inf."""
     high, low = (a, b) if a > b else (b, a)
     if low == -math.inf:
         return high
@@ -25,7 +25,7 @@ def log_add(a, b):
 
 @kernel
 def fill_stay(log_p, j, labels, stay):
-    """stay[S] = log P(class of instance j is the background or in S), for all subsets S."""
+    """Write stay[S] = log P(class of instance j is the background or in S), for all subsets S."""
     stay[0] = log_p[j, 0]
     for place in range(len(labels)):
         bit = 1 << place
@@ -35,7 +35,7 @@ def fill_stay(log_p, j, labels, stay):
 
 @kernel
 def step_forward(log_p, j, labels, stay, before, after):
-    """after[S] = log P(the instances up to j show exactly S), from that of the instances before j."""
+    """Write after[S] = log P(label set of the instances up to j is S), from that of those before j."""
     for S in range(len(stay)):
         value = before[S] + stay[S]
         for place in range(len(labels)):
@@ -47,8 +47,8 @@ def step_forward(log_p, j, labels, stay, before, after):
 
 @kernel
 def step_backward(log_p, j, labels, stay, after):
-    """Turn after[S] = log P(Y | the instances up to j show S) into that of the instances before j."""
-    for S in range(len(stay)):  # in place: a set needs itself and larger numbers, whose turn is later
+    """Update after[S] = log P(Y | label set of the instances up to j is S) to the instances before j."""
+    for S in range(len(stay)):  # in place: an entry depends only on itself and on later entries
         value = after[S] + stay[S]
         for place in range(len(labels)):
             bit = 1 << place
@@ -59,7 +59,7 @@ def step_backward(log_p, j, labels, stay, after):
 
 @kernel
 def fill_posterior(log_p, j, labels, before, after, log_likelihood, posterior):
-    """posterior[j, c] = P(class of instance j is c | the bag shows Y)."""
+    """Add to posterior[j, c], initially 0, to obtain P(class of instance j is c | Y)."""
     for S in range(len(before)):
         if before[S] == -math.inf:
             continue
@@ -72,11 +72,12 @@ def fill_posterior(log_p, j, labels, before, after, log_likelihood, posterior):
 
 @kernel
 def label_set_estep(log_p, offsets, starts, labels):
-    """Log-likelihood of the set of labels of every bag, and posterior classes of every instance.
+    """Return the log-likelihood of the label set of every bag, and the class posteriors of every instance.
 
-    `log_p` is (n_instances, n_labels + 1) and holds log-probabilities of classes; bag i has the labels
-    labels[starts[i]:starts[i + 1]], numbers from 1. Forward and backward over the subsets of a bag's labels,
-    by sums of positive terms: O(m 2^k k) for m instances and k labels, and m 2^k numbers of memory.
+    `log_p` is (n_instances, n_labels + 1) and contains log-probabilities of classes. Bag i has the labels
+    labels[starts[i]:starts[i + 1]], indices from 1. This is a forward-backward recursion over the subsets of
+    a bag's labels; all terms are positive. It costs O(m 2^k k) time and O(m 2^k) memory for m instances and k
+    labels.
     """
     n_bags = len(offsets) - 1
     log_likelihood = np.empty(n_bags)

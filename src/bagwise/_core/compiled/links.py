@@ -1,7 +1,7 @@
-"""Kernels of the links that have no latent labels: softmax and maximum.
+"""Kernels of the links without latent labels: softmax and maximum.
 
-Array shapes are those of `or_`. As in `mean`, formulas are for a positive bag, and a negative one
-is the positive bag of the mirrored log-odds. All kernels cost O(n_instances).
+Array shapes are the same as in `or_`. As in `mean`, the formulas are for positive bags, and a negative bag is
+treated as a positive bag with mirrored log-odds. All kernels cost O(n_instances).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from bagwise._core.compiled.scalar import softplus
 
 @kernel
 def softmax_gradient(log_odds, offsets, y, sharpness):
-    """Log-likelihood (n_bags,) and its gradient (n_instances,) of S = sum_j w_j p_j.
+    """Return the log-likelihood (n_bags,) of S = sum_j w_j p_j, and its gradient (n_instances,).
 
-    w = softmax(a p) and a = sharpness, -sharpness when mirrored; the gradient of log S is
-    w_j p_j (1 - p_j) (1 + a (p_j - S)) / S. The shares w_j p_j / S are themselves a softmax, of
-    a p_j + log p_j, and so are exact for every sharpness. Three exponentials per instance.
+    w = softmax(a p) with a = sharpness, or -sharpness if mirrored. The gradient of log S is
+    w_j p_j (1 - p_j) (1 + a (p_j - S)) / S. The shares w_j p_j / S are the softmax of a p_j + log p_j, so
+    they are accurate for every sharpness. Three exponentials per instance.
     """
     log_likelihood = np.zeros(y.shape[0])
     gradient = np.zeros(log_odds.shape[0])
@@ -51,7 +51,7 @@ def softmax_gradient(log_odds, offsets, y, sharpness):
         for j in range(stop - start):
             weight[j] *= q[j]
         miss = sum_except(weight, stop - start, -1) / total_weight
-        if miss < 0.5:  # S near 1 is 1 - sum_j w_j q_j
+        if miss < 0.5:  # S is near 1; use S = 1 - sum_j w_j q_j
             log_likelihood[i] = math.log1p(-miss)
         else:
             log_likelihood[i] = shift + top_share + math.log(total_share / total_weight)
@@ -63,9 +63,9 @@ def softmax_gradient(log_odds, offsets, y, sharpness):
 
 @kernel
 def max_gradient(log_odds, offsets, y):
-    """Log-likelihood (n_bags,) and a subgradient (n_instances,) of P(+) = max_j p_j.
+    """Return the log-likelihood (n_bags,) of P(+) = max_j p_j, and a subgradient (n_instances,).
 
-    Instances that tie for the largest log-odds share its derivative evenly.
+    The derivative is divided equally among instances that tie for the largest log-odds.
     """
     log_likelihood = np.zeros(y.shape[0])
     gradient = np.zeros(log_odds.shape[0])
@@ -77,7 +77,7 @@ def max_gradient(log_odds, offsets, y):
         for j in range(start, stop):
             if log_odds[j] == top:
                 ties += 1
-            elif not log_odds[j] <= top:  # also true of a NaN, which must reach the result
+            elif not log_odds[j] <= top:  # also true for NaN, which must propagate to the result
                 top, ties = log_odds[j], 1
         sign = 1.0 if y[i] == 1 else -1.0
         log_likelihood[i] = -softplus(-sign * top)

@@ -1,7 +1,7 @@
 """Kernels of the mean rule: P(+) = S / m, S = sum_j p_j, p_j = sigma(eta_j), over one bag of m.
 
-Array shapes are those of `or_`. Formulas are for a positive bag; a negative one is the positive bag
-of the mirrored log-odds, with posterior and complement exchanged and the gradient negated.
+Array shapes are the same as in `or_`. The formulas are for positive bags. A negative bag is treated as a
+positive bag with mirrored log-odds, with posterior and complement exchanged and the gradient negated.
 All kernels cost O(n_instances), one exponential per instance.
 """
 
@@ -17,7 +17,7 @@ from bagwise._core.compiled.compiling import kernel
 
 @kernel
 def log_mean(total, shift, q, size):
-    """Return log(S / m), S = total exp(shift); from sum_j q_j where that is smaller. O(m)."""
+    """Return log(S / m), S = total exp(shift), computed from sum_j q_j if that is smaller. O(m)."""
     if shift == 0.0 and 2.0 * total > size:
         return math.log1p(-sum_except(q, size, -1) / size)
     return shift + math.log(total / size)
@@ -25,7 +25,7 @@ def log_mean(total, shift, q, size):
 
 @kernel
 def mean_gradient(log_odds, offsets, y):
-    """Log-likelihood (n_bags,) and its gradient p_j (1 - p_j) / S, (n_instances,)."""
+    """Return the log-likelihood (n_bags,) and its gradient p_j (1 - p_j) / S, (n_instances,)."""
     log_likelihood = np.zeros(y.shape[0])
     gradient = np.zeros(log_odds.shape[0])
     size = largest_size(offsets)
@@ -45,9 +45,9 @@ def mean_gradient(log_odds, offsets, y):
 
 @kernel
 def mean_estep(log_odds, offsets, y):
-    """Log-likelihood (n_bags,), posterior and complement (n_instances,).
+    """Return the log-likelihood (n_bags,), and posterior and complement (n_instances,).
 
-    With S_-j the sum without p_j: posterior p_j (1 + S_-j) / S, complement (1 - p_j) S_-j / S.
+    With S_-j the sum without p_j, the posterior is p_j (1 + S_-j) / S and the complement (1 - p_j) S_-j / S.
     """
     log_likelihood = np.zeros(y.shape[0])
     posterior = np.empty(log_odds.shape[0])
@@ -70,7 +70,7 @@ def mean_estep(log_odds, offsets, y):
         log_likelihood[i] = log_mean(total, shift, q, stop - start)
         for j in range(start, stop):
             others = rest if j - start == k else total - p[j - start]
-            # the quotient of two rounded numbers may exceed 1 by one unit in the last place
+            # a quotient of rounded values may exceed 1 by one ulp
             agree = min(p[j - start] * (1.0 + others * scale) / total, 1.0)
             differ = q[j - start] * others / total
             if y[i] == 1:
@@ -82,10 +82,10 @@ def mean_estep(log_odds, offsets, y):
 
 @kernel
 def mean_hessian_product(log_odds, offsets, y, v):
-    """Second derivative of the log-likelihood times v, (n_instances,).
+    """Return the Hessian of the log-likelihood times v, (n_instances,).
 
-    With the gradient g: g_j ((1 - 2 p_j) v_j - sum_i g_i v_i). For k, where 1 - 2 p - g may cancel,
-    it is complement - p, and the sum runs over the others.
+    With the gradient g, this is g_j ((1 - 2 p_j) v_j - sum_i g_i v_i). For k, 1 - 2 p - g may cancel; it is
+    replaced by complement - p, and the sum runs over the other instances.
     """
     product = np.zeros(log_odds.shape[0])
     size = largest_size(offsets)

@@ -1,8 +1,9 @@
-"""Kernels of mixtures: quadratic forms and moments of rows, and the mixture's share of the likelihood.
+"""Kernels of mixtures: quadratic forms and moments of rows, and the mixture's part of the log-likelihood.
 
-`X` is (m, d), float32 or float64, complete; `rows` (n,) are those of its rows that are meant, or empty, which
-means all: then n = m. Vectors over features are (d,), over instances (n,), float64, and so are all sums. Each
-kernel reads its arrays once and makes nothing as large as them: O(n d), O(n d^2) for full covariances, O(n).
+`X` is (m, d), float32 or float64, without missing values. `rows` (n,) are the indices of the rows to use, or
+empty for all rows; then n = m. Vectors over features are (d,), and vectors over instances are (n,). They are
+float64, and so are all sums. Each kernel reads its arrays once and allocates no array of the size of `X`. The
+cost is O(n d), or O(n d^2) for full covariances; `mixture_remainder` costs O(n).
 """
 
 from __future__ import annotations
@@ -13,18 +14,17 @@ import numpy as np
 
 from bagwise._core.compiled.compiling import kernel
 
-# The product of this many factors between 1 and 2 does not overflow, and its logarithm is one
-# logarithm instead of as many.
+# The product of this many factors between 1 and 2 does not overflow, so one logarithm replaces this many.
 _BLOCK = 64
 
-# Rows that go through a matrix product at a time: they and their products stay in the fastest cache, and
-# no memory is asked of the system, which two threads could only get one after the other.
+# Number of rows per matrix product. The rows and their products stay in the fastest cache. Their memory need
+# not be requested from the operating system, which would make two threads wait for each other.
 _ROWS = 256
 
 
 @kernel(reorder=True)
 def diagonal_form(X, rows, center, slope, curve, constant):
-    """Give constant + sum_j u_j (slope_j + curve_j u_j), u = x - center, for every row x."""
+    """Return constant + sum_j u_j (slope_j + curve_j u_j), u = x - center, for every row x."""
     out = np.empty(rows.shape[0] or X.shape[0])
     for i in range(out.shape[0]):
         total = 0.0
@@ -38,7 +38,7 @@ def diagonal_form(X, rows, center, slope, curve, constant):
 
 @kernel
 def diagonal_moments(X, rows, weight, origin):
-    """Sums over rows of weight, weight u and weight u^2, u = x - origin: shape (3, d)."""
+    """Return the sums over rows of weight, weight u and weight u^2, u = x - origin: shape (3, d)."""
     sums = np.zeros((3, X.shape[1]))
     first, second = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     total = 0.0
@@ -58,9 +58,9 @@ def diagonal_moments(X, rows, weight, origin):
 
 @kernel(reorder=True)
 def whitened_odds(X, rows, center, whiteners, shift, constant):
-    """Give constant + (|z-|^2 - |z+ - shift|^2) / 2, (z-, z+) = (x - center) @ whiteners, for every row x.
+    """Return constant + (|z-|^2 - |z+ - shift|^2) / 2, (z-, z+) = (x - center) @ whiteners, for every row x.
 
-    `whiteners` is (d, 2 d): one product serves both classes.
+    `whiteners` is (d, 2 d), so that one product serves both classes.
     """
     n, d = rows.shape[0] or X.shape[0], X.shape[1]
     out = np.empty(n)
@@ -85,7 +85,7 @@ def whitened_odds(X, rows, center, whiteners, shift, constant):
 
 @kernel(reorder=True)
 def second_moments(X, rows, weight, origin):
-    """Sums over rows of weight u, as the first row, and of weight u u', u = x - origin: shape (d + 1, d)."""
+    """Return the sums over rows of weight u (first row) and weight u u', u = x - origin: shape (d + 1, d)."""
     d = X.shape[1]
     sums, part = np.zeros((d + 1, d)), np.empty((d + 1, d))
     U, weighted = np.ones((_ROWS, d + 1)), np.empty((_ROWS, d))
@@ -100,7 +100,7 @@ def second_moments(X, rows, weight, origin):
                 weighted[i, j] = w * u
         np.dot(U[:size].T, weighted[:size], part)
         sums += part
-    for i in range(d):  # a product of two matrices is symmetric but for rounding
+    for i in range(d):  # the product is symmetric up to rounding errors
         for j in range(i):
             sums[1 + i, j] = sums[1 + j, i] = 0.5 * (sums[1 + i, j] + sums[1 + j, i])
     return sums
@@ -108,11 +108,11 @@ def second_moments(X, rows, weight, origin):
 
 @kernel
 def mixture_remainder(log_odds, offsets, weight, posterior, complement):
-    """Sum over instances of weight * (log(1 + exp(eta)) - posterior * eta), and of the weights by class.
+    """Return the sum over instances of weight * (log(1 + exp(eta)) - posterior * eta), and class weights.
 
-    The mixture's log-likelihood log(exp(a) + exp(b)), eta = a - b, is posterior * a + complement * b
-    plus this remainder, whatever the posterior. Written in |eta| it loses no digits where either class
-    is certain. `weight` is per bag. Returns (remainder, weight of positives, weight of negatives).
+    The mixture's log-likelihood log(exp(a) + exp(b)), eta = a - b, is posterior * a + complement * b plus
+    this remainder, for any posterior. It is computed from |eta|, so no digits are lost if a class is almost
+    certain. `weight` is per bag. Returns (remainder, weight of positives, weight of negatives).
     """
     remainder, positive, negative = 0.0, 0.0, 0.0
     for i in range(weight.shape[0]):
@@ -121,7 +121,7 @@ def mixture_remainder(log_odds, offsets, weight, posterior, complement):
         for j in range(offsets[i], offsets[i + 1]):
             size = abs(log_odds[j])
             share = complement[j] if log_odds[j] > 0.0 else posterior[j]
-            if share > 0.0:  # the class that an infinite log-odds rules out has no share
+            if share > 0.0:  # a class that is ruled out by an infinite log-odds has share 0
                 bag += size * share
             product *= 1.0 + math.exp(-size)
             factors += 1

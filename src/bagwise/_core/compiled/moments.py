@@ -1,4 +1,4 @@
-"""Weighted products of columns, gathered so that one product of matrices does the rest."""
+"""Weighted columns and sums, gathered so that a single matrix product yields the weighted moments."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from bagwise._core.compiled.compiling import kernel
 
 @kernel
 def gather_pairs(X, columns, above, below, root_above, root_below, sums, differences):
-    """Fill row a of `sums` and `differences` with u + v and u - v, where u[i] = root_above[i] * x, v alike.
+    """Fill row a of `sums` and `differences` with u + v and u - v.
 
-    x is X[above[i], columns[a]], and 1 in the last row; beyond its end u or v is zero. `X` is (n_instances,
-    n_features) in either order; `above` and `below` are int64. `sums` and `differences` are (k + 1, m), m the
-    larger number, in the precision of the roots; they may be one array if nothing is `below`.
+    u[i] = root_above[i] * X[above[i], columns[a]], and v[i] is the same for `below`. The shorter of u and v
+    is padded with zeros. In the last row, the entries of `X` are replaced by 1. `X` is (n_instances,
+    n_features) in C or Fortran order; `above` and `below` are int64. `sums` and `differences` are (k + 1, m),
+    where m is the larger of both lengths, in the precision of the roots. They may be the same array if
+    `below` is empty.
     """
     n_both = min(len(above), len(below))
     for a in range(len(columns)):
@@ -36,14 +38,14 @@ def gather_pairs(X, columns, above, below, root_above, root_below, sums, differe
 def sum_over_bags(X, columns, weight, offsets, bags, out):
     """Fill out[a, i] with sum_j weight_j X[j, columns[a]] over the instances j of bag bags[i].
 
-    The last row of `out` (k + 1, m) gets the sums of the weights. One read of these columns and bags.
+    The last row of `out` (k + 1, m) is filled with the sums of the weights. Columns and bags are read once.
     """
     for i in range(len(bags)):
         out[-1, i] = weight[offsets[bags[i]] : offsets[bags[i] + 1]].sum()
     for a in range(len(columns)):
         column, filled = X[:, columns[a]], out[a]
         for i in range(len(bags)):
-            # Unsigned, so that nothing is looked up from the end: a third of the time otherwise.
+            # Unsigned indices: without code for negative indices this takes a third less time.
             total, j, end = 0.0, np.uint64(offsets[bags[i]]), np.uint64(offsets[bags[i] + 1])
             while j < end:
                 total += weight[j] * column[j]

@@ -1,4 +1,4 @@
-"""A word to whoever waits for the compiler: it says once that it compiles, and that this is once only."""
+"""A message for users who wait for the compiler: shown once, states that compiling happens only once."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 
 from numba.core import event
 
-_PATIENCE = 2.0  # seconds of compiling before anything is said
-_NOTICE = "bagwise: compiling, once; the machine code is kept, and the next start is quick."
+_PATIENCE = 2.0  # seconds of compiling before the message is shown
+_NOTICE = "bagwise: compiling (first run only; cached for next time)."
 
 
 class CompilingNotice(event.Listener):
-    """Says that kernels are compiled as soon as that has taken two seconds, all kernels together.
+    """Listener that shows a message once compiling has taken two seconds, summed over all kernels.
 
-    It is said on a terminal or in a notebook, while the compiler runs, and logged elsewhere (logger
-    "bagwise", level INFO). Workers of a pool say nothing. numba tells of every function that it compiles and
-    does not find in its cache; a function may compile others meanwhile.
+    The message appears on a terminal or in a notebook while the compiler runs, and is logged elsewhere
+    (logger "bagwise", level INFO). Worker processes show no message. numba calls the listener for every
+    function that it compiles instead of loading it from its cache; calls may be nested.
 
     Parameters
     ----------
     patience : float
-        Seconds of compiling before anything is said.
+        Seconds of compiling before the message is shown.
     """
 
     def __init__(self, patience: float = _PATIENCE):
@@ -36,7 +36,7 @@ class CompilingNotice(event.Listener):
         self._is_said = False
 
     def on_start(self, told: Any) -> None:
-        """Begin to wait, unless another function of ours is being compiled."""
+        """Start the timer, unless another function of bagwise is being compiled."""
         if not _is_ours(told) or self._is_said:
             return
         self._depth += 1
@@ -48,7 +48,7 @@ class CompilingNotice(event.Listener):
         self._timer.start()
 
     def on_end(self, told: Any) -> None:
-        """Stop waiting, and remember how long it took."""
+        """Stop the timer, and add the time that compiling took."""
         if not _is_ours(told) or self._depth == 0:
             return
         self._depth -= 1
@@ -73,5 +73,5 @@ def _is_ours(told: Any) -> bool:
 
 
 def watch_compiling() -> None:
-    """Have numba tell of what it compiles."""
+    """Register a `CompilingNotice` with numba."""
     event.register("numba:compile", CompilingNotice())

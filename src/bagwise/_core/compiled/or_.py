@@ -1,8 +1,8 @@
-"""Kernels of the or rule: P(-) = exp(-s), s = sum_j softplus(eta_j), over one bag.
+"""Kernels of the noisy-OR rule: P(-) = exp(-s), s = sum_j softplus(eta_j), over one bag.
 
 `log_odds` is (n_instances,) float64, `offsets` (n_bags + 1,) int64, `y` (n_bags,) int8; bag i is
-log_odds[offsets[i]:offsets[i + 1]]. All kernels cost O(n_instances), one exponential per instance;
-`bag` explains shift and the instance k that is kept apart.
+log_odds[offsets[i]:offsets[i + 1]]. All kernels cost O(n_instances), one exponential per instance. The
+module `bag` explains shift and the instance k that is treated separately.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from bagwise._core.compiled.scalar import FAINT, FAINTEST, add_compensated, log1
 
 @kernel
 def softplus_except(log_odds, start, stop, sign, p, q, k):
-    """Sum of softplus(eta_j) over j != k, with one logarithm per block of instances. O(m).
+    """Return the sum of softplus(eta_j) over j != k, with one logarithm per block of instances. O(m).
 
-    softplus(eta) = max(eta, 0) + log(1 + o), o = exp(-|eta|) = min(p, q) / max(p, q). A block keeps
-    the product of its 1 + o, less 1, as a sum of positive terms: tiny o are not rounded off.
+    softplus(eta) = max(eta, 0) + log(1 + o), o = exp(-|eta|) = min(p, q) / max(p, q). For each block, the
+    product of all 1 + o, minus 1, is computed as a sum of positive terms, so that tiny o are not rounded off.
     """
     high, low = 0.0, 0.0
     for begin in range(start, stop, BLOCK):
@@ -42,7 +42,7 @@ def softplus_except(log_odds, start, stop, sign, p, q, k):
 
 @kernel
 def fill_or_bag(log_odds, start, stop, sign, p, q):
-    """`fill_bag`, and the sums of softplus(eta_j) exp(-shift): -> k, shift, that of k, the rest."""
+    """Call `fill_bag`; return k, shift, and softplus(eta_j) exp(-shift) for k and summed over the others."""
     k, shift = fill_bag(log_odds, start, stop, sign, p, q)
     if shift < 0.0:  # softplus(eta) = sigma(eta) = exp(eta)
         return k, shift, p[k], sum_except(p, stop - start, k)
@@ -52,7 +52,7 @@ def fill_or_bag(log_odds, start, stop, sign, p, q):
 
 @kernel
 def log_any(total, shift):
-    """log(1 - exp(-s)), s = total * exp(shift): the log-probability of any positive. O(1)."""
+    """Return log(1 - exp(-s)), s = total * exp(shift), the log-probability of any positive. O(1)."""
     if shift < 0.0:
         log_s = shift + math.log(total)
         if log_s < FAINT:
@@ -62,7 +62,7 @@ def log_any(total, shift):
 
 @kernel
 def scaled_any(total, shift):
-    """(1 - exp(-s)) exp(-shift), s = total * exp(shift): that probability on the p_j's scale."""
+    """Return (1 - exp(-s)) exp(-shift), s = total * exp(shift), this probability on the scale of p_j."""
     if shift == 0.0:
         return -math.expm1(-total)
     s = total * math.exp(shift)
@@ -71,10 +71,10 @@ def scaled_any(total, shift):
 
 @kernel
 def softplus_parts(log_odds, odds, offsets, sign):
-    """The parts of every bag's sum of softplus(eta_j): linear + log(1 + product).
+    """Return the two parts of every bag's sum of softplus(eta_j), which is linear + log(1 + product).
 
-    `odds` is exp(-|log_odds|). Gives two arrays (n_bags,); `softplus_except` explains the product. Of a
-    large bag the product is that of its last block.
+    `odds` is exp(-|log_odds|). Both parts are (n_bags,); `softplus_except` explains the product. If a bag has
+    several blocks, `product` is that of its last block, and `linear` includes the other blocks.
     """
     n_bags = offsets.shape[0] - 1
     linear, product = np.empty(n_bags), np.empty(n_bags)
@@ -95,14 +95,15 @@ def softplus_parts(log_odds, odds, offsets, sign):
 
 @kernel
 def or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio, log_likelihood):
-    """Gradient (n_instances,) of the log-likelihood: in bag i `ratio` or -1 times sigma_j.
+    """Return the gradient (n_instances,) of the log-likelihood: `ratio` or -1 times sigma_j in bag i.
 
-    `log_rest` is the logarithm of 1 + product from `softplus_parts`, `total` the sum of softplus(eta_j),
-    `ratio` the odds of none against any, and `log_likelihood` that of any, all (n_bags,). The last becomes
-    that of the labels in place; bags that are faint or of one instance need formulas of their own.
+    `log_rest` is log(1 + product) from `softplus_parts`, `total` is the sum of softplus(eta_j), and `ratio` is
+    the odds of no positive against any positive. `log_likelihood` is the log-probability of any positive on
+    entry, and is replaced by that of the labels in place. All four are (n_bags,). Faint bags and bags with
+    one instance need separate formulas.
     """
     gradient = np.empty(log_odds.shape[0])
-    for j in range(log_odds.shape[0]):  # of all bags in a row, as the processor's vector units like it
+    for j in range(log_odds.shape[0]):  # one loop over all bags, so that vector instructions can be used
         gradient[j] = sigma(sign * log_odds[j], odds[j])
     size = largest_size(offsets)
     p, q = np.empty(size), np.empty(size)
@@ -113,7 +114,7 @@ def or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio,
         if y[i] < 0 or start == stop:
             log_likelihood[i] = 0.0
             gradient[start:stop] = 0.0
-        elif stop - start == 1:  # whatever the rule, a logistic regression
+        elif stop - start == 1:  # logistic regression, for both rules
             side = 1.0 if y[i] == 1 else -1.0
             eta = side * log_odds[start]
             log_likelihood[i] = min(eta, 0.0) - log_rest[i]
@@ -130,7 +131,7 @@ def or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio,
             for j in range(start, stop):
                 gradient[j] = slope * sign / count * p[j - start]
         else:
-            # Both are computed, as labels are hard to foresee for a processor that goes ahead.
+            # Both are computed, because the processor cannot predict a branch on the label.
             of_any, of_none = ratio[i], -total[i] / count
             slope = (of_any if is_any else -1.0) * (sign / count)
             log_likelihood[i] = log_likelihood[i] if is_any else of_none
@@ -141,7 +142,7 @@ def or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio,
 
 @kernel
 def or_estep(log_odds, offsets, y):
-    """Log-likelihood (n_bags,), posterior and complement (n_instances,).
+    """Return the log-likelihood (n_bags,), and posterior and complement (n_instances,).
 
     Positive bag: posterior sigma_j / P(+), complement (1 - sigma_j) P(+ | the others) / P(+).
     """
@@ -169,7 +170,7 @@ def or_estep(log_odds, offsets, y):
         log_likelihood[i] = log_any(total, shift)
         any_positive = scaled_any(total, shift)
         for j in range(start, stop):
-            # the quotient of two rounded numbers may exceed 1 by one unit in the last place
+            # a quotient of rounded values may exceed 1 by one ulp
             posterior[j] = min(p[j - start] / any_positive, 1.0)
             if j - start == k:
                 complement[j] = q[k] * scaled_any(rest, shift) / any_positive
@@ -183,10 +184,10 @@ def or_estep(log_odds, offsets, y):
 
 @kernel
 def or_hessian_product(log_odds, offsets, y, v):
-    """Second derivative of the log-likelihood times v, (n_instances,).
+    """Return the Hessian of the log-likelihood times v, (n_instances,).
 
-    Positive bag, posterior mu: exp(-s) mu_j ((1 - sigma_j) v_j - sum_i mu_i v_i). For k, where
-    1 - sigma - mu may cancel, it is complement - sigma, and the sum runs over the others.
+    Positive bag, with posterior mu: exp(-s) mu_j ((1 - sigma_j) v_j - sum_i mu_i v_i). For k, 1 - sigma - mu
+    may cancel; it is replaced by complement - sigma, and the sum runs over the other instances.
     Negative bag: -sigma_j (1 - sigma_j) v_j.
     """
     product = np.zeros(log_odds.shape[0])

@@ -1,7 +1,7 @@
-"""Products with instances that lie in rows, in their own precision: sums are in double precision.
+"""Products with a row-major matrix of instances, in single or double precision; sums are in double precision.
 
-`X` is (n_instances, n_features) and C-ordered. A library would first copy a matrix in single precision into
-one in double.
+`X` is (n_instances, n_features) and C-ordered. A BLAS product would first copy a matrix in single precision
+to one in double precision.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bagwise._core.compiled.compiling import kernel
 
 @kernel(reorder=True)
 def row_products(X, w, constant, out):
-    """Fill out[i] with constant + sum_k X[i, k] w[k]: one read of `X`."""
+    """Fill out[i] with constant + sum_k X[i, k] w[k]; `X` is read once."""
     n, p = X.shape
     for i in range(n):
         total = constant
@@ -24,7 +24,7 @@ def row_products(X, w, constant, out):
 
 @kernel(reorder=True)
 def column_products(X, v, out):
-    """Fill out[k] with sum_i v[i] X[i, k]: one read of `X`, four rows at a time."""
+    """Fill out[k] with sum_i v[i] X[i, k]; `X` is read once, four rows at a time."""
     n, p = X.shape
     out[:] = 0.0
     i = 0
@@ -43,9 +43,9 @@ def column_products(X, v, out):
 
 @kernel(reorder=True)
 def column_moments(X, weight):
-    """Give weighted mean, sum of squares about it, least and largest value of every column: two reads.
+    """Return the weighted mean, the sum of squares about it, minimum and maximum of every column.
 
-    `weight` is (n_instances,); its sum must be positive.
+    `weight` is (n_instances,); its sum must be positive. `X` is read twice.
     """
     n, p = X.shape
     total = weight.sum()

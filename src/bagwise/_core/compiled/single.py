@@ -1,8 +1,8 @@
-"""Products with instances in single precision: of chosen columns, without a copy of these.
+"""Products with selected columns of a matrix in single precision, without copying the columns.
 
-`columns_of_X`, (n_features, n_instances) float32, has a row for every feature. Unlike a library's products
-these take only the features that matter, and lose fewer digits: sums of a few products are added up in double
-precision. They are as fast as the matrix can be read.
+`columns_of_X`, (n_features, n_instances) float32, has a row for every feature. Unlike BLAS products, these
+kernels read only the selected features. They also lose fewer digits, because sums of a few products are added
+up in double precision. Memory bandwidth limits their speed.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import numpy as np
 
 from bagwise._core.compiled.compiling import kernel
 
-# So many instances at a time: what is summed for them stays in the innermost cache.
+# Number of instances per chunk; the sums of a chunk stay in the first-level cache.
 CHUNK = 2048
 
 
 @kernel(reorder=True)
 def copy_scaled(X, factor, shift, out):
-    """Fill out[k, j] with x = X[j, k] * factor[k] + shift[k]; give |x|'s largest, x's mean and x^2's mean.
+    """Fill out[k, j] with x = X[j, k] * factor[k] + shift[k]; return max |x|, mean x and mean x^2 over j.
 
-    `X` is (n_instances, n_features), `out` (n_features, n_instances), of less precision, and the answers are
-    (n_features,). One read of `X`, in bands of rows that stay in the cache: scaled first, row by row, as the
-    processor's vector units like it, and then turned.
+    `X` is (n_instances, n_features), `out` is (n_features, n_instances) in lower precision, and the results
+    are (n_features,). `X` is read once, in bands of rows that stay in the cache. A band is scaled row by row,
+    which allows vector instructions, and then transposed.
     """
     n, p = X.shape
     largest, total, squares = np.zeros(p), np.zeros(p), np.zeros(p)
@@ -68,7 +68,7 @@ def add_products(columns_of_X, columns, step, out):
 
 @kernel(reorder=True)
 def sum_products(columns_of_X, columns, v, out):
-    """Fill out[a], float64, with the sum of v[j] * X[j, columns[a]] over instances; `v` is float32."""
+    """Fill out[a], float64, with the sum of v[j] * X[j, columns[a]] over all instances; `v` is float32."""
     out[:] = 0.0
     for begin in range(0, len(v), CHUNK):
         end = min(begin + CHUNK, len(v))

@@ -1,8 +1,8 @@
-"""Walks through binary trees that lie one after the other in flat arrays.
+"""Predictions of binary trees that are stored one after the other in flat arrays.
 
-Node `n` sends an instance to ``left[n]`` where ``x[feature[n]] <= threshold[n]``, else ``right[n]``; leaves
-have the feature -1. The caller has seen to it that features exist and that children come after their parents,
-so that every walk ends inside the arrays (`bagwise.models.trees.flat`).
+Node `n` sends an instance to ``left[n]`` if ``x[feature[n]] <= threshold[n]``, else to ``right[n]``; leaves
+have the feature -1. The caller ensures that all features exist and that children are stored after their
+parents, so that every path ends inside the arrays (`bagwise.models.trees.flat`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from bagwise._core.compiled.compiling import kernel
 
 @kernel
 def tree_sums(X, feature, threshold, left, right, value, roots):
-    """Sum of the values of the leaves that an instance reaches, one a tree: O(n_instances n_trees depth)."""
+    """Return the sum over trees of the values of the leaves that each instance reaches: (n_instances,).
+
+    Costs O(n_instances n_trees depth).
+    """
     out = np.zeros(X.shape[0])
     for i in range(X.shape[0]):
         x = X[i]
@@ -30,7 +33,7 @@ def tree_sums(X, feature, threshold, left, right, value, roots):
 
 @kernel
 def tree_visits(X, offsets, feature, threshold, left, right, roots):
-    """Count for every bag how many of its instances pass each node: shape (n_bags, n_nodes)."""
+    """Return the number of instances of every bag that pass each node: shape (n_bags, n_nodes)."""
     counts = np.zeros((offsets.shape[0] - 1, feature.shape[0]))
     for i in range(offsets.shape[0] - 1):
         for j in range(offsets[i], offsets[i + 1]):
