@@ -1,4 +1,4 @@
-"""What shuffled features cost a model of bags."""
+"""Permutation importance of features for bag models."""
 
 import re
 
@@ -73,7 +73,7 @@ def test_features_that_stand_in_for_each_other_are_worth_something_together(data
     together = bag_permutation_importance(model, twice, data.y, groups=groups, **how)
     assert together.names == ["both", "height"] and alone.names == ["x0", "x1", "x2", "x3"]
     assert together.importances_mean[0] > 1.5 * max(alone.importances_mean[[0, 3]])
-    # A group has one order for all: what its features say of each other stays.
+    # All features of a group have the same order, so their dependence on each other is preserved.
     np.testing.assert_array_equal(together.importances[1], alone.importances[1])
     listed = bag_permutation_importance(model, twice, data.y, groups=[[3, 0], [1]], **how)
     assert listed.names == ["x0, x3", "x1"]
@@ -110,13 +110,13 @@ def test_every_model_of_bags_has_importances(data, model):
 
 def test_what_cannot_be_shuffled_is_refused(data, model, tmp_path):
     scan = scan_bags(save_parquet(tmp_path / "bags.parquet", data.bags, data.y))
-    with pytest.raises(ValueError, match=r"needs all of them in memory; pass scan\[some\]\.load\(\)"):
+    with pytest.raises(ValueError, match=r"needs all of them in memory; pass scan\[indices\]\.load\(\)"):
         bag_permutation_importance(model, scan, data.y)
     for arguments, message in (
-        ({"n_repeats": 0}, "n_repeats must be a whole number from 1; got 0"),
-        ({"groups": "width"}, "groups must be lists of features"),
-        ({"groups": {}}, "groups must be lists of features"),
-        ({"groups": [[]]}, "groups has an empty list"),
+        ({"n_repeats": 0}, "n_repeats must be an integer >= 1; got 0"),
+        ({"groups": "width"}, "groups must be a non-empty list"),
+        ({"groups": {}}, "groups must be a non-empty list"),
+        ({"groups": [[]]}, "groups contains an empty list"),
         ({"groups": [["depth"]]}, "there is no feature 'depth'; there are"),
         ({"groups": [[7]]}, "feature must be between 0 and 2; got 7"),
     ):

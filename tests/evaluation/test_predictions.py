@@ -1,4 +1,4 @@
-"""What models say of bags and instances, as frames and in files."""
+"""Predictions of bags and instances, as frames and in files."""
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,7 @@ def fitted():
 
 @pytest.fixture
 def large(monkeypatch, large_from):
-    """Treat a few bags as if they did not fit, in blocks of a few instances."""
+    """Treat small data as if it did not fit in memory, with blocks of a few instances."""
     large_from(0)
     for module in (
         "bagwise.evaluation.prediction_frames",

@@ -1,4 +1,4 @@
-"""Whether probabilities are what they say: a picture for any classifier of bags."""
+"""Calibration plots for any bag classifier."""
 
 from __future__ import annotations
 
@@ -27,34 +27,35 @@ _CONFIDENCE = 0.9
 def plot_calibration(
     model: Any, X: Any, y: ArrayLike, *, cv: Folds | None = None, n_bins: int = 8, ax: Axes | None = None
 ) -> Display:
-    """Draw how often bags are positive against how probable a model says they are.
+    """Plot the share of positive bags against the predicted probability (calibration curve).
 
-    Bags are sorted by the probability that the model gives them and cut into runs of equal number, a point
-    each: on the diagonal probabilities are what they say. The bars are 90 % intervals of the share (Clopper
-    and Pearson); the panel below shows how the probabilities are spread, and the legend the log loss beside
-    that of the share of positive bags, which a model should beat.
+    Bags are sorted by predicted probability and divided into bins of about equal size; each bin is one point.
+    For a calibrated model, the points are on the diagonal. The bars are 90 % confidence intervals of the
+    share (Clopper-Pearson). The panel below shows a histogram of the probabilities. The legend shows the log
+    loss of each model, and the log loss of always predicting the share of positive bags as a baseline.
 
     Parameters
     ----------
-    model : classifier with predict_proba, or mapping of names to such
-        Fitted, if `cv` is None; up to five are drawn into one picture.
-    X : Bags, or what the model takes
-        The bags to judge by; without `cv` they must not be those of the fit.
+    model : classifier with predict_proba, or dict of name to classifier
+        Up to five classifiers are drawn into one figure. Without `cv`, they must be fitted.
+    X : Bags, or any input that the model accepts
+        Evaluation bags. Without `cv`, the model must not have been fitted to them.
     y : array of shape (n_bags,)
-        Their labels, of two classes.
+        Labels of the bags, of two classes.
     cv : int, splitter or None, default=None
-        With it, a clone of the model is fitted to the other folds and judged by the one held out, as in
+        If not None, every fold is predicted by a clone of the model that is fitted to the other folds, as in
         scikit-learn's `cross_val_predict`.
     n_bins : int, default=8
-        The most points. There are fewer where probabilities are equal, or bags are few (five a point).
+        Maximum number of points. There are fewer if many probabilities are equal, or if there are fewer than
+        five bags per point.
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure. The panel below takes a fifth of them, if they are
-        subplots, and is left out of others.
+        Axes to draw into; by default a new figure. If the axes are a subplot, the panel below takes a fifth
+        of their height; otherwise the panel is omitted.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`, the panel above.
+        Display with the attributes `figure_` and `ax_` (the upper panel).
 
     Examples
     --------
@@ -66,11 +67,11 @@ def plot_calibration(
     """
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
     if not 1 <= len(models) <= _MOST_MODELS:
-        raise ValueError(f"model has {len(models)} models; expected one to {_MOST_MODELS}.")
+        raise ValueError(f"model has {len(models)} classifiers; expected 1 to {_MOST_MODELS}.")
     y = column_or_1d(y)
     classes = np.unique(y)
     if len(classes) != 2:
-        raise ValueError(f"y has {len(classes)} classes; a picture of calibration needs two.")
+        raise ValueError(f"y has {len(classes)} classes; a calibration plot needs two.")
     positive = y == classes[1]
     found = {name: _probabilities(name, one, X, y, classes, cv) for name, one in models.items()}
 
@@ -84,7 +85,7 @@ def plot_calibration(
         above.errorbar(
             said,
             share,
-            # Lists: of arrays with one point matplotlib 3.10 makes a number, of which numpy warns.
+            # Lists, because matplotlib 3.10 converts arrays with one point to a scalar and numpy then warns.
             yerr=[(share - low).tolist(), (high - share).tolist()],
             color=color,
             marker="o",
@@ -98,11 +99,11 @@ def plot_calibration(
     shares = np.array([np.mean(~positive), np.mean(positive)])
     base = log_loss(positive, np.tile(shares, (len(positive), 1)))
     above.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="share of positive bags")
-    legend_above(above, title=f"log loss ({base:.2f} by the share alone)")
-    (above if below is None else below).set_xlabel("probability of the positive class")
+    legend_above(above, title=f"log loss (baseline {base:.2f})")
+    (above if below is None else below).set_xlabel("predicted probability of the positive class")
     if below is not None:
         above.tick_params(labelbottom=False)
-        below.set_ylabel("bags")
+        below.set_ylabel("number of bags")
         below.set_yscale("symlog", linthresh=1)
         below.yaxis.set_major_formatter("{x:g}")
         below.set_ylim(bottom=0)
@@ -110,7 +111,7 @@ def plot_calibration(
 
 
 def _panel_below(above: Axes) -> Axes | None:
-    """Cut a fifth off subplots for a panel below; None where axes stand by themselves."""
+    """Add a panel below a subplot, with a fifth of its height; return None if the axes are not a subplot."""
     place = above.get_subplotspec()
     if place is None:
         return None
@@ -124,31 +125,31 @@ def _panel_below(above: Axes) -> Axes | None:
 def _probabilities(name: str, model: Any, X: Any, y: Any, classes: Any, cv: Any) -> np.ndarray:
     if not hasattr(model, "predict_proba"):
         raise ValueError(
-            f"{name} has no predict_proba, and scores have no calibration; machines have probabilities with "
-            "calibrate=True, others by scikit-learn's CalibratedClassifierCV."
+            f"{name} has no predict_proba, but a calibration plot needs probabilities. For SVMs, set "
+            "calibrate=True; for other models, use scikit-learn's CalibratedClassifierCV."
         )
     if cv is None:
         known = model.classes_
         if not np.array_equal(known, classes):
-            raise ValueError(f"y has the classes {classes.tolist()} but {name} knows {known.tolist()}.")
+            raise ValueError(f"y has the classes {classes.tolist()}, but {name} has {known.tolist()}.")
         return model.predict_proba(X)
     return cross_val_predict(clone(model), X, y, cv=cv, method="predict_proba")
 
 
 def log_loss(positive: np.ndarray, proba: np.ndarray) -> float:
-    """Mean of minus the log probability of the label, infinite where a certain prediction was wrong."""
+    """Return the mean negative log probability of the labels; infinite if a label has probability 0."""
     return float(-log_probability(proba, positive.astype(int), least=0.0).mean())
 
 
 def calibration_points(
     positive: np.ndarray, probability: np.ndarray, n_bins: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Cut bags, sorted by probability, into runs of about equal number; equal probabilities stay together.
+    """Compute the points of a calibration curve: bins of about equal size, with equal values in one bin.
 
     Returns
     -------
     said, share, low, high : arrays of shape (n_points,)
-        Mean probability of a run, its share of positive bags, and the ends of that share's interval.
+        Mean probability of each bin, its share of positive bags, and the limits of the share's interval.
 
     Examples
     --------
@@ -164,19 +165,19 @@ def calibration_points(
     hits = np.add.reduceat(positive[order].astype(float), starts)
     said = np.add.reduceat(probability[order], starts) / size
     tail = (1.0 - _CONFIDENCE) / 2
-    # The quantiles of beta distributions; with no hit, or nothing but hits, an end is 0 or 1.
+    # Limits are quantiles of beta distributions; if no bag or every bag is positive, one limit is 0 or 1.
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), size - hits + 1, tail), 0.0)
     high = np.where(hits < size, betaincinv(hits + 1, np.maximum(size - hits, 1), 1 - tail), 1.0)
     return said, hits / size, low, high
 
 
 def calibration_runs(probability: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cut bags, sorted by probability, into such runs: the order of the bags, and where in it runs start."""
+    """Return the order of the bags by probability, and the start of each bin in that order."""
     n = len(probability)
     n_bins = max(1, min(n_bins, n // 5))
     order = np.argsort(probability, kind="stable")
     ordered = probability[order]
-    # A run ends at the next change of the probability.
+    # A bin ends at the next change of the probability, so that equal probabilities share a bin.
     wanted = np.round(np.arange(1, n_bins) * n / n_bins).astype(int)
     starts = np.unique(np.searchsorted(ordered, ordered[wanted], side="left"))
     return order, np.union1d([0], starts[starts < n])

@@ -1,4 +1,4 @@
-"""Tables of what a model says of bags, made by the workers of a cluster."""
+"""Tables of predictions that the workers of a cluster compute."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ if TYPE_CHECKING:
 
 Columns = dict[str, np.ndarray]
 Said = Callable[[Any, Any], Columns]
-# So many blocks are a part: a part of a folder is a file.
+# Number of blocks per part; in a folder, each part is one file.
 _BLOCKS_OF_A_PART = 16
 
 
 def write_folder(
     cluster: Cluster, scan: ScannedBags, y: np.ndarray | None, said: Said, path: FilePath, *, sides: bool
 ) -> Path:
-    """Let every worker write tables of its bags, Parquet files of a folder, which is complete or absent.
+    """Let the workers write the tables of their bags as Parquet files in a folder.
 
-    The files follow each other by name in the order of the bags. The workers must see the folder.
+    The file names sort in the order of the bags. All workers must be able to access the folder. If writing
+    fails, no folder is left.
     """
     from bagwise._core.files.atomic import replacing_folder
     from bagwise.io._remote import is_address
 
     if is_address(path):
         raise ValueError(
-            f"path is {str(path)!r}, an address; a folder that is complete or absent needs a file system "
-            "that all workers see, where it can be renamed."
+            f"path is the address {str(path)!r}; expected a folder in a file system that all workers can "
+            "access, because the folder is renamed when all files are complete."
         )
     with replacing_folder(path) as folder:
         for _ in columns_of_parts(cluster, scan, y, said, sides=sides, folder=folder):
@@ -52,14 +53,14 @@ def columns_of_parts(
     sides: bool,
     folder: Path | None = None,
 ) -> Iterator[Any]:
-    """Give the columns of a table part by part, in the order of the bags, as workers have made them.
+    """Yield the columns of a table in parts, in the order of the bags, as the workers compute them.
 
-    With a `folder` they write them to files there, and give None.
+    With `folder`, the workers write the parts to files in that folder, and None is yielded for each part.
     """
     import cloudpickle
 
     client = cluster.client
-    # A model may be large: it is pickled once, and kept where it is used.
+    # A model may be large: it is pickled once, and workers keep the pickle.
     pickled = client.submit(bytes, cloudpickle.dumps(said), pure=False)
     futures: list[Any] = []
     places = {}
@@ -74,14 +75,14 @@ def columns_of_parts(
     with cancelled_unless_done(client, futures):
         for number, future in enumerate(futures):
             (result,) = cluster.results([future], places)
-            futures[number] = None  # its columns need not stay on the worker
+            futures[number] = None  # release the columns on the worker
             yield result
 
 
 def _said_of_part(
     scan: ScannedBags, y: np.ndarray | None, pickled: bytes, sides: bool, file: Path | None
 ) -> Columns | None:
-    """Say what is to be said of some bags, block by block; write it to a file, or give it."""
+    """Compute the columns of a part block by block, and write them to a file or return them."""
     import pickle
 
     from bagwise._core.threads import one_blas_thread

@@ -1,4 +1,4 @@
-"""What features are worth to a model of bags: what its score loses when they are shuffled."""
+"""Permutation importance of features for bag models."""
 
 from __future__ import annotations
 
@@ -29,44 +29,48 @@ def bag_permutation_importance(
     scoring: str | Callable[..., Any] | None = None,
     random_state: Seed = None,
 ) -> Bunch:
-    """Say what every feature is worth to a fitted model of bags.
+    """Compute the permutation importance of every feature for a fitted bag model.
 
-    The values of a feature are shuffled over all instances, between bags too, so that the feature says
-    nothing any more, and all else stays as it is; its importance is what the score of the model then loses.
-    It works for every model of bags, wrappers and pipelines included, and asks nothing of its inside. Give it
-    bags that the model has not learnt from: on others it says what the model uses, not what helps.
+    The values of a feature are shuffled over all instances, across bags, so that the feature carries no
+    information; all other features are unchanged. The importance is the resulting decrease of the model's
+    score. It can be computed for every bag model, including wrappers and pipelines. Use bags that the model
+    was not fitted to: on training bags, the importances show what the model uses, not what helps it to
+    predict new bags.
 
-    Features that say the same stand in for each other: each of them may then seem worthless. Shuffle them
-    together, as one of the `groups`.
+    Correlated features can replace each other, so that each of them may seem unimportant. Shuffle such
+    features together, as one of the `groups`.
 
     Parameters
     ----------
-    model : fitted model of bags
-        Whatever has a `score`, or what `scoring` asks for.
+    model : fitted bag model
+        Any model with `score`, or with the methods that `scoring` needs.
     X : Bags, list of arrays, 3-D or 2-D array
-        The bags, in memory.
+        Bags in memory.
     y : array of shape (n_bags,) or (n_bags, n_labels)
-        Their labels.
+        Labels of the bags.
     groups : dict of lists or list of lists, optional
-        Features, by number or by name, that are shuffled together: one order for all of them, so that what
-        they say of each other stays. A dict has a name for each group. Every feature by itself by default.
+        Groups of features, as indices or names, that are shuffled together. All features of a group are
+        shuffled in the same order, so that their dependence on each other is preserved. The keys of a dict
+        are the names of the groups. By default, every feature is shuffled separately.
     n_repeats : int, default=5
-        How often each is shuffled.
+        Number of times each feature or group is shuffled.
     scoring : str or callable, optional
-        A scorer of scikit-learn, such as "roc_auc", or ``scorer(model, X, y)``; `model.score` by default.
+        Name of a scikit-learn scorer, such as "roc_auc", or a function ``scorer(model, X, y)``. By default
+        `model.score`.
     random_state : int, RandomState or None, default=None
-        Seed of the orders.
+        Seed of the random permutations.
 
     Returns
     -------
     Bunch
-        `names`, a list; `importances`, of shape (n_groups, n_repeats), with the mean and the standard
-        deviation over repeats in `importances_mean` and `importances_std`, as
-        `sklearn.inspection.permutation_importance` has them; `score`, that of the bags as they are.
+        The attributes are `names`, a list of the features or groups; `importances`, an array of shape
+        (n_groups, n_repeats); `importances_mean` and `importances_std`, the mean and the standard deviation
+        over repeats, as in `sklearn.inspection.permutation_importance`; and `score`, the score without
+        shuffling.
 
     Notes
     -----
-    One prediction of all bags for every group and repeat, and one copy of the instances.
+    The cost is one prediction of all bags per group and repeat, and memory for one copy of the instances.
 
     Examples
     --------
@@ -80,14 +84,14 @@ def bag_permutation_importance(
     if is_scan(X):
         raise ValueError(
             "bag_permutation_importance shuffles instances between bags and needs all of them in memory; "
-            "pass scan[some].load(), with the numbers of as many bags as fit."
+            "pass scan[indices].load(), with the indices of as many bags as fit."
         )
     if not (isinstance(n_repeats, (int, np.integer)) and n_repeats >= 1):
-        raise ValueError(f"n_repeats must be a whole number from 1; got {n_repeats!r}.")
+        raise ValueError(f"n_repeats must be an integer >= 1; got {n_repeats!r}.")
     bags = as_bags(X)
     if not (sp.issparse(bags.instances) or isinstance(bags.instances, np.ndarray)):
         raise ValueError(
-            "bag_permutation_importance needs instances that are rows of features; got "
+            "bag_permutation_importance needs instances in a dense or sparse matrix of features; got "
             f"{type(bags.instances).__name__}."
         )
     names, columns = _read_groups(groups, bags, model)
@@ -109,7 +113,7 @@ def bag_permutation_importance(
 
 
 def _read_groups(groups: Any, bags: Any, model: Any) -> tuple[list[str], list[np.ndarray]]:
-    """Names of what is shuffled, and the columns of each."""
+    """Return the names of the features or groups, and the column indices of each."""
     given = (
         bags.feature_names if bags.feature_names is not None else getattr(model, "feature_names_in_", None)
     )
@@ -118,8 +122,8 @@ def _read_groups(groups: Any, bags: Any, model: Any) -> tuple[list[str], list[np
         return names, [np.array([k]) for k in range(bags.n_features)]
     if not isinstance(groups, (Mapping, Sequence)) or isinstance(groups, str) or not len(groups):
         raise ValueError(
-            f"groups must be lists of features, or a dict of them, at least one; got {groups!r}. Whoever "
-            "wants every feature by itself leaves groups out."
+            f"groups must be a non-empty list or dict of lists of features; got {groups!r}. To shuffle every "
+            "feature separately, omit groups."
         )
     members = list(groups.values()) if isinstance(groups, Mapping) else list(groups)
     lists: list[list[Any]] = [
@@ -127,14 +131,14 @@ def _read_groups(groups: Any, bags: Any, model: Any) -> tuple[list[str], list[np
     ]
     columns = [np.unique([feature_index(f, bags, model) for f in some]) for some in lists]
     if not all(map(len, columns)):
-        raise ValueError("groups has an empty list; expected at least one feature in each.")
+        raise ValueError("groups contains an empty list; each group needs at least one feature.")
     if isinstance(groups, Mapping):
         return list(map(str, groups)), columns
     return [", ".join(names[k] for k in some) for some in columns], columns
 
 
 def _with_shuffled(instances: Any, columns: np.ndarray, order: np.ndarray) -> Any:
-    """The instances with some columns in another order, in a copy."""
+    """Return a copy of the instances with some columns permuted."""
     if not sp.issparse(instances):
         moved = np.array(instances)
         moved[:, columns] = instances[np.ix_(order, columns)]

@@ -1,4 +1,4 @@
-"""What a fitted model says of bags and instances, as a data frame or in a file."""
+"""Predictions of bags and instances by a fitted model, as a data frame or in a file."""
 
 from __future__ import annotations
 
@@ -37,32 +37,35 @@ def predict_frame(
     path: FilePath | None = None,
     backend: str | type[dict[Any, Any]] | None = None,
 ) -> Any:
-    """Tabulate what a fitted model predicts of every bag, a row each in the order of the bags.
+    """Return the predictions of a fitted model as a table with one row per bag, in the order of the bags.
 
     Parameters
     ----------
     model : fitted estimator
-        With `predict`.
-    X : Bags, ScannedBags, or anything that a fit takes
+        Any fitted model with `predict`.
+    X : Bags, ScannedBags, or any input that `fit` accepts
         The bags.
     path : path, optional
-        A file to write to, .csv or .parquet, part by part as predictions are made; it is complete or absent.
-        Of a scan on a cluster also a folder: every worker writes its part of it, a Parquet file.
+        A .csv or .parquet file to write to. Predictions are written in parts as they are computed; if writing
+        fails, no file is left. For a scan on a cluster, `path` can also be a folder, in which every worker
+        writes Parquet files of its bags.
     backend : "pandas", "polars" or dict, optional
-        The kind of data frame; by default pandas if it is installed, else polars. With `dict` a dictionary of
-        columns, which needs neither.
+        Type of the data frame; by default pandas if it is installed, otherwise polars. With `dict`, the
+        result is a dictionary of columns, which needs neither library.
 
     Returns
     -------
     data frame, or pathlib.Path of the file
-        `bag` (its id), `prediction`, and where the model has them for two classes the probability of the
-        positive one, named by its label (`probability_active`), for more classes that of each; or else
-        `score`, or one for each class. With several labels a bag there are columns of each label, by name
-        if the fit was given a data frame of labels, else by number.
+        The columns are `bag` (the id of the bag), `prediction`, and probabilities or scores. For two classes,
+        the probability column contains the probability of the positive class and has its label in the name
+        (`probability_active`); for more classes, there is one column per class. Models without
+        probabilities have `score`, or one score column per class. With several labels per bag, there are
+        columns for each label, with its name if `fit` received a data frame of labels, otherwise with its
+        index.
 
     See Also
     --------
-    instance_frame : a row per instance.
+    instance_frame : Return a table with one row per instance.
 
     Examples
     --------
@@ -103,7 +106,7 @@ def _said_of_bags(model: Any, bags: Any) -> Columns:
 
 
 def _with_classes_of_labels(columns: Columns, model: Any, bags: Any) -> Columns:
-    """Add probabilities where every label has classes of its own, as in `MultiOutputClassifier`."""
+    """Add probabilities for models in which each label has separate classes (`MultiOutputClassifier`)."""
     tables = model.predict_proba(bags) if hasattr(model, "predict_proba") else []
     for number, (table, classes) in enumerate(zip(tables, model.classes_, strict=False)):
         if len(classes) == 2 and classes.tolist() == [0, 1]:
@@ -114,7 +117,7 @@ def _with_classes_of_labels(columns: Columns, model: Any, bags: Any) -> Columns:
 
 
 def _spread(columns: Columns, name: str, values: np.ndarray, names: Any) -> None:
-    """Put values into columns: one, or one for each class or label."""
+    """Add values to `columns`: one column, or one column per class or label."""
     if values.ndim == 1:
         columns[name] = values
         return
@@ -132,44 +135,45 @@ def instance_frame(
     path: FilePath | None = None,
     backend: str | type[dict[Any, Any]] | None = None,
 ) -> Any:
-    """Tabulate what a fitted model says of every instance, one row each.
+    """Return the instance-level predictions of a fitted model as a table with one row per instance.
 
     Parameters
     ----------
     model : fitted estimator
-        With `predict_proba_instances`, or `decision_function_instances`; or what wraps such a model, and
-        speaks of bags only:
+        A model with `predict_proba_instances` or `decision_function_instances`, or a meta-estimator from
+        scikit-learn around such a model:
 
-        - a pipeline, a search (`GridSearchCV`: its best estimator) or a chosen threshold;
-        - `CalibratedClassifierCV`: bags have the calibrated probability, instances what the wrapped models
-          say, uncalibrated, on average;
-        - `OneVsRestClassifier`, `MultiOutputClassifier`: of instances, what the model of each class or label
-          says; probabilities of one instance need not sum to one.
-    bags : Bags, ScannedBags, or anything that a fit takes
-        The bags to look at.
+        - a pipeline, a search (`GridSearchCV`: its best estimator) or a classifier with a tuned threshold;
+        - `CalibratedClassifierCV`: bags have the calibrated probability, and instances have the mean of the
+          uncalibrated predictions of the wrapped models;
+        - `OneVsRestClassifier`, `MultiOutputClassifier`: instances have the prediction of the model of each
+          class or label; the probabilities of an instance may not sum to one.
+    bags : Bags, ScannedBags, or any input that `fit` accepts
+        The bags.
     y : array of shape (n_bags,), or (n_bags, n_labels), optional
-        The labels of the bags. Adds a column `posterior`: the probability that the instance is positive
-        *given the label of its bag*, which answers who made a bag positive.
+        Labels of the bags. They add a column `posterior`: the probability that the instance is positive
+        *given the label of its bag*. It shows which instances made a bag positive.
     features : bool, default=False
-        Whether the features are columns too.
+        Whether to add the features as columns.
     path : path, optional
-        A file to write to, .csv or .parquet, part by part as predictions are made; it is complete or absent.
-        Of a scan on a cluster also a folder: every worker writes its part of it, a Parquet file.
+        A .csv or .parquet file to write to. Predictions are written in parts as they are computed; if writing
+        fails, no file is left. For a scan on a cluster, `path` can also be a folder, in which every worker
+        writes Parquet files of its bags.
     backend : "pandas", "polars" or dict, optional
-        The kind of data frame; by default pandas if it is installed, else polars. With `dict` a dictionary of
-        columns, which needs neither.
+        Type of the data frame; by default pandas if it is installed, otherwise polars. With `dict`, the
+        result is a dictionary of columns, which needs neither library.
 
     Returns
     -------
     data frame, or pathlib.Path of the file
-        `bag` (its id), `instance` (the place in its bag, from 0), the side columns of the bags,
-        `bag_probability`, `instance_probability` (`..._score` for models without probabilities), and
-        `rank`, 1 for the most positive instance of each bag.
+        The columns are `bag` (the id of the bag), `instance` (the index in its bag, from 0), the bag and
+        instance columns of the bags, `bag_probability`, `instance_probability` (`..._score` for models
+        without probabilities) and `rank`, which is 1 for the most positive instance of each bag.
 
-        With more than two classes there is a column for each class (`instance_score_cat`), and
-        `bag_prediction`; rank 1 has the instance that speaks most for the class which its bag is predicted to
-        have. With several labels a bag there is a row for each instance *and label*, which the column
-        `label` names, and ranks are those of the label.
+        With more than two classes, there is one column per class (`instance_score_cat`) and the column
+        `bag_prediction`; rank 1 is the instance with the highest value for the predicted class of its bag.
+        With several labels per bag, there is one row for each instance *and label*; the column `label`
+        contains the label, and ranks are computed separately for each label.
 
     Examples
     --------
@@ -206,7 +210,7 @@ def _said_of_instances(model: Any, bags: Any, y: Any, features: bool) -> Columns
 
 
 def _scores_of_instances(model: Any, bags: Any, y: Any, *, several_labels: bool) -> Columns:
-    """Give what is said of instances, of their bags, and their ranks; the labels of an instance in turn."""
+    """Return columns of instance values, bag values and ranks; rows iterate over instances, then labels."""
     index = bags.bag_index
     kind, values = instance_predictions(model, bags)
     shown = {f"instance_{kind}": values}
@@ -238,23 +242,23 @@ def key_instances(
     features: bool = False,
     backend: str | type[dict[Any, Any]] | None = None,
 ) -> Any:
-    """Tabulate the `k` most positive instances of every bag, best first.
+    """Return a table of the `k` most positive instances of every bag, sorted by rank.
 
-    Ranks follow the instance's own probability, so they do not depend on `y`. With many classes the `k`
-    instances are those that speak most for the class which their bag is predicted to have; with several
-    labels a bag there are `k` for each label.
+    Ranks are computed from the probabilities of the instances, so they do not depend on `y`. With more than
+    two classes, the `k` instances have the highest values for the predicted class of their bag. With several
+    labels per bag, there are `k` instances for each label.
 
     Parameters
     ----------
     model, bags, y, features, backend
-        As in `instance_frame`.
+        See `instance_frame`.
     k : int, default=3
-        How many instances of a bag.
+        Number of instances per bag.
 
     Returns
     -------
     data frame
-        With the columns of `instance_frame`.
+        The columns are those of `instance_frame`.
 
     Examples
     --------
@@ -269,7 +273,7 @@ def key_instances(
     if not k >= 1:
         raise ValueError(f"k must be at least 1; got {k!r}.")
     table = nw.from_native(instance_frame(model, bags, y, features=features, backend=backend))
-    # Sort by position, not by id: ids may repeat (a bootstrap sample), and bags keep their order.
+    # Sort by position, not by id: ids may not be unique (bootstrap samples), and bags keep their order.
     known: Any = bags if is_scan(bags) else as_bags(bags)
     rank = table.get_column("rank").to_numpy()
     row = np.arange(len(rank))
@@ -279,7 +283,7 @@ def key_instances(
 
 
 def _rank_in_bag(values: np.ndarray, bags: Bags) -> np.ndarray:
-    """Rank instances in their bags, 1 for the largest value; several columns one by one."""
+    """Rank instances within their bags, 1 for the largest value; each column is ranked separately."""
     if values.ndim == 2:
         return np.column_stack([_rank_in_bag(column, bags) for column in values.T])
     order = np.lexsort((-values, bags.bag_index))
@@ -297,7 +301,7 @@ def _tabulate(
     *,
     sides: bool,
 ) -> Any:
-    """Make a frame, a dictionary, or a file of what is said of bags part by part."""
+    """Compute the columns for one part of the bags at a time; return a frame, dictionary or file path."""
     parts: Iterator[Columns] = (said(some, labels) for some, labels in _parts(bags, y, sides))
     if is_scan(bags) and not bags.in_order:
         parts = _out_of_order(bags, y, said, sides)
@@ -320,7 +324,7 @@ def _tabulate(
 
 
 def _without_none(column: np.ndarray) -> np.ndarray:
-    """Write no label, which a column of Python's objects has as None, as empty text or as NaN."""
+    """Replace None in an object column (a missing label) by NaN, or by empty text in columns of text."""
     if column.dtype != object:
         return column
     if all(value is None or isinstance(value, Real) for value in column):
@@ -333,7 +337,7 @@ def _joined(parts: list[Columns]) -> Columns:
 
 
 def _parts(bags: Any, y: np.ndarray | None, sides: bool) -> Iterator[tuple[Bags, np.ndarray | None]]:
-    """Give bags part by part in their order, with their labels: those of a file as it is read."""
+    """Yield parts of the bags with their labels, in order; bags of a scan are read part by part."""
     runs = cut(bags.offsets, block_rows(bags.n_features))
     read: Iterator[Bags]
     if is_scan(bags):
@@ -349,12 +353,12 @@ def _parts(bags: Any, y: np.ndarray | None, sides: bool) -> Iterator[tuple[Bags,
 def _out_of_order(
     scan: Any, y: np.ndarray | None, said: Callable[[Any, Any], Columns], sides: bool
 ) -> Iterator[Columns]:
-    """Say what is to be said in the order of the files, which are then read once, and put it in order."""
+    """Compute the columns in file order, so that every file is read once, and restore the bag order."""
     order = scan.file_order
     sorted_scan = scan[order]
     found = _joined([said(*part) for part in _parts(sorted_scan, None if y is None else y[order], sides)])
     back = np.argsort(order)
-    if sides:  # rows are of instances, perhaps one for each label
+    if sides:  # rows are instances, or pairs of instance and label
         n_each = len(found["bag"]) // scan.n_instances
         begins = n_each * sorted_scan.offsets[:-1][back]
         back = np.arange(n_each * scan.n_instances) + np.repeat(

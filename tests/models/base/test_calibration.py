@@ -222,22 +222,24 @@ def test_the_picture_shows_every_model_with_its_log_loss(dependent):
         loss = -model.predict_log_proba(test)[np.arange(len(y_test)), y_test].mean()
         assert f"{name}: {loss:.2f}" in texts
     base = log_loss(y_test, np.full(len(y_test), y_test.mean()))
-    assert above.get_legend().get_title().get_text() == f"log loss ({base:.2f} by the share alone)"
-    assert above.get_ylabel() == "share of positive bags" and below.get_ylabel() == "bags"
+    assert above.get_legend().get_title().get_text() == f"log loss (baseline {base:.2f})"
+    assert above.get_ylabel() == "share of positive bags" and below.get_ylabel() == "number of bags"
     held_out = plot_calibration(MILogisticRegression(random_state=0), train, y_train, cv=3)
     assert "MILogisticRegression: " in held_out.ax_.get_legend().get_texts()[0].get_text()
 
 
 def test_what_cannot_be_drawn_is_refused(dependent):
     bags, y, _, _ = dependent
-    with pytest.raises(ValueError, match="MissSVC has no predict_proba, and scores have no calibration"):
+    with pytest.raises(
+        ValueError, match="MissSVC has no predict_proba, but a calibration plot needs probabilities"
+    ):
         plot_calibration(MissSVC(), bags, y, cv=3)
     with pytest.raises(ValueError, match="y has 3 classes"):
         plot_calibration(MILogisticRegression(), bags, np.arange(len(y)) % 3, cv=3)
-    with pytest.raises(ValueError, match="model has 0 models; expected one to 5"):
+    with pytest.raises(ValueError, match="model has 0 classifiers; expected 1 to 5"):
         plot_calibration({}, bags, y)
     model = MILogisticRegression(random_state=0).fit(bags, y)
-    with pytest.raises(ValueError, match=r"y has the classes \[3, 4\] but \w+ knows \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"y has the classes \[3, 4\], but \w+ has \[0, 1\]"):
         plot_calibration(model, bags, y + 3)
 
 
