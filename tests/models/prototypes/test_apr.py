@@ -1,4 +1,4 @@
-"""Boxes against enumeration, and what they say of their bounds."""
+"""Tests of boxes against enumeration, and of the bags that set the bounds."""
 
 from itertools import pairwise, product
 
@@ -33,7 +33,7 @@ def test_a_grown_box_is_one_that_no_exchange_makes_smaller(seed):
 
 
 def test_backfitting_corrects_a_bad_first_choice():
-    """The point in the middle is of one bag; near the others all bags have an instance."""
+    """Only one bag has an instance in the middle, but all bags have instances near the two ends."""
     bags = [[[5.0], [0.0], [10.0]], [[-10.0], [10.4]], [[-9.0], [10.2]], [[-11.0], [9.9]]]
     X, offsets = np.concatenate(bags), np.array([0, 3, 5, 7, 9])
     assert first_choice(X, offsets) == 0
@@ -43,12 +43,12 @@ def test_backfitting_corrects_a_bad_first_choice():
 def test_features_are_taken_by_how_many_instances_they_keep_out():
     lower, upper = np.zeros(4), np.ones(4)
     X = np.full((6, 4), 0.5)
-    X[:4, 1] = 5.0  # feature 1 keeps out four, of which feature 0 does two as well
+    X[:4, 1] = 5.0  # feature 1 excludes four instances; feature 0 excludes two of them as well
     X[:2, 0] = 9.0
-    X[4, 3] = 1.2  # less than a margin, but nothing else keeps it out
+    X[4, 3] = 1.2  # less than the margin, but no feature excludes it by the margin
     X[4, 2] = 1.1
     found = discriminate(X, lower, upper, np.arange(4), margin=1.0)
-    np.testing.assert_array_equal(found, [1, 3])  # the last instance is inside, and given up
+    np.testing.assert_array_equal(found, [1, 3])  # the last instance is inside, so it is ignored
     np.testing.assert_array_equal(discriminate(X, lower, upper, np.array([0, 2]), 1.0), [0, 2])
     assert not len(discriminate(X[5:], lower, upper, np.arange(4), 1.0))
 

@@ -67,7 +67,7 @@ def test_an_instance_on_the_target_has_a_finite_value_and_gradient():
 
 
 def concept(n_bags=80, seed=0):
-    """A small ball around (2, -1) makes a bag positive; a third feature is noise."""
+    """Return bags that are positive if they have an instance near (2, -1); the third feature is noise."""
     rng = np.random.default_rng(seed)
     bags, y = [], np.arange(n_bags) % 2
     for label in y:
@@ -138,7 +138,7 @@ def test_local_optima_are_the_better_ends_each_once():
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     bags = rng.uniform(-4, 4, size=(40, 4, 2))
-    for spot in ((-8.0, 0.0), (8.0, 0.0)):  # positive bags have one instance near either spot
+    for spot in ((-8.0, 0.0), (8.0, 0.0)):  # positive bags have one instance near each spot
         bags[y == 1, int(spot[0] > 0)] = np.array(spot) + 0.3 * rng.normal(size=(20, 2))
     model = DiverseDensity(n_init=30, scale=None, random_state=0).fit(bags, y)
     targets, objectives = model.local_optima_[:, 0], model.local_objectives_

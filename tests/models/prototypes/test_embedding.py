@@ -1,4 +1,4 @@
-"""Bags as vectors of their nearness to prototypes, against loops."""
+"""Tests of embeddings by nearest distances to prototypes against loops."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def each_bag(data, embedding):
 
 
 def least_squares(bags, points, scales):
-    """Squared distance of the nearest instance of every bag to every point."""
+    """Return the squared distance from the nearest instance of every bag to every point."""
     pairs = list(zip(points, scales, strict=True))
     return np.array([[min(np.sum((s * (x - t)) ** 2) for x in bag) for t, s in pairs] for bag in bags])
 
@@ -69,7 +69,7 @@ def test_targets_of_diverse_density_come_with_their_scales(data):
     np.testing.assert_allclose(model.transform(data.bags), np.sqrt(least), atol=1e-4)
     model.output = "similarity"
     np.testing.assert_allclose(model.transform(data.bags), np.exp(-least), atol=1e-7)
-    # The best target of the positive bags is among them.
+    # The best target of the positive bags is one of the prototypes.
     alone = DiverseDensity(n_init=6, random_state=0).fit(data.bags, data.y)
     assert np.abs(targets - alone.target_).max(axis=1).min() < 1e-6
 
@@ -104,7 +104,7 @@ def test_sparse_bags_are_dense_ones(data):
     sparse = data.bags.with_instances(sp.csr_array(X))
     model = PrototypeEmbedding(scale=None).fit(sparse)
     found = np.sort(model.transform(sparse), axis=1)
-    # Rows that are there twice are two prototypes, where they are sparse.
+    # The prototypes of sparse instances are in another order than those of dense ones.
     points = model.prototypes_.points.toarray()
     least = least_squares(np.split(X, data.bags.offsets[1:-1]), points, np.ones_like(points))
     expected = np.exp(-model.prototypes_.gamma * least)

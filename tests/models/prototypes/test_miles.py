@@ -1,4 +1,4 @@
-"""MILES and its 1-norm machine against other solvers, enumeration and its own credits."""
+"""Tests of MILES and its 1-norm SVM against other solvers, enumeration and the credits of instances."""
 
 import os
 
@@ -29,7 +29,7 @@ def objective(M, sign, cost, coef, intercept):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_machine_reaches_the_bound_of_its_dual(seed):
-    """Max sum alpha, |sum_i alpha_i y_i m_ik| <= 1, sum alpha y = 0, 0 <= alpha <= cost."""
+    """The dual is: max sum alpha, |sum_i alpha_i y_i m_ik| <= 1, sum alpha y = 0, 0 <= alpha <= cost."""
     M, sign, cost = some_problem(seed)
     coef, intercept, value = minimize_l1_svm(M, sign, cost)
     np.testing.assert_allclose(value, objective(M, sign, cost, coef, intercept), rtol=1e-12)
@@ -95,7 +95,7 @@ def test_credits_and_the_intercept_add_up_to_the_score(data):
     np.testing.assert_allclose(
         np.add.reduceat(credit, data.bags.offsets[:-1]) + model.intercept_, scores, rtol=1e-12
     )
-    # The scores of the instances that are used do so, too.
+    # The scores of the used instances add up to the score as well.
     used = credit != 0
     of_instances = np.where(used, model.decision_function_instances(data.bags), 0.0)
     np.testing.assert_allclose(np.add.reduceat(of_instances, data.bags.offsets[:-1]), scores, rtol=1e-9)
@@ -128,7 +128,7 @@ def test_sparse_bags_are_dense_ones(data):
     X = np.where(data.bags.instances > 0, data.bags.instances, 0.0)
     dense, sparse = (data.bags.with_instances(Z) for Z in (X, sp.csr_array(X)))
     for scale in (None, "minmax"):
-        # Both scalings of sparse features divide only, as this one does.
+        # For sparse features, both scalings only divide, as the expected scaling does.
         model = MILESClassifier(width=1.0, scale=scale)
         found = clone(model).fit(sparse, data.y)
         factor = np.abs(X).max(axis=0) if scale else 1.0

@@ -1,9 +1,10 @@
 """Models of points and boxes in feature space: diverse density, prototypes, axis-parallel rectangles.
 
-- `diverse_density`, `emdd`: one point that positive bags have in common (`density_problem`:
-  the likelihood, and which of its optima are kept).
-- `embedding`, `miles`: bags by their nearness to prototypes (`choosing`, `points`: which points, how near).
-- `apr`: a box that contains an instance of every positive bag and few of negative ones.
+- `diverse_density`, `emdd`: models of a point that is close to all positive bags. `density_problem` has the
+  likelihood, and selects the local optima that are kept.
+- `embedding`, `miles`: bags as vectors of similarities to prototypes. `choosing` selects the prototypes, and
+  `points` computes distances to them.
+- `apr`: a box that contains an instance of every positive bag and few instances of negative bags.
 """
 
 from bagwise.models.prototypes.apr import APRClassifier

@@ -1,4 +1,4 @@
-"""Iterated-discrim APR: a box in the feature space that an instance of every positive bag lies in."""
+"""Iterated-discrim APR: a box in feature space that contains an instance of every positive bag."""
 
 from __future__ import annotations
 
@@ -14,62 +14,66 @@ from bagwise._core.sklearn_private import Interval
 from bagwise.data.bags import Bags
 from bagwise.models.base import BagsLike, InstanceScoreClassifier, fit_scaler, validated_fit
 
-_BISECTIONS = 100  # of the distance by which a bound is moved, until neighbouring numbers
+_BISECTIONS = 100  # enough to compute the shift of a bound to floating-point precision
 
 
 class APRClassifier(InstanceScoreClassifier):
-    """A bag is positive if one of its instances lies in a box: a range for each of a few features.
+    """Axis-parallel rectangle (APR): a bag is positive if one of its instances is inside a box.
 
-    The box is found in three steps. *Grow*: one instance of every positive bag is chosen so that the box
-    about them is small, the size of a box being the sum of its sides in standard deviations. *Discriminate*:
-    features are taken one by one, each the one that keeps out most of the instances of negative bags that are
-    still inside; the box is then grown again in the features taken, until they stay the same. *Expand*: the
-    bounds are moved outward to where new positive instances may be expected.
+    The box is a range of values for each of a few features. It is fitted in three steps. *Grow*: choose one
+    instance of every positive bag so that the box around them is small. The size of a box is the sum of its
+    sides in standard deviations. *Discriminate*: select features one by one, each time the feature that
+    excludes most of the instances of negative bags that are still inside. Then grow the box again in the
+    selected features, until they no longer change. *Expand*: move the bounds outward to where new positive
+    instances are expected.
 
-    Use it where few features decide, each by a range, and where an answer that can be read is wanted: the
-    box says between which values, and which bag set each bound (`bound_bags_`). One positive bag that is
-    unlike the others, or wrongly labelled, widens the box; it takes no weights, for a bag counts or not.
+    Use it when few features are decisive, each through a range of values, and you want a readable model: the
+    box has a lower and an upper bound per feature, and `bound_bags_` are the bags that set them. One positive
+    bag that is unlike the others, or wrongly labelled, widens the box. `fit` takes no sample weights, because
+    a bag is either used or not.
 
     Parameters
     ----------
     margin : float, default=1.0
-        How far outside of a bound, in standard deviations of the feature, an instance counts as kept out for
-        sure.
+        Distance outside a bound, in standard deviations of the feature, from which an instance counts as
+        certainly excluded.
     tau : float, default=0.999
-        How much of a Gaussian in the middle of the box lies in it: larger is a smaller expansion.
+        Share of a Gaussian kernel in the middle of the box that is inside the box. Larger values expand the
+        box less.
     epsilon : float, default=0.01
-        The share of positive instances that is expected outside of the expanded bounds of a feature.
+        Share of positive instances that is expected outside the expanded bounds of a feature.
 
     Attributes
     ----------
     features_ : array of shape (n_selected,)
-        The features with bounds.
+        Indices of the features that have bounds.
     lower_, upper_ : array of shape (n_selected,)
         The bounds, in the units of the features.
     bound_bags_ : array of shape (n_selected, 2)
-        Which training bags have the instances at the lower and at the upper bound, before it was moved.
+        Indices of the training bags whose instances are at the lower and at the upper bound before expansion.
     chosen_ : array of shape (n_bags,)
-        The place in its bag of the instance chosen of every positive training bag; -1 for negative ones.
+        For every positive training bag, the index of the chosen instance within the bag; -1 for negative
+        bags.
     n_rounds_ : int
-        How often the box was grown.
+        Number of times the box was grown.
     classes_ : array of shape (2,)
-        The labels; ``classes_[1]`` is the positive class.
+        Class labels; ``classes_[1]`` is the positive class.
     n_features_in_ : int
         Number of features.
 
     Notes
     -----
-    The score of an instance is its distance to the nearest bound, in half sides of the box: 1 in the middle,
-    0 on a bound and negative outside; that of a bag is the largest of its instances'. If no feature keeps any
-    negative instance out, all features have bounds.
+    The score of an instance is its distance to the nearest bound, divided by half the side of the box: 1 in
+    the middle, 0 on a bound and negative outside. The score of a bag is the largest score of its instances.
+    If no feature excludes any negative instance, all features have bounds.
 
-    Of choices that are equally good, as between instances on a grid of values, the one that comes first is
-    taken: there the box depends on the order of bags and instances.
+    Ties, for example between instances on a grid of values, are resolved by order: the first one is taken.
+    With ties, the box therefore depends on the order of bags and instances.
 
-    A growth costs O(p^2 * n_positive * n_features) at worst, for p positive bags with n_positive instances,
-    and discrimination O(n_negative * n_features) a feature taken. The steps are those of the paper; its
-    margin is a length, and here a multiple of each feature's deviation, so that features of any units will
-    do.
+    Growing costs at most O(p^2 * n_positive * n_features) for p positive bags with n_positive instances.
+    Discrimination costs O(n_negative * n_features) per selected feature. The steps are those of the paper.
+    The paper's margin is a length; here it is a multiple of each feature's standard deviation, so that
+    features may have any units.
 
     References
     ----------
@@ -83,7 +87,7 @@ class APRClassifier(InstanceScoreClassifier):
     >>> rng = np.random.default_rng(4)
     >>> y = np.arange(60) % 2
     >>> bags = rng.uniform(0, 100, size=(60, 4, 5))
-    >>> bags[y == 1, 0, 2:4] = rng.uniform(40, 50, size=(30, 2))  # what makes them positive
+    >>> bags[y == 1, 0, 2:4] = rng.uniform(40, 50, size=(30, 2))  # makes the bags positive
     >>> model = APRClassifier().fit(bags, y)
     >>> model.features_
     array([2, 3])
@@ -119,7 +123,7 @@ class APRClassifier(InstanceScoreClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            Labels of two classes; the class that sorts last is the positive one.
 
         Returns
         -------
@@ -139,7 +143,7 @@ class APRClassifier(InstanceScoreClassifier):
             self.n_rounds_ += 1
             values = inside[chosen]
             taken = discriminate(outside, values.min(axis=0), values.max(axis=0), features, self.margin)
-            # The features are fewer in every round, so this ends.
+            # Every round has fewer features, so the loop terminates.
             if not len(taken) or len(taken) == len(features):
                 break
             features = taken
@@ -160,10 +164,10 @@ class APRClassifier(InstanceScoreClassifier):
 
 
 def first_choice(X: np.ndarray, offsets: np.ndarray) -> int:
-    """Give the instance nearest to the middle of what all bags have in common, feature by feature.
+    """Return the index of the instance nearest to the middle of the range that all bags share.
 
-    A box that meets every bag in a feature reaches from the least of the bags' maxima to the largest of
-    their minima; its middle is the point where to begin.
+    In every feature, a box that touches every bag reaches from the smallest of the bags' maxima to the
+    largest of their minima. The middle of this box is the starting point.
     """
     least = np.minimum.reduceat(X, offsets[:-1], axis=0).max(axis=0)
     most = np.maximum.reduceat(X, offsets[:-1], axis=0).min(axis=0)
@@ -171,11 +175,12 @@ def first_choice(X: np.ndarray, offsets: np.ndarray) -> int:
 
 
 def grow(X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Choose an instance of every bag so that the box about them is small: their numbers, by bag.
+    """Choose an instance of every bag so that the box around them is small; return their indices, by bag.
 
-    From the first choice on, the instance is added that enlarges the box least, of any bag not in it; then
-    all earlier choices are looked at again, and exchanged for others of their bags as long as that makes
-    the box smaller (backfitting). So at the end no single exchange does.
+    The search starts from the first choice. It repeatedly adds the instance that enlarges the box least, out
+    of all bags that have none yet. After each addition, earlier choices are exchanged for other instances of
+    their bags as long as this makes the box smaller (backfitting). At the end, no single exchange makes it
+    smaller.
     """
     bag = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     chosen: dict[int, int] = {}
@@ -191,12 +196,12 @@ def grow(X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _growth(X: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """By how much a box grows to hold each of some instances."""
+    """Return by how much the box must grow to contain each instance."""
     return (np.maximum(lower - X, 0.0) + np.maximum(X - upper, 0.0)).sum(axis=1)
 
 
 def _backfit(X: np.ndarray, offsets: np.ndarray, chosen: dict[int, int]) -> None:
-    """Exchange choices for others of their bags until no exchange makes the box smaller."""
+    """Exchange chosen instances for others of their bags until no exchange makes the box smaller."""
     has_others = [i for i in chosen if offsets[i + 1] - offsets[i] > 1]
     if len(chosen) < 2:
         return
@@ -207,7 +212,7 @@ def _backfit(X: np.ndarray, offsets: np.ndarray, chosen: dict[int, int]) -> None
             others = X[[row for j, row in chosen.items() if j != i]]
             growth = _growth(X[offsets[i] : offsets[i + 1]], others.min(axis=0), others.max(axis=0))
             best = int(np.argmin(growth))
-            # More than rounding, so that it ends.
+            # The gain must exceed rounding errors, so that the loop terminates.
             if growth[best] < growth[chosen[i] - offsets[i]] * (1 - 1e-12):
                 chosen[i] = int(offsets[i]) + best
                 is_changing = True
@@ -216,12 +221,13 @@ def _backfit(X: np.ndarray, offsets: np.ndarray, chosen: dict[int, int]) -> None
 def discriminate(
     X: np.ndarray, lower: np.ndarray, upper: np.ndarray, features: np.ndarray, margin: float
 ) -> np.ndarray:
-    """Choose the features whose bounds keep negative instances out, one by one; they rise.
+    """Choose features one by one whose bounds exclude negative instances; return them in ascending order.
 
-    An instance is kept out by every feature in which it lies at least a margin outside of the bounds, or by
-    the one in which it lies farthest outside where there is no such feature. Of `features` the one is taken
-    that keeps out most instances, then the one that keeps out most of the others, and so on; of several the
-    one that does so by more. Instances inside in all features are given up.
+    A feature excludes an instance if the instance is outside its bounds by at least the margin. An instance
+    that no feature excludes in this way is excluded by the feature in which it is farthest outside. The first
+    feature is the one of `features` that excludes most instances, the second the one that excludes most of
+    the remaining instances, and so on. Ties are resolved by the larger total distance. Instances that are
+    inside in all features are ignored.
     """
     outside = np.maximum(lower - X, X - upper)[:, features]
     is_out = outside >= margin
@@ -239,11 +245,12 @@ def discriminate(
 
 
 def expand(values: np.ndarray, tau: float, epsilon: float, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Move the bounds of a box outward, as far as instances like the chosen ones may be expected.
+    """Move the bounds of a box outward to where instances like the chosen ones are expected.
 
-    The density of a feature is estimated by Gaussian kernels on the chosen values; their deviation is such
-    that the share `tau` of one in the middle of the box lies in it, or in one with the half side `least` if
-    that is larger. Either bound is moved until at most the share epsilon / 2 of the density lies beyond.
+    The density of each feature is estimated by Gaussian kernels at the chosen values. Their standard
+    deviation is such that a share `tau` of a kernel in the middle of the box is inside the box. If half the
+    side of the box is smaller than `least`, `least` replaces it. Each bound is moved until at most a share
+    epsilon / 2 of the density is beyond it.
 
     Parameters
     ----------
@@ -260,7 +267,7 @@ def expand(values: np.ndarray, tau: float, epsilon: float, least: float) -> tupl
     deviation = np.maximum(0.5 * (upper - lower), least) / ndtri(0.5 * (1.0 + tau))
     moved = []
     for bound, sign in ((lower, -1.0), (upper, 1.0)):
-        depth = sign * (bound - values) / deviation  # how deep inside each value lies, in deviations
+        depth = sign * (bound - values) / deviation  # distance of each value from the bound, in deviations
         low, high = np.zeros(values.shape[1]), np.full(values.shape[1], -ndtri(0.5 * epsilon))
         is_enough = ndtr(-depth).mean(axis=0) <= 0.5 * epsilon
         for _ in range(_BISECTIONS):

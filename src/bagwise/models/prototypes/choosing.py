@@ -1,4 +1,4 @@
-"""Which prototypes there are: instances, centres of clusters, or targets of diverse density."""
+"""Selection of prototypes: instances, cluster centres, or diverse-density targets."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from bagwise.models.embedding.instances import draw_instances
 from bagwise.models.prototypes.diverse_density import DiverseDensity
 from bagwise.models.prototypes.points import Prototypes, different_rows
 
-# How instances may become prototypes, and what more a parameter `n_prototypes` may be.
+# Ways to derive prototypes from instances, and the constraint of the parameter `n_prototypes`.
 INSTANCE_KINDS: set[str] = {"all", "sample", "kmeans"}
 NUMBER_CONSTRAINT: list[Any] = [Interval(Integral, 1, None, closed="left")]
 
 
 def choose_instances(estimator: Any, bags: Bags) -> Prototypes:
-    """Give the different instances of bags as prototypes: all, a random sample, or centres of k-means.
+    """Return distinct instances of bags as prototypes: all, a random sample, or k-means centres.
 
-    As the estimator's parameters `prototypes`, `n_prototypes` and `random_state` say; scaled by its scaler.
+    The estimator's parameters `prototypes`, `n_prototypes` and `random_state` define the selection, and its
+    scaler scales the prototypes.
     """
     how, n = estimator.prototypes, estimator.n_prototypes
     X = different_rows(in_memory(bags).instances if how == "all" else draw_instances(estimator, bags))
@@ -42,13 +43,13 @@ def choose_instances(estimator: Any, bags: Bags) -> Prototypes:
 
 
 def choose_targets(estimator: Any, bags: Bags, y: np.ndarray, n_classes: int) -> Prototypes:
-    """Give the targets of diverse density of every class against all others, with their scales."""
+    """Return the diverse-density targets of every class against all others, with their scales."""
     search = estimator.prototypes
     if isinstance(search, str):
         search = DiverseDensity(n_init=estimator.n_prototypes, random_state=estimator.random_state)
     found = []
     for label in range(n_classes):
-        # The instances are scaled already.
+        # The instances are already scaled.
         model = clone(search).set_params(scale=None).fit(bags, (y == label).astype(int))
         found.append(model.local_optima_)
     optima = np.concatenate(found)

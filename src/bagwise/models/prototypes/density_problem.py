@@ -1,4 +1,4 @@
-"""The smooth problem behind diverse density, a target and a scale for every feature, and its optima."""
+"""Optimisation problem of diverse density (a target and a scale for every feature), and its optima."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from bagwise._core.compiled.arrays import ALL_ROWS, readonly, refuse_other_width
 from bagwise.rules import Rule
 from bagwise.solvers.result import SolverResult
 
-# An instance on the target itself is positive with probability 1 - exp(-FLOOR), not 1: else a negative
-# bag that holds one would be impossible, and the gradient of a positive one undefined.
+# An instance exactly on the target is positive with probability exp(-FLOOR) instead of 1. Otherwise a
+# negative bag with such an instance would have probability 0, and the gradient of a positive bag would be
+# undefined.
 FLOOR = 1e-9
-# Two optima are one if each calls the other's target positive with at least this probability.
+# Two optima count as the same if each assigns the other's target at least this positive probability.
 _ONE = 0.95
 
 
 class DensityProblem:
-    """Likelihood of bags whose instances are positive the more, the closer they are to a target.
+    """Likelihood of bags whose instances are more probably positive the closer they are to a target.
 
-    With the target t, scales s and the rule's log-likelihood::
+    With a target t, scales s and the rule's log-likelihood, the objective f is::
 
         P(z = 1 | x) = exp(-q(x)),  q(x) = sum_k s_k^2 (x_k - t_k)^2,    f = -sum_i w_i log P(y_i | X_i)
 
-    divided by the total weight. Parameters are (t, s) as one vector.
+    divided by the total weight. The parameters are the vector (t, s).
 
     Parameters
     ----------
     X, offsets, y, weight : arrays
-        Instances, where bags start, labels 1 or 0, and a positive weight per bag.
+        Instances, starts of the bags, labels 1 or 0, and a positive weight per bag.
     rule : Rule
-        How instance log-odds make the probability of a bag's label.
+        Rule that computes the probability of a bag's label from the log-odds of its instances.
 
     Notes
     -----
-    A value and gradient cost two passes over the instances.
+    Computing a value with its gradient takes two passes over the instances.
     """
 
     weight: np.ndarray
@@ -53,14 +54,14 @@ class DensityProblem:
         self.rule = rule
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Objective and its gradient, both per unit of weight."""
+        """Return the objective and its gradient, both per unit of weight."""
         from bagwise._core.compiled.mixture import diagonal_moments
 
         target, scale = halves(theta)
         q = distance(self.X, target, scale)
         negative = -np.expm1(-q)
         log_likelihood, by_log_odds = self.rule.gradient(-q - np.log(negative), self.offsets, self.y)
-        # d eta / dq = -1 / (1 - exp(-q)); its largest values meet the smallest of the rule's gradient.
+        # d eta / dq = -1 / (1 - exp(-q)); where this is largest, the rule's gradient is smallest.
         by_q = self.each * by_log_odds / negative
         _, first, second = diagonal_moments(self.X, ALL_ROWS, *readonly(by_q, target, dtype=np.float64))
         gradient = np.concatenate([-2 * scale**2 * first, 2 * scale * second])
@@ -68,12 +69,12 @@ class DensityProblem:
 
 
 class NearestProblem:
-    """The same of bags that each have one instance: `DensityProblem` with any rule, in one pass.
+    """`DensityProblem` for bags of one instance: the same for any rule, and computed in one pass.
 
     Parameters
     ----------
     X, y, weight : arrays
-        An instance a bag, labels 1 or 0, and weights, which add up to 1.
+        One instance per bag, labels 1 or 0, and weights with sum 1.
     """
 
     weight: np.ndarray
@@ -83,20 +84,20 @@ class NearestProblem:
         self.y = y
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Objective and its gradient."""
+        """Return the objective and its gradient."""
         from bagwise._core.compiled.density import single_density
 
         return single_density(self.X, self.y, self.weight, *readonly(*halves(theta), dtype=np.float64), FLOOR)
 
 
 def halves(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Target and scales of the one vector that solvers see."""
+    """Split the parameter vector of the solvers into target and scales."""
     middle = len(theta) // 2
     return theta[:middle], theta[middle:]
 
 
 def distance(X: np.ndarray, target: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Give q of every instance, never quite zero."""
+    """Return q for every instance; it is at least `FLOOR`."""
     from bagwise._core.compiled.mixture import diagonal_form
 
     refuse_other_widths(X, target, scale)
@@ -105,15 +106,15 @@ def distance(X: np.ndarray, target: np.ndarray, scale: np.ndarray) -> np.ndarray
 
 
 def log_odds(q: np.ndarray) -> np.ndarray:
-    """Log-odds of a probability exp(-q)."""
+    """Return the log-odds of a probability exp(-q)."""
     return -q - np.log(-np.expm1(-q))
 
 
 def distinct_optima(results: Sequence[SolverResult]) -> tuple[np.ndarray, np.ndarray]:
-    """Screen the ends of all starts: those in the better half of what was found, each once, best first.
+    """Select the distinct better optima from the results of all starts, best first.
 
-    An end is left out if its objective is above the middle between the best and the worst, or if it and a
-    better one call each other's targets positive with a probability of 0.95 or more.
+    An optimum is left out if its objective is above the midpoint of the best and the worst objective. It is
+    also left out if it and a better one assign each other's targets a positive probability of 0.95 or more.
 
     Returns
     -------
@@ -137,6 +138,6 @@ def distinct_optima(results: Sequence[SolverResult]) -> tuple[np.ndarray, np.nda
 
 
 def _are_one(one: Any, other: Any) -> bool:
-    """Whether two targets, with the scales about them, are the same but for where a search ended."""
+    """Whether two targets with their scales are the same optimum, up to the accuracy of the search."""
     farthest = -np.log(_ONE)
     return all(distance(a[0][None], *b)[0] <= farthest for a, b in ((one, other), (other, one)))

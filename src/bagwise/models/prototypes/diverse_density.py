@@ -1,4 +1,4 @@
-"""Diverse density: a point that every positive bag comes near and no negative bag does."""
+"""Diverse density: a point that is close to every positive bag and far from all negative bags."""
 
 from __future__ import annotations
 
@@ -35,68 +35,71 @@ from bagwise.solvers.smooth import minimize_smooth
 
 
 class DiverseDensity(Recorded, Scaled, WaistClassifier):
-    """An instance is the more positive the closer it is to a target point, by a metric that is learned.
+    """Diverse density: an instance is more probably positive the closer it is to a target point.
 
     With a target t and a scale s_k for every feature, the fit minimises ::
 
         - sum_i w_i log P(y_i | X_i),    P(z = 1 | x) = exp(-sum_k s_k^2 (x_k - t_k)^2)
 
-    over bags i with weights w, where a rule makes the bag's label of its instances' labels: under the
-    default or-rule this is Maron's noisy-or. It is the conditional likelihood of a mixture in which
-    the positive class is one bump; scales near 0 switch features off.
+    over bags i with weights w. A rule derives the bag's label from its instances' labels; the default rule
+    "or" is Maron's noisy-OR. The objective is the conditional likelihood of a mixture in which the positive
+    class is a single bump. Scales near 0 switch features off.
 
-    Use it where positive instances are alike, as shapes that fit one binding site are. With many
-    features it overfits: it has two parameters for each and no penalty.
+    Use it when positive instances are similar to each other, such as molecule shapes that fit the same
+    binding site. It overfits with many features: it has two parameters per feature and no penalty.
 
     Parameters
     ----------
     rule : str or Rule, default="or"
-        How instances make the label of a bag.
+        Rule that determines the label of a bag from its instances.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
-        How the instances are scaled before the fit.
+        Scaling of the instances before the fit.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied with those of the bags.
+        Weights of the classes, multiplied by the bag weights.
     n_init : int or None, default=10
-        Number of starts, at random instances of positive bags; None starts at each of them.
+        Number of starts, at random instances of positive bags. With None, every instance of a positive bag is
+        a start.
     tol : float, default=1e-4
-        Converged when no entry of the objective's gradient, per unit of bag weight, is larger.
+        The fit has converged when all entries of the objective's gradient, per unit of bag weight, are at
+        most this.
     max_iter : int, default=200
-        The most iterations of a start.
+        Maximum number of iterations per start.
     random_state : int, RandomState or None, default=None
-        Source of the starts.
+        Seed or generator of the starts.
     verbose : int, default=0
-        1 shows one live line on a terminal, a line per start elsewhere; 2 a line per iteration.
+        1 shows a live line on a terminal, or prints one line per start elsewhere; 2 prints one line per
+        iteration.
 
     Attributes
     ----------
     target_ : array of shape (n_features,)
         The target, on the scale of ``scaler_``.
     feature_scales_ : array of shape (n_features,)
-        ``|s|``, on that scale.
+        The absolute scales ``|s|``, for features on the scale of ``scaler_``.
     local_optima_ : array of shape (n_optima, 2, n_features)
-        Targets and scales of the better ends of all starts, each once, best first: those whose objective is
-        below the middle of the best and the worst. Two are one if each calls the other's target positive
-        with probability 0.95 or more.
+        Targets and scales of the better local optima of all starts, without duplicates, best first. The
+        objective of each is below the midpoint of the best and the worst objective. Two optima are duplicates
+        if each assigns the other's target a positive probability of 0.95 or more.
     local_objectives_ : array of shape (n_optima,)
-        Their objectives.
+        Objectives of these optima.
     rule_, scaler_ : Rule, transformer or None
-        As used.
+        The rule and the fitted scaler.
     classes_ : array of shape (2,)
-        The labels; ``classes_[1]`` is the positive class.
+        Class labels; ``classes_[1]`` is the positive class.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_ : float, array, array
-        The least objective, its course, and the ends of all starts.
+        The smallest objective, its values during the fit, and the final values of all starts.
     log_likelihood_ : float
-        The weighted log-likelihood of the training bags.
+        Weighted log-likelihood of the training bags.
     n_iter_, converged_ : int, bool
-        Iterations of the best start, and whether it reached `tol`.
+        Number of iterations of the best start, and whether it reached `tol`.
 
     Notes
     -----
-    An iteration of L-BFGS costs two passes over the instances. A start has s_k^2 = 1 / n_features, so that
-    standardised instances are about one unit away. An instance on the target is positive with
-    probability 1 - 1e-9 rather than 1, which keeps the likelihood finite.
+    An iteration of L-BFGS costs two passes over the instances. Each start has s_k^2 = 1 / n_features, so that
+    standardised instances are about one unit away. An instance on the target is positive with probability 1 -
+    1e-9 instead of 1, which keeps the likelihood finite.
 
     References
     ----------
@@ -167,12 +170,12 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            Labels of two classes; the class that sorts last is the positive one.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional
-            A file that keeps what the fit has found out so far: after a crash the same call goes on from
-            there (docs/checkpoints.md). It is removed at the end.
+            File for the progress of the fit. After a crash, the same call continues from there
+            (docs/checkpoints.md). The file is removed at the end.
 
         Returns
         -------
@@ -212,7 +215,7 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         return make_rule(self.rule)
 
     def _starts(self, problem: DensityProblem, bags: Any, weight: Any, random_state: Any) -> list[np.ndarray]:
-        """Place targets on instances of positive bags."""
+        """Return starts whose targets are instances of positive bags."""
         rows = np.flatnonzero(np.repeat(problem.y == 1, bags.sizes))
         candidates, each = problem.X[rows], np.repeat(weight, bags.sizes)[rows]
         if self.n_init is not None:
@@ -222,7 +225,7 @@ class DiverseDensity(Recorded, Scaled, WaistClassifier):
         return [np.concatenate([target, scales]) for target in candidates]
 
     def _solve(self, problem: DensityProblem, start: np.ndarray, control: Control) -> SolverResult:
-        """Minimise from one start."""
+        """Minimise the objective from one start."""
         return minimize_smooth(
             problem.value_and_gradient, start, control, has_kinks=not problem.rule.is_smooth
         )

@@ -1,4 +1,4 @@
-"""Describe a bag by how near its instances come to prototypes."""
+"""Embedding of bags by the distances of their nearest instances to prototypes."""
 
 from __future__ import annotations
 
@@ -35,53 +35,55 @@ if TYPE_CHECKING:
 
 
 class PrototypeEmbedding(Scaled, BagTransformer):
-    """Turn each bag into one vector: how near the nearest of its instances comes to every prototype.
+    """Embed each bag as a vector of its nearest distances or largest similarities to prototypes.
 
     With prototypes t_k, a width s, and d(x, t) the distance of scaled features, entry k for bag i is ::
 
         output="similarity":  max_j exp(-d(x_ij, t_k)^2 / s^2)
         output="distance":    min_j d(x_ij, t_k)
 
-    Prototypes by diverse density have scales of their own in place of s, and are sought for every class
-    against the others. After it any scikit-learn classifier can follow: a 1-norm machine on all instances
-    makes MILES (`MILESClassifier` is that, and tells which instances count), a support vector machine on
-    distances to optima of diverse density makes DD-SVM.
+    Diverse-density prototypes have separate scales per feature instead of s, and are computed for every class
+    against the others. Any scikit-learn classifier can use the vectors. A 1-norm SVM on similarities to all
+    instances is MILES; `MILESClassifier` implements this and also returns the contributions of instances. An
+    SVM on distances to diverse-density optima is DD-SVM.
 
-    Use it where a few kinds of instances decide. Similarities to all instances are many features, so what
-    follows must choose or shrink.
+    Use it when a few kinds of instances are decisive. Similarities to all instances are many features, so the
+    following estimator must select or shrink them.
 
     Parameters
     ----------
     prototypes : {"all", "sample", "kmeans", "density"} or DiverseDensity, default="all"
-        All different instances; a random sample of them; centres of k-means; or the ``local_optima_`` of
-        diverse density, with `DiverseDensity` or `EMDD` for other settings than the default ones.
+        "all" uses all distinct instances, "sample" a random sample of them, "kmeans" k-means centres, and
+        "density" the ``local_optima_`` of diverse density. For other settings of diverse density, pass a
+        `DiverseDensity` or `EMDD`.
     n_prototypes : int, default=100
-        The most prototypes of a sample or of k-means, and the number of starts of "density".
+        Maximum number of prototypes for "sample" and "kmeans"; number of starts for "density".
     width : float or None, default=None
-        The s above, on the scale of ``scaler_``; None is the median distance from a bag to a prototype that
-        it does not hold.
+        The width s, on the scale of ``scaler_``. None is the median distance from a bag to a prototype that
+        is not an instance of the bag.
     output : {"similarity", "distance"}, default="similarity"
-        What is told of the nearest instance.
+        Value computed from the nearest instance.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
-        How the instances are scaled first.
+        Scaling of the instances before the distances are computed.
     random_state : int, RandomState or None, default=None
-        Seed of samples, clusters and starts.
+        Seed or generator of samples, clusters and starts.
 
     Attributes
     ----------
     prototypes_ : Prototypes
-        ``points``, ``gamma`` = 1 / s^2, and ``scales`` or None.
+        The prototypes, with ``points``, ``gamma`` = 1 / s^2, and ``scales`` or None.
     scaler_ : transformer or None
-        As used.
+        The fitted `scale`.
     n_features_in_ : int
         Number of features of an instance.
 
     Notes
     -----
-    O(n_instances * n_prototypes * n_features) for the vectors, in blocks; with "all" that is the square of
-    the number of instances in a fit. Diverse density costs up to 200 iterations of two passes for each start
-    and class. Samples and centres stream from files, of which the sample is drawn from at most 2**23 numbers.
-    They can depend on the order of bags; with "all" only the order of columns does, for sparse instances.
+    Computing the vectors costs O(n_instances * n_prototypes * n_features), in blocks. In a fit with "all",
+    this grows with the square of the number of instances. Diverse density costs up to 200 iterations of two
+    passes for each start and class. Samples and k-means centres can be computed from files; from data with
+    more than 2**23 values, they use a random sample of this size. They can depend on the order of bags. With
+    "all", the order of bags only changes the order of the columns, and only for sparse instances.
 
     References
     ----------
@@ -150,9 +152,9 @@ class PrototypeEmbedding(Scaled, BagTransformer):
         Parameters
         ----------
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
-            The training bags; a scan for "sample" and "kmeans".
+            The training bags. Scans are accepted for "sample" and "kmeans".
         y : array of shape (n_bags,), optional
-            Labels, of any number of classes; only diverse density asks for them.
+            Labels, with any number of classes. Only diverse density needs them.
 
         Returns
         -------
@@ -164,7 +166,7 @@ class PrototypeEmbedding(Scaled, BagTransformer):
         if self._by_density:
             codes = encode_labels(self, y, X, bags, binary=False)
             n_classes = len(self.classes_)
-            del self.classes_  # a transformer has none
+            del self.classes_  # transformers have no classes
             self.prototypes_ = choose_targets(self, self._scaled(bags), codes, n_classes)
             return self
         found = choose_instances(self, bags)
@@ -179,7 +181,7 @@ class PrototypeEmbedding(Scaled, BagTransformer):
         return prototypes.least(self._scaled(Bags(block.X, block.offsets)))
 
     def transform(self, X: BagsLike) -> np.ndarray:
-        """Describe every bag: shape (n_bags, n_prototypes)."""
+        """Return the vector of every bag: shape (n_bags, n_prototypes)."""
         return self._by_blocks(X, self._describe)
 
     def _describe(self, bags: Bags) -> np.ndarray:
@@ -189,6 +191,6 @@ class PrototypeEmbedding(Scaled, BagTransformer):
         return np.sqrt(least if self.prototypes_.scales is not None else least / self.prototypes_.gamma)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Names "prototype0", "prototype1", ..."""
+        """Return the names "prototype0", "prototype1", ..."""
         check_is_fitted(self)
         return np.array([f"prototype{k}" for k in range(len(self.prototypes_))], dtype=object)

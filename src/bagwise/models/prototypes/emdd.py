@@ -1,4 +1,4 @@
-"""EM-DD: diverse density of one chosen instance a bag, chosen anew after every optimisation."""
+"""EM-DD: diverse density of one instance per bag, which is chosen again after every optimisation."""
 
 from __future__ import annotations
 
@@ -18,40 +18,43 @@ from bagwise.solvers.smooth import minimize_smooth
 
 
 class EMDD(DiverseDensity):
-    """Diverse density in which only the instance nearest to the target speaks for its bag.
+    """EM-DD: diverse density in which only the instance nearest to the target represents its bag.
 
     The fit minimises, over the target t and the scales s, ::
 
         - sum_i w_i log P(y_i | max_j P(z_ij = 1)),    P(z = 1 | x) = exp(-sum_k s_k^2 (x_k - t_k)^2)
 
-    by turns: choose the most positive instance of every bag, then optimise t and s as if bags had no
-    other. A turn that does not lower the objective ends the run.
+    in rounds. Each round chooses the most positive instance of every bag, then optimises t and s as if the
+    bags had no other instances. The run stops after a round that does not lower the objective.
 
-    Use it in place of `DiverseDensity` where bags are large: an optimisation then reads one instance a
-    bag. It is faster, and more at the mercy of its starts.
+    Use it instead of `DiverseDensity` when bags are large: each optimisation then reads only one instance per
+    bag. It is faster, but depends more on its starts.
 
     Parameters
     ----------
     scale, class_weight, n_init, random_state, verbose
         As in `DiverseDensity`.
     tol : float, default=1e-4
-        Tolerance of the optimisations; a turn must lower the objective by more than this share of it.
+        Tolerance of the optimisations. A run stops when a round lowers the objective by less than this share
+        of its value.
     max_iter : int, default=200
-        The most turns of a start, and the most iterations of each optimisation.
+        Maximum number of rounds per start, and of iterations of each optimisation.
 
     Attributes
     ----------
     target_, feature_scales_, local_optima_, local_objectives_, rule_, scaler_, classes_, n_features_in_
-        As in `DiverseDensity`; the rule is `Max`, which has no posterior of instances.
+        As in `DiverseDensity`. The rule is `Max`, which has no instance posterior.
     objective_, objective_history_, objectives_, log_likelihood_, n_iter_, converged_
-        As in `DiverseDensity`; the history has a value for every turn.
+        As in `DiverseDensity`; the history has one value per round.
 
     Notes
     -----
-    A turn costs one pass over the instances, to choose, and an optimisation that reads one instance a bag.
+    A round costs one pass over the instances to choose the nearest ones, and an optimisation that reads one
+    instance per bag.
 
-    In a negative bag the chosen instance is the one that costs most, so that a turn, unlike a step of
-    EM proper, may raise the objective; the original then stops, as does this.
+    In a negative bag, the chosen instance is the one with the largest loss. A round may therefore increase
+    the objective, unlike a step of the EM algorithm. The original method stops in this case, and so does this
+    one.
 
     References
     ----------
@@ -104,7 +107,7 @@ class EMDD(DiverseDensity):
             history = [value]
         else:
             theta, value, history = known["x"], known["value"], known["history"]
-        # Of one instance per bag: quick, and not stored.
+        # An optimisation over one instance per bag is fast, so its progress is not stored.
         turn_control = replace(control, on_iteration=None, checkpoint=NO_CHECKPOINT)
         status = Status.MAX_ITER
         for turn in range(len(history), control.max_iter + 1):
@@ -130,7 +133,7 @@ class EMDD(DiverseDensity):
 
 
 def _one_a_bag(problem: DensityProblem, theta: np.ndarray) -> NearestProblem:
-    """Keep the nearest instance of every bag, the first of equals."""
+    """Return the problem of the nearest instance of every bag; the first one in case of ties."""
     q = distance(problem.X, *halves(theta))
     bag = np.repeat(np.arange(len(problem.y)), np.diff(problem.offsets))
     nearest = np.lexsort((q, bag))[problem.offsets[:-1]]

@@ -1,4 +1,4 @@
-"""MILES: a 1-norm machine that selects the instances to which bags are compared."""
+"""MILES: a 1-norm SVM that selects the instances to which bags are compared."""
 
 from __future__ import annotations
 
@@ -27,70 +27,72 @@ if TYPE_CHECKING:
     from bagwise.models.prototypes.points import Prototypes
 
 
-# Similarities are rounded to so many binary digits before the machine sees them, so that rounding in their
-# last ones, which depends on the order of bags, does not choose between solutions that are equally good.
+# Similarities are rounded to this many binary digits. Otherwise rounding errors in the last digits, which
+# depend on the order of bags, would select one of several equally good solutions.
 _DIGITS = 40
-# Distances that differ by less are ties: both instances are the nearest.
+# Distances that differ by less are ties: both instances count as nearest.
 _TIE = 1e-12
 
 
 class MILESClassifier(Scaled, ScoreClassifier):
-    """A bag's score is a sparse sum of its similarities to training instances.
+    """MILES: a linear classifier of a bag's similarities to a sparse selection of training instances.
 
-    With prototypes t_k, by default all different training instances, and the distance d of scaled features,
+    With prototypes t_k, by default all distinct training instances, and the distance d of scaled features,
     the fit minimises ::
 
         sum_k |w_k| + C sum_i c_i max(0, 1 - y_i f(X_i)),    f(X) = b + sum_k w_k s_k(X),
                                                              s_k(X) = max_j exp(-d(x_j, t_k)^2 / width^2)
 
-    over w and b, for bags i with labels y_i = 1 or -1 and weights c_i: a linear program. Most w_k are zero,
-    so a fit selects the instances that bags of one class have something like, and those of the other have
-    not; these may speak for either class, and a bag may need several of them.
+    over w and b, for bags i with labels y_i = 1 or -1 and weights c_i. This is a linear program. Most w_k are
+    zero: the fit selects prototypes that are close to instances of bags of one class, but not of the other.
+    Prototypes may support either class, and a bag may need several of them.
 
-    Use it where a bag's label follows from the presence of several kinds of instances; the standard
-    assumption is not needed.
+    Use it when a bag's label depends on the presence of several kinds of instances. The standard assumption
+    (a bag is positive if one of its instances is) is not needed.
 
     Parameters
     ----------
     C : float, default=2.0
-        What errors cost against the 1-norm.
+        Weight of the errors relative to the 1-norm.
     prototypes : {"all", "sample", "kmeans"}, default="all"
-        All different instances, a random sample of them, or centres of k-means.
+        "all" uses all distinct instances, "sample" a random sample of them, and "kmeans" k-means centres.
     n_prototypes : int, default=100
-        The most prototypes of a sample or of k-means.
+        Maximum number of prototypes for "sample" and "kmeans".
     width : float or None, default=None
-        Of the similarity, on the scale of ``scaler_``; None is the median distance from a bag to a prototype
-        that it does not hold.
+        Width of the similarity, on the scale of ``scaler_``. None is the median distance from a bag to a
+        prototype that is not an instance of the bag.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
-        How the instances are scaled before the fit.
+        Scaling of the instances before the fit.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied with those of the bags.
+        Weights of the classes, multiplied by the bag weights.
     random_state : int, RandomState or None, default=None
-        Seed of a sample or of k-means.
+        Seed or generator for "sample" and "kmeans".
 
     Attributes
     ----------
     prototypes_ : Prototypes
-        Those with a weight: ``points`` on the scale of ``scaler_``, and ``gamma`` = 1 / width^2.
+        The prototypes with a nonzero weight: ``points`` on the scale of ``scaler_``, and ``gamma`` = 1 /
+        width^2.
     coef_ : array of shape (n_selected,)
-        Their weights w.
+        Weights w of the prototypes.
     intercept_ : float
-        b.
+        The intercept b.
     objective_ : float
-        The least value.
+        The minimum of the objective.
     scaler_ : transformer or None
-        As used.
+        The fitted `scale`.
     classes_ : array of shape (2,)
-        The labels; ``classes_[1]`` is the positive class.
+        Class labels; ``classes_[1]`` is the positive class.
     n_features_in_ : int
         Number of features.
 
     Notes
     -----
-    With "all", O(n_instances^2 * n_features) for distances, memory for n_bags * n_instances similarities, and
-    a linear program of n_bags rows and twice as many columns as instances (HiGHS); take a sample or k-means
-    where that is too much. The paper writes ``lambda |w|`` and weighs errors of positive bags by mu and those
-    of negative ones by 1 - mu: that is C = 1 / (2 lambda) for mu = 1/2, and `class_weight` for others.
+    With "all", a fit needs O(n_instances^2 * n_features) time for distances, memory for n_bags * n_instances
+    similarities, and the solution of a linear program (HiGHS) with n_bags rows and twice as many columns as
+    instances. If this is too much, use "sample" or "kmeans". The paper writes ``lambda |w|`` and weights
+    errors of positive bags by mu and those of negative bags by 1 - mu. For mu = 1/2 this is C = 1 / (2
+    lambda); for other values, also set `class_weight`.
 
     References
     ----------
@@ -151,7 +153,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            Labels of two classes; the class that sorts last is the positive one.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -177,11 +179,11 @@ class MILESClassifier(Scaled, ScoreClassifier):
         return np.exp(-self.prototypes_.least(self._scaled(bags))) @ self.coef_ + self.intercept_
 
     def instance_credits(self, X: BagsLike) -> np.ndarray:
-        """Share the score of every bag out to its instances: shape (n_instances,).
+        """Return the contribution of every instance to the score of its bag: shape (n_instances,).
 
-        What a prototype adds to the score goes to the instance that is nearest to it, in equal parts to all
-        that are; so the credits of a bag and the intercept add up to its score. An instance that is
-        nearest to no prototype has none.
+        The contribution of a prototype to the score is assigned to the instance nearest to it, or in equal
+        parts to all nearest instances. The contributions of a bag's instances and the intercept add up to its
+        score. An instance that is not the nearest to any prototype contributes 0.
         """
         return self._by_blocks(X, self._credits)
 
@@ -189,7 +191,7 @@ class MILESClassifier(Scaled, ScoreClassifier):
         return self._shared_out(bags)[0]
 
     def _shared_out(self, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
-        """Give the credit of every instance, and whether it is the nearest to any prototype."""
+        """Return the contribution of every instance, and whether it is the nearest to any prototype."""
         D = self.prototypes_.distances(self._scaled(bags).instances)
         least = np.minimum.reduceat(D, bags.offsets[:-1], axis=0)
         is_nearest = np.repeat(least, bags.sizes, axis=0) + _TIE >= D
@@ -204,13 +206,13 @@ class MILESClassifier(Scaled, ScoreClassifier):
         return credit + np.repeat(self.intercept_ / np.maximum(n_used, 1.0), bags.sizes)
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
-        """Credit of every instance, and its share of the intercept: shape (n_instances,).
+        """Return the contribution of every instance plus a share of the intercept: shape (n_instances,).
 
-        The intercept is shared out to the instances that are nearest to some prototype, whose scores so add
-        up to that of their bag; others have no credit, and are compared with the same share.
+        The intercept is divided evenly among the instances that are nearest to some prototype, so that their
+        scores add up to the score of the bag. The score of any other instance is this share alone.
         """
         return self._by_blocks(X, self._instance_scores)
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
-        """Predict the label of every instance, positive where its score is zero or more: (n_instances,)."""
+        """Predict the label of every instance; scores >= 0 are positive: shape (n_instances,)."""
         return self._labels_of(self._by_blocks(X, self._instance_scores))

@@ -1,4 +1,4 @@
-"""Prototypes, and how near bags come to them."""
+"""Prototypes, and the distances of bags to them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from bagwise.similarity.statistics import weighted_median
 
 @dataclass(frozen=True)
 class Prototypes:
-    """Points of the feature space, with a common width or scales of their own.
+    """Points of the feature space with a common width, or with separate scales per feature.
 
     Attributes
     ----------
     points : array or CSR matrix of shape (n_prototypes, n_features)
-        Where they lie.
+        The points.
     gamma : float
-        Squared distances are multiplied by this: 1 / width^2.
+        Factor of squared distances: 1 / width^2.
     scales : array of shape (n_prototypes, n_features) or None
-        A factor for every feature of every prototype, in place of `gamma`.
+        Factor for every feature of every prototype, used instead of `gamma`.
     """
 
     points: Any
@@ -39,7 +39,7 @@ class Prototypes:
         return self.points.shape[0]
 
     def distances(self, X: Any) -> np.ndarray:
-        """Squared, scaled distances of all instances to all prototypes: shape (n_instances, n_prototypes)."""
+        """Return scaled squared distances to all prototypes: shape (n_instances, n_prototypes)."""
         if self.scales is None:
             return scaled_distances(X, self.points, self.gamma)
         return np.column_stack(
@@ -47,36 +47,36 @@ class Prototypes:
         )
 
     def least(self, bags: Bags) -> np.ndarray:
-        """Distance of the instance of every bag that comes nearest: shape (n_bags, n_prototypes)."""
+        """Return the distance of the nearest instance of every bag: shape (n_bags, n_prototypes)."""
         return np.concatenate(
             [np.minimum.reduceat(self.distances(X), starts, axis=0) for X, starts in self._parts(bags)]
         )
 
     def _parts(self, bags: Bags) -> Iterator[tuple[Any, np.ndarray]]:
-        """Give instances of some bags at a time, so few that their distances are a block."""
+        """Yield the instances and starts of a few bags at a time, so that the distances fit into a block."""
         for some in cut(bags.offsets, block_rows(max(len(self), bags.n_features))):
             part = bags[some]
             yield part.instances, part.offsets[:-1]
 
     def with_width(self, width: float | None, squares: np.ndarray, weight: np.ndarray) -> Prototypes:
-        """Set the width, of which scales of their own have no need.
+        """Set the width; prototypes with separate scales do not need it.
 
-        None is the median distance of a bag, counted by its weight, to a prototype that none of its instances
-        lies on; 1 if every bag lies on every prototype. `squares` are the `least` distances of the bags by a
-        `gamma` of 1.
+        By default, the width is the weighted median of nonzero distances between bags and prototypes. A
+        distance is zero if an instance of the bag is exactly on the prototype; if all distances are zero, the
+        width is 1. `squares` are the `least` distances of the bags for ``gamma=1``.
         """
         if width is None:
             width = np.sqrt(weighted_median(squares.ravel(), np.repeat(weight, squares.shape[1]))) or 1.0
         return replace(self, gamma=1.0 / width**2)
 
     def some(self, which: np.ndarray) -> Prototypes:
-        """Give some of the prototypes."""
+        """Return a selection of the prototypes."""
         scales = None if self.scales is None else self.scales[which]
         return replace(self, points=self.points[which], scales=scales)
 
 
 def different_rows(X: Any) -> Any:
-    """Return the different rows: of an array sorted, of a CSR matrix in their order."""
+    """Return the distinct rows, sorted for an array and in their original order for a CSR matrix."""
     if not sp.issparse(X):
         return np.unique(X, axis=0)
     stored = sp.csr_array(X, copy=True)
