@@ -228,7 +228,7 @@ def test_values_in_files_are_checked_block_by_block(tmp_path, large_from):
     divided = OnInstances(FunctionTransformer(lambda Z: Z / 1e60)).fit(DATA.bags).transform(scan)
     MILogisticRegression(random_state=0).fit(divided, DATA.y)
     multiplied = OnInstances(FunctionTransformer(lambda Z: Z * 1e10)).fit(DATA.bags).transform(scan)
-    with pytest.raises(ValueError, match=r"gave values whose absolute value is above 1e\+60"):
+    with pytest.raises(ValueError, match=r"returned absolute values above 1e\+60"):
         MILogisticRegression(random_state=0).fit(multiplied, DATA.y)
 
 

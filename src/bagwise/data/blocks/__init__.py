@@ -1,20 +1,20 @@
 """Blocks of whole bags: the interface between models and data.
 
-Whatever a model needs from the data is a sum over blocks of a function of a block and a few parameters. A
-model is written once, as functions of a block; where the blocks are stored decides how the sum is
-computed. Blocks begin and end at the same bags everywhere, and sums are added by one fixed binary tree,
-so memory, files and any number of threads return the same bits. Few bags in memory are one block; data
-above 2**23 values are streamed and never copied whole.
+Everything a model needs from the data is a sum over blocks of a function of a block and a few parameters. A
+model is written once, as functions of a block. The storage of the blocks determines how the sum is
+computed. Block boundaries are the same for every storage, and sums are added in the order of a fixed binary
+tree, so results are bit-identical for memory, files and any number of threads. Small data in memory are one
+block. Data above 2**23 values are streamed and never copied as a whole.
 
-- `base`: `Blocks` with `total`, `each` and `sample`. `cutting`: the only module that cuts bags into
+- `base`: `Blocks` with `total`, `each` and `sample`. `cutting`: the only module that splits bags into
   blocks.
-- `memory`: blocks in memory, shared out to threads by `sharing`. `files`, `buffers`: blocks read from
-  files for every pass, one ahead. `layout`: which rows of which file belong to which bag.
-- `views`: blocks transformed, reweighted, with instance weights and bag features, or some of the bags. A
-  selection of scanned bags is read in the order of the file and returned in the order asked for.
-- `together`: runs that do not depend on each other (starts, penalties, folds) share their passes.
-- `pairs`: a value for every two bags (kernels, distances), each pair computed once.
-- `sampling`: bags and instances drawn at random, for starts.
+- `memory`: blocks in memory, distributed to threads by `sharing`. `files`, `buffers`: blocks that every
+  pass reads from files, one ahead. `layout`: the mapping from bags to rows of files.
+- `views`: blocks with transformed instances, other weights, instance weights and bag features, or a subset
+  of the bags. Selected bags of a scan are read in the order of the file and returned in the requested order.
+- `together`: independent runs (starts, penalties, folds) that share their passes.
+- `pairs`: values for pairs of bags (kernels, distances); each pair is computed once.
+- `sampling`: random samples of bags and instances, for starts.
 """
 
 from bagwise.data.blocks.base import Block, Blocks, PerBag, PerBlock, Sums, add_up, is_large, stack

@@ -1,4 +1,4 @@
-"""The second waist: sums over blocks of whole bags, wherever the bags lie."""
+"""Sums over blocks of whole bags, independent of where the bags are stored."""
 
 from __future__ import annotations
 
@@ -9,36 +9,37 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-# Beyond so many numbers (64 MB in double precision) the instances are neither copied nor read oftener than
-# necessary, wherever they lie; below, a fit may hold whatever makes it fast.
+# Above this many values (64 MB in double precision), data are streamed: no copies, few passes. Below, a fit
+# may keep copies in memory to be fast.
 LARGE = 2**23
 
 
 def is_large(n_values: int) -> bool:
-    """Whether instances with so many numbers are better looked at block by block."""
+    """Return whether instances with this many values should be processed block by block."""
     return n_values > LARGE
 
 
 class Block(NamedTuple):
-    """Some whole bags, mostly neighbours among all.
+    """A block of whole bags, which are usually consecutive.
 
     Attributes
     ----------
     X : array, CSR matrix or Sequences
-        Their instances, in the precision in which they lie; an array is C-ordered and aligned.
+        The instances, in the precision in which they are stored. An array is C-ordered and aligned.
     offsets : int64 array of shape (n_bags + 1,)
-        Where bags begin in `X`, from 0 on.
+        The start index of each bag in `X`, and the end of the last bag.
     y : array of shape (n_bags,)
-        Labels as the rule reads them: int8 classes, float64 numbers, or int64 intervals of shape (n_bags, 2).
+        Encoded labels: int8 classes, float64 targets, or int64 intervals of shape (n_bags, 2).
     weight : float64 array of shape (n_bags,)
         A weight per bag.
     first : int or None
-        The number of the first bag among all bags; None where these are not neighbours. Then `numbers` says
-        which they are: bags that were selected from a file in any order are read in the order of the file.
+        The index of the first bag among all bags; None if the bags are not consecutive, and `numbers`
+        contains their indices. For example, bags of a file that were selected in any order are read in the
+        order of the file.
     instance_weight, instance_y, bag_features : array or None
-        Carried along where the data have them.
+        Instance weights, instance labels and bag features, if the data have them.
     numbers : int64 array of shape (n_bags,) or None
-        The numbers of the bags among all bags, where they are not neighbours.
+        The indices of the bags among all bags, if they are not consecutive.
     """
 
     X: Any
@@ -58,19 +59,19 @@ class Block(NamedTuple):
 
     @property
     def weight_of_each(self) -> np.ndarray:
-        """Every instance's weight, which is that of its bag."""
+        """The weight of each instance, which is the weight of its bag."""
         return np.repeat(self.weight, np.diff(self.offsets))
 
     @property
     def bags(self) -> slice | np.ndarray:
-        """Which of all bags these are: what selects them from an array with a row for every bag."""
+        """The indices of these bags among all bags, as a slice if they are consecutive."""
         if self.first is not None:
             return slice(self.first, self.first + len(self.offsets) - 1)
-        assert self.numbers is not None  # one of the two says which bags these are
+        assert self.numbers is not None  # set if the bags are not consecutive
         return self.numbers
 
     def rows(self, begins: np.ndarray) -> slice | np.ndarray:
-        """Which of all instances these are, given where each of these bags begins among all instances."""
+        """Return the indices of these instances among all, given the start index of each of these bags."""
         if self.first is not None:
             begin = int(begins[0]) if len(begins) else 0
             return slice(begin, begin + int(self.offsets[-1]))
@@ -78,42 +79,42 @@ class Block(NamedTuple):
         return np.arange(self.offsets[-1]) + np.repeat(begins - self.offsets[:-1], sizes)
 
     def part_of(self, by_bag: np.ndarray) -> np.ndarray:
-        """What belongs to these bags in an array with a row for every bag there is."""
+        """Select the rows of these bags from an array with one row for each of all bags."""
         return by_bag[self.bags]
 
 
 class PerBlock:
-    """An argument of a pass of which every block gets its own part.
+    """Base class of arguments of a pass from which each block receives only its part.
 
-    What has a value for every bag is wrapped up so (`PerBag`): where blocks are worked on elsewhere, only
-    their part of it goes there.
+    For example, `PerBag` wraps an array with a value per bag. If blocks are processed in another process,
+    only their part is sent there.
     """
 
     def part(self, block: Block) -> Any:
-        """Give what belongs to a block, whose instances (`X`) need not be there."""
+        """Return the part of a block; the block's instances (`X`) may be missing."""
         raise NotImplementedError
 
 
 class PerBag(PerBlock):
-    """An array with a row for every bag; a block gets those of its bags."""
+    """An array with a row for every bag; a block receives the rows of its bags."""
 
     def __init__(self, values: np.ndarray):
         self.values = values
 
     def part(self, block: Block) -> np.ndarray:
-        """Give the rows of the block's bags."""
+        """Return the rows of the block's bags."""
         return self.values[block.bags]
 
 
 class Request(NamedTuple):
-    """A function of a block that is wanted, with its other arguments, when several are in one pass."""
+    """A function of a block and its other arguments, one of several to be computed in the same pass."""
 
     f: Callable[..., Any]
     args: tuple[Any, ...]
 
 
 def with_parts(args: Any, part_of: Callable[[PerBlock], Any]) -> Any:
-    """Put ``part_of(argument)`` in the place of every `PerBlock` among arguments, also inside requests."""
+    """Replace each `PerBlock` in the arguments by ``part_of(argument)``, including those in requests."""
     if isinstance(args, PerBlock):
         return part_of(args)
     if isinstance(args, Request):
@@ -124,7 +125,7 @@ def with_parts(args: Any, part_of: Callable[[PerBlock], Any]) -> Any:
 
 
 def own_parts(block: Block, args: tuple[Any, ...]) -> list[Any]:
-    """Give the arguments, with the block's own part in the place of every `PerBlock` among them."""
+    """Return the arguments with each `PerBlock` replaced by the block's part of it."""
     mine = list(args)
     for place, argument in enumerate(args):
         if isinstance(argument, PerBlock):
@@ -135,35 +136,35 @@ def own_parts(block: Block, args: tuple[Any, ...]) -> list[Any]:
 
 
 def call(f: Callable[..., Any], block: Block, args: tuple[Any, ...]) -> Any:
-    """Give ``f(block, *args)``, with the block's own part of every `PerBlock` among the arguments."""
+    """Return ``f(block, *args)``, with each `PerBlock` argument replaced by the block's part of it."""
     return f(block, *own_parts(block, args))
 
 
 class Sums(tuple[Any, ...]):
-    """Several sums in one: adds entry by entry."""
+    """A tuple of sums that is added entry by entry."""
 
     def __add__(self, other: Any) -> Any:
         return Sums(mine + its for mine, its in zip(self, other, strict=True))
 
 
 class Blocks(ABC):
-    """Bags that may lie anywhere, in blocks that are read anew for every pass, always in the same order.
+    """Base class of bags in blocks, which every pass reads in the same order, from any storage.
 
-    Whatever a model needs of the data is a sum over blocks of a function of a block and a few parameters.
-    What is small is known without a pass: sizes, labels and weights of bags.
+    Everything a model needs from the data is a sum over blocks of a function of a block and a few
+    parameters. Sizes, labels and weights of bags are in memory and need no pass.
 
     Attributes
     ----------
     n_features, n_blocks : int
-        The number of features, and of blocks.
+        The number of features and the number of blocks.
     offsets, y, weight : arrays
-        Sizes (as offsets), labels and weights of all bags.
+        Offsets, labels and weights of all bags.
     n_passes : int
         How often the instances have been read.
     on_block : callable or None
-        Called with the number of bags of each block that is done, for a display of progress.
+        Called with the number of bags of each finished block, to display progress.
     is_local : bool
-        Whether passes are made in this process, so that a function may write into an array of the caller's.
+        Whether passes run in this process, so that a function may write into an array of the caller.
     """
 
     n_features: int
@@ -178,44 +179,44 @@ class Blocks(ABC):
 
     @property
     def n_workers(self) -> int:
-        """How many workers of a cluster do the passes; 0 where there is none."""
+        """The number of cluster workers that compute passes; 0 without a cluster."""
         return 0
 
     @property
     def whole(self) -> Any:
-        """All instances at once, if they lie in memory as they are; else None."""
+        """All instances, if they are in memory in this form; else None."""
         return None
 
     @property
     def untransformed(self) -> Blocks:
-        """The blocks before any transformer that a view applies."""
+        """The blocks without the transformers that a view applies."""
         return self
 
     def as_seen(self, X: Any) -> Any:
-        """Give instances of `untransformed` as they are seen here."""
+        """Apply the transformers of this view to instances of `untransformed`."""
         return X
 
     @abstractmethod
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
-        """Give ``f(block, *args)`` of every block, in order: one pass.
+        """Yield ``f(block, *args)`` for every block, in order: one pass.
 
-        Of an argument that is a `PerBlock`, such as a value for every bag (`PerBag`), `f` gets the block's
+        If an argument is a `PerBlock`, such as a value per bag (`PerBag`), `f` receives only the block's
         part.
         """
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
-        """Sum ``f(block, *args)`` over all blocks, by one fixed binary tree over their numbers: one pass.
+        """Sum ``f(block, *args)`` over all blocks, in the order of a fixed binary tree: one pass.
 
-        The results add by ``+``. So the last digits depend on where blocks begin and end, but not on where
-        they lie or who computes them. `f` is a function without a memory, and what it gives does not refer to
-        the block.
+        The results are added with ``+``. Because of the fixed order, rounding depends on the block
+        boundaries, but not on where blocks are stored or which worker computes them. `f` must be stateless,
+        and its result must not refer to the block's arrays.
         """
         return add_up(self.each(f, *args))
 
     def joined(self, f: Callable[..., Any], *args: Any) -> Any:
-        """Join what ``f(block, *args)`` gives for every block in the order of the bags: one pass.
+        """Concatenate the results of ``f(block, *args)`` in the order of the bags: one pass.
 
-        That is a row for every bag of the block, or for every instance; an array or a CSR matrix.
+        `f` returns an array or a CSR matrix with one row per bag of the block, or one row per instance.
         """
         rows = JoinedRows(self.n_bags, self.n_instances)
         for place, part in self.each(_with_place, f, self.begins, *args):
@@ -223,12 +224,12 @@ class Blocks(ABC):
         return rows.joined()
 
     def exclusive(self, f: Callable[..., Any], *args: Any) -> Any:
-        """Give ``f(*args)``, called while no other of several runs is at work: what needs much memory."""
+        """Return ``f(*args)``; for memory-hungry steps, during which other concurrent runs are paused."""
         return f(*args)
 
     @property
     def begins(self) -> PerBag:
-        """Where each bag begins among all instances."""
+        """The start index of each bag among all instances."""
         return PerBag(self.offsets[:-1])
 
     @property
@@ -243,16 +244,16 @@ class Blocks(ABC):
 
     @property
     def n_values(self) -> int:
-        """How many numbers the instances have."""
+        """The number of values of all instances."""
         return self.n_instances * self.n_features
 
     @property
     def are_large(self) -> bool:
-        """Whether passes are to be few and copies avoided: the same for any place and precision."""
+        """Whether to avoid passes and copies; does not depend on the storage or the precision."""
         return is_large(self.n_values)
 
     def take(self, rows: np.ndarray, dtype: Any = None) -> Any:
-        """Give some instances by their numbers, which rise: one pass. A matrix may get another precision."""
+        """Return the instances with these increasing indices, as `dtype` if they are an array: one pass."""
         taken, places, parts = None, [], []
         for place, part in self.each(_rows_of, _Wanted(rows, self.offsets)):
             if not isinstance(part, np.ndarray):
@@ -268,17 +269,17 @@ class Blocks(ABC):
         return taken if (np.diff(place) > 0).all() else taken[np.argsort(place)]
 
     def sample(self, n: int, rng: np.random.RandomState) -> Any:
-        """Draw `n` different instances, or give all if there are no more, in their order: one pass.
+        """Draw `n` instances without replacement, or return all if there are fewer, in order: one pass.
 
-        Which ones does not depend on how the bags are cut into blocks.
+        The sample does not depend on how the bags are split into blocks.
         """
         return self.take(np.sort(rng.permutation(self.n_instances)[:n]))
 
 
 class JoinedRows:
-    """Rows of bags or of instances that come block by block, and stand in the order of the bags at the end.
+    """Collects rows of bags or instances block by block and joins them in the order of the bags.
 
-    Numbers are written where they belong as they come, so that memory holds them once.
+    Rows of numeric arrays are written directly into the result, so that they are in memory only once.
     """
 
     def __init__(self, n_bags: int, n_instances: int):
@@ -288,7 +289,7 @@ class JoinedRows:
         self._waiting: list[tuple[tuple[Any, Any], Any]] = []
 
     def add(self, place: tuple[Any, Any], part: Any) -> None:
-        """Take what belongs to some bags, or to some instances: `place` says which both are."""
+        """Add the rows of a block; `place` contains the indices of its bags and of its instances."""
         if self._level is None:
             lengths = [_length(which) for which in place]
             if lengths[0] != lengths[1] or self._totals[0] == self._totals[1]:
@@ -303,7 +304,7 @@ class JoinedRows:
         self._waiting.clear()
 
     def joined(self) -> Any:
-        """Give all rows."""
+        """Return all rows."""
         if self._whole is not None:
             return self._whole
         joined = stack([part for _, part in self._waiting])
@@ -320,12 +321,12 @@ def _length(which: slice | np.ndarray) -> int:
 
 
 def _with_place(block: Block, f: Callable[..., Any], begins: np.ndarray, *args: Any) -> tuple[Any, Any]:
-    """Give which bags and instances a block has, and what a function gives for it."""
+    """Return the bag and instance indices of a block, and the result of a function for it."""
     return (block.bags, block.rows(begins)), f(block, *args)
 
 
 class _Wanted(PerBlock):
-    """Some of all instances, by their numbers, which rise: their places among them, and in the block."""
+    """Requested instances (increasing indices); part: positions in the request and rows in the block."""
 
     def __init__(self, rows: np.ndarray, offsets: np.ndarray):
         self._rows = rows
@@ -343,13 +344,13 @@ class _Wanted(PerBlock):
 
 
 def _rows_of(block: Block, wanted: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, Any]:
-    """Give which of some rows are in a block, and their instances."""
+    """Return the positions in the request of the rows in a block, and their instances."""
     places, rows = wanted
     return places, block.X[rows]
 
 
 def stack(parts: list[Any]) -> Any:
-    """Join the instances of blocks, of whatever kind."""
+    """Concatenate the instances of blocks: arrays, CSR matrices or `Sequences`."""
     if hasattr(parts[0], "concat"):  # sequences
         return type(parts[0]).concat(parts)
     if sp.issparse(parts[0]):
@@ -358,9 +359,10 @@ def stack(parts: list[Any]) -> Any:
 
 
 def add_up(parts: Iterable[Any]) -> Any:
-    """Add terms by a binary tree whose shape depends on their number alone, holding few of them at a time.
+    """Add terms in the order of a binary tree whose shape depends only on the number of terms.
 
-    Neighbours are added as soon as both are there, as a binary counter carries.
+    Adjacent terms are added as soon as both are available, as in a binary counter, so that only a few
+    partial sums are in memory.
 
     Examples
     --------
@@ -376,7 +378,7 @@ def add_up(parts: Iterable[Any]) -> Any:
             height += 1
         waiting.append((height, part))
     if not waiting:
-        raise ValueError("there is nothing to add up: no block has been given.")
+        raise ValueError("cannot sum over zero blocks.")
     total = waiting.pop()[1]
     while waiting:
         total = waiting.pop()[1] + total

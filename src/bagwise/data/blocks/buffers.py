@@ -1,4 +1,4 @@
-"""Memory that is used again as soon as nobody refers to it."""
+"""Memory that is reused when no array refers to it any more."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 
 
 class Buffers:
-    """Arrays of similar size, one after the other, in a few pieces of memory.
+    """A pool of memory for many arrays of similar size, of which only a few are in use at a time.
 
-    Blocks that come from a file are many, and only a few are in use at any time. A piece of memory is given
-    out again when no array refers to it any more: whoever keeps a block, or a part of it, keeps its numbers.
+    It is used for blocks that are read from files. A piece of memory is reused only when no array refers to
+    it any more, so the values of a block stay valid as long as the block or a view of it is kept.
 
     Examples
     --------
     >>> from bagwise.data.blocks.buffers import Buffers
     >>> buffers = Buffers()
     >>> kept = buffers.empty((2, 3), float)
-    >>> again = buffers.empty((2, 3), float)  # not the same
+    >>> again = buffers.empty((2, 3), float)  # a second piece of memory
     >>> del again
-    >>> again = buffers.empty((1, 2), float)  # the one that was let go
+    >>> again = buffers.empty((1, 2), float)  # reuses the second piece
     >>> len(buffers)
     2
     """
@@ -34,7 +34,7 @@ class Buffers:
         return len(self._pieces)
 
     def empty(self, shape: tuple[int, int], dtype: np.dtype | type) -> np.ndarray:
-        """Give an array of a shape and dtype, C-ordered and aligned; its values are arbitrary."""
+        """Return a C-ordered, aligned array of this shape and dtype with arbitrary values."""
         dtype = np.dtype(dtype)
         n_bytes = shape[0] * shape[1] * dtype.itemsize
         with self._lock:
@@ -42,11 +42,11 @@ class Buffers:
 
     def _free(self, n_bytes: int) -> np.ndarray:
         for number in range(len(self._pieces)):
-            # Arrays that lie in it refer to it.
+            # Every array in this piece of memory holds a reference to it.
             if sys.getrefcount(self._pieces[number]) <= _ALONE:
                 if len(self._pieces[number]) >= n_bytes:
                     return self._pieces[number]
-                del self._pieces[number]  # too small: others will be, too
+                del self._pieces[number]  # too small, also for the next blocks
                 break
         self._pieces.append(np.empty(n_bytes, np.uint8))
         return self._pieces[-1]

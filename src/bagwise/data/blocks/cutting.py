@@ -1,19 +1,19 @@
-"""Where blocks begin and end: the one place that cuts."""
+"""Block boundaries: the only module that splits items into blocks."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# A block is read once or a few times: so large that a call costs nothing beside it, and so small that several
-# fit into the processor's last cache, or many into memory.
+# A block is read once or a few times. It is large enough that the overhead of a call is negligible, and small
+# enough that several blocks fit in the last-level cache, and many in memory.
 BLOCK_BYTES = 8 * 2**20
 
 
 def cut(offsets: np.ndarray, most: float) -> list[slice]:
-    """Cut items into runs of at most `most` units, or of one item where that has more.
+    """Split items into runs of at most `most` units; an item with more units is a separate run.
 
-    `offsets` says where items begin and end, in whatever unit is counted: ``offsets[i + 1] - offsets[i]`` is
-    the size of item i. So bags are cut by their instances, and bags with unequal work by that.
+    ``offsets[i + 1] - offsets[i]`` is the size of item i. The unit of size is arbitrary: bags are split by
+    their number of instances, or by their amount of work.
 
     Examples
     --------
@@ -32,11 +32,11 @@ def cut(offsets: np.ndarray, most: float) -> list[slice]:
 
 
 def cut_rows(n_rows: int, most: int) -> list[slice]:
-    """Cut rows into runs of at most `most`."""
+    """Split rows into runs of at most `most` rows."""
     borders = [*range(0, n_rows, most), n_rows]
     return list(map(slice, borders[:-1], borders[1:]))
 
 
 def block_rows(n_columns: int) -> int:
-    """How many rows of so many doubles make a block."""
+    """Return the number of rows of a block, for rows of `n_columns` doubles."""
     return max(1, BLOCK_BYTES // (8 * max(1, n_columns)))

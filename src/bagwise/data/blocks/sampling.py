@@ -1,4 +1,4 @@
-"""Bags and instances drawn at random: some bags that stand for all, and a single instance."""
+"""Random samples: weighted bags that represent all bags, and single instances."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 from bagwise.data.blocks.base import Blocks
 from bagwise.data.blocks.memory import MemoryBlocks
 
-# A sample has at least so many bags of every class, if there are so many.
+# Minimum number of sampled bags per class; smaller classes are used completely.
 _FEWEST = 500
 
 
 def sample_bags(
     blocks: Blocks, n_instances: int, rng: np.random.RandomState
 ) -> tuple[MemoryBlocks, np.ndarray]:
-    """Draw bags with about so many instances in all, in memory, weighted to stand for all bags: one pass.
+    """Draw bags with about `n_instances` instances in total, weighted to represent all bags: one pass.
 
-    Classes are drawn in proportion to their numbers, but rare ones more often; bags without weight are left
-    out. A bag's weight is divided by the share that was drawn of its class, so that sums over the sample
-    estimate those over all bags; the weights add up to those of all.
+    Classes are sampled in proportion to their frequency, but rare classes more often. Bags with zero weight
+    are left out. The weight of a bag is divided by the sampling rate of its class, so that sums over the
+    sample estimate sums over all bags. Finally the weights are scaled to the total weight of all bags.
 
     Returns
     -------
     MemoryBlocks, array of int
-        The bags, with double precision, and their numbers among all, which rise. Which they are does not
-        depend on how the bags are cut into blocks.
+        The sampled bags in double precision, and their indices among all bags in increasing order. The
+        sample does not depend on how the bags are split into blocks.
     """
     share = min(1.0, n_instances / max(1, blocks.n_instances))
     classes = np.zeros(blocks.n_bags, dtype=np.int64)
@@ -52,15 +52,15 @@ def sample_bags(
 
 
 def pick_instance(X: Any, weight: Any, rng: np.random.RandomState) -> int:
-    """Draw the number of an instance by weight, in a way that depends on no order."""
+    """Draw the index of an instance with probability proportional to its weight, for any instance order."""
     place = rng.random_sample()
-    order = np.argsort(_keys(X, rng))  # instances with equal keys are equal: which comes first is all one
+    order = np.argsort(_keys(X, rng))  # instances with equal keys are equal, so their order does not matter
     reached = np.cumsum(weight[order])
     return int(order[min(int(np.searchsorted(reached, place * reached[-1])), len(order) - 1)])
 
 
 def _keys(X: Any, rng: np.random.RandomState) -> np.ndarray:
-    """Give every instance a number that depends on nothing but the instance (and the seed)."""
+    """Return a sort key per instance, which depends only on its values and the seed."""
     if hasattr(X, "project"):
         return X.project(rng)
     return np.where(np.isnan(X), 0.0, X) @ rng.standard_normal(X.shape[1])

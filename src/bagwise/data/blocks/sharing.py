@@ -1,4 +1,4 @@
-"""Work for several threads: compiled kernels and products of matrices release the interpreter's lock."""
+"""Parallel work in threads: compiled kernels and matrix products release the global interpreter lock."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
-# Kept between calls. New threads for every pass would each take memory from another of the allocator's
-# arenas, which keep it: tens of megabytes where many runs share passes.
+# Thread pools are kept between calls. With new threads for every pass, the allocator would use a new arena
+# per thread and not release it: tens of megabytes when many runs share passes.
 _pools: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
     os.register_at_fork(after_in_child=_pools.clear)
 
 
 def share_out(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Give the results of `work` for all items, in their order, whoever computed them.
+    """Return the results of `work` for all items, in order, computed by several threads.
 
-    Threads are as many as numba was told to use. Work that already runs in a thread of its own, such as one
-    of several starts or folds, is not divided again.
+    The number of threads is numba's ``NUMBA_NUM_THREADS``. Work that does not run in the main thread, such
+    as one of several starts or folds, is not parallelized again.
     """
     threads = min(n_threads(), len(items))
     if threads < 2:
@@ -31,7 +31,7 @@ def share_out(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         for number in numbers:
             results[number] = work(items[number])
 
-    # This thread is one of them: it is at work while the others start.
+    # The calling thread works as well, while the others start.
     pool = _pools.get(threads) or _pools.setdefault(threads, ThreadPoolExecutor(threads - 1))
     others = [pool.submit(take) for _ in range(threads - 1)]
     try:
@@ -44,7 +44,7 @@ def share_out(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
 
 
 def n_threads() -> int:
-    """How many threads work may be shared out to; one in any thread but the main one."""
+    """Return the number of threads for parallel work; 1 outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return 1
     from numba import config

@@ -1,6 +1,6 @@
 """`ScannedBags`: bags that stay in their files until a pass reads them.
 
-Sizes, ids, labels and columns are known without a read of the instances.
+Sizes, ids, labels and bag columns are in memory; using them does not read the instances.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ class Step(NamedTuple):
     accepts_missing: bool
 
     def checked(self, *, accept_nan: bool, largest: float) -> Callable[[Any], Any]:
-        """Give the transformer, which then refuses to hand on what whoever follows cannot work on."""
+        """Return the transformer with a check of its output: the next step must be able to process it."""
         return partial(_apply, self.transform, accept_nan=accept_nan, largest=largest)
 
 
 class ScannedBags(AnyBags):
-    """Bags in files: ids, sizes, labels and columns of bags are known, instances are read when they are used.
+    """Bags in files: ids, sizes, labels and bag columns are in memory; instances are read when needed.
 
-    Made by `scan_bags`. Estimators that pass over blocks of bags take it wherever they take `Bags`, and
-    every estimator predicts from it; an index selects bags, so that scikit-learn's cross-validation, searches
-    and splits work on it. What is selected still lies in the files: a fold reads only the row groups that its
-    bags are in, each once a pass. Not more than 2**23 numbers are simply held in memory after the first read.
+    Create them with `scan_bags`. Estimators that pass over blocks of bags fit on them as on `Bags`, and all
+    estimators predict from them. Indexing selects bags, so scikit-learn's cross-validation, searches and
+    splits work. Selected bags stay in the files: a fold reads only the row groups that contain its bags,
+    each once per pass. Scans of at most 2**23 values are kept in memory after the first read.
 
     See Also
     --------
-    scan_bags : makes one.
+    scan_bags : Scan files and return `ScannedBags`.
 
     Examples
     --------
@@ -80,8 +80,8 @@ class ScannedBags(AnyBags):
         self._numbers = numbers
         self._steps = steps
         self._accept_missing = accept_missing
-        self._largest = largest  # the largest absolute value that blocks may hold
-        # Shared by all selections of one scan that is small enough to be held.
+        self._largest = largest  # the largest absolute value that blocks may contain
+        # Shared by all selections of a scan that is small enough to be kept in memory.
         self._memory: dict[str, Bags] = {} if memory is None else memory
         self._cluster = cluster
         sizes = np.diff(source.offsets)
@@ -90,12 +90,12 @@ class ScannedBags(AnyBags):
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where each bag starts among all instances, and the end of the last."""
+        """Index of the first instance of each bag, and the end of the last bag."""
         return self._offsets
 
     @property
     def ids(self) -> np.ndarray:
-        """The names of the bags; their numbers in the files if they have none."""
+        """The ids of the bags; their indices in the files if they have no ids."""
         return self._source.named(self._all_numbers)
 
     @property
@@ -126,34 +126,34 @@ class ScannedBags(AnyBags):
 
     @property
     def nbytes(self) -> int:
-        """How much memory the instances would take."""
+        """Memory that the instances would take, in bytes."""
         return self.n_instances * self.n_features * self._source.dtype.itemsize
 
     @property
     def shown_bytes(self) -> str:
-        """How much memory the instances would take, for a reader."""
+        """Memory that the instances would take, as text with a unit."""
         units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1.0))
         unit, size = next((u, s) for u, s in units if self.nbytes >= s or s == 1.0)
         return f"{self.nbytes / size:.3g} {unit}"
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of instances in blocks: single precision stays, all else is double."""
+        """The dtype of instances in blocks: single precision is kept, all others become double."""
         return np.dtype(np.float32 if self._source.dtype == np.float32 else np.float64)
 
     @property
     def in_order(self) -> bool:
-        """Whether the bags stand in the order of the files, each once."""
+        """Whether the bags are in the order of the files, without repetitions."""
         return bool((np.diff(self._all_numbers) > 0).all())
 
     @property
     def file_order(self) -> np.ndarray:
-        """The order in which the bags stand in the files."""
+        """Indices that sort the bags into the order of the files."""
         return np.argsort(self._all_numbers, kind="stable")
 
     @property
     def fits(self) -> bool:
-        """Whether there are so few numbers that they are held in memory after the first read."""
+        """Whether there are at most 2**23 values, which are kept in memory after the first read."""
         return not is_large(self.n_instances * max(self.n_features, self._source.n_features))
 
     @cached_property
@@ -163,7 +163,7 @@ class ScannedBags(AnyBags):
     # ------------------------------------------------------------------ selection
 
     def __getitem__(self, key: Any) -> Any:
-        """Read one bag (a 2-D array) by its number or text id, or select several, unread, as in `Bags`."""
+        """Read one bag (a 2-D array) by index or text id, or select several without reading, as in `Bags`."""
         chosen = self._chosen(key)
         if isinstance(chosen, int):
             return self._select(np.array([chosen])).load()[0]
@@ -173,7 +173,7 @@ class ScannedBags(AnyBags):
         return self._but(numbers=places if self._numbers is None else self._numbers[places])
 
     def _but(self, **parts: Any) -> ScannedBags:
-        """The same scan with some parts in place of its own."""
+        """Return a copy of the scan with some parts replaced."""
         return ScannedBags(
             self._source,
             parts.get("numbers", self._numbers),
@@ -185,12 +185,11 @@ class ScannedBags(AnyBags):
         )
 
     def on(self, client: Any) -> ScannedBags:
-        """The same scan, whose blocks the workers of a Dask cluster read and work on.
+        """Return the same scan, with passes over its blocks computed by the workers of a Dask cluster.
 
-        Whatever passes over it then goes to the workers: fits of all estimators that stream, predictions,
-        cross-validation. They must see the files by the same names. Results have the bits that they have
-        without a cluster. What is small is not sent out: a scan, or a fold of it, of at most 2**23 numbers is
-        read by the caller.
+        This applies to all passes: fits of estimators that stream, predictions, and cross-validation. The
+        workers must be able to read the files under the same paths. The results are bit-identical to those
+        without a cluster. A scan, or a fold of it, of at most 2**23 values is read in the calling process.
 
         Parameters
         ----------
@@ -207,11 +206,11 @@ class ScannedBags(AnyBags):
 
     @property
     def cluster(self) -> Cluster | None:
-        """The cluster that works on the bags, or None."""
+        """The cluster that computes passes over the bags, or None."""
         return self._cluster
 
     def standalone(self, run: slice) -> ScannedBags:
-        """Some neighbouring bags, with what is known of their files and no others: for another process."""
+        """Return consecutive bags with the metadata of their files only, to send them to another process."""
         numbers = self._all_numbers[run]
         low, high = (int(numbers.min()), int(numbers.max()) + 1) if len(numbers) else (0, 0)
         source = self._source.part(low, high)
@@ -224,18 +223,19 @@ class ScannedBags(AnyBags):
         )
 
     def accepting(self, *, missing: bool, largest: float = LARGEST) -> ScannedBags:
-        """The same scan, whose blocks may hold missing values (NaN) or not, and values up to `largest`."""
+        """Return the same scan with other checks: whether NaN is accepted, and values up to `largest`."""
         return self._but(accept_missing=missing, largest=largest)
 
     def transformed(
         self, transform: Callable[[Any], Any], feature_names: np.ndarray | None = None
     ) -> ScannedBags:
-        """The same bags, whose instances pass through a transformer whenever they are read.
+        """Return the same bags with a transformer that is applied whenever instances are read.
 
         Parameters
         ----------
         transform : callable
-            From a matrix of instances to as many new ones; no row depends on another.
+            Function from a matrix of instances to a matrix with the same number of rows. Each output row
+            must depend only on its input row.
         feature_names : sequence of str, optional
             Names of the new features.
 
@@ -265,7 +265,7 @@ class ScannedBags(AnyBags):
         return self._transformed(self._held() if self.fits else self._read(self._numbers))
 
     def _transformed(self, bags: Bags) -> Bags:
-        """Apply all transformers to instances that have been read."""
+        """Apply all transformers to bags that have been read."""
         if self._steps:
             bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
         for step in self._steps:
@@ -274,20 +274,21 @@ class ScannedBags(AnyBags):
         return bags
 
     def parts(self, most: int | None = None, *, columns: bool = True) -> Iterator[tuple[Bags, Labels]]:
-        """Read all bags part by part, in their order: one pass over the files if they stand in that order.
+        """Read all bags part by part, in their order: one pass if the files have the same order.
 
         Parameters
         ----------
         most : int, optional
-            The most instances of a part, unless a bag has more.
+            The maximum number of instances per part. A bag with more instances is a separate part.
         columns : bool, default=True
-            Whether side columns of instances are wanted.
+            Whether to read the instance columns.
 
         Yields
         ------
         bags : Bags
-            With ids, names and side columns.
+            Bags with ids, feature names and side columns.
         y : array or None
+            Their labels.
         """
         most = block_rows(self._source.n_features) if most is None else most
         runs = cut(self.offsets, most)
@@ -301,12 +302,12 @@ class ScannedBags(AnyBags):
             yield bags, None if y is None else y[run]
 
     def in_memory(self) -> Bags:
-        """Read all instances for something that cannot do without, if they are few; else refuse."""
+        """Read all instances of a small scan into memory; raise an error for a large one."""
         if self.fits:
             return self.load()
         raise ValueError(
-            f"the instances of this scan would take {self.shown_bytes} of memory, and are needed there all "
-            "at once: pass scan.load() if they fit, or a part such as scan.head(100)."
+            f"the instances of this scan take {self.shown_bytes}, and this operation needs all of them in "
+            "memory; pass scan.load() if they fit, or a part such as scan.head(100)."
         )
 
     def head(self, n: int = 5) -> Bags:
@@ -317,7 +318,7 @@ class ScannedBags(AnyBags):
         if self.fits:
             known = bool(self._memory)
             bags = self.load()
-            if not self._steps:  # else in the precision in which a transformer gives them
+            if not self._steps:  # otherwise keep the precision that the transformer returned
                 bags = bags.with_instances(bags.instances.astype(self.dtype, copy=False))
             _refuse_missing(bags, accept_nan=self._accept_missing, largest=self._largest)
             in_memory = bags.blocks(y, weight)
@@ -334,7 +335,7 @@ class ScannedBags(AnyBags):
         return blocks
 
     def _transforms(self) -> list[Callable[[Any], Any]]:
-        """What instances pass through; each sees to it that what it gives can be worked on."""
+        """Return the transformers of the instances, each with a check of its output."""
         accepts = [(step.accepts_missing, np.inf) for step in self._steps[1:]]
         steps = zip(self._steps, [*accepts, (self._accept_missing, self._largest)], strict=False)
         return [step.checked(accept_nan=accept_nan, largest=largest) for step, (accept_nan, largest) in steps]
@@ -342,11 +343,11 @@ class ScannedBags(AnyBags):
     def shuffled_blocks(
         self, rng: np.random.RandomState, y: np.ndarray, weight: np.ndarray
     ) -> Iterator[Block]:
-        """Give the blocks in a random order, for whoever learns from one after the other: one pass."""
+        """Yield the blocks in random order, for estimators that learn block by block: one pass."""
         if self._cluster is not None:
             raise ValueError(
-                "X is on a cluster, but an estimator with partial_fit learns from one block after the other, "
-                "in one place: pass the scan without .on(client)."
+                "X is on a cluster, but an estimator with partial_fit learns from one block after the other "
+                "in one process; pass the scan without .on(client)."
             )
         for block in self._in_files(y, weight, check=self._check()).shuffled(rng):
             for transform in self._transforms():
@@ -367,7 +368,7 @@ class ScannedBags(AnyBags):
         )
 
     def _held(self) -> Bags:
-        """Read bags that fit, once for all selections of the scan if all of it fits."""
+        """Read bags that fit in memory; if the whole scan fits, read it once for all its selections."""
         source = self._source
         if is_large(int(source.offsets[-1]) * max(self.n_features, source.n_features)):
             return self._read(self._numbers)
@@ -380,7 +381,7 @@ class ScannedBags(AnyBags):
         wanted = np.arange(len(source.offsets) - 1) if numbers is None else numbers
         sizes = np.diff(source.offsets)
         if not sizes[wanted].any() and sizes.any():
-            # Side columns of instances are known by reading some.
+            # All selected bags are empty: read one other bag to get the instance columns.
             return self._read(np.append(np.argmax(sizes), wanted))[1:]
         bags, places = np.unique(wanted, return_inverse=True)
         read = next(self._read_runs(bags, [bags], numbers is None))
@@ -389,7 +390,7 @@ class ScannedBags(AnyBags):
     def _read_runs(
         self, numbers: np.ndarray, runs: list[np.ndarray], are_all: bool, *, sides: bool = True
     ) -> Iterator[Bags]:
-        """Read runs of bags, by rising numbers in the files, each as `Bags` of its own."""
+        """Read runs of bags, in increasing order of their indices in the files; yield `Bags` per run."""
         source = self._source
         sizes = np.diff(source.offsets)
         for run, (X, columns) in zip(
@@ -405,7 +406,7 @@ class ScannedBags(AnyBags):
             )
 
     def _check(self) -> Callable[..., None]:
-        """What refuses missing values in a block that was read."""
+        """Return a function that raises an error for missing or too large values in a block."""
         accepts = self._steps[0].accepts_missing if self._steps else self._accept_missing
         largest = np.inf if self._steps else self._largest
         names = as_feature_names(self._source.feature_names, self._source.n_features)
@@ -413,13 +414,13 @@ class ScannedBags(AnyBags):
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
-            "ScannedBags cannot become one array; scan.load() reads them into Bags, and its `instances` are "
-            "the flat matrix. A transformer of matrices, such as StandardScaler, goes into a pipeline as "
+            "ScannedBags cannot be converted to one array; use scan.load().instances for the flat matrix. "
+            "In a pipeline, wrap a transformer of matrices such as StandardScaler: "
             "OnInstances(StandardScaler())."
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # Whoever gets it reads for itself.
+        # The receiving process reads the files itself.
         return {**self.__dict__, "_memory": {}, "_cluster": None}
 
 
@@ -434,12 +435,12 @@ def _apply(transform: Callable[[Any], Any], instances: Any, *, accept_nan: bool,
         return transformed
     if not np.isfinite(np.sum(values)) and (np.isinf(values).any() or not accept_nan):
         raise ValueError(
-            "a transformer of the instances of a scan gave infinity or NaN, which what follows it does not "
-            "take; impute, or transform in another way."
+            "a transformer of the instances of a scan returned infinity or NaN, which the next step does not "
+            "accept; impute missing values, or use another transformer."
         )
     if float(max(np.nanmax(values, initial=0.0), -np.nanmin(values, initial=0.0))) > largest:
         raise ValueError(
-            "a transformer of the instances of a scan gave values whose absolute value is above "
-            f"{largest:g}, which what follows it does not take; transform in another way."
+            "a transformer of the instances of a scan returned absolute values above "
+            f"{largest:g}, which the next step does not accept; use another transformer."
         )
     return transformed
