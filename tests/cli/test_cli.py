@@ -105,7 +105,7 @@ def test_everything_that_can_be_read_can_be_checked(tmp_path, capsys):
         ("text.npz", b"hello", [], "is not a readable npz file"),
         ("data.parquet", b"", [], "is not a readable Parquet file"),
         ("d.npz", b"", ["--bag", "a"], "is read as npz, which has no option 'bag'"),
-        ("d.csv", b"a,b\n1,2\n", [], "name the one that says which bag a row is of"),
+        ("d.csv", b"a,b\n1,2\n", [], "name the column that contains the bag id"),
         ("d.csv", b"", ["--bag", "a"], "d.csv"),
         ("d.csv", b"\xff\xfe\x00", ["--bag", "a"], "d.csv"),
         ("d.csv", CSV.encode(), ["--bag", "bag"], "has no column 'bag' for the bag of every row; it has 'm"),

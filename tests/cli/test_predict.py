@@ -118,7 +118,7 @@ def test_a_scan_gives_the_same(folder, tmp_path, capsys):
         assert main(["predict", str(folder / "m.bagwise"), str(parts), "--json", "--scan"]) == 0
         assert json.loads(capsys.readouterr().out) == answers[0]
     assert main(["predict", str(folder / "m.bagwise"), str(tmp_path / "parts")]) == 2
-    assert "the program with --scan" in capsys.readouterr().err
+    assert "on the command line: --scan" in capsys.readouterr().err
 
 
 def test_models_that_python_saved_answer_in_their_own_labels(tmp_path, capsys):
@@ -150,7 +150,7 @@ def test_mistakes_are_one_sentence(folder, tmp_path, capsys):
         ([model, str(tmp_path / "no.csv")], "there is no file or folder"),
         ([model, str(tmp_path / "less.csv")], "has no column 'charge' for a feature"),
         ([model, str(tmp_path / "text.csv")], "the column 'charge' is a feature, but 'high' in line 2"),
-        ([model, str(tmp_path / "other.csv")], "name the one that says which bag a row is of"),
+        ([model, str(tmp_path / "other.csv")], "name the column that contains the bag id"),
         ([model, new, "-o", str(tmp_path / "a.txt")], "-o must end in .csv or .parquet"),
         ([model, new, "-o", new], "is an input file and would be overwritten"),
         ([model, new, "-o", str(tmp_path / "no" / "a.csv")], "there is no folder"),

@@ -48,12 +48,12 @@ def test_labels_that_are_words_stay_words_and_may_be_absent(tmp_path):
     [
         ("m1,'1,1,red',1,1\nm1,'1,1,red',1,1\n", "the bag id 'm1' occurs twice, in line 13 and line 14"),
         ("m1,'1,1,red',1,?\n", "line 13: the label is missing"),
-        ("m1,'1,1,red',1\n", "line 13: 3 values but 4 attributes; is the file cut off"),
-        ("m1,'1,1,red\n", "line 13: a quotation that begins at column 4 does not end"),
+        ("m1,'1,1,red',1\n", "line 13: 3 values but 4 attributes; is the file truncated"),
+        ("m1,'1,1,red\n", "line 13: the quote at column 4 is not closed"),
         ("m1,'1,red',1,1\n", "line 13: instance 0 of the bag has 2 values but there are 3 features"),
-        ("m1,'1,x,red',1,1\n", "line 13: 'x' is no value of the attribute 'the charge'; expected a number"),
-        ("m1,'1,1,blue',1,1\n", "line 13: 'blue' is no value of the attribute 'colour'; expected one of"),
-        ("m1,'1,1,red',1,2\n", "'2' is not among the words of 'class'"),
+        ("m1,'1,x,red',1,1\n", "line 13: 'x' is not a value of the attribute 'the charge'; expected a"),
+        ("m1,'1,1,blue',1,1\n", "line 13: 'blue' is not a value of the attribute 'colour'; expected one"),
+        ("m1,'1,1,red',1,2\n", "'2' is not a declared value of 'class'"),
         ("", "has no bags after @data"),
     ],
 )
@@ -65,7 +65,7 @@ def test_broken_rows_are_named_by_their_line(tmp_path, rows, sentence):
 def test_files_that_are_no_relational_arff_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
         load_arff(tmp_path / "nothing.arff")
-    with pytest.raises(ValueError, match="has no @data; is it an ARFF file, and whole"):
+    with pytest.raises(ValueError, match="has no @data section; it is truncated or not an ARFF file"):
         load_arff(arff(tmp_path, "", HEAD.replace("@data", "")))
     with pytest.raises(ValueError, match="has 0 relational attributes; expected one"):
         load_arff(arff(tmp_path, "1\n", "@attribute x numeric\n@data\n"))

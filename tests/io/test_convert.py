@@ -49,8 +49,8 @@ def test_columns_are_named_by_options(tmp_path, capsys):
 def test_mistakes_are_one_sentence_and_leave_nothing(source, tmp_path, capsys):
     for arguments, sentence in (
         ([tmp_path / "no.npz", tmp_path / "b.csv"], "there is no file or folder"),
-        ([source, tmp_path / "b"], "say its format"),
-        ([source, tmp_path / "b.arff"], "arff files are read but not written"),
+        ([source, tmp_path / "b"], "specify the format"),
+        ([source, tmp_path / "b.arff"], "arff files can be read but not written"),
         ([source, tmp_path / "b.csv", "--bag", "x"], "is read as npz, which has no option 'bag'"),
         ([source, tmp_path / "b.csv", "--to", "xls"], "format is 'xls'"),
     ):
@@ -132,7 +132,7 @@ def test_folders_are_converted_part_by_part(tmp_path, monkeypatch, large_from):
 def test_a_table_that_cannot_be_sorted_is_refused(tmp_path, capsys):
     pq.write_table(pa.table({"bag": [1, 2, 1, None], "a": [1.0, 2, 3, 4]}), tmp_path / "a.parquet")
     assert main(["convert", str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")]) == 2
-    assert "row 3: the bag is missing" in capsys.readouterr().err
+    assert "row 3: the bag id is missing" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 

@@ -89,12 +89,12 @@ def test_a_feature_called_y_is_no_label_when_another_column_is(tmp_path):
 
 def test_a_header_alone_has_no_rows(tmp_path):
     (tmp_path / "bags.csv").write_text("bag_id,x,y\n")
-    with pytest.raises(ValueError, match=r"bags.csv' has a header, but no rows below it\."):
+    with pytest.raises(ValueError, match=r"bags.csv' has a header but no rows\."):
         load_csv(tmp_path / "bags.csv")
 
 
 def test_what_no_reader_takes_in_a_cell_is_not_written(tmp_path):
     bags = Bags(np.zeros((2, 1)), [0, 1, 2], bag_columns={"note": ["x" * 131_073, "y"]})
-    with pytest.raises(ValueError, match=r"131,073 characters, but readers of CSV files take 131,072"):
+    with pytest.raises(ValueError, match=r"131,073 characters, .* csv module reads at most 131,072"):
         save_csv(tmp_path / "bags.csv", bags, [0, 1])
     assert not list(tmp_path.iterdir())

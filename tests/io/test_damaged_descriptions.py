@@ -74,7 +74,7 @@ def test_a_shape_of_a_billion_is_counted_not_made(tmp_path):
     description = json.loads(about.read_text())
     description["y"]["shape"] = [10**9]
     about.write_text(json.dumps(description))
-    with pytest.raises(ValueError, match=r"a\.csv' has other columns than the description beside it says"):
+    with pytest.raises(ValueError, match=r"a\.csv' does not have the columns listed in its description"):
         load_csv(path)
 
 
@@ -112,10 +112,10 @@ def test_nul_inside_text_comes_back(tmp_path, format_name):
 
 def test_nul_at_the_end_of_text_which_numpy_drops_is_refused(tmp_path):
     ids = ["a", "a\0"]
-    with pytest.raises(ValueError, match=r"'a\\x00' ends in NUL"):
+    with pytest.raises(ValueError, match=r"'a\\x00' ends with a NUL"):
         Bags(np.zeros((2, 1)), [0, 1, 2], ids=ids)
     (tmp_path / "a.csv").write_text("bag,x\na,1\na\0,2\n")
     pq.write_table(pa.table({"bag": ids, "x": [1.0, 2.0]}), tmp_path / "a.parquet")
     for name in ("a.csv", "a.parquet"):
-        with pytest.raises(ValueError, match=rf"{name}.*ends in NUL"):
+        with pytest.raises(ValueError, match=rf"{name}.*ends with a NUL"):
             load_bags(tmp_path / name)

@@ -302,7 +302,7 @@ def test_a_bag_without_a_label_is_refused(tmp_path):
     pq.write_table(table, tmp_path / "b.parquet")
     refused(tmp_path / "b.parquet", r"b\.parquet', row 1: the column 'y' has no value")
     pq.write_table(long_table(pa.array([1, None])), tmp_path / "c.parquet")
-    refused(tmp_path / "c.parquet", r"row 1: the bag is missing")
+    refused(tmp_path / "c.parquet", r"row 1: the bag id is missing")
 
 
 def test_a_bag_with_two_labels_is_refused(tmp_path):

@@ -1,10 +1,12 @@
-"""Files of bags: a module per format, and `load_bags`, `save_bags` and `scan_bags` for all formats.
+"""Read and write bags: one module per format, and `load_bags`, `save_bags` and `scan_bags` for all formats.
 
-- `npz`, `parquet`, `csv`, `xlsx`, `arff`; `h5` and `npy` are folders with a file per bag (`_folder`).
-- `_rows`, `_column_types`, `_table`: tables of text. `_arrow`, `_parquet_reader`: Arrow tables. `_long`:
-  tables with a row per instance. `_features`: the features that a reader is asked for. `_remote`:
-  addresses.
-- `scan`: the bags of files without their instances. `files`: formats by the end of a file's name.
+- `npz`, `parquet`, `csv`, `xlsx` and `arff` are single files; `h5` and `npy` are folders with one file per
+  bag (`_folder`).
+- `_rows`, `_column_types` and `_table` handle text tables; `_arrow` and `_parquet_reader` handle Arrow
+  tables; `_long` handles tables with one row per instance. `_features` selects the features to read.
+  `_remote` handles URLs.
+- `scan` finds the bags of files without reading their instances. `files` chooses the format by the file
+  name.
 """
 
 from bagwise.io.arff import load_arff

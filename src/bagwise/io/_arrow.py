@@ -1,4 +1,4 @@
-"""Between Arrow and numpy, and between `Bags` and Arrow tables with a row per bag, wherever they lie."""
+"""Conversions between Arrow and numpy, and between `Bags` and Arrow tables with one row per bag."""
 
 from __future__ import annotations
 
@@ -31,28 +31,33 @@ __all__ = [
 
 
 def to_arrow(name: str, array: np.ndarray) -> Any:
-    """Make an Arrow array; further dimensions become lists of fixed size."""
+    """Convert a numpy array to an Arrow array; dimensions after the first become fixed-size lists."""
     flat = np.ascontiguousarray(array).reshape(-1)
     flat = flat.astype(flat.dtype.newbyteorder("="), copy=False)
     try:
-        # Of numpy's text Arrow takes what stands before a NUL.
+        # Arrow cuts numpy strings at the first NUL character, but not Python strings.
         values = pa.array(flat.tolist(), pa.string()) if flat.dtype.kind == "U" else pa.array(flat)
     except pa.ArrowNotImplementedError:
-        raise ValueError(f"{name} is of the type {array.dtype}, which Parquet cannot keep.") from None
-    # Days are 32 bits in Arrow, which wraps others around without a word.
+        raise ValueError(f"{name} has dtype {array.dtype}, which Parquet cannot store.") from None
+    # Arrow stores days as 32-bit integers, and silently wraps around on overflow.
     if pa.types.is_date(values.type) and not np.array_equal(from_arrow(values), flat, equal_nan=True):
-        raise ValueError(f"{name} has a date that Parquet cannot keep: it is millions of years away.")
+        raise ValueError(
+            f"{name} has a date that Parquet cannot store: it is millions of years before or after 1970."
+        )
     if array.ndim == 1:
         return values
     return pa.FixedSizeListArray.from_arrays(values, int(np.prod(array.shape[1:])))
 
 
 def from_arrow(array: Any) -> np.ndarray:
-    """Make a numpy array: (n,), or (n, k) of lists of fixed size k; text where it is text throughout."""
+    """Convert an Arrow array to a numpy array.
+
+    The shape is (n,), or (n, k) for lists of fixed size k. Strings without nulls become a text array.
+    """
     if pa.types.is_fixed_size_list(array.type):
         if array.null_count:
-            raise ValueError("has no value in some row")
-        # `flatten` respects slices, where `values` would not.
+            raise ValueError("a row has no value")
+        # `flatten` respects slices; `values` does not.
         return from_arrow(array.flatten()).reshape(len(array), array.type.list_size)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -63,14 +68,14 @@ def from_arrow(array: Any) -> np.ndarray:
 
 
 def in_one(column: Any) -> Any:
-    """Give a column as one array; it is copied only if it is in several parts."""
+    """Return a column as one array; it is copied only if it has several chunks."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def is_text(arrow_type: Any) -> bool:
-    """Whether values of the type are text."""
+    """Return whether an Arrow type is a string type."""
     return (
         pa.types.is_string(arrow_type)
         or pa.types.is_large_string(arrow_type)
@@ -79,7 +84,7 @@ def is_text(arrow_type: Any) -> bool:
 
 
 def is_list(arrow_type: Any) -> bool:
-    """Whether values of the type are lists, of any or of one size."""
+    """Return whether an Arrow type is a list type, of variable or fixed size."""
     return (
         pa.types.is_list(arrow_type)
         or pa.types.is_large_list(arrow_type)
@@ -88,18 +93,18 @@ def is_list(arrow_type: Any) -> bool:
 
 
 def is_number(arrow_type: Any) -> bool:
-    """Whether values of the type can be features."""
+    """Return whether an Arrow type is numeric or boolean, so that its values can be features."""
     return (
         pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type) or pa.types.is_boolean(arrow_type)
     )
 
 
-# ---------------------------------------------------------------------- a row per bag
+# ---------------------------------------------------------------------- one row per bag
 
 
 @dataclass
 class BagRows:
-    """The columns of a table with a row per bag."""
+    """Columns of a table with one row per bag."""
 
     ids: np.ndarray | None
     y: np.ndarray | None
@@ -110,16 +115,16 @@ class BagRows:
 
 
 class BagTables:
-    """What the columns of Arrow tables with a row per bag mean, such as the row groups of a file.
+    """Reader of Arrow tables with one row per bag, such as the row groups of a file.
 
     Parameters
     ----------
     description : dict or None
-        What `describe` has noted of the bags; None where the tables are of other origin.
+        The description of the bags that `describe` returned; None if bagwise did not write the tables.
     bag, label : str, optional
-        The columns with ids and labels, where there is no description.
+        The columns with the ids and the labels, for tables without a description.
     where : str, optional
-        How errors call the place where the tables come from.
+        Name of the source of the tables in error messages.
     """
 
     bag: str | None
@@ -139,41 +144,45 @@ class BagTables:
 
     @property
     def instances_column(self) -> str:
-        """The column with the instances, as lists of lists."""
+        """Name of the column that contains the instances as lists of lists."""
         return "instances" if self.description is None else self.description["instances"]["column"]
 
     def read(self, table: Any, first: int = 0) -> tuple[Bags, np.ndarray | None]:
-        """Make bags, and their labels or None, of one of the tables, whose row 0 is row `first` of all.
+        """Convert one table to bags and their labels (None if there are none).
 
-        Bags without names are numbered from there.
+        `first` is the index of the table's first row among the rows of all tables. Bags without ids are
+        numbered from `first`.
         """
         rows = self.rows(table, first)
         ids = np.arange(first, first + len(rows.sizes)) if rows.ids is None else rows.ids
         return self.bags(rows, rows.instances, ids), rows.y
 
     def column(self, name: str, array: Any, first: int = 0, *, complete: bool = False) -> np.ndarray:
-        """Make a numpy array of a column, whose row 0 is row `first` in errors; `complete`: refuse nulls."""
+        """Convert a column to a numpy array.
+
+        Errors report row indices starting at `first`. If `complete`, nulls are refused.
+        """
         array = in_one(array)
         if array.null_count and (complete or is_list(array.type)):
             row = first + int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
-            raise ValueError(f"{self.where}, row {row}: there is no value in the column {name!r}.")
+            raise ValueError(f"{self.where}, row {row}: the column {name!r} has no value.")
         return self._values(name, array)
 
     def _values(self, name: str, array: Any) -> np.ndarray:
-        """Make a numpy array of what a column holds; bytes that are no text are told with their place."""
+        """Convert the values of a column; errors such as invalid UTF-8 name the source and the column."""
         try:
             return from_arrow(array)
         except pa.ArrowException as error:
             raise ValueError(f"{self.where}: the column {name!r} cannot be read: {error}") from error
 
     def rows(self, table: Any, first: int = 0) -> BagRows:
-        """Read the columns of a table, whose row 0 is row `first` in errors."""
+        """Read the columns of a table; errors report row indices starting at `first`."""
         name = self.instances_column
         sizes, instances = self.instances(table, first)
         if self.description is not None:
             return self._described(table, first, sizes, instances)
         names = table.column_names
-        bag = choose_column(self.bag, BAG_NAMES, names, self.where, "the bags' names")
+        bag = choose_column(self.bag, BAG_NAMES, names, self.where, "the bag ids")
         label = choose_column(self.label, LABEL_NAMES, names, self.where, "the labels")
         part = BagRows(None, None, sizes, instances, {}, {})
         for other in names:
@@ -191,13 +200,13 @@ class BagTables:
         return part
 
     def instances(self, table: Any, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Give the sizes of the bags of a table, and their instances."""
+        """Return the bag sizes and the instance matrix of a table."""
         name = self.instances_column
         sizes, inner = self._lists(name, table[name], first)
         return sizes, self._matrix(inner, sizes, first)
 
     def described_bags(self, table: Any, first: int, sizes: np.ndarray) -> BagRows:
-        """Read the columns that a description says are of bags, and leave the instances alone."""
+        """Read the ids, labels and bag columns that the description names, but not the instances."""
         about = self.description or {}
 
         def side(kind: dict[str, Any], *, complete: bool = False) -> np.ndarray:
@@ -224,15 +233,13 @@ class BagTables:
         return rows
 
     def _lists(self, name: str, column: Any, first: int) -> tuple[np.ndarray, Any]:
-        """Give the lengths of the lists of a column, and what is in them."""
+        """Return the lengths of the lists in a column, and their concatenated values."""
         array = in_one(column)
         if not is_list(array.type) or pa.types.is_fixed_size_list(array.type):
-            raise ValueError(
-                f"{self.where}: the column {name!r} is of the type {array.type}; expected lists."
-            )
+            raise ValueError(f"{self.where}: the column {name!r} has the type {array.type}; expected lists.")
         if array.null_count:
             row = first + int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
-            raise ValueError(f"{self.where}, row {row}: there is no value in the column {name!r}.")
+            raise ValueError(f"{self.where}, row {row}: the column {name!r} has no value.")
         return np.diff(array.offsets.to_numpy()).astype(np.int64), array.flatten()
 
     def _matrix(self, inner: Any, sizes: np.ndarray, first: int) -> np.ndarray:
@@ -240,7 +247,7 @@ class BagTables:
         if not is_list(kind) or not is_number(kind.value_type):
             raise ValueError(
                 f"{self.where}: the column {self.instances_column!r} has lists of {kind}; expected lists "
-                "of lists of numbers."
+                "of numeric lists."
             )
 
         def refuse(broken: np.ndarray, why: str) -> None:
@@ -255,11 +262,11 @@ class BagTables:
             widths = np.diff(inner.offsets.to_numpy())
             width = int(widths[0]) if len(widths) else 0
             if (widths != width).any():
-                refuse(widths != width, f"an instance has not {width} features as the first one has")
+                refuse(widths != width, f"an instance does not have {width} features like the first instance")
         values = inner.flatten()
         if values.null_count:
             nulls = values.is_null().to_numpy(zero_copy_only=False).reshape(-1, width)
-            refuse(nulls.any(axis=1), "a feature of an instance is missing")
+            refuse(nulls.any(axis=1), "an instance has a missing feature value")
         return values.to_numpy(zero_copy_only=False).reshape(len(inner), width)
 
     def _check_lengths(self, name: str, lengths: np.ndarray, sizes: np.ndarray, first: int) -> None:
@@ -271,7 +278,7 @@ class BagTables:
             )
 
     def bags(self, rows: BagRows, instances: np.ndarray, ids: np.ndarray | None) -> Bags:
-        """Make bags of the columns of a table; `instances` and `ids` stand in place of its own."""
+        """Build bags from the columns of a table; `instances` and `ids` replace those in `rows`."""
         names = None if self.description is None else self.description["instances"]["names"]
         return Bags(
             instances,
@@ -284,7 +291,7 @@ class BagTables:
 
 
 def table_from_bags(bags: Bags, y: np.ndarray | None, description: dict[str, Any]) -> Any:
-    """Make an Arrow table with a row per bag; `description` is that of `describe`."""
+    """Convert bags to an Arrow table with one row per bag; `description` comes from `describe`."""
     offsets = pa.array(bags.offsets.astype(np.int32))
 
     def lists(name: str, array: np.ndarray) -> Any:

@@ -1,4 +1,4 @@
-"""Values of a CSV file: read as a dtype, and what a column holds of which nothing is said."""
+"""Conversion of CSV text to values, and detection of column dtypes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from bagwise.data.bags.parts import as_text
 from bagwise.io._rows import Table
 
-# What people and programs write into a cell of numbers that has none; "nan" is a number as it is.
+# Common spellings of a missing value in a numeric column. "nan" is not needed: Python parses it as a float.
 _MISSING = frozenset(("", "na", "n/a", "null", "none", "?", "-"))
 
 
 def cast(texts: Sequence[str], dtype: np.dtype) -> np.ndarray:
-    """Read text as values; Python's own numbers are several times quicker than numpy's casts of text."""
+    """Convert text to values of a dtype; Python parses text several times faster than numpy casts it."""
     if dtype.kind in "UM":
         return as_text(texts).astype(dtype, copy=False)
     if dtype.kind == "b":
@@ -24,7 +24,7 @@ def cast(texts: Sequence[str], dtype: np.dtype) -> np.ndarray:
             raise ValueError("neither True nor False")
         return np.array([text == "True" for text in texts], dtype=dtype)
     if any("_" in text for text in texts):
-        raise ValueError("a number as Python writes them, but nobody else")
+        raise ValueError("underscores between digits are Python syntax only")
     if dtype.kind == "f":
         return np.array(list(map(float, texts)), dtype=np.float64).astype(dtype)
     wide = np.array(list(map(int, texts)), dtype=np.uint64 if dtype.kind == "u" else np.int64)
@@ -34,18 +34,18 @@ def cast(texts: Sequence[str], dtype: np.dtype) -> np.ndarray:
     return narrow
 
 
-# A group of three digits after one that could stand alone: thousands, or decimals.
+# One to three digits followed by groups of three digits: thousands or decimals.
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 
 
 def as_numbers(texts: Sequence[str], *, decimal_commas: bool) -> list[str]:
-    """Write cells of numbers as Python does: "nan" where there is none, and points for commas."""
+    """Rewrite numeric cells in Python syntax: "nan" for missing values, and decimal points for commas."""
     found = ["nan" if _is_missing(text) else text for text in texts]
     return [with_point(text) for text in found] if decimal_commas else found
 
 
 def with_point(text: str) -> str:
-    """Write a number with a point, if it has one comma and no point."""
+    """Replace a decimal comma by a point, if the text has exactly one comma and no point."""
     return text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
 
 
@@ -54,17 +54,17 @@ def _is_missing(text: str) -> bool:
 
 
 class ColumnType:
-    """The dtype of a column, found from its text, block after block.
+    """Detector of a column's dtype, which processes the text block by block.
 
-    It is the narrowest of truth values, whole numbers, numbers and text. An empty cell, NA, N/A, null, None,
-    ? or - among numbers is a missing value, and the column stays one of numbers.
+    The dtype is the narrowest of boolean, integer, float and text. In a numeric column, an empty cell, NA,
+    N/A, null, None, ? or - is a missing value, and the column stays numeric.
 
     Parameters
     ----------
     table, name : Table, str
         The file and the column.
     is_feature : bool
-        Whether it must be numbers, because someone said that it is a feature.
+        Whether the column must be numeric because the caller named it as a feature.
     """
 
     def __init__(self, table: Table, name: str, *, is_feature: bool = False):
@@ -76,7 +76,7 @@ class ColumnType:
         self._has_plain_comma = False
 
     def add(self, texts: Sequence[str], lines: Sequence[int]) -> None:
-        """Look at the cells of some rows."""
+        """Process the cells of a block of rows."""
         for dtype in ("?", "<i8", "<f8"):
             if _is_of_type(texts, dtype):
                 self._kinds.add(dtype)
@@ -94,18 +94,18 @@ class ColumnType:
         self._kinds.add("U" if others else "<f8" if present else "missing")
 
     def dtype(self) -> str:
-        """Give the dtype that holds every cell; where most cells are numbers, text is not taken silently."""
+        """Return the dtype that fits every cell; warn if it is text although most cells are numeric."""
         kinds = self._kinds - {"missing"}
         is_unsure = self.table.may_group_digits and self._first_group and not self._has_plain_comma
         if is_unsure and self._n_others == 0:
             raise ValueError(
-                f"{self.where}: {self._first_group} in the column {self.name!r} could be thousands or "
-                "decimals, and no other cell of the column tells; write its numbers with a point."
+                f"{self.where}: {self._first_group} in the column {self.name!r} is ambiguous: its comma "
+                "could separate thousands or decimals. Write this column with decimal points."
             )
         if self.is_feature and self._n_others:
             raise ValueError(
-                f"{self.where}: the column {self.name!r} is a feature, but {self._first_other} is no number; "
-                "empty it if the value is missing."
+                f"{self.where}: the column {self.name!r} is a feature, but {self._first_other} is not a "
+                "number. Leave the cell empty if the value is missing."
             )
         if self.is_feature and not kinds:
             return "<f8"
@@ -115,15 +115,16 @@ class ColumnType:
             return next(iter(kinds))
         if self._n_numbers > self._n_others > 0:
             warnings.warn(
-                f"{self.where}: the column {self.name!r} is read as text, not as a feature, though most of "
-                f"its values are numbers: {self._first_other} is none. Empty it if the value is missing.",
+                f"{self.where}: the column {self.name!r} is read as text, not as a feature, although most of "
+                f"its values are numeric: {self._first_other} is not a number. Leave the cell empty if the "
+                "value is missing.",
                 UserWarning,
                 stacklevel=2,
             )
         return "U"
 
     def _look_at_commas(self, present: list[tuple[str, int]]) -> None:
-        """Note whether commas can only be those of decimals."""
+        """Record whether a comma can only be a decimal comma, or could also separate thousands."""
         for text, line in present:
             if "," not in text:
                 continue

@@ -1,4 +1,4 @@
-"""The features that a reader is asked for: by name, or those of a model."""
+"""Selection of the features to read: by name, or those of a model."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from bagwise.data.bags.parts import as_python
 
 
 def wanted_features(features: Sequence[str] | None, like: Any) -> list[str] | None:
-    """Give the names of the features wanted; None where nobody says.
+    """Return the names of the features to read; None if they are not specified.
 
     Parameters
     ----------
     features : sequence of str or None
         The names.
     like : fitted estimator, Bags, ScannedBags or None
-        What has the features that are wanted; its names may not be known.
+        An object whose features to read. It may lack feature names.
     """
     if features is not None and like is not None:
-        raise ValueError("features and like both say which features to read; give one of them.")
+        raise ValueError("features and like both specify which features to read; pass only one of them.")
     if isinstance(features, str):
         raise ValueError(f"features is {features!r}; expected a list of names, such as [{features!r}].")
     if features is None and like is not None:
@@ -33,7 +33,7 @@ def wanted_features(features: Sequence[str] | None, like: Any) -> list[str] | No
     if not names:
         raise ValueError("features is empty; expected the names of one or more columns.")
     if len(set(names)) < len(names):
-        raise ValueError(f"features has {next(n for n in names if names.count(n) > 1)!r} twice.")
+        raise ValueError(f"features contains {next(n for n in names if names.count(n) > 1)!r} twice.")
     return names
 
 
@@ -41,24 +41,28 @@ def _names_of(like: Any) -> Sequence[str] | None:
     if hasattr(like, "feature_names"):
         return like.feature_names
     if not hasattr(like, "get_params"):
-        raise TypeError(f"like is {like!r}; expected a fitted model, or bags.")
+        raise TypeError(f"like is {like!r}; expected a fitted model or bags.")
     if not hasattr(like, "n_features_in_"):
-        raise ValueError(f"like is a {type(like).__name__} that is not fitted; fit it, or name the features.")
+        raise ValueError(
+            f"like is a {type(like).__name__} that is not fitted; fit it, or name the features "
+            "(features=[...])."
+        )
     return getattr(like, "feature_names_in_", None)
 
 
 def with_features(bags: Bags, names: list[str], where: str) -> Bags:
-    """Give bags these features, in this order: features that they have, and columns of numbers.
+    """Return bags with these features, in this order.
 
-    Features that are not asked for become columns of instances.
+    They are selected from the features and from the numeric bag and instance columns of `bags`. Features
+    that are not selected become instance columns.
     """
     known = None if bags.feature_names is None else bags.feature_names.tolist()
     if known == names:
         return bags
     if known is None:
         raise ValueError(
-            f"{where} has features without names, so {names[0]!r} cannot be found among them; convert it "
-            "with names, or leave their order to the file."
+            f"{where} has features without names, so {names[0]!r} cannot be selected; store the file with "
+            "feature names, or omit the names to read the features in their stored order."
         )
     columns = {name: bags.instances[:, [place]] for place, name in enumerate(known)}
     if set(names) <= set(known):
@@ -69,9 +73,12 @@ def with_features(bags: Bags, names: list[str], where: str) -> Bags:
         absent = [name for name in names if name not in columns]
         if absent:
             has = ", ".join(map(repr, list(columns)[:8]))
-            raise ValueError(f"{where} has no column of numbers {absent[0]!r} for a feature; it has {has}.")
+            raise ValueError(f"{where} has no numeric column {absent[0]!r} for a feature; it has {has}.")
         if not isinstance(bags.instances, np.ndarray):
-            raise ValueError(f"{where} has sparse features, and {names!r} are not all among them.")
+            raise ValueError(
+                f"{where} has sparse features, which do not include all of {names!r}; columns cannot be "
+                "added to sparse features."
+            )
         instances = np.hstack([columns[name] for name in names])
     left = [name for name in known if name not in names]
     if isinstance(bags.instances, np.ndarray):
@@ -93,10 +100,10 @@ def _numbers(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def refuse_other_count(bags: Bags, like: Any, where: str) -> None:
-    """Refuse bags with another number of features than a model has whose features have no names."""
+    """Raise an error if the number of features differs from that of a model without feature names."""
     expected = as_python(getattr(like, "n_features_in_", None) or getattr(like, "n_features", None))
     if expected is not None and bags.n_features != expected:
         raise ValueError(
-            f"{where} has {bags.n_features} features, but {type(like).__name__} has {expected}, whose names "
-            "are not known; say which they are: features=[...]."
+            f"{where} has {bags.n_features} features, but {type(like).__name__} has {expected} features "
+            "without names; name the features to read: features=[...]."
         )

@@ -1,4 +1,4 @@
-"""Folders with a file for every bag, and a table of labels beside them."""
+"""Folders with one file per bag and a table of labels."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from bagwise.exceptions import warn_user
 from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table
 
 LABELS = "labels.csv"
-# What file systems and HDF5 take in a name; the rest is written as %XX.
+# Characters that file systems and HDF5 allow in a name; others are percent-encoded as %XX.
 _SAFE = " !#$&'()+,;=@[]{}~^"
-# What is left of the 255 bytes of a name when an ending has been added.
+# File systems limit names to 255 bytes; this leaves room for the suffix.
 _LONGEST = 250
 
 
 def safe_name(name: str) -> str:
-    """Make a name that file systems and HDF5 take."""
+    """Encode a name so that file systems and HDF5 accept it."""
     quoted = quote(name, safe=_SAFE)
-    if quoted.startswith(".") or quoted.startswith(LABELS):  # hidden, or the table and what describes it
+    if quoted.startswith(".") or quoted.startswith(LABELS):  # hidden file, or label table or its description
         quoted = f"%{ord(quoted[0]):02X}{quoted[1:]}"
     return quoted or "%"
 
 
 @dataclass
 class FolderIndex:
-    """The bags of a folder, in order, and what the table of labels says of them."""
+    """Bag files of a folder, in order, with the ids, labels and bag columns from the table of labels."""
 
     files: list[Path]
     ids: np.ndarray | None
@@ -56,7 +56,7 @@ class FolderIndex:
     table: Path | None = None
 
     def only(self, kept: np.ndarray) -> FolderIndex:
-        """Some of the bags, whose files are these."""
+        """Select the ids, labels and bag columns of some bags; the files stay unchanged."""
         return replace(
             self,
             ids=None if self.ids is None else self.ids[kept],
@@ -68,7 +68,10 @@ class FolderIndex:
 def write_labels(
     folder: Path, bags: Bags, y: Any, format_name: str
 ) -> tuple[Bags, dict[str, Any], list[str]]:
-    """Write the table of labels; give bags that a folder can keep, their description and file names."""
+    """Write the table of labels.
+
+    Returns the bags with values that can be stored, their description, and the file name of every bag.
+    """
     bags, y = check_bags(bags, y, format_name)
     description = {**describe(bags, y, instances="features"), "rows": len(bags)}
     spread = Spread(_bag_kinds(description))
@@ -82,12 +85,12 @@ def write_labels(
 
 
 def _file_name(name: str) -> str:
-    """Make the name of a bag's file, without its ending."""
+    """Return the file name of a bag, without suffix."""
     file_name = safe_name(name)
     if len(file_name) > _LONGEST:
         raise ValueError(
-            f"ids: {name[:20]!r}... takes {len(file_name)} characters in the name of a file, where systems "
-            f"allow {_LONGEST}; shorten it, or write .npz or .parquet."
+            f"ids: {name[:20]!r}... needs {len(file_name)} characters in a file name, but the limit is "
+            f"{_LONGEST}; shorten the id, or write .npz or .parquet."
         )
     return file_name
 
@@ -107,22 +110,22 @@ def read_index(
     label: str | None,
     missing: str = "raise",
 ) -> FolderIndex:
-    """Find the files of the bags and their labels.
+    """Find the bag files and their labels.
 
     Parameters
     ----------
     folder : path
-        What the user named.
+        The folder that the user passed.
     suffix : str
-        Of a bag's file.
+        Suffix of the bag files.
     inside : path
-        Where the files of the bags are: the folder, or one in it.
+        The folder that contains the bag files: `folder` or a subfolder.
     labels : path, optional
-        The table of labels; by default ``labels.csv`` in the folder, if there is one.
+        The table of labels; by default ``labels.csv`` in the folder, if it exists.
     bag, label : str or None
-        Its columns with the names of the bags and with their labels.
+        The columns of the table with the bag ids and the labels.
     missing : {"raise", "skip"}
-        What to do with files that the table does not name, and with names or labels that are missing.
+        What to do with files that are not in the table, and with rows without a file or a label.
     """
     if missing not in ("raise", "skip"):
         raise ValueError(f'missing must be "raise" or "skip"; got {missing!r}.')
@@ -160,21 +163,21 @@ def read_index(
         first = int(np.argmin(there))
         raise ValueError(
             f"{str(table)!r}, line {lines[first]}: there is no file {names[first] + suffix!r} in "
-            f'{str(inside)!r}; with missing="skip" such lines are left out.'
+            f'{str(inside)!r}; pass missing="skip" to skip such lines.'
         )
     elif unlabelled.any():
         first = int(np.argmax(unlabelled))
         raise ValueError(f"{str(table)!r}, line {lines[first]}: the label is missing.")
     elif found:
         raise ValueError(
-            f"{str(next(iter(found.values())))!r} has no label: {str(table)!r} does not name it; with "
-            'missing="skip" such files are left out.'
+            f"{str(next(iter(found.values())))!r} has no label because it is not listed in {str(table)!r}; "
+            'pass missing="skip" to skip such files.'
         )
     if not len(kept):
-        raise ValueError(f"{str(inside)!r} has no {suffix} file that {str(table)!r} has a label for.")
+        raise ValueError(f"{str(inside)!r} has no {suffix} file with a label in {str(table)!r}.")
     index = index.only(kept)
     if unlabelled.any() and index.y is not None and index.y.dtype.kind == "f":
-        # Whole numbers were floats beside what was missing.
+        # Integer labels were read as floats because of the missing labels.
         whole = index.y.astype(np.int64)
         index.y = whole if (whole == index.y).all() else index.y
     index.files.extend(path for k in kept if (path := files[k]) is not None)
@@ -182,7 +185,7 @@ def read_index(
 
 
 def _count_aloud(table: Path, suffix: str, *, n_without_label: int, n_without_file: int) -> None:
-    """Say how many files and lines were left out."""
+    """Warn how many files and lines are skipped."""
     what = []
     if n_without_label:
         what.append(
@@ -193,7 +196,7 @@ def _count_aloud(table: Path, suffix: str, *, n_without_label: int, n_without_fi
             f"{n_without_file:,} {'line has' if n_without_file == 1 else 'lines have'} no {suffix} file"
         )
     if what:
-        warn_user(f"{str(table)!r}: {' and '.join(what)}; left out.")
+        warn_user(f"{str(table)!r}: {' and '.join(what)}; skipped.")
 
 
 def _described(table: Path, description: dict[str, Any]) -> tuple[FolderIndex, list[str], np.ndarray]:
@@ -219,27 +222,29 @@ def _inferred(
 ) -> tuple[FolderIndex, list[str], np.ndarray, np.ndarray]:
     where = repr(str(table))
     header = read_header(table)
-    bag = choose_column(bag, ("slide_id", *BAG_NAMES), header, where, "the bags' names")
+    bag = choose_column(bag, ("slide_id", *BAG_NAMES), header, where, "the bag ids")
     if bag is None:
-        raise ValueError(f"{where} has no column 'slide_id' or 'bag_id'; name it: bag=...")
+        raise ValueError(
+            f"{where} has no column 'slide_id', 'bag_id' or 'bag'; name the column with the bag ids: bag=..."
+        )
     label = choose_column(label, LABEL_NAMES, header, where, "the labels")
     columns, lines = read_columns(table, {name: "U" if name == bag else None for name in header})
     nameless = missing_values(columns[bag])
     if nameless.any():
-        raise ValueError(f"{where}, line {lines[int(np.argmax(nameless))]}: the name of the bag is missing.")
+        raise ValueError(f"{where}, line {lines[int(np.argmax(nameless))]}: the bag id is missing.")
     ids = columns.pop(bag)
     y = None if label is None else columns.pop(label)
     unlabelled = np.zeros(len(ids), dtype=bool) if y is None else missing_values(y)
     return FolderIndex([], ids, y, columns), ids.tolist(), lines, unlabelled
 
 
-# Opens the file of a bag and gives its arrays, or things that numpy can read slices of: the instances are
-# called "features", the others are columns of instances, left out if ``sides=False``.
+# Opens the file of a bag and yields its arrays, or objects that numpy can slice. The instances are called
+# "features"; the others are instance columns, which are omitted if ``sides=False``.
 OpenBag: TypeAlias = Callable[..., AbstractContextManager[Mapping[str, Any]]]
 
 
 class Shapes(NamedTuple):
-    """What the files of a folder hold: sizes of bags, features and their dtype, and the other arrays."""
+    """Contents of the files of a folder: bag sizes, number of features, dtype, and names of other arrays."""
 
     sizes: np.ndarray
     n_features: int
@@ -248,7 +253,7 @@ class Shapes(NamedTuple):
 
 
 def look_at_shapes(index: FolderIndex, open_bag: OpenBag) -> Shapes:
-    """Open every file of a folder for the shape of its instances."""
+    """Open every file of a folder to read the shape of its instances."""
     sizes, dtypes, width = [], set(), 0
     names: list[str] = []
     for _, arrays, names in _opened(index, open_bag):  # noqa: B007 (the same for all files)
@@ -261,7 +266,7 @@ def look_at_shapes(index: FolderIndex, open_bag: OpenBag) -> Shapes:
 
 
 def _opened(index: FolderIndex, open_bag: OpenBag) -> Iterator[tuple[Path, Mapping[str, Any], list[str]]]:
-    """Open the files of a folder one after another: path, arrays, and those that all files have to have."""
+    """Open the files of a folder in turn; yield the path, the arrays, and the names that all must have."""
     first = repr(str(index.files[0]))
     names: list[str] | None = None
     for path in index.files:
@@ -275,14 +280,14 @@ def _opened(index: FolderIndex, open_bag: OpenBag) -> Iterator[tuple[Path, Mappi
                 raise ValueError(f"{str(path)!r} has {shape[-1]} features but {first} has {width}.")
             absent = [name for name in names if name not in arrays]
             if absent:
-                raise ValueError(f"{str(path)!r} has no {absent[0]!r}, which {first} has.")
+                raise ValueError(f"{str(path)!r} has no array {absent[0]!r}, but {first} has one.")
             yield path, arrays, names
 
 
 class _GrowingMatrix:
-    """Rows that are appended until all are there, without a second copy of them.
+    """Matrix to which rows are appended, without a second copy in memory.
 
-    It grows in place, half as much again each time; what is not yet written takes no memory.
+    It is resized in place by at least 50 % at a time; unwritten rows take no physical memory.
     """
 
     def __init__(self, first: np.ndarray):
@@ -291,7 +296,7 @@ class _GrowingMatrix:
         self.append(first)
 
     def append(self, rows: np.ndarray) -> None:
-        """Add rows; where they are of another dtype, all become what both fit into."""
+        """Append rows; if the dtypes differ, the matrix is converted to their common dtype."""
         if rows.dtype != self._rows.dtype:
             self._rows = self._rows.astype(np.result_type(rows.dtype, self._rows.dtype))
         end = self._n + len(rows)
@@ -301,13 +306,13 @@ class _GrowingMatrix:
         self._n = end
 
     def whole(self) -> np.ndarray:
-        """Give the matrix; nothing may be appended afterwards."""
+        """Return the matrix; no rows may be appended afterwards."""
         self._rows.resize((self._n, self._rows.shape[1]), refcheck=False)
         return self._rows
 
 
 def load_folder(index: FolderIndex, open_bag: OpenBag) -> tuple[Bags, np.ndarray | None]:
-    """Read all bags of a folder into one matrix; memory holds the result and no second copy of it."""
+    """Read all bags of a folder into one matrix, without a second copy in memory."""
     X: _GrowingMatrix | None = None
     sizes: list[int] = []
     parts: dict[str, list[np.ndarray]] = {}
@@ -322,7 +327,7 @@ def load_folder(index: FolderIndex, open_bag: OpenBag) -> tuple[Bags, np.ndarray
         sizes.append(size)
         for name in names:
             parts.setdefault(name, []).append(read_column(arrays, name, size, path))
-    assert X is not None  # an index names at least one bag
+    assert X is not None  # an index contains at least one bag
     offsets = np.append(0, np.cumsum(sizes, dtype=np.int64))
     about = index.description
     with reading(index.table or index.files[0].parent, "folder of bags"):
@@ -338,7 +343,7 @@ def load_folder(index: FolderIndex, open_bag: OpenBag) -> tuple[Bags, np.ndarray
 
 
 def read_column(arrays: Mapping[str, Any], name: str, size: int, path: Path) -> np.ndarray:
-    """Read a column with a value for each of `size` instances."""
+    """Read an instance column; it must have `size` values."""
     values = np.array(arrays[name])
     if len(values) != size:
         raise ValueError(f"{str(path)!r} has {len(values)} values of {name!r} but {size} instances.")
@@ -348,19 +353,19 @@ def read_column(arrays: Mapping[str, Any], name: str, size: int, path: Path) -> 
 def restore_columns(
     columns: dict[str, np.ndarray], description: dict[str, Any] | None
 ) -> dict[str, np.ndarray]:
-    """Give columns of instances the names, dtypes and shapes that a description says."""
+    """Restore the names, dtypes and shapes of instance columns from a description."""
     if description is None:
         return columns
     kinds = description["instance_columns"]
     absent = [kind["column"] for kind in kinds.values() if safe_name(kind["column"]) not in columns]
     if absent:
-        raise ValueError(f"the description names a column {absent[0]!r}, but no file has it.")
+        raise ValueError(f"the description lists a column {absent[0]!r}, which is not in any file.")
     return {name: restore(columns[safe_name(kind["column"])], kind) for name, kind in kinds.items()}
 
 
 def _check_features(shape: tuple[int, ...], dtype: np.dtype, path: Path) -> None:
-    # Some writers of slides put a batch dimension of one in front.
+    # Some programs that write slides add a batch dimension of size 1.
     if len(shape) != 2 and not (len(shape) == 3 and shape[0] == 1):
         raise ValueError(f"{str(path)!r} has features of shape {shape}; expected (n_instances, n_features).")
     if dtype.kind not in "biuf":
-        raise ValueError(f"{str(path)!r} has features of the type {dtype}; expected numbers.")
+        raise ValueError(f"{str(path)!r} has features of dtype {dtype}; expected a numeric dtype.")

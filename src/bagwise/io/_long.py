@@ -1,4 +1,4 @@
-"""Bags as a table with a row per instance: what long CSV and long Parquet files have in common."""
+"""Tables with one row per instance: shared code for CSV and long Parquet files."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bagwise.data.frames import _describes_bags
 
 
 def refuse_empty_bags(bags: Bags) -> None:
-    """Refuse what a table with a row per instance has no place for."""
+    """Raise an error if a bag is empty: a table with one row per instance cannot represent it."""
     empty = bags.sizes == 0
     if empty.any():
         raise ValueError(
-            f"bag {bags.ids[int(np.argmax(empty))].item()!r} is empty, and a table with a row per instance "
-            "has no place for it."
+            f"bag {bags.ids[int(np.argmax(empty))].item()!r} is empty; a table with one row per instance "
+            "cannot store empty bags."
         )
 
 
 def long_columns(bags: Bags, y: np.ndarray | None, description: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Give the columns of the table; those that describe bags are repeated for every instance."""
+    """Return the columns of the table; bag columns are repeated for every instance."""
     index = bags.bag_index
     columns = {description["bag"]["column"]: bags.ids[index]}
     if y is not None:
@@ -40,7 +40,7 @@ def long_columns(bags: Bags, y: np.ndarray | None, description: dict[str, Any]) 
 def bags_from_long(
     columns: dict[str, np.ndarray], description: dict[str, Any], where: str
 ) -> tuple[Bags, np.ndarray | None]:
-    """Put bags together again from the columns of a table and its description."""
+    """Rebuild bags from the columns of a table and its description."""
     about = description["bag"]
     names = description["instances"]["columns"]
     X = np.empty((len(columns[about["column"]]), len(names)), dtype=description["instances"]["dtype"])
@@ -76,10 +76,10 @@ def infer_long(
     *,
     features: Sequence[str] | None = None,
 ) -> tuple[Bags, np.ndarray | None]:
-    """Make bags of a table of unknown origin; roles are inferred as `Bags.from_frame` does.
+    """Build bags from a table without a description; column roles are inferred as in `Bags.from_frame`.
 
-    Numbers that vary inside some bag are features, unless `features` are named; what is constant inside
-    every bag, but not everywhere, describes bags; the rest are instance columns.
+    Unless `features` is passed, numeric columns that vary within a bag are features. Columns that are
+    constant within every bag, but not overall, are bag columns. All others are instance columns.
     """
     bag, label = choose_bag_and_label(bag, label, columns, where, features or ())
     refuse_missing(columns, bag, label, where, row_name)
@@ -109,13 +109,13 @@ def infer_long(
 
 
 def named_features(names: Sequence[str], kinds: Mapping[str, np.dtype], where: str) -> list[str]:
-    """Find the features that were named among the columns that are neither bag nor label."""
+    """Check the feature names passed by the caller against the columns that are neither bag nor label."""
     for name in names:
         if name not in kinds:
             shown = ", ".join(map(repr, list(kinds)[:8])) + (", ..." if len(kinds) > 8 else "")
             raise ValueError(f"{where} has no column {name!r} for a feature; it has {shown}.")
         if kinds[name].kind not in "biuf":
-            raise ValueError(f"{where}: the column {name!r} is a feature, but its values are no numbers.")
+            raise ValueError(f"{where}: the column {name!r} is a feature, but it is not numeric.")
     return list(names)
 
 
@@ -126,12 +126,15 @@ def choose_bag_and_label(
     where: str,
     features: Collection[str] = (),
 ) -> tuple[str, str | None]:
-    """Find the columns with the bags and the labels, by the names given or by custom, but no feature."""
+    """Return the columns with the bag ids and the labels: those that are passed, or the default names.
+
+    A feature is not used as the default label column.
+    """
     bag = choose_column(bag, BAG_NAMES, columns, where, "the bag of every row")
     if bag is None:
         raise ValueError(
-            f"{where} has no column called {' or '.join(BAG_NAMES)}; name the one that says which bag a row "
-            f"is of (bag=...): it has {', '.join(map(repr, list(columns)[:8]))}."
+            f"{where} has no column called {' or '.join(BAG_NAMES)}; name the column that contains the bag "
+            f"id of every row (bag=...). Its columns are {', '.join(map(repr, list(columns)[:8]))}."
         )
     customary = [name for name in LABEL_NAMES if name not in features]
     return bag, choose_column(label, customary, columns, where, "the labels")
@@ -144,11 +147,11 @@ def refuse_missing(
     where: str,
     row_name: Callable[[int], str],
 ) -> None:
-    """Refuse rows without a bag or a label."""
+    """Raise an error if a row has no bag id or no label."""
     for name in filter(None, (bag, label)):
         missing = missing_values(columns[name])
         if missing.any():
-            what = "bag" if name == bag else "label"
+            what = "bag id" if name == bag else "label"
             raise ValueError(
                 f"{where}, {row_name(int(np.argmax(missing)))}: the {what} is missing ({name!r})."
             )
@@ -157,14 +160,14 @@ def refuse_missing(
 def choose_features(
     kinds: Mapping[str, np.dtype], of_bags: Collection[str], *, bags_of_one: bool, where: str
 ) -> list[str]:
-    """Choose the features among columns: numbers that do not describe bags.
+    """Choose the features among the columns: the numeric columns that are not bag columns.
 
-    In bags of one instance nothing can be told from what varies: there every number is a feature.
+    If every bag has one instance, bag columns cannot be recognized, and all numeric columns are features.
     """
     numbers = [name for name, dtype in kinds.items() if dtype.kind in "biuf"]
     features = numbers if bags_of_one else [name for name in numbers if name not in of_bags]
     if not features:
-        raise ValueError(f"{where} has no column of numbers that could be a feature; it has {sorted(kinds)}.")
+        raise ValueError(f"{where} has no numeric column that could be a feature; it has {sorted(kinds)}.")
     return features
 
 
@@ -176,7 +179,7 @@ def _grouped(X: np.ndarray, ids: np.ndarray, where: str, columns: Any = None) ->
 
 
 def _per_bag(values: np.ndarray, bags: Bags, column: str, where: str) -> np.ndarray:
-    """Take the one value that all rows of a bag have; `values` are in the order of the instances."""
+    """Return the value that all rows of a bag share; `values` are in the order of the instances."""
     firsts = values[bags.offsets[:-1]]
     expected = firsts[bags.bag_index]
     differs = (values != expected) & ((values == values) | (expected == expected))
@@ -188,8 +191,8 @@ def _per_bag(values: np.ndarray, bags: Bags, column: str, where: str) -> np.ndar
 
 
 def two_values(where: str, bag: Any, column: str, first: Any, other: Any) -> ValueError:
-    """Make the error of a bag whose rows do not agree."""
+    """Return the error for a bag whose rows have different values."""
     return ValueError(
-        f"{where}: the bag {as_python(bag)!r} has two values of {column!r}, "
-        f"{first.tolist()!r} and {other.tolist()!r}; all rows of a bag must agree."
+        f"{where}: the bag {as_python(bag)!r} has two values of {column!r}, {first.tolist()!r} and "
+        f"{other.tolist()!r}; all rows of a bag must have the same value."
     )

@@ -1,4 +1,4 @@
-"""Read Parquet files row group by row group, whoever wrote them."""
+"""Read Parquet files by row group, with or without a bagwise description."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from bagwise.io._long import bags_from_long, infer_long
 from bagwise.io._remote import RemoteFile
 from bagwise.io.parquet import SIZES_KEY
 
-_BUFFER_BYTES = 2**15  # of a column, compressed
+_BUFFER_BYTES = 2**15  # compressed bytes per column
 
 
 class Reader:
-    """A Parquet file, opened, and what its columns mean.
+    """Open Parquet file and the roles of its columns.
 
     Parameters
     ----------
     path : path
         The file.
     bag, label : str or None
-        The columns with ids and labels, where the file does not say.
+        The columns with ids and labels, for files without a description.
     streamed : bool
-        Whether row groups are read a little at a time, as `batches` does.
+        Whether row groups are read in small batches, as `batches` does.
     """
 
     where: str
@@ -50,11 +50,12 @@ class Reader:
         is_remote = isinstance(path, RemoteFile)
         if not (path if is_remote else Path(path)).is_file():
             raise FileNotFoundError(f"there is no file {self.where}.")
-        # Without a buffer that is filled in advance, memory holds a few pages of every column.
+        # Without pre-buffering, only a few pages of every column are in memory.
         how = {"pre_buffer": False, "buffer_size": _BUFFER_BYTES} if streamed else {}
         try:
             self.file = pq.ParquetFile(path.open() if is_remote else path, **how)
-        except (pa.ArrowException, OSError, ValueError) as error:  # names that are no text are a ValueError
+        # Column names that are not valid text raise a ValueError.
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(error) from error
         self.path = path
         with reading(path, "Parquet file"):
@@ -73,9 +74,9 @@ class Reader:
         self.tables = BagTables(self.description, bag=bag, label=label, where=self.where)
 
     def _checked(self, description: Any) -> dict[str, Any]:
-        """Refuse a description that is damaged, or of other columns than the file has."""
+        """Return the description; raise an error if it is damaged or lists columns that do not exist."""
         if not isinstance(description, dict) or description.get("layout") not in ("long", "bags"):
-            raise ValueError("its description is damaged: it says neither 'long' nor 'bags'.")
+            raise ValueError("its description is damaged: the layout is neither 'long' nor 'bags'.")
         features = check_description(description)["instances"]
         kinds = [description["bag"], description["y"] or {}]
         kinds += [*description["bag_columns"].values(), *description["instance_columns"].values()]
@@ -83,16 +84,16 @@ class Reader:
         columns += features["columns"] if description["layout"] == "long" else [features["column"]]
         absent = [name for name in columns if name not in self.schema.names]
         if absent:
-            raise ValueError(f"its description names a column {absent[0]!r}, which it does not have.")
+            raise ValueError(f"its description lists a column {absent[0]!r}, which the file does not have.")
         return description
 
     def sizes(self) -> np.ndarray | None:
-        """Give the sizes of bags that the footer of a file with a row per bag may have, else None."""
+        """Return the bag sizes from the footer of a file with one row per bag; None if it has none."""
         noted = (self.file.metadata.metadata or {}).get(SIZES_KEY.encode())
         if noted is None or self.description is None:
             return None
         with reading(self.path, "Parquet file"):
-            # No more than there are rows for, whatever the bytes unfold to.
+            # Limit the output to one size per row: damaged bytes may decompress to far more.
             unfolded = zlib.decompressobj().decompress(b64decode(noted), 8 * self.file.metadata.num_rows + 8)
             sizes = np.frombuffer(unfolded, dtype="<i8").astype(np.int64)
         return sizes if len(sizes) == self.file.metadata.num_rows else None
@@ -101,7 +102,7 @@ class Reader:
         return ValueError(f"{self.where} is not a readable Parquet file: {' '.join(str(error).split())}")
 
     def load(self, features: Sequence[str] | None = None) -> tuple[Bags, np.ndarray | None]:
-        """Read all bags; `features` are the columns with them, where the file does not say."""
+        """Read all bags; `features` names the feature columns, for files without a description."""
         with self.file, reading(self.path, "Parquet file"):
             if self.is_long:
                 return self._load_long(features)
@@ -111,8 +112,8 @@ class Reader:
         """Read the bags of one row group after another."""
         if self.is_long:
             raise ValueError(
-                f"{self.where} has a row per instance; only files with a row per bag are read part by part: "
-                "load_parquet and save_parquet make one."
+                f"{self.where} has one row per instance, but only files with one row per bag can be read "
+                "part by part. Convert it with load_parquet and save_parquet."
             )
         with self.file:
             for first, table in self._tables():
@@ -121,14 +122,14 @@ class Reader:
                 yield part
 
     def batches(self, groups: list[int], columns: list[str], rows: int) -> Iterator[Any]:
-        """Read some columns of some row groups as tables of a bounded number of rows."""
+        """Read some columns of some row groups, as tables of at most `rows` rows."""
         try:
             for batch in self.file.iter_batches(rows, row_groups=groups, columns=columns):
                 yield pa.Table.from_batches([batch])
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
 
-    # ------------------------------------------------------------------ a row per instance
+    # ------------------------------------------------------------------ one row per instance
 
     def _load_long(self, features: Sequence[str] | None) -> tuple[Bags, np.ndarray | None]:
         groups = [self._group(i) for i in range(self.file.num_row_groups)]
@@ -150,10 +151,10 @@ class Reader:
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from error
 
-    # ------------------------------------------------------------------ a row per bag
+    # ------------------------------------------------------------------ one row per bag
 
     def _load_bags(self) -> tuple[Bags, np.ndarray | None]:
-        """Fill one matrix as row groups come, so that memory holds little more than the result."""
+        """Read the row groups into one matrix, so that memory holds little more than the result."""
         X: np.ndarray | None = None
         filled = 0
         parts: list[BagRows] = []
@@ -163,7 +164,7 @@ class Reader:
                 X = np.empty((self._most_rows(), part.instances.shape[1]), dtype=part.instances.dtype)
             X[filled : filled + len(part.instances)] = part.instances
             filled += len(part.instances)
-            part.instances = np.empty((0, 0))  # not a slice, which would hold on to the row group
+            part.instances = np.empty((0, 0))  # a slice would keep the row group in memory
             parts.append(part)
         if X is None:
             raise ValueError(f"{self.where} has no bags.")
@@ -173,7 +174,7 @@ class Reader:
         return self.tables.bags(whole, X[:filled], whole.ids), whole.y
 
     def n_values(self) -> int:
-        """Find from the footer how many numbers all instances have; a bag without any counts as one."""
+        """Return the number of feature values according to the footer; an empty bag counts as one value."""
         metadata = self.file.metadata
         leaf = next(
             j
@@ -183,15 +184,15 @@ class Reader:
         return sum(metadata.row_group(i).column(leaf).num_values for i in range(metadata.num_row_groups))
 
     def _most_rows(self) -> int:
-        """Find from the footer how many instances there are at most."""
+        """Return an upper bound of the number of instances, from the footer."""
         entries = self.n_values()
-        # A bag without instances has an entry, too.
+        # An empty bag has one entry as well.
         inner = self.schema.field(self.tables.instances_column).type.value_type
         width = inner.list_size if pa.types.is_fixed_size_list(inner) else 1
         return -(-entries // width)
 
     def _tables(self) -> Iterator[tuple[int, Any]]:
-        """Give row groups, each with the number of its first row."""
+        """Yield the row groups, each with the index of its first row."""
         first = 0
         for i in range(self.file.num_row_groups):
             table = self._group(i)
@@ -200,7 +201,7 @@ class Reader:
 
 
 def joined_rows(parts: list[BagRows]) -> BagRows:
-    """Join everything but the instances."""
+    """Join the columns of several tables, except the instances."""
     first = parts[0]
 
     def all_of(get: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Files that lie elsewhere: addresses such as s3://bucket/bags.parquet, through fsspec."""
+"""Remote files: URLs such as s3://bucket/bags.parquet, read through fsspec."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from glob import has_magic
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-# What systems say of a file's content or age, by the names that they have for it.
+# Keys under which fsspec file systems report the content hash or the modification time of a file.
 _MARKS = ("ETag", "etag", "md5Hash", "LastModified", "last_modified", "mtime")
 
 
 def is_address(path: Any) -> bool:
-    """Whether this is an address of a file that lies elsewhere, and no path."""
+    """Return whether `path` is a URL or a `RemoteFile`, as opposed to a local path."""
     return isinstance(path, RemoteFile) or "://" in str(path)
 
 
 class _About(NamedTuple):
-    """What `Path.stat` gives, as far as it is used."""
+    """Attributes of `os.stat_result` that bagwise uses."""
 
     st_size: int
     st_mtime_ns: int
 
 
 class RemoteFile:
-    """A file by its address, with those methods of `pathlib.Path` that scans use.
+    """Remote file, with the methods of `pathlib.Path` that scans use.
 
-    How it is reached (endpoint, credentials) is a matter of fsspec and of the environment, on the workers of
-    a cluster as well.
+    Endpoint and credentials are configured through fsspec and environment variables, also on the workers of a
+    cluster.
     """
 
     def __init__(self, address: str):
@@ -44,21 +44,21 @@ class RemoteFile:
 
     @property
     def suffix(self) -> str:
-        """How its name ends."""
+        """Suffix of the file name."""
         return PurePosixPath(self._address).suffix
 
     def is_file(self) -> bool:
-        """Whether there is such a file."""
+        """Return whether the file exists."""
         system, path = _system_of(self._address)
         return bool(system.isfile(path))
 
     def open(self) -> Any:
-        """Open it for reading bytes."""
+        """Open the file for reading bytes."""
         system, path = _system_of(self._address)
         return system.open(path, "rb")
 
     def stat(self) -> _About:
-        """Give its size, and a number that changes with its content: from its tag or its time."""
+        """Return the size, and an integer that changes with the content (hash of its ETag or time)."""
         system, path = _system_of(self._address)
         system.invalidate_cache()
         about = system.info(path)
@@ -68,7 +68,7 @@ class RemoteFile:
 
 
 def find_remote(address: str) -> list[RemoteFile]:
-    """Find the Parquet files that an address means: a file, a pattern, or all of a folder; by name."""
+    """Return the Parquet files that a URL refers to (file, pattern or folder), sorted by name."""
     system, path = _system_of(address)
     system.invalidate_cache()
     if has_magic(path):
@@ -87,7 +87,7 @@ def _system_of(address: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError:
         raise ImportError(
-            f"{address!r} is read through fsspec, which is not installed: pip install fsspec, and what its "
-            "protocol needs, such as s3fs."
+            f"{address!r} is read through fsspec, which is not installed: pip install fsspec and the package "
+            "for the protocol, such as s3fs."
         ) from None
     return url_to_fs(address)

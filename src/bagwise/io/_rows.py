@@ -1,4 +1,4 @@
-"""The rows of a table as text, whatever keeps them: text with commas, semicolons or tabs, or a workbook."""
+"""Rows of a table as text, from comma-, semicolon- or tab-separated files and from workbooks."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ DELIMITERS = (",", ";", "\t")
 
 
 class Table(Protocol):
-    """A file with a table in it.
+    """File that contains a table.
 
     Attributes
     ----------
     has_decimal_commas : bool
         Whether 0,5 is a number.
     may_group_digits : bool
-        Whether 1,234 could be a thousand as well.
+        Whether the comma in 1,234 could also separate thousands.
     row_word : str
-        What its rows are called where one is named.
+        The word for a row in error messages: "line" or "row".
     """
 
     has_decimal_commas: bool
@@ -30,22 +30,23 @@ class Table(Protocol):
     row_word: str
 
     def __str__(self) -> str:
-        """Give the path."""
+        """Return the path."""
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Give every row that is not blank, the names of the columns first, with its number in the file."""
+        """Yield the rows that are not blank, column names first, each with its line or row number."""
 
 
 class TextTable:
-    """A text file whose rows are lines; what parts the cells is seen from the names of the columns.
+    """Text file with one row per line; the delimiter is detected from the header.
 
-    It is the one of comma, semicolon and tab that makes the most of the first line, the comma at a tie. Where
-    it is not the comma, a comma is the mark of decimals, as spreadsheets write them in half of the world.
+    The delimiter is the one of comma, semicolon and tab that splits the first line into the most cells. Ties
+    go to the comma. If the delimiter is not a comma, a comma within a number is a decimal comma, as
+    spreadsheet programs write it in many countries.
 
     Parameters
     ----------
     path : path
-        The file, in UTF-8, or UTF-16 with its mark.
+        The file, encoded in UTF-8, or in UTF-16 with a byte order mark.
     """
 
     row_word = "line"
@@ -56,14 +57,14 @@ class TextTable:
             first = list(islice(_nonblank(file), 1))
         self.delimiter = max(DELIMITERS, key=lambda mark: _n_cells(first, mark))
         self.has_decimal_commas = self.delimiter != ","
-        # Nobody takes semicolons but where the comma is for decimals.
+        # Semicolons are used as delimiters only where the comma is the decimal mark.
         self.may_group_digits = self.delimiter == "\t"
 
     def __str__(self) -> str:
         return str(self.path)
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Give every row with the number of the line it ends on; blank lines are left out."""
+        """Yield the rows, each with the number of its last line; blank lines are skipped."""
         with self._opened() as file:
             reader = csv.reader(file, strict=True, delimiter=self.delimiter)
             for row in reader:
@@ -75,7 +76,7 @@ class TextTable:
 
 
 class _Opened:
-    """A text file, opened; what goes wrong while it is read is one sentence that names it."""
+    """Open text file; errors while reading it are raised as one ValueError with the file name."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -100,12 +101,12 @@ def _nonblank(file: Any) -> Iterator[str]:
 
 
 def _n_cells(lines: list[str], delimiter: str) -> int:
-    # Not strict: a quoted cell may go on in the next line.
+    # Not strict, because a quoted cell may continue on the next line.
     return max(map(len, csv.reader(lines, delimiter=delimiter)), default=0)
 
 
 def as_table(path: Any) -> Any:
-    """Give the table of a file, by the end of its name: a workbook, or text."""
+    """Return the table of a file: a workbook or a text file, depending on the suffix."""
     if hasattr(path, "rows"):
         return path
     if str(path).lower().endswith(".xlsx"):

@@ -1,4 +1,4 @@
-"""Tables in files: exact text for every dtype, and the description that brings the dtype back."""
+"""Table files: text that represents every dtype exactly, and a description that restores the dtypes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from bagwise.data.description import check_description, free_name, text_array
 from bagwise.io._column_types import ColumnType, as_numbers, cast
 from bagwise.io._rows import Table, as_table
 
-_BLOCK = 10_000  # rows that are text at any one time
+_BLOCK = 10_000  # rows that are converted to or from text at a time
 
 
 def metadata_path(path: Any) -> Path:
-    """Where the description of a CSV file lies: beside it, as "CSV on the Web" names such files.
+    """Return the path of the description of a CSV file, named as in the "CSV on the Web" standard.
 
-    Beside the file itself where `path` is a link to it, so that it is found by either name.
+    If `path` is a symbolic link, the description is next to the linked file, so that it is found through the
+    link and through the file.
     """
     file = os.path.realpath(path) if os.path.islink(path) else path
     return Path(f"{file}-metadata.json")
@@ -35,7 +36,7 @@ def metadata_path(path: Any) -> Path:
 def write_table(
     path: Any, header: Sequence[str], blocks: Iterable[Sequence[np.ndarray]], description: Any
 ) -> None:
-    """Write columns, block after block of rows, and the description beside them."""
+    """Write columns in blocks of rows, and the description file."""
     with ExitStack() as renamed:
         about, part = (renamed.enter_context(replacing(name)) for name in (metadata_path(path), path))
         about.write_text(json.dumps(description), encoding="utf-8")
@@ -49,12 +50,14 @@ def write_table(
 
 
 class RowFile:
-    """A table that is written some rows at a time: .csv or .parquet, complete or absent.
+    """Writer of a .csv or .parquet table, which is written a few rows at a time.
+
+    Writing is atomic: no incomplete file is ever left behind.
 
     Parameters
     ----------
     path : path
-        Where to write.
+        The file to write.
     """
 
     def __init__(self, path: Any):
@@ -74,7 +77,7 @@ class RowFile:
         return self._stack.__exit__(*error)
 
     def write(self, columns: dict[str, np.ndarray]) -> None:
-        """Write some rows; all calls have the same columns."""
+        """Write some rows; all calls must have the same columns."""
         columns = {name: text_array(name, values) for name, values in columns.items()}
         if self._is_csv:
             if self._writer is None:
@@ -94,14 +97,14 @@ class RowFile:
 
 
 def _texts(column: np.ndarray) -> list[str]:
-    """Write values so that reading them as the same dtype gives every bit back."""
+    """Convert values to text from which the same dtype restores every bit."""
     if column.dtype.kind == "U":
-        # The width is that of the longest; csv is asked because a program may have changed it.
+        # The itemsize is an upper bound of the length. The csv module's limit can be changed by users.
         longest, limit = column.dtype.itemsize // 4, csv.field_size_limit()
         if longest > limit and np.char.str_len(column).max(initial=0) > limit:
             raise ValueError(
-                f"a column has text of {longest:,} characters, but readers of CSV files take {limit:,} in "
-                "a cell; shorten it, or write .npz or .parquet."
+                f"a column has text of {longest:,} characters, but Python's csv module reads at most "
+                f"{limit:,} per cell; shorten the text, or write .npz or .parquet."
             )
         return column.tolist()
     if column.dtype.kind == "M":
@@ -110,8 +113,8 @@ def _texts(column: np.ndarray) -> list[str]:
         column = column.astype(np.int64)
     if column.dtype.kind != "f" or column.dtype.itemsize == 8:
         return [repr(value) for value in column.tolist()]
-    # Shortest text that is unique among the smaller floats; where reading it by way of a float64 would round
-    # twice to another value, that float64 itself.
+    # Use the shortest text that is unique for the smaller float type. If parsing it as a float64 and rounding
+    # to the smaller type returns another value, use the text of the float64.
     short = [str(value) for value in column]
     exact = cast(short, column.dtype) == column
     values = column.astype(np.float64).tolist()
@@ -119,24 +122,24 @@ def _texts(column: np.ndarray) -> list[str]:
 
 
 def read_description(path: Any) -> dict[str, Any] | None:
-    """Read the description beside a CSV file, or give None."""
+    """Read the description of a CSV file; return None if there is none."""
     about = metadata_path(path)
     if not about.exists():
         return None
     with reading(about, "description"):
         description = json.loads(about.read_text(encoding="utf-8"))
         if not isinstance(description, dict) or "bagwise" not in description:
-            return None  # somebody else's
+            return None  # written by another program
         if "rows" not in description:
-            raise ValueError("its description is damaged: there is no 'rows'.")
+            raise ValueError("its description is damaged: 'rows' is missing.")
         return check_description(description)
 
 
 def read_header(path: Any) -> list[str]:
-    """Read the names of the columns."""
+    """Read the column names."""
     header: list[str] = next(as_table(path).rows(), (0, []))[1]
     if not header:
-        raise ValueError(f"{str(path)!r} is empty; expected a line with the names of the columns.")
+        raise ValueError(f"{str(path)!r} is empty; expected a line with the column names.")
     if len(set(header)) < len(header):
         twice = next(name for name in header if header.count(name) > 1)
         raise ValueError(f"{str(path)!r} has two columns {twice!r}.")
@@ -151,13 +154,14 @@ def read_columns(path: Any, dtypes: dict[str, str | None]) -> tuple[dict[str, np
     path : path or Table
         The file.
     dtypes : dict of str to str or None
-        The columns, and their dtypes; None to take what `ColumnType` finds, "number" to refuse text.
+        The columns and their dtypes: None to detect the dtype with `ColumnType`, "number" to detect it and
+        refuse text.
 
     Returns
     -------
     columns : dict of str to array
     lines : array of int
-        The line of the file that each row is on.
+        The line numbers of the rows in the file.
     """
     table = as_table(path)
     found_types = {
@@ -190,18 +194,18 @@ def read_columns(path: Any, dtypes: dict[str, str | None]) -> tuple[dict[str, np
 def read_described(
     path: Any, description: dict[str, Any], kinds: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Read the columns that a description names, and make sure that it is of this file, and the file whole.
+    """Read the columns listed in a description; check that they match the file and that it is complete.
 
-    Gives columns, those with several values a row put together, and the line that each row is on.
+    Returns the columns (multi-dimensional ones are reassembled) and the line numbers of the rows.
     """
     header = read_header(path)
-    # Counted before names are made: a damaged shape may claim any number of columns.
+    # Count the columns before creating their names: a damaged shape may imply a huge number of columns.
     n_columns = sum(math.prod(kind["shape"]) for kind in kinds)
     spread = Spread(kinds) if n_columns == len(header) else None
     if spread is None or spread.header != header:
         raise ValueError(
-            f"{str(path)!r} has other columns than the description beside it says; remove "
-            f"{str(metadata_path(path))!r} to read the table as it is."
+            f"{str(path)!r} does not have the columns listed in its description; delete "
+            f"{str(metadata_path(path))!r} to read the table without it."
         )
     columns, lines = read_columns(path, spread.dtypes)
     with open(path, "rb") as file:
@@ -209,8 +213,8 @@ def read_described(
         ends = file.read() == b"\n"
     if len(lines) != description["rows"] or not ends:
         raise ValueError(
-            f"{str(path)!r} has {len(lines)} rows{'' if ends else ', the last of them broken off'}, but "
-            f"{str(metadata_path(path))!r} says {description['rows']}: the file is cut off, or another one."
+            f"{str(path)!r} has {len(lines)} rows{'' if ends else ', the last one truncated'}, but "
+            f"{str(metadata_path(path))!r} lists {description['rows']}: the file was truncated or replaced."
         )
     return spread.back(columns), lines
 
@@ -223,7 +227,7 @@ def _blocks(table: Table, names: list[str]) -> Iterator[tuple[list[int], dict[st
             if len(row) != len(header):
                 raise ValueError(
                     f"{str(table)!r}, {table.row_word} {line}: {len(row)} values but {len(header)} columns; "
-                    "is the file cut off?"
+                    "is the file truncated?"
                 )
         columns = dict(zip(header, zip(*(row for _, row in block), strict=True), strict=True))
         yield [line for line, _ in block], {name: columns[name] for name in names}
@@ -237,7 +241,7 @@ def _values(texts: Sequence[str], dtype: np.dtype, table: Table, name: str, line
             try:
                 cast([text], dtype)
             except (ValueError, OverflowError) as error:
-                what = f"is not of the type {dtype}" if dtype.kind != "U" else f"is not taken: {error}"
+                what = f"is not a valid {dtype}" if dtype.kind != "U" else f"is not valid text: {error}"
                 raise ValueError(
                     f"{str(table)!r}, {table.row_word} {line}: {text!r} in the column {name!r} "
                     f"{what.rstrip('.')}."
@@ -246,19 +250,19 @@ def _values(texts: Sequence[str], dtype: np.dtype, table: Table, name: str, line
 
 
 class Spread:
-    """Columns with several values a row, written as several columns, and put together again.
+    """Mapping between multi-dimensional columns and one-dimensional columns in a file.
 
     Parameters
     ----------
     kinds : sequence of dict
-        The columns: "column" (the name), "dtype" and "shape" (of a row).
+        The columns: "column" (the name), "dtype" and "shape" (of one row).
 
     Attributes
     ----------
     header : list of str
         The columns of the file.
     dtypes : dict of str to str
-        Their dtypes.
+        The dtypes of the columns of the file.
     """
 
     def __init__(self, kinds: Sequence[dict[str, Any]]):
@@ -274,14 +278,14 @@ class Spread:
         self.header = list(self.dtypes)
 
     def out(self, columns: dict[str, np.ndarray]) -> list[np.ndarray]:
-        """Spread columns into those of the file."""
+        """Split columns into the one-dimensional columns of the file."""
         flat = []
         for column in columns.values():
             flat += [column] if column.ndim == 1 else list(column.reshape(len(column), -1).T)
         return flat
 
     def back(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Put the columns of the file together."""
+        """Reassemble the multi-dimensional columns from the columns of the file."""
         return {
             name: columns[name] if parts == [name] else np.column_stack([columns[part] for part in parts])
             for name, parts in self.parts.items()

@@ -1,4 +1,4 @@
-r"""ARFF in: the multi-instance files of WEKA, where a bag is a table inside a quoted value."""
+r"""Read ARFF files: WEKA's multi-instance format, where a bag is a table inside a quoted value."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bagwise.data.bags import Bags
 from bagwise.data.description import refuse_duplicates
 
 _NUMERIC = ("numeric", "real", "integer")
-# A value of a row: quoted by ' or " (with \ before what would end it), or bare.
+# A value of a row: unquoted, or quoted by ' or " (with a \ before quotes inside).
 _VALUE = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,]*?))\s*(,|$)""", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass
 class _Attribute:
-    """A column: numbers, one of some words, text, or a table of its own."""
+    """Column of the file: numeric, nominal, text, or relational (a nested table)."""
 
     name: str
     kind: str
@@ -31,11 +31,11 @@ class _Attribute:
 
 
 def load_arff(path: FilePath) -> tuple[Bags, Labels]:
-    r"""Read bags, and their labels or None, from a relational ARFF file, as WEKA writes them.
+    r"""Read bags and their labels from a relational ARFF file, as written by WEKA.
 
-    Such a file has a row per bag: its name, a relational attribute with the instances (a quoted table, its
-    lines separated by ``\n``), and the class. Inside the bag, numbers are features, and words become
-    their place in the list that the header declares, from 0; ``?`` becomes NaN.
+    Such a file has one row per bag: its id, a relational attribute with the instances (a quoted table whose
+    lines are separated by ``\n``), and the class. All attributes inside the bag are features. A nominal value
+    becomes its index (from 0) in the list that the header declares; ``?`` becomes NaN.
 
     Parameters
     ----------
@@ -45,10 +45,11 @@ def load_arff(path: FilePath) -> tuple[Bags, Labels]:
     Returns
     -------
     bags : Bags
-        The attribute before the bag gives the ids; attributes that are neither that, the bag nor the class
-        are columns of bags.
+        The ids are read from the first attribute, if it precedes the relational attribute. Attributes other
+        than the id, the bag and the class become bag columns.
     y : array or None
-        The last attribute after the bag: as numbers if all its words are whole numbers, else as text.
+        The last attribute, if it follows the relational attribute; else None. A nominal attribute is returned
+        as integers if all its declared values are integers, else as text.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def _read(path: Path) -> tuple[Bags, np.ndarray | None]:
     places = [i for i, attribute in enumerate(attributes) if attribute.kind == "relational"]
     if len(places) != 1:
         raise ValueError(
-            f"{where} has {len(places)} relational attributes; expected one, whose tables are the bags."
+            f"{where} has {len(places)} relational attributes; expected one, which contains the bags."
         )
     bag = places[0]
     table: list[list[str | None]] = [[] for _ in attributes]
@@ -94,7 +95,7 @@ def _read(path: Path) -> tuple[Bags, np.ndarray | None]:
         if len(values) != len(attributes):
             raise ValueError(
                 f"{where}, line {number}: {len(values)} values but {len(attributes)} attributes; "
-                "is the file cut off?"
+                "is the file truncated?"
             )
         parts.append(_matrix(values[bag] or "", attributes[bag], f"{where}, line {number}"))
         rows.append(number)
@@ -104,7 +105,7 @@ def _read(path: Path) -> tuple[Bags, np.ndarray | None]:
         raise ValueError(f"{where} has no bags after @data.")
     label = len(attributes) - 1 if bag < len(attributes) - 1 else None
     name = 0 if bag > 0 else None
-    for i, what in ((name, "name of the bag"), (label, "label")):
+    for i, what in ((name, "bag id"), (label, "label")):
         if i is not None and None in table[i]:
             raise ValueError(f"{where}, line {rows[table[i].index(None)]}: the {what} is missing.")
     ids = None if name is None else np.array(table[name])
@@ -124,7 +125,7 @@ def _read(path: Path) -> tuple[Bags, np.ndarray | None]:
 
 
 def _header(lines: list[str], where: str) -> tuple[list[_Attribute], int]:
-    """Read the declarations; give them, and the number of the line after @data."""
+    """Read the declarations; return them and the index of the line after @data."""
     attributes: list[_Attribute] = []
     into = attributes
     for number, line in enumerate(lines, start=1):
@@ -139,7 +140,7 @@ def _header(lines: list[str], where: str) -> tuple[list[_Attribute], int]:
             into = attributes
         elif keyword == "@data":
             return attributes, number
-    raise ValueError(f"{where} has no @data; is it an ARFF file, and whole?")
+    raise ValueError(f"{where} has no @data section; it is truncated or not an ARFF file.")
 
 
 def _declaration(text: str, where: str) -> _Attribute:
@@ -163,12 +164,12 @@ def _data(lines: list[str], start: int) -> Iterator[tuple[int, str]]:
 
 
 def _values(line: str, where: str) -> Iterator[str | None]:
-    """Split a row at its commas; None for a bare question mark."""
+    """Split a row at its commas; an unquoted question mark becomes None."""
     place, comma = 0, ","
     while comma:
         match = _VALUE.match(line, place)
         if match is None or (match[3] or "").startswith(("'", '"')):
-            raise ValueError(f"{where}: a quotation that begins at column {place + 1} does not end.")
+            raise ValueError(f"{where}: the quote at column {place + 1} is not closed.")
         quoted = match[1] if match[1] is not None else match[2]
         if quoted is not None:
             yield _unescaped(quoted)
@@ -186,7 +187,7 @@ def _matrix(text: str, bag: _Attribute, where: str) -> np.ndarray:
     rows = [row.strip() for row in text.split("\n") if row.strip()]
     X = np.zeros((len(rows), len(bag.inner)))
     for i, row in enumerate(rows):
-        if row.startswith("{"):  # sparse: place and value, zeros left out
+        if row.startswith("{"):  # sparse row: pairs of index and value, without zeros
             pairs = [pair.strip() for pair in row.strip("{}").split(",") if pair.strip()]
             cells = [_cell(pair, len(bag.inner), where) for pair in pairs]
         else:
@@ -203,11 +204,11 @@ def _matrix(text: str, bag: _Attribute, where: str) -> np.ndarray:
 
 
 def _cell(pair: str, n_features: int, where: str) -> tuple[int, str | None]:
-    """Read a place and a value of a sparse row."""
+    """Read an index and a value of a sparse row."""
     place, _, value = pair.partition(" ")
     if not (place.isascii() and place.isdigit() and int(place) < n_features and value.strip()):
         raise ValueError(
-            f"{where}: {pair!r} in a sparse row; expected a place from 0 to {n_features - 1} and a value."
+            f"{where}: {pair!r} in a sparse row; expected an index from 0 to {n_features - 1} and a value."
         )
     return int(place), _bare(value.strip())
 
@@ -224,20 +225,20 @@ def _number(value: str | None, attribute: _Attribute, where: str) -> float:
     try:
         return float(attribute.words.index(value)) if attribute.kind == "nominal" else float(value)
     except ValueError:
-        expected = "one of its words" if attribute.kind == "nominal" else "a number"
+        expected = "one of its declared values" if attribute.kind == "nominal" else "a number"
         raise ValueError(
-            f"{where}: {value!r} is no value of the attribute {attribute.name!r}; expected {expected}."
+            f"{where}: {value!r} is not a value of the attribute {attribute.name!r}; expected {expected}."
         ) from None
 
 
 def _column(attribute: _Attribute, values: list[str | None], where: str) -> np.ndarray:
-    """Read a column of bags: numbers, or text."""
+    """Convert a bag column to an array of numeric or text values."""
     if attribute.kind == "numeric":
         return np.array([_number(value, attribute, where) for value in values])
     if attribute.kind == "nominal":
         unknown = [value for value in values if value is not None and value not in attribute.words]
         if unknown:
-            raise ValueError(f"{where}: {unknown[0]!r} is not among the words of {attribute.name!r}.")
+            raise ValueError(f"{where}: {unknown[0]!r} is not a declared value of {attribute.name!r}.")
         if all(re.fullmatch(r"[+-]?\d+", word) for word in attribute.words) and None not in values:
             return np.array([int(value or 0) for value in values])
     return np.array([value or "" for value in values])

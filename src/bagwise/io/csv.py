@@ -1,4 +1,4 @@
-"""CSV in and out: a table with a row per instance, for people and other programs."""
+"""Read and write CSV files with one row per instance, for spreadsheets and other programs."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from bagwise.io._long import bags_from_long, choose_bag_and_label, infer_long, l
 from bagwise.io._rows import Table, as_table
 from bagwise.io._table import Spread, read_columns, read_described, read_description, read_header, write_table
 
-_BLOCK = 10_000  # instances that are text at any one time
+_BLOCK = 10_000  # instances that are converted to text at a time
 
 
 def save_csv(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
-    """Write bags, and their labels, to a CSV file with a row per instance.
+    """Write bags and their labels to a CSV file with one row per instance.
 
-    Columns are ``bag_id``, ``y``, the columns of bags, the features and the columns of instances; a column
-    with several values is written as several. Numbers are written so that every bit comes back. Beside the
-    file a second one, ``NAME.csv-metadata.json``, keeps dtypes and roles; without it the CSV file is still
-    readable, by `load_csv` and by anything else. Large data are better kept in Parquet.
+    The columns are ``bag_id``, ``y``, the bag columns, the features and the instance columns; a
+    multi-dimensional column is split into several. Values are written so that loading restores every bit. A
+    second file, ``NAME.csv-metadata.json``, stores the dtypes and roles of the columns. `load_csv` and other
+    programs can read the CSV file without it, too. For large data, use Parquet.
 
     Parameters
     ----------
     path : path
-        Where to write. The file is complete or absent.
+        The file to write. Writing is atomic: no incomplete file is ever left behind.
     bags : Bags
-        Dense bags, none of them empty, with different ids.
+        Dense, non-empty bags with unique ids.
     y : array of shape (n_bags, ...), optional
         Labels of the bags.
 
@@ -46,7 +46,7 @@ def save_csv(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
 
     See Also
     --------
-    load_csv : read it back.
+    load_csv : Read the file.
 
     Examples
     --------
@@ -77,32 +77,36 @@ def save_csv(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
 def load_csv(
     path: FilePath, *, bag: str | None = None, label: str | None = None, features: Sequence[str] | None = None
 ) -> tuple[Bags, Labels]:
-    r"""Read bags, and their labels or None, from a CSV file with a row per instance.
+    r"""Read bags and their labels from a CSV file with one row per instance.
 
-    Reads what `save_csv` writes, and any text file with a header, cells between commas, semicolons or tabs,
-    and a column that names the bag of every row; rows may come in any order. Between semicolons or tabs a
-    comma in a number is the mark of decimals: 0,5 is a half. In a file without a description, numbers that
-    vary inside some bag are features; what is constant inside every bag, but not everywhere, describes bags
-    (so a label never leaks into the features); the rest are columns of instances. There an empty cell, NA,
-    N/A, null, None, ? or - in a column of numbers is a missing value, NaN; and ids are text as it stands
-    (007 is not 7).
+    Reads files written by `save_csv`, and any text file with a header, cells separated by commas, semicolons
+    or tabs, and a column with the bag id of every row. The rows may be in any order. In files separated by
+    semicolons or tabs, a comma within a number is a decimal comma: 0,5 is 0.5.
+
+    In a file without a description, numeric columns that vary within a bag are features. Columns that are
+    constant within every bag, but not overall, are bag columns, so a label never leaks into the features.
+    All others are instance columns. An empty cell, NA, N/A, null, None, ? or - in a numeric column is a
+    missing value (NaN). Ids are read as text, so that 007 differs from 7.
 
     Parameters
     ----------
     path : path
         The file.
     bag : str, optional
-        The column that names the bag of every row; by default ``bag_id``, ``bag`` or ``slide_id``.
+        The column with the bag id of every row; by default ``bag_id``, ``bag`` or ``slide_id``.
     label : str, optional
-        The column with the label of the bag; by default ``y`` or ``label``, if there is one.
+        The column with the label of the bag; by default ``y`` or ``label``, if one of them exists.
     features : sequence of str, optional
-        The columns that are features, in this order, where the file has no description; a text in them is
-        refused. Other columns of numbers then describe bags or instances.
+        The feature columns, in this order; text in them raises an error. Other numeric columns become bag
+        columns or instance columns. If any of `bag`, `label` and `features` is passed, the description of the
+        file is ignored.
 
     Returns
     -------
     bags : Bags
+        The bags.
     y : array or None
+        The labels; None if there are none.
 
     Examples
     --------
@@ -126,20 +130,20 @@ def load_csv(
 def bags_of_table(
     table: Table, bag: str | None, label: str | None, features: Sequence[str] | None
 ) -> tuple[Bags, np.ndarray | None]:
-    """Make bags of a table without a description."""
+    """Build bags from a table without a description."""
     where, header = repr(str(table)), read_header(table)
     bag, label = choose_bag_and_label(bag, label, header, where, features or ())
     dtypes = {name: "number" if name in (features or ()) else None for name in header}
     columns, lines = read_columns(table, {**dtypes, bag: "U"})
     if not len(lines):
-        raise ValueError(f"{where} has a header, but no rows below it.")
+        raise ValueError(f"{where} has a header but no rows.")
     return infer_long(
         columns, bag, label or False, where, lambda row: f"{table.row_word} {lines[row]}", features=features
     )
 
 
 def _kinds(description: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the columns of the table in order, each with dtype and shape."""
+    """Return the columns of the table in order, each with its dtype and shape."""
     features = description["instances"]
     return [
         description["bag"],

@@ -1,4 +1,4 @@
-"""One door for all kinds of files: chosen by the name, or by what a folder holds."""
+"""Load and save bags in any format, chosen by the file name or the contents of a folder."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from bagwise.io._features import refuse_other_count, wanted_features, with_featu
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of file.
+    """File format.
 
     Attributes
     ----------
     module : str
-        The module of this package that reads and writes it; loaded when it is used.
+        The module of this package that reads and writes the format; imported on first use.
     name : str
-        As in ``load_NAME`` and ``save_NAME``.
+        NAME in ``load_NAME`` and ``save_NAME``.
     suffix : str
-        How its files end; empty for folders.
-    options : dict
-        What is passed when writing.
+        Suffix of the files; empty for folders, and for formats that are not chosen by suffix.
+    options : tuple of (str, str)
+        Keyword arguments that are passed to the writer.
     can_write : bool
-        Whether it is written at all.
+        Whether the format can be written.
     """
 
     module: str
@@ -44,11 +44,11 @@ class Format:
     can_write: bool = True
 
     def reader(self) -> Callable[..., tuple[Bags, np.ndarray | None]]:
-        """Load the function that reads it."""
+        """Import and return the function that reads the format."""
         return getattr(import_module(f"bagwise.io.{self.module}"), f"load_{self.name}")
 
     def writer(self) -> Callable[..., Path]:
-        """Load the function that writes it."""
+        """Import and return the function that writes the format."""
         function = getattr(import_module(f"bagwise.io.{self.module}"), f"save_{self.name}")
         return partial(function, **dict(self.options))
 
@@ -64,7 +64,7 @@ FORMATS = {
     "arff": Format("arff", "arff", ".arff", (), False),
 }
 _BY_SUFFIX = {about.suffix: name for name, about in FORMATS.items() if about.suffix}
-# Text that other programs write; what parts its cells is seen from its first line.
+# Suffixes of text tables from other programs; their delimiter is detected from the first line.
 _TEXT = (".tsv", ".tab", ".txt")
 
 
@@ -77,37 +77,40 @@ def load_bags(
     positive: Any = None,
     **options: Any,
 ) -> tuple[Bags, Labels]:
-    """Read bags, and their labels or None, from any kind of file that bagwise knows.
+    """Read bags and their labels from a file or folder in any supported format.
 
     Parameters
     ----------
     path : path
-        A file (.npz, .parquet, .csv, .tsv, .txt, .xlsx, .arff), or a folder with an .h5 or .npy file for
-        every bag.
+        A file (.npz, .parquet, .csv, .tsv, .txt, .xlsx, .arff), or a folder with one .h5 or .npy file per
+        bag.
     format : {"npz", "parquet", "csv", "xlsx", "arff", "h5", "npy"}, optional
-        The kind of file, where its name does not say.
+        The file format. By default it is chosen by the suffix, or by the files in the folder.
     features : sequence of str, optional
-        The features to read, in this order; also columns that describe bags or instances, if they are
-        numbers. Other features become columns of instances. By default all that the file has; where it is a
-        table of other origin, all numbers that vary inside some bag.
+        The features to read, in this order. They may include numeric bag and instance columns. Other features
+        become instance columns. By default all features of the file are read; in tables that bagwise did not
+        write, these are all numeric columns that vary within a bag.
     like : fitted estimator, or bags, optional
-        What has the features to read: with ``like=model`` a file with a single bag, of which nothing can be
-        told from what varies, gives the features that the model knows, whatever their order in the file.
+        Read the features that this model or these bags have, in the same order. Use ``like=model`` to read a
+        file with a single bag, from which the roles of the columns cannot be inferred.
     positive : optional
-        The label of the positive class; labels are then True for it and False for any other.
+        The label of the positive class. If passed, labels are returned as booleans: True for this label,
+        False for all others.
     **options
-        Passed on to the reader: `bag` and `label` (names of columns) for tables, `labels` (a table) for
-        folders, `sheet` for workbooks. An option that the format does not have is refused. ``label=False``:
-        labels are not read, in any format.
+        Passed to the reader: `bag` and `label` (column names) for tables, `labels` (a table) for folders,
+        `sheet` for workbooks. Options that the format does not support raise an error. With ``label=False``,
+        which every format supports, no labels are read.
 
     Returns
     -------
     bags : Bags
+        The bags.
     y : array or None
+        The labels; None if there are none.
 
     See Also
     --------
-    load_npz, load_parquet, load_csv, load_xlsx, load_h5, load_npy, load_arff : the readers.
+    load_npz, load_parquet, load_csv, load_xlsx, load_h5, load_npy, load_arff : Read one format.
 
     Examples
     --------
@@ -143,7 +146,7 @@ def load_bags(
 
 
 def format_of(path: Path, format: str | None = None) -> str:
-    """Find the kind of a file or folder that is to be read, unless it is given."""
+    """Return the format of a file or folder to read: `format` if it is passed, else the detected format."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {str(path)!r}.")
     if format is not None:
@@ -154,28 +157,28 @@ def format_of(path: Path, format: str | None = None) -> str:
 
 
 def save_bags(path: FilePath, bags: Bags, y: ArrayLike | None = None, *, format: str | None = None) -> Path:
-    """Write bags, and their labels, to any kind of file that bagwise knows.
+    """Write bags and their labels to a file or folder in any supported format.
 
     Parameters
     ----------
     path : path
-        Where to write: a file (.npz, .parquet, .csv), or a new folder if `format` is "h5" or "npy".
+        The file to write (.npz, .parquet, .csv), or the folder to create if `format` is "h5" or "npy".
     bags : Bags
-        What to write.
+        The bags to write.
     y : array of shape (n_bags, ...), optional
         Labels of the bags.
     format : {"npz", "parquet", "parquet-long", "csv", "h5", "npy"}, optional
-        The kind of file, where its name does not say.
+        The file format. By default it is chosen by the suffix.
 
     Returns
     -------
     pathlib.Path
-        The file or folder written.
+        The path of the written file or folder.
 
     See Also
     --------
-    save_npz, save_parquet, save_csv, save_h5, save_npy : the writers.
-    load_bags : read it back.
+    save_npz, save_parquet, save_csv, save_h5, save_npy : Write one format.
+    load_bags : Read the file or folder.
 
     Examples
     --------
@@ -190,10 +193,10 @@ def save_bags(path: FilePath, bags: Bags, y: ArrayLike | None = None, *, format:
     """
     suffix = Path(path).suffix.lower()
     if format is None and suffix in _TEXT:
-        raise ValueError(f"{suffix} files are read but not written; write .parquet, .npz or .csv.")
+        raise ValueError(f"{suffix} files can be read but not written; write .parquet, .npz or .csv.")
     name = _known(format) if format is not None else _by_name(Path(path))
     if not FORMATS[name].can_write:
-        raise ValueError(f"{name} files are read but not written; write .parquet, .npz or .csv.")
+        raise ValueError(f"{name} files can be read but not written; write .parquet, .npz or .csv.")
     return FORMATS[name].writer()(path, bags, y)
 
 
@@ -209,22 +212,23 @@ def _by_name(path: Path) -> str:
         return _BY_SUFFIX[suffix]
     if suffix in (".h5", ".npy"):
         raise ValueError(
-            f"{str(path)!r}: {suffix} files hold one bag each; name the folder, and format={suffix[1:]!r}."
+            f"{str(path)!r}: {suffix} files contain one bag each; pass the folder, with "
+            f"format={suffix[1:]!r}."
         )
     raise ValueError(
-        f"{str(path)!r} does not end in {', '.join((*_BY_SUFFIX, *_TEXT))}; say its format: one of "
+        f"{str(path)!r} does not end in {', '.join((*_BY_SUFFIX, *_TEXT))}; specify the format: one of "
         f"{', '.join(FORMATS)}."
     )
 
 
 def folder_format(path: Path) -> str:
-    """Find the format of a folder by the files in it."""
+    """Return the format of a folder, detected from the files in it."""
     for name, patterns in {"h5": ("*.h5",), "npy": ("*.npy", "features/*.npy")}.items():
         if any(found.is_file() for pattern in patterns for found in path.glob(pattern)):
             return name
     if any(path.glob("*.parquet")):
         raise ValueError(
-            f"the folder {str(path)!r} has Parquet files in it, which scan_bags takes together (the program "
-            "with --scan); load_bags reads one."
+            f"the folder {str(path)!r} contains Parquet files, but load_bags reads only a single one; "
+            "use scan_bags (on the command line: --scan) to read all of them."
         )
-    raise ValueError(f"the folder {str(path)!r} has neither .h5 nor .npy files in it.")
+    raise ValueError(f"the folder {str(path)!r} contains neither .h5 nor .npy files.")

@@ -1,4 +1,4 @@
-"""HDF5 in and out: a folder with an .h5 file for every bag, as CLAM and TRIDENT write slides."""
+"""Read and write folders with one HDF5 file per bag, the format in which CLAM and TRIDENT write slides."""
 
 from __future__ import annotations
 
@@ -18,33 +18,34 @@ from bagwise._core.types import FilePath, Labels
 from bagwise.data.bags import Bags
 from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, safe_name, write_labels
 
-# What a dataset may claim beyond what the file holds of it: filters make much of little, but not anything.
+# Limits for the declared size of a dataset: compression filters shrink data, but not by an arbitrary factor.
 _SMALL_BYTES, _MOST_OF_A_BYTE = 2**24, 10_000
 
 
 def save_h5(folder: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
-    """Write a folder with an .h5 file for every bag, and ``labels.csv``.
+    """Write a folder with one .h5 file per bag and a table ``labels.csv``.
 
-    A file has the dataset ``features`` and one for every column of instances; the table has ``bag_id``,
-    ``y`` and the columns of bags. A small description beside it keeps names and dtypes.
+    Each file has a dataset ``features`` and one dataset per instance column. The table has the columns
+    ``bag_id`` and ``y`` and the bag columns. A small description file stores names and dtypes.
 
     Parameters
     ----------
     folder : path
-        Where to write: a folder that does not exist yet, or is empty. It is complete or absent.
+        The folder to create; if it exists, it must be empty. Writing is atomic: no incomplete folder is ever
+        left behind.
     bags : Bags
-        Dense bags with different ids, which become the names of the files.
+        Dense bags with unique ids, which become the file names.
     y : array of shape (n_bags, ...), optional
         Labels of the bags.
 
     Returns
     -------
     pathlib.Path
-        The folder written.
+        The path of the written folder.
 
     See Also
     --------
-    load_h5 : read it back.
+    load_h5 : Read the folder.
 
     Examples
     --------
@@ -79,32 +80,35 @@ def load_h5(
     key: str = "features",
     missing: str = "raise",
 ) -> tuple[Bags, Labels]:
-    """Read a folder with an .h5 file for every bag, and their labels or None.
+    """Read bags and their labels from a folder with one .h5 file per bag.
 
-    Reads what `save_h5` writes, and the folders of CLAM and TRIDENT: datasets ``features`` and ``coords``,
-    of shape (n, ...) or (1, n, ...). Other datasets with a value per instance become columns of instances.
+    Reads folders written by `save_h5`, CLAM and TRIDENT: datasets ``features`` and ``coords`` of shape
+    (n, ...) or (1, n, ...). Other datasets with one value per instance become instance columns.
 
     Parameters
     ----------
     folder : path
         The folder.
     labels : path, optional
-        A CSV file with a row per bag: its name (without ".h5"), its label, and what else is known of it. By
-        default ``labels.csv`` in the folder; without it there are no labels, and bags come in the order of
-        their names. Every file must be named, and every name have its file (see `missing`).
+        A table with one row per bag: its id (the file name without ".h5"), its label, and further columns,
+        which become bag columns. By default ``labels.csv`` in the folder. Without a table, there are no
+        labels, and the bags are sorted by file name. Every file must be listed in the table, and every listed
+        file must exist (see `missing`).
     bag, label : str, optional
-        The columns of the table with the names (by default ``slide_id``, ``bag_id`` or ``bag``) and the
-        labels (``y`` or ``label``).
+        The columns of the table with the ids (by default ``slide_id``, ``bag_id`` or ``bag``) and the
+        labels (by default ``y`` or ``label``).
     key : str, default="features"
         The dataset with the instances.
     missing : {"raise", "skip"}, default="raise"
-        What happens to files without a label and to lines of the table without a file: an error, or they are
-        left out, and a warning counts them.
+        How to treat files without a label, and rows of the table without a file: "raise" raises an error;
+        "skip" skips them and issues a warning with their number.
 
     Returns
     -------
     bags : Bags
+        The bags.
     y : array or None
+        The labels; None if there are none.
 
     Examples
     --------
@@ -120,7 +124,7 @@ def load_h5(
 
 
 def h5_folder(folder: FilePath, *, key: str = "features", **of_index: Any) -> tuple[FolderIndex, OpenBag]:
-    """Find the bags of a folder, and how one is opened; arguments are those of `load_h5`."""
+    """Return the bags of a folder and a function that opens one; arguments are those of `load_h5`."""
     _h5py()
     return read_index(folder, ".h5", inside=Path(folder), **of_index), partial(_open_bag, key=key)
 
@@ -138,10 +142,11 @@ def _open_bag(path: Path, *, key: str, sides: bool = True) -> Iterator[dict[str,
 
 
 def _own_dataset(file: Any, name: str) -> Any:
-    """Give a dataset that lies in this file and holds what it claims; None for a group.
+    """Return a dataset that is stored in this file with a plausible size; None for a group.
 
-    Links to other files, and data in them, are refused: they would make features of whatever can be read.
-    Asked of HDF5 itself: h5py's objects take longer to make than a small bag to read.
+    Links to other files and externally stored data are refused: a file could otherwise expose the contents of
+    any readable file as features. The low-level API is used because creating the high-level objects of h5py
+    takes longer than reading a small bag.
     """
     h5py = _h5py()
     if file.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_EXTERNAL:
@@ -153,13 +158,13 @@ def _own_dataset(file: Any, name: str) -> Any:
     how = found.get_create_plist()
     lies_elsewhere = how.get_external_count() or how.get_layout() == h5py.h5d.VIRTUAL
     if lies_elsewhere or h5py.h5f.get_name(found) != h5py.h5f.get_name(file.id):
-        raise ValueError(f"{file.filename!r}: the values of {name!r} lie in another file.")
+        raise ValueError(f"{file.filename!r}: the values of {name!r} are stored in another file.")
     shape, stored = found.shape, found.get_storage_size()
     claimed = math.prod(shape or ()) * found.dtype.itemsize
     if claimed > _SMALL_BYTES + _MOST_OF_A_BYTE * stored:
         raise ValueError(
-            f"{file.filename!r}: {name!r} has shape {shape}, which takes {claimed:,} bytes, but is "
-            f"stored in {stored:,}."
+            f"{file.filename!r}: {name!r} has shape {shape}, which needs {claimed:,} bytes, but only "
+            f"{stored:,} bytes are stored."
         )
     return h5py.Dataset(found)
 
@@ -173,15 +178,15 @@ def _h5py() -> Any:
 
 
 def _storable(column: np.ndarray) -> np.ndarray:
-    """HDF5 knows no Unicode arrays and no times: bytes of UTF-8, and whole numbers."""
+    """Convert text to UTF-8 bytes and times to integers, because HDF5 stores neither."""
     if column.dtype.kind == "U":
-        # Of no strings numpy before 2 makes an array of numbers, without their shape.
+        # Before version 2, numpy encodes an empty array as a float array without its shape.
         return np.char.encode(column, "utf-8") if column.size else np.empty(column.shape, dtype="S1")
     return column.astype(np.int64) if column.dtype.kind in "Mm" else column
 
 
 def _datasets(file: Any, key: str, features: Any) -> dict[str, Any]:
-    """Give the instances, unread, and the columns with a value for each of them, read."""
+    """Return the unread dataset of the instances, and the values of the instance columns."""
     arrays: dict[str, Any] = {"features": features}
     size = features.shape[-2] if len(features.shape) > 1 else -1
     for name in file:

@@ -1,4 +1,4 @@
-"""npy in and out: a folder with an .npy file for every bag."""
+"""Read and write folders with one .npy file per bag."""
 
 from __future__ import annotations
 
@@ -20,33 +20,35 @@ from bagwise._core.types import FilePath, Labels
 from bagwise.data.bags import Bags
 from bagwise.io._folder import FolderIndex, OpenBag, load_folder, read_index, safe_name, write_labels
 
-# Files of less are read at once, which is much quicker than to map them.
+# Smaller files are read at once, which is much faster than memory-mapping them.
 _SMALL_BYTES = 2**18
 
 
 def save_npy(folder: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
-    """Write a folder with an .npy file for every bag, and ``labels.csv``.
+    """Write a folder with one .npy file per bag and a table ``labels.csv``.
 
-    Instances are in ``features/BAG.npy``, and every column of instances in a folder of its own; the table
-    has ``bag_id``, ``y`` and the columns of bags. A small description beside it keeps names and dtypes.
+    Instances are stored in ``features/BAG.npy``, and every instance column in a separate subfolder. The table
+    has the columns ``bag_id`` and ``y`` and the bag columns. A small description file stores names and
+    dtypes.
 
     Parameters
     ----------
     folder : path
-        Where to write: a folder that does not exist yet, or is empty. It is complete or absent.
+        The folder to create; if it exists, it must be empty. Writing is atomic: no incomplete folder is ever
+        left behind.
     bags : Bags
-        Dense bags with different ids, which become the names of the files.
+        Dense bags with unique ids, which become the file names.
     y : array of shape (n_bags, ...), optional
         Labels of the bags.
 
     Returns
     -------
     pathlib.Path
-        The folder written.
+        The path of the written folder.
 
     See Also
     --------
-    load_npy : read it back.
+    load_npy : Read the folder.
 
     Examples
     --------
@@ -80,30 +82,33 @@ def load_npy(
     label: str | None = None,
     missing: str = "raise",
 ) -> tuple[Bags, Labels]:
-    """Read a folder with an .npy file for every bag, and their labels or None.
+    """Read bags and their labels from a folder with one .npy file per bag.
 
-    Instances are in ``FOLDER/features/BAG.npy``, or in ``FOLDER/BAG.npy``. Every other folder in it with a
-    file of the same name for every bag is a column of instances.
+    Instances are read from ``FOLDER/features/BAG.npy`` or ``FOLDER/BAG.npy``. Every other subfolder that
+    contains a file of the same name for every bag is an instance column.
 
     Parameters
     ----------
     folder : path
         The folder.
     labels : path, optional
-        A CSV file with a row per bag: its name (without ".npy"), its label, and what else is known of it.
-        By default ``labels.csv`` in the folder; without it there are no labels, and bags come in the order
-        of their names. Every file must be named, and every name have its file (see `missing`).
+        A table with one row per bag: its id (the file name without ".npy"), its label, and further columns,
+        which become bag columns. By default ``labels.csv`` in the folder. Without a table, there are no
+        labels, and the bags are sorted by file name. Every file must be listed in the table, and every listed
+        file must exist (see `missing`).
     bag, label : str, optional
-        The columns of the table with the names (by default ``slide_id``, ``bag_id`` or ``bag``) and the
-        labels (``y`` or ``label``).
+        The columns of the table with the ids (by default ``slide_id``, ``bag_id`` or ``bag``) and the
+        labels (by default ``y`` or ``label``).
     missing : {"raise", "skip"}, default="raise"
-        What happens to files without a label and to lines of the table without a file: an error, or they are
-        left out, and a warning counts them.
+        How to treat files without a label, and rows of the table without a file: "raise" raises an error;
+        "skip" skips them and issues a warning with their number.
 
     Returns
     -------
     bags : Bags
+        The bags.
     y : array or None
+        The labels; None if there are none.
 
     Examples
     --------
@@ -121,7 +126,7 @@ def load_npy(
 
 
 def npy_folder(folder: FilePath, **of_index: Any) -> tuple[FolderIndex, OpenBag]:
-    """Find the bags of a folder, and how one is opened; arguments are those of `load_npy`."""
+    """Return the bags of a folder and a function that opens one; arguments are those of `load_npy`."""
     folder = Path(folder)
     inside = folder / "features" if (folder / "features").is_dir() else folder
     index = read_index(folder, ".npy", inside=inside, **of_index)
@@ -147,13 +152,13 @@ def _read(path: Path) -> np.ndarray:
             found = _parsed(start)
             if found is not None:
                 return found
-        # Mapped, not read: sizes are compared with the file's, and values go straight into the matrix of all
-        # bags. Whatever is unusual about a small file, it says.
+        # Memory-map the file: numpy compares the declared size with the file size, and the values are copied
+        # directly into the matrix of all bags. Small files that are damaged or unusual are also read here.
         return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def _parsed(whole: bytes) -> np.ndarray | None:
-    """The array of a whole npy file; None if there is anything unusual about it."""
+    """Parse the content of an npy file; return None if it is not a plain array of format version 1.0."""
     if whole[:8] != b"\x93NUMPY\x01\x00" or len(whole) < 10:
         return None
     begin = 10 + int.from_bytes(whole[8:10], "little")
@@ -166,7 +171,10 @@ def _parsed(whole: bytes) -> np.ndarray | None:
 
 @lru_cache(maxsize=4096)
 def _header(text: bytes) -> tuple[tuple[int, ...], np.dtype, int] | None:
-    """Shape, dtype and bytes of plain values in C order; headers are few, and slow to read."""
+    """Return the shape, dtype and size in bytes of an array in C order; None for other arrays.
+
+    Results are cached because parsing a header is slow and most files have the same headers.
+    """
     stream = BytesIO(text)
     np.lib.format.read_magic(stream)
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)

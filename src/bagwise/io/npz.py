@@ -1,4 +1,4 @@
-"""npz in and out: one compressed numpy file for bags, names, side columns and labels."""
+"""Read and write npz files: one compressed file with bags, names, side columns and labels."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from bagwise.data.bags import Bags
 from bagwise.data.bags.parts import checked_sparse
 from bagwise.data.description import checked_labels, text_array
 
-# A file holds `X` (or the three arrays of a CSR matrix), `offsets`, and where given `y`, `bag_ids`,
-# `feature_names`, and side columns under these prefixes.
+# A file contains `X` (or the arrays of a CSR matrix), `offsets`, optionally `y`, `bag_ids` and
+# `feature_names`, and side columns with these prefixes.
 _INSTANCE, _BAG = "instance_columns/", "bag_columns/"
 _NAMES = ("X", "X_data", "X_indices", "X_indptr", "X_shape", "offsets", "y", "bag_ids", "feature_names")
 
 
 def save_npz(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
-    """Write bags, and their labels, to an npz file.
+    """Write bags and their labels to an npz file.
 
-    The file is complete or absent: it is written under a temporary name and then renamed.
+    Writing is atomic: the file is written under a temporary name and then renamed.
 
     Parameters
     ----------
     path : path
-        Where to write; ".npz" is appended if it is missing.
+        The file to write; ".npz" is appended if it is missing.
     bags : Bags
-        What to write: instances (dense or CSR), offsets, ids, feature names and side columns.
+        The bags to write: instances (dense or CSR), offsets, ids, feature names and side columns.
     y : array of shape (n_bags, ...), optional
         Labels of the bags.
 
     Returns
     -------
     pathlib.Path
-        The file written.
+        The path of the written file.
 
     See Also
     --------
-    load_npz : read it back.
+    load_npz : Read the file.
 
     Examples
     --------
@@ -82,10 +82,10 @@ def save_npz(path: FilePath, bags: Bags, y: ArrayLike | None = None) -> Path:
 
 
 def load_npz(path: FilePath) -> tuple[Bags, Labels]:
-    """Read bags, and their labels or None, from an npz file.
+    """Read bags and their labels from an npz file.
 
-    Reads what `save_npz` writes, and any npz file with arrays `X` and `offsets` (and `y`, `bag_ids`,
-    `feature_names` where present); other arrays are left alone.
+    Reads files written by `save_npz`, and any npz file with arrays `X` and `offsets` (and optionally `y`,
+    `bag_ids` and `feature_names`). Other arrays are ignored.
 
     Parameters
     ----------
@@ -95,7 +95,9 @@ def load_npz(path: FilePath) -> tuple[Bags, Labels]:
     Returns
     -------
     bags : Bags
+        The bags.
     y : array or None
+        The labels; None if there are none.
 
     Examples
     --------
@@ -112,10 +114,10 @@ def load_npz(path: FilePath) -> tuple[Bags, Labels]:
 
 
 def read_arrays(path: Any, *, but: Collection[str] = ()) -> dict[str, Any]:
-    """Read the arrays of a file; those of the names `but`, and those of others, are there but not read."""
+    """Read the arrays of a file; unknown arrays and those named in `but` are listed with the value None."""
     with reading(path, "npz file"), open(path, "rb") as raw:
         refuse_false_sizes(raw)
-        # Opened above, because np.load leaves a broken file open.
+        # The file is opened above because np.load does not close a damaged file.
         with np.load(raw, allow_pickle=False) as file:
             return {name: file[name] if _is_ours(name) and name not in but else None for name in file.files}
 
@@ -125,7 +127,7 @@ def _is_ours(name: str) -> bool:
 
 
 def bags_of_arrays(arrays: dict[str, Any], path: Any) -> tuple[Bags, np.ndarray | None]:
-    """Make bags and labels of the arrays of a file."""
+    """Build bags and labels from the arrays of a file."""
     if "X_data" in arrays:
         X = _csr(arrays, path)
     elif "X" in arrays:
@@ -134,7 +136,7 @@ def bags_of_arrays(arrays: dict[str, Any], path: Any) -> tuple[Bags, np.ndarray 
         raise ValueError(f"{str(path)!r} has no array 'X'; it has {sorted(arrays)}.")
     if "offsets" not in arrays:
         raise ValueError(
-            f"{str(path)!r} has no array 'offsets' that cuts X into bags; it has {sorted(arrays)}."
+            f"{str(path)!r} has no array 'offsets', which divides X into bags; it has {sorted(arrays)}."
         )
     with reading(path, "npz file of bags"):
         bags = Bags(
@@ -152,7 +154,7 @@ def bags_of_arrays(arrays: dict[str, Any], path: Any) -> tuple[Bags, np.ndarray 
 
 
 def _csr(arrays: dict[str, Any], path: Any) -> sp.csr_array:
-    """Put a CSR matrix together, and refuse one whose parts do not fit."""
+    """Build a CSR matrix; raise an error if its arrays are inconsistent."""
     for name in ("X_indices", "X_indptr", "X_shape"):
         if name not in arrays:
             raise ValueError(f"{str(path)!r} has an array 'X_data' but no {name!r}; it has {sorted(arrays)}.")

@@ -1,4 +1,4 @@
-"""Parquet in and out: a row per bag (compact, streamed) or a row per instance (long)."""
+"""Read and write Parquet files with one row per bag (compact, streamed) or one row per instance (long)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from bagwise.data.blocks.cutting import cut
 from bagwise.data.description import check_bags, describe, refuse_duplicates
 from bagwise.io._long import long_columns, refuse_empty_bags
 
-_GROUP_BYTES = 32 * 2**20  # of instances in a row group
-SIZES_KEY = "bagwise.sizes"  # where the footer has the sizes of bags: int64, compressed by zlib, in base 64
+_GROUP_BYTES = 32 * 2**20  # maximum size of the instances in a row group
+SIZES_KEY = "bagwise.sizes"  # key of the bag sizes in the footer: int64, compressed by zlib, in base64
 
 
 def save_parquet(
@@ -30,34 +30,34 @@ def save_parquet(
     *,
     layout: str = "bags",
 ) -> Path:
-    """Write bags, and their labels, to a Parquet file.
+    """Write bags and their labels to a Parquet file.
 
-    With the layout "bags" a row is a bag: ``bag_id``, ``y``, the columns of bags, ``instances`` (a list of
-    lists of numbers of fixed size) and the columns of instances (lists). With "long" a row is an instance,
-    and every feature a column. Compressed by zstd, features with their bytes split; written a row group at a
-    time, so that memory holds little more than the bags.
+    With the layout "bags", there is one row per bag with the columns ``bag_id``, ``y``, the bag columns,
+    ``instances`` (a list of fixed-size lists) and the instance columns (lists). With "long", there is one row
+    per instance and one column per feature. The file is compressed with zstd, and features with byte stream
+    split encoding. It is written by row group, so that memory holds little more than the bags.
 
     Parameters
     ----------
     path : path
-        Where to write. The file is complete or absent.
+        The file to write. Writing is atomic: no incomplete file is ever left behind.
     bags : Bags, or iterable of (Bags, y)
-        Dense bags with different ids. Parts that do not fit into memory together can be given one by one,
-        each with its labels or None, as `iter_parquet` gives them.
+        Dense bags with unique ids. Data that do not fit into memory can be passed as an iterable of parts,
+        each with its labels or None, as `iter_parquet` yields them.
     y : array of shape (n_bags, ...), optional
         Labels of the bags.
     layout : {"bags", "long"}, default="bags"
-        What a row is.
+        Whether a row is a bag ("bags") or an instance ("long").
 
     Returns
     -------
     pathlib.Path
-        The file written.
+        The path of the written file.
 
     See Also
     --------
-    load_parquet : read it back.
-    iter_parquet : read it part by part.
+    load_parquet : Read the file.
+    iter_parquet : Read the file part by part.
 
     Examples
     --------
@@ -86,14 +86,16 @@ def save_parquet(
             if layout == "long":
                 refuse_empty_bags(part)
             description = describe(part, labels, instances=None if layout == "long" else "instances")
-            if part._ids is None:  # numbered through all parts
+            if part._ids is None:  # number the bags consecutively across all parts
                 part = part._replace(ids=np.arange(n_written, n_written + len(part)))
             n_written += len(part)
             seen += part.ids.tolist()
             sizes.append(part.sizes)
             first = first or description
             if description != first:
-                raise ValueError(f"part {number} has other columns, dtypes or features than part 0.")
+                raise ValueError(
+                    f"the columns, dtypes or features of part {number} differ from those of part 0."
+                )
             rows = max(1, _GROUP_BYTES // (part.n_features * part.instances.itemsize))
             for run in cut(part.offsets, rows):
                 few, few_y = part[run], None if labels is None else labels[run]
@@ -103,8 +105,8 @@ def save_parquet(
                 else:
                     writer.write(table_from_bags(few, few_y, description))
         if first is None:
-            raise ValueError("there are no bags to write; the iterable is empty.")
-        refuse_duplicates(seen, "ids", lambda i: f"place {i}")
+            raise ValueError("there are no bags to write: the iterable is empty.")
+        refuse_duplicates(seen, "ids", lambda i: f"index {i}")
         writer.describe({**first, "layout": layout}, np.concatenate(sizes) if layout == "bags" else None)
     return path
 
@@ -112,27 +114,31 @@ def save_parquet(
 def load_parquet(
     path: FilePath, *, bag: str | None = None, label: str | None = None, features: Sequence[str] | None = None
 ) -> tuple[Bags, Labels]:
-    """Read bags, and their labels or None, from a Parquet file.
+    """Read bags and their labels from a Parquet file.
 
-    Reads what `save_parquet` writes, and files of other origin: with a row per bag, if there is a column
-    ``instances`` of lists of lists of numbers (further lists as long as the bag are columns of instances,
-    the rest columns of bags); else with a row per instance, where roles are inferred as in `load_csv`.
+    Reads files written by `save_parquet` and by other programs. A file with a column ``instances`` has one
+    row per bag: this column contains lists of numeric lists, other columns of lists are instance columns, and
+    all other columns are bag columns. Any other file has one row per instance, and column roles are inferred
+    as in `load_csv`.
 
     Parameters
     ----------
     path : path
         The file.
     bag : str, optional
-        The column that names the bag; by default ``bag_id``, ``bag`` or ``slide_id``.
+        The column with the bag id; by default ``bag_id``, ``bag`` or ``slide_id``.
     label : str, optional
-        The column with the label; by default ``y`` or ``label``, if there is one.
+        The column with the label; by default ``y`` or ``label``, if one of them exists.
     features : sequence of str, optional
-        The columns that are features, in this order, where a row is an instance and the file does not say.
+        The feature columns, in this order. Only used for files with one row per instance that `save_parquet`
+        did not write.
 
     Returns
     -------
     bags : Bags
+        The bags.
     y : array or None
+        The labels; None if there are none.
 
     Examples
     --------
@@ -153,7 +159,7 @@ def load_parquet(
 def iter_parquet(
     path: FilePath, *, bag: str | None = None, label: str | None = None
 ) -> Iterator[tuple[Bags, Labels]]:
-    """Read a Parquet file with a row per bag part by part, for data larger than memory.
+    """Read a Parquet file with one row per bag part by part, for data larger than memory.
 
     Parameters
     ----------
@@ -163,8 +169,9 @@ def iter_parquet(
     Yields
     ------
     bags : Bags
-        The bags of a row group. Bags without names are numbered through the whole file.
+        The bags of a row group. Bags without ids are numbered consecutively across the file.
     y : array or None
+        The labels of these bags; None if there are none.
 
     Examples
     --------
@@ -182,7 +189,7 @@ def iter_parquet(
 
 
 class _Writer:
-    """A Parquet file that is opened by its first table, because only then its columns are known."""
+    """Writer of a Parquet file, which is opened with the first table because the columns must be known."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -210,7 +217,7 @@ class _Writer:
         self.file.write_table(table, row_group_size=max(1, len(table)))
 
     def describe(self, description: dict[str, Any], sizes: np.ndarray | None) -> None:
-        """Note the description in the footer, and sizes of bags that only their instances would tell."""
+        """Store the description and the bag sizes in the footer, so that scans need not read instances."""
         about = {"bagwise": json.dumps(description)}
         if sizes is not None:
             about[SIZES_KEY] = b64encode(zlib.compress(sizes.astype("<i8").tobytes())).decode()
@@ -218,7 +225,7 @@ class _Writer:
 
 
 def _float_leaves(schema: Any) -> Iterator[str]:
-    """Find the columns of floating point numbers, named as Parquet names the leaves of lists."""
+    """Yield the paths of the floating-point columns, including those inside lists."""
     from bagwise.io._arrow import is_list, pa
 
     for field in schema:

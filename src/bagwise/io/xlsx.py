@@ -1,4 +1,4 @@
-"""Workbooks of spreadsheet programs: a sheet with a row per instance."""
+"""Read spreadsheet workbooks: a sheet with one row per instance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from bagwise._core.files.damage import reading
 from bagwise._core.types import FilePath, Labels
 from bagwise.data.bags import Bags
 
-# What a part of the zip archive that a workbook is may unfold to: no small file takes all memory.
+# Limits for the uncompressed size of the members of a workbook (a zip archive), so that a small file cannot
+# exhaust the memory.
 _MOST_OF_A_BYTE = 500
 _SMALL_BYTES = 2**24
 
@@ -25,25 +26,27 @@ def load_xlsx(
     label: str | None = None,
     features: Sequence[str] | None = None,
 ) -> tuple[Bags, Labels]:
-    """Read bags, and their labels or None, from a sheet of a workbook (.xlsx) with a row per instance.
+    """Read bags and their labels from a sheet of a workbook (.xlsx) with one row per instance.
 
-    The first row has the names of the columns. Columns are taken as those of a CSV file without description:
-    see `load_csv`. Of formulas the values are read that the spreadsheet program kept. Large data are better
-    kept in Parquet. Needs openpyxl: ``pip install 'bagwise[excel]'``.
+    The first row contains the column names. Column roles are inferred as for a CSV file without a
+    description: see `load_csv`. For formulas, the values stored by the spreadsheet program are read. For
+    large data, use Parquet. Requires openpyxl: ``pip install 'bagwise[excel]'``.
 
     Parameters
     ----------
     path : path
         The file.
     sheet : str, optional
-        The name of the sheet; the first one by default.
+        The name of the sheet; by default the first sheet.
     bag, label, features
         As in `load_csv`.
 
     Returns
     -------
     bags : Bags
+        The bags.
     y : array or None
+        The labels; None if there are none.
 
     Examples
     --------
@@ -56,14 +59,14 @@ def load_xlsx(
 
 
 class Sheet:
-    """A sheet of a workbook, as rows of text.
+    """Sheet of a workbook, as rows of text.
 
     Parameters
     ----------
     path : path
         The workbook.
     name : str, optional
-        Of the sheet; the first one by default.
+        The name of the sheet; by default the first sheet.
     """
 
     path: Path
@@ -79,7 +82,7 @@ class Sheet:
         return str(self.path)
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Give every row that is not blank, with its number; blank columns at the end are cut."""
+        """Yield the rows that are not blank, each with its row number; trailing blank columns are dropped."""
         openpyxl = _openpyxl()
         with reading(self.path, "workbook (.xlsx)"), open(self.path, "rb") as file:
             _refuse_false_sizes(file)
@@ -112,7 +115,7 @@ def _openpyxl() -> Any:
 
 
 def _text(cell: Any) -> str:
-    """Write a cell as text: numbers so that every bit comes back, whole ones without a point."""
+    """Convert a cell to text; floats are written exactly, and whole floats without a decimal point."""
     if cell is None:
         return ""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
@@ -123,12 +126,12 @@ def _text(cell: Any) -> str:
 
 
 def _refuse_false_sizes(file: Any) -> None:
-    """Refuse an archive that claims to unfold to far more than sheets do."""
+    """Raise an error if the declared uncompressed size of a member is implausibly large."""
     with zipfile.ZipFile(file) as archive:
         for part in archive.infolist():
             if part.file_size > max(_SMALL_BYTES, _MOST_OF_A_BYTE * part.compress_size):
                 raise ValueError(
-                    f"its part {part.filename!r} claims {part.file_size:,} bytes but is stored in "
+                    f"its part {part.filename!r} declares {part.file_size:,} bytes but is stored in only "
                     f"{part.compress_size:,}."
                 )
     file.seek(0)
