@@ -72,7 +72,7 @@ def _explain(saved: SavedModel, bags: Any, y: Any, arguments: argparse.Namespace
         labels = labels_for(saved, y)
         found = explain_bag(saved.model, bags, arguments.id, y=labels, n_instances=arguments.k)
     except (ValueError, TypeError) as error:
-        told = str(error).replace("say which to explain by its id", "choose the one to explain with --id")
+        told = str(error).replace("pass the id of the one to explain", "choose the one to explain with --id")
         raise CommandError(told) from error
     if saved.class_names is None:
         return found

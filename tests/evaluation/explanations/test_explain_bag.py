@@ -1,4 +1,4 @@
-"""`explain_bag`: instances, posteriors, what a bag is without one, and the features behind them."""
+"""`explain_bag`: instances, posteriors, bags without an instance, and feature effects."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_without_is_the_prediction_of_the_other_instances(data, model):
         rest = np.delete(data.bags[7], row, axis=0)
         named = Bags.from_list([rest])._replace(feature_names=np.array(FEATURES))
         assert said == pytest.approx(model.predict_proba(named)[0, 1], rel=1e-12)
-        # Under the or rule of independent instances, the rest is what is left of the product.
+        # Under the noisy-OR rule, removing an instance removes its factor from the product.
         own = found.columns["probability"][found.columns["instance"] == row][0]
         assert 1 - said == pytest.approx((1 - found.value) / (1 - own), rel=1e-9)
 
@@ -84,7 +84,7 @@ def test_in_a_linear_model_effects_are_coefficient_times_difference(data, model)
         expected = dict(zip(FEATURES, model.coef_[0] * (x - usual), strict=True))
         assert {e.name: pytest.approx(e.effect, rel=1e-9) for e in effects} == expected
         assert [e.effect for e in effects] == sorted((e.effect for e in effects), reverse=True)
-        # They sum to the distance from an instance of usual values.
+        # They sum to the difference to the score of an instance with reference values.
         base = model.intercept_[0] + model.coef_[0] @ usual
         own = logit(model.predict_proba_instances(data.bags[7:8])[row, 1])
         assert sum(e.effect for e in effects) == pytest.approx(own - base, rel=1e-9)
@@ -190,14 +190,14 @@ def test_mistakes_are_one_sentence(data, model):
     )
     pu = PUSetKernelClassifier(class_prior=0.3).fit(data.bags, data.y)
     for arguments, error, told in (
-        ((model, data.bags), ValueError, "there are 60 bags; say which to explain by its id"),
+        ((model, data.bags), ValueError, "there are 60 bags; pass the id of the one to explain"),
         ((model, data.bags, "m7"), ValueError, "there is no bag 'm7'; similar ids: 'm"),
-        ((several, data.bags, "m07"), TypeError, "several labels a bag; explain the model of one label"),
+        ((several, data.bags, "m07"), TypeError, "several labels per bag; explain the model of one label"),
         ((pu, data.bags, "m07"), TypeError, "says nothing of instances"),
     ):
         with pytest.raises(error, match=told):
             explain_bag(*arguments)
-    with pytest.raises(ValueError, match="n_instances must be at least 1"):
+    with pytest.raises(ValueError, match="n_instances must be >= 1"):
         explain_bag(model, data.bags, "m07", n_instances=0)
     twice = data.bags[[7, 7]]
     with pytest.raises(ValueError, match="2 bags have the id 'm07'"):

@@ -1,7 +1,7 @@
-"""Explanations of a prediction: the instances of a bag, and the features behind them.
+"""Explanations of a prediction by the instances of a bag and their features.
 
-`explain`: `explain_bag`, and what a score loses if a feature has its median value, for any model with
-instance scores. `explanation`: the result and its plot.
+`explain` contains `explain_bag` and computes feature effects (the change of an instance's score if a feature
+had its median value) for any model with instance scores. `explanation` contains the result and its plot.
 """
 
 from bagwise.evaluation.explanations.explain import explain_bag

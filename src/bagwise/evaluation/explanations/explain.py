@@ -1,4 +1,4 @@
-"""`explain_bag`: the instances that make a bag what a model says it is, and their features."""
+"""`explain_bag`: the instances and features that explain the prediction for a bag."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from bagwise.models.wrappers.instance_level import (
     posterior_of_instances,
 )
 
-_LEAST_EFFECT = 1e-9  # of the largest: less is rounding
-_MOST_NUMBERS = 2**22  # that are scored at any one time
+_LEAST_EFFECT = 1e-9  # relative to the largest effect; smaller effects are rounding errors
+_MOST_NUMBERS = 2**22  # values that are scored at once
 
 
 def explain_bag(
@@ -35,40 +35,42 @@ def explain_bag(
     n_features: int = 5,
     n_leading: int = 3,
 ) -> BagExplanation:
-    """Explain what a model says of one bag: by its instances, and by the features of the leading ones.
+    """Explain the prediction of a model for one bag by its instances and their features.
 
-    For every leading instance: its probability (or score); its posterior, that is its probability given the
-    label of the bag; and what the bag's probability would be without it. For the first few of them the
-    features that matter: what the instance's log-odds (or score) lose if the feature has its usual value,
-    the median over `bags`, instead. In a linear model that is coefficient times difference; in others, and
-    where features depend on each other, the parts need not add up.
+    The result lists the most positive instances. For each of them, it contains the probability (or score),
+    the posterior (the probability given the label of the bag) and the bag's probability if the instance were
+    removed. For the first few instances, it also lists the most important features, with the change in the
+    instance's log-odds (or score) compared with a reference value, the median of the feature over `bags`. In
+    a linear model, this change is the coefficient times the difference of the values. In other models, and
+    if features depend on each other, the changes may not add up.
 
     Parameters
     ----------
     model : fitted estimator
-        With something to say of instances, or what wraps such a model: see `instance_frame`.
-    bags : Bags, ScannedBags, or anything that a fit takes
-        Bags with the one to explain; the more there are, the better is known what is usual.
+        A model with instance-level predictions, or a meta-estimator around one; see `instance_frame`.
+    bags : Bags, ScannedBags, or any input that `fit` accepts
+        Bags that include the bag to explain. The reference values are computed from all of them, or
+        from the first 1000 bags of a scan.
     id : optional
-        Of the bag, as it is or as text; not needed if there is one bag only.
+        Id of the bag, or its text representation. Not needed if there is only one bag.
     y : array of shape (n_bags,), optional
-        Labels of the bags. Without them posteriors are those of a positive bag.
+        Labels of the bags. Without labels, the posterior assumes that the bag is positive.
     n_instances : int, default=10
-        How many of the instances are listed, the most positive first.
+        Number of instances to list, the most positive first.
     n_features : int, default=5
-        How many features of an instance are listed.
+        Number of features to list per instance.
     n_leading : int, default=3
-        For how many instances they are.
+        Number of instances for which features are listed.
 
     Returns
     -------
     BagExplanation
-        ``print`` shows it, `plot` draws it.
+        ``print(explanation)`` shows tables, and ``explanation.plot()`` draws a figure.
 
     Notes
     -----
-    Costs a prediction of `n_instances` copies of the bag, and of as many instances as there are features
-    for each leading one.
+    The cost is a prediction of `n_instances` copies of the bag and, for each of the `n_leading` instances,
+    of one instance per feature.
 
     Examples
     --------
@@ -81,18 +83,18 @@ def explain_bag(
     """
     if label_names(model) is not None:
         raise TypeError(
-            f"{type(model).__name__} has several labels a bag; explain the model of one label, such as "
-            "model.estimators_[0]."
+            f"{type(model).__name__} predicts several labels per bag; explain the model of one label, such "
+            "as model.estimators_[0]."
         )
     if min(n_instances, n_features + 1, n_leading + 1) < 1:
-        raise ValueError("n_instances must be at least 1, n_features and n_leading at least 0.")
+        raise ValueError("n_instances must be >= 1, and n_features and n_leading must be >= 0.")
     place, bag, usual = _find(bags, id)
     label = None if y is None else as_python(np.asarray(y)[place])
     kind, values = instance_predictions(model, bag)
     kind_of_bag, of_bag = _of_bags(model, bag)
     classes = np.asarray(model.classes_)
     column, positive = None, as_python(classes[-1])
-    if values.ndim == 2:  # a score for each class: that of the class which is predicted
+    if values.ndim == 2:  # one score per class: use the predicted class
         positive = as_python(model.predict(bag)[0])
         column = classes.tolist().index(positive)
         values, of_bag = values[:, column], of_bag[:, column]
@@ -121,10 +123,10 @@ def explain_bag(
 
 
 def _find(bags: Any, id: Any) -> tuple[int, Bags, np.ndarray]:
-    """Give the place of a bag, the bag, and what is usual among all; of a scan only the bag is read."""
+    """Return the index of a bag, the bag, and the reference values (of a scan: first 1000 bags)."""
     known: Any = bags if is_scan(bags) else as_bags(bags)
     if id is None and len(known) != 1:
-        raise ValueError(f"there are {len(known)} bags; say which to explain by its id.")
+        raise ValueError(f"there are {len(known)} bags; pass the id of the one to explain.")
     place = 0 if id is None else index_of(known.ids, id)
     one = known[place : place + 1]
     if is_scan(known):
@@ -135,12 +137,12 @@ def _find(bags: Any, id: Any) -> tuple[int, Bags, np.ndarray]:
 def _of_bags(model: Any, bags: Bags) -> tuple[str, np.ndarray]:
     said = bag_predictions(model, bags)
     if said is None:
-        raise TypeError(f"{type(model).__name__} has neither probabilities nor scores of bags.")
+        raise TypeError(f"{type(model).__name__} has neither predict_proba nor decision_function for bags.")
     return said
 
 
 def _without(model: Any, bag: Bags, rows: np.ndarray, column: int | None) -> np.ndarray:
-    """Give what is said of the bag without each of some instances; NaN where nothing is left."""
+    """Return the prediction of the bag after removing each instance; NaN if no instance is left."""
     n = bag.n_instances
     if n == 1:
         return np.full(len(rows), np.nan)
@@ -156,7 +158,7 @@ def _without(model: Any, bag: Bags, rows: np.ndarray, column: int | None) -> np.
 def _effects(
     model: Any, bag: Bags, row: int, usual: np.ndarray, column: int | None, n_features: int
 ) -> list[FeatureEffect]:
-    """Give the largest effects of features, the one that speaks most for the class first."""
+    """Return the features with the largest effects, sorted from positive to negative effects."""
     if n_features == 0:
         return []
     effects = feature_effects(model, bag, row, usual, column)
@@ -175,34 +177,35 @@ def _effects(
 
 
 def usual_values(bags: Bags) -> np.ndarray:
-    """Give the median of every feature over all instances, NaN left out; of sparse instances zero."""
+    """Return the median of every feature over all instances, ignoring NaN; zeros for sparse instances."""
     X = bags.instances
     if sp.issparse(X):
         return np.zeros(X.shape[1])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a feature that is missing everywhere has none
+        warnings.simplefilter("ignore", RuntimeWarning)  # features with only NaN have no median
         return np.nanmedian(X.astype(np.float64), axis=0)
 
 
 def feature_effects(model: Any, bags: Bags, row: int, usual: np.ndarray, column: int | None) -> np.ndarray:
-    """Give for every feature what an instance's score loses if the feature has its usual value instead.
+    """Return the effect of every feature on the score of an instance, compared with its reference value.
 
-    The score is the log-odds where the model has probabilities. In a model that is linear in its features
-    this is coefficient times difference, and all of them sum to the score's distance from that of an
-    instance of usual values.
+    The effect is the score of the instance minus its score after replacing the feature value by the reference
+    value. If the model has probabilities, the score is the log-odds. In a linear model, an effect is the
+    coefficient times the difference of the values, and all effects sum to the difference to the score of an
+    instance with reference values.
 
     Parameters
     ----------
     model : fitted estimator
-        With something to say of instances.
+        A model with instance-level predictions.
     bags : Bags
-        That have the instance.
+        Bags that contain the instance.
     row : int
-        Its place among all instances.
+        Index of the instance in ``bags.instances``.
     usual : array of shape (n_features,)
-        The usual values.
+        Reference values of the features.
     column : int or None
-        The class, where the model has a score for each.
+        Index of the class, if the model has one score per class.
     """
     X = bags.instances
     x = np.asarray(X[[row]].toarray() if sp.issparse(X) else X[[row]], dtype=np.float64)[0]
@@ -220,7 +223,7 @@ def feature_effects(model: Any, bags: Bags, row: int, usual: np.ndarray, column:
 
 
 def _scores(model: Any, bags: Bags, rows: np.ndarray, column: int | None) -> np.ndarray:
-    """Score instances, each a bag of its own."""
+    """Return the scores of instances, each as a separate bag."""
     matrix = sp.csr_array(rows) if sp.issparse(bags.instances) else rows
     alone = Bags(matrix, np.arange(len(rows) + 1), feature_names=bags.feature_names)
     inside = instance_model(model)

@@ -1,4 +1,4 @@
-"""What an explanation is: tables that print themselves, and a picture."""
+"""`BagExplanation`: an explanation as printable tables and as a plot."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _LONGEST_NAME = 22
 
 
 class FeatureEffect(NamedTuple):
-    """What a feature does to the score of an instance.
+    """Effect of a feature on the score of an instance.
 
     Attributes
     ----------
     name : str
-        Of the feature.
+        Name of the feature.
     value, usual : float
-        What the instance has, and what is usual.
+        Value of the instance, and the reference value (the median; 0 for sparse instances).
     effect : float
-        What its log-odds, or score, would lose with the usual value.
+        Change in the log-odds (or score) compared with the reference value.
     """
 
     name: str
@@ -35,35 +35,38 @@ class FeatureEffect(NamedTuple):
 
 @dataclass(frozen=True)
 class BagExplanation:
-    """Why a bag is what a model says it is. Made by `explain_bag`; ``print`` shows it, `plot` draws it.
+    """Explanation of the prediction for one bag, returned by `explain_bag`.
+
+    ``print`` shows it as tables, and `plot` draws it.
 
     Attributes
     ----------
     bag : object
-        The id of the bag.
+        Id of the bag.
     model : str
-        The class of the model.
+        Class name of the model.
     positive : object
-        The label whose probability or score is told: the positive one, or with more than two classes the one
-        that is predicted.
+        The label that the probabilities or scores refer to: the positive class or, with more than two
+        classes, the predicted class.
     label : object or None
-        The label of the bag, if it was given; posteriors are given this, or else `positive`.
+        Label of the bag, if it was passed. Posteriors are conditional on this label, otherwise on
+        `positive`.
     kind : {"probability", "score"}
-        What is said of the bag.
+        Type of the bag's prediction.
     value : float
-        The probability or score of the bag.
+        Probability or score of the bag.
     n_instances : int
-        How many instances the bag has.
+        Number of instances of the bag.
     columns : dict of str to array
-        A table of the leading instances, the most positive first: `instance` (its place in the bag), the
-        columns of instances, `probability` or `score`, `posterior` where the model has one, and `without`:
-        what would be said of the bag without the instance, NaN if nothing was left.
+        Table of the listed instances, the most positive first. The columns are `instance` (the index in the
+        bag), the instance columns of the bags, `probability` or `score`, `posterior` if the model has one,
+        and `without`: the bag's prediction if the instance were removed (NaN if no instance is left).
     features : list of (int, list of FeatureEffect)
-        For the first of them, the features that matter most.
+        For the first instances: the index of the instance and its most important features.
 
     See Also
     --------
-    explain_bag : makes it.
+    explain_bag : Explain the prediction of a model for one bag.
 
     Examples
     --------
@@ -90,18 +93,18 @@ class BagExplanation:
 
     @property
     def instance_kind(self) -> str:
-        """What is said of instances: "probability" or "score"."""
+        """Type of the instance-level predictions: "probability" or "score"."""
         return "probability" if "probability" in self.columns else "score"
 
     def sentence(self, positive: str | None = None) -> str:
-        """Say what is said of the bag."""
+        """Return the prediction for the bag as a sentence."""
         name = self.positive if positive is None else positive
         what = f"probability of {name!r}" if self.kind == "probability" else f"score for {name!r}"
         instances = "1 instance" if self.n_instances == 1 else f"{self.n_instances:,} instances"
         return f"bag {self.bag!r}, {instances}: {what} {self.value:.4g}"
 
     def table(self) -> Table:
-        """Give the leading instances as a table: their place and what is text first, then numbers."""
+        """Return the listed instances as a table: index, then text columns, then numeric columns."""
         is_text = [column.dtype.kind in "UO" for column in self.columns.values()]
         names = list(self.columns)
         order = sorted(range(len(names)), key=lambda j: not is_text[j] and j > 0)
@@ -112,11 +115,11 @@ class BagExplanation:
         return Table.of([names[j] for j in order], rows, n_text=1 + sum(is_text))
 
     def feature_tables(self) -> list[Table]:
-        """Give the features that matter, a table for each of the first instances."""
-        what = "log-odds" if self.instance_kind == "probability" else "score"
+        """Return the most important features, one table for each of the first instances."""
+        what = "change in log-odds" if self.instance_kind == "probability" else "change in score"
         return [
             Table.of(
-                [f"instance {instance}", "value", "usual", what],
+                [f"instance {instance}", "value", "reference", what],
                 [[e.name, f"{e.value:.4g}", f"{e.usual:.4g}", f"{e.effect:+.3g}"] for e in effects],
             )
             for instance, effects in self.features
@@ -129,17 +132,17 @@ class BagExplanation:
         return "\n".join(lines)
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Draw the leading instances, what the bag would be without each, and the features behind the first.
+        """Draw the listed instances, the bag's prediction without each, and the features of the first one.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw instances; features are left out then.
+            Axes to draw the instances into; features are then omitted.
 
         Returns
         -------
         Display
-            With `figure_` and `ax_`.
+            Display with the attributes `figure_` and `ax_`.
         """
         n_rows = len(self.columns["instance"])
         height = 1.3 + 0.26 * max(n_rows, 4)
@@ -172,7 +175,7 @@ def _draw_instances(ax: Any, palette: Palette, explanation: BagExplanation) -> N
     ax.axvline(explanation.value, color=palette.chosen, linewidth=1.0, label=f"{explanation.kind} of the bag")
     left = np.isfinite(without)
     if left.any():
-        how = {"color": palette.chosen, "markersize": 4, "label": "the bag without it"}
+        how = {"color": palette.chosen, "markersize": 4, "label": "bag without the instance"}
         ax.plot(without[left], places[left], "D", **how)
     ax.set_yticks(places, [_name(explanation, row) for row in range(len(values))])
     if explanation.kind == kind == "probability":
@@ -194,12 +197,12 @@ def _draw_features(ax: Any, explanation: BagExplanation) -> None:
     ax.axvline(0, color=palette.faint, linewidth=0.6)
     ax.set_yticks(places, [f"{_short(effect.name)} = {effect.value:.3g}" for effect in effects])
     what = "log-odds" if explanation.instance_kind == "probability" else "score"
-    ax.set_xlabel(f"{what}, against the usual value")
+    ax.set_xlabel(f"change in {what} compared with the reference value")
     ax.set_title(f"features of {_name(explanation, 0)}", loc="left", fontsize="medium")
 
 
 def _name(explanation: BagExplanation, row: int) -> str:
-    """Name an instance by the first text that came with it, else by its place in the bag."""
+    """Return the displayed name of an instance: its first text column, otherwise its index in the bag."""
     for name, column in explanation.columns.items():
         if column.dtype.kind in "UO":
             return _short(f"{name} {column[row]}")
