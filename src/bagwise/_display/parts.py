@@ -1,7 +1,8 @@
-"""What reports are made of: one type of table, one of figure, and the few things around them.
+"""The building blocks of reports: tables, figures, and the sections and pages that contain them.
 
-Plain dataclasses that import nothing heavy. Experiments, inspections, comparisons and explanations give them;
-the terminal (`text.py`), Markdown (`reproduction`) and HTML (`bagwise.report`) show them.
+These are plain dataclasses that import no large library. Experiments, inspections, comparisons and
+explanations return them. `text.py` shows them on a terminal, `reproduction` renders them as Markdown, and
+`bagwise.report` as HTML.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True)
 class Bar:
-    """A cell with a number between 0 and 1: the number everywhere, and a small bar behind it in HTML.
+    """A table cell with a number between 0 and 1; in HTML it has a small bar behind the number.
 
     Attributes
     ----------
     share : float
-        How long the bar is; NaN means no bar.
+        Length of the bar, between 0 and 1; NaN for no bar.
     text : str
-        What is written; by default the number with three digits, or a dash.
+        Text of the cell; by default `share` with three decimals, or a dash for NaN.
     """
 
     share: float
@@ -37,16 +38,16 @@ class Table:
     Attributes
     ----------
     title : str
-        Stands above it; may be empty.
+        Title above the table; may be empty.
     rows : list of dict
-        From the names of columns to cells, which are written by ``str``; a key that a row lacks is an empty
-        cell. ``\n`` in a name makes a heading taller instead of wider.
+        Maps column names to cells, which are formatted by ``str``. A missing key leads to an empty cell.
+        ``\n`` in a column name breaks the heading into several lines.
     note : str
-        What a reader must know; stands below it.
+        Explanation below the table.
     n_text : int
-        How many of the first columns are text, set flush left; the others are numbers.
+        Number of leading columns with text, which are aligned left; the other columns are aligned right.
     has_header : bool
-        Whether names of columns are shown.
+        Whether column names are shown.
     """
 
     kind: ClassVar[str] = "table"
@@ -61,44 +62,44 @@ class Table:
     def of(
         cls, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", **how: Any
     ) -> Table:
-        """Make a table of the names of columns and of rows of cells."""
+        """Create a table from column names and rows of cells."""
         return cls(title, [dict(zip(columns, row, strict=True)) for row in rows], **how)
 
     @classmethod
     def of_facts(cls, facts: Iterable[Sequence[Any]], *, title: str = "") -> Table:
-        """Make a table of names and values, without a header."""
+        """Create a table of names and values, without a header."""
         return cls.of(["what", "value"], facts, title=title, n_text=2, has_header=False)
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, in the order in which rows bring them."""
+        """Column names, in the order of their first occurrence in the rows."""
         return list(dict.fromkeys(key for row in self.rows for key in row))
 
     @property
     def cells(self) -> list[list[Any]]:
-        """The cells, row by row."""
+        """Cells, row by row."""
         columns = self.columns
         return [[row.get(name, "") for name in columns] for row in self.rows]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture.
+    """A figure in a report.
 
     Attributes
     ----------
     name : str
-        A short one, which becomes part of a file's.
-    drawn : matplotlib figure, Display, or function that gives one
-        What to show. A function is called when the picture is written: pages draw in their own style.
+        Short name, which becomes part of a file name.
+    drawn : matplotlib figure, Display, or function that returns one
+        The figure to show. A function is called when the page is written, in the plot style of the page.
     title : str
-        Stands above it.
+        Title above the figure.
     note : str
-        Stands below it: what the picture shows, and what it leaves out.
+        Note below the figure: what it shows, and what it leaves out.
     is_wide : bool
-        Whether it takes the whole width of a page; others stand side by side.
+        Whether the figure takes the whole width of a page; other figures are placed side by side.
     on_paper : bool
-        Whether it stays on a light ground where the page is dark: pictures of images and shades.
+        Whether the figure keeps a light background on a dark page, as for images and shading.
     """
 
     kind: ClassVar[str] = "figure"
@@ -111,14 +112,14 @@ class Figure:
     on_paper: bool = False
 
     def draw(self) -> Any:
-        """Give the matplotlib figure."""
+        """Return the matplotlib figure."""
         drawn = self.drawn() if callable(self.drawn) else self.drawn
         return getattr(drawn, "figure_", drawn)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What an inspection found, each with `level` ("ok", "note", "warning"), `topic` and `text`."""
+    """Findings of an inspection; each item has `level` ("ok", "note" or "warning"), `topic` and `text`."""
 
     kind: ClassVar[str] = "findings"
 
@@ -127,7 +128,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines of code or of a command, to be copied."""
+    """Lines of code or a shell command, for copying."""
 
     kind: ClassVar[str] = "code"
 
@@ -136,18 +137,18 @@ class Code:
 
 @dataclass(frozen=True)
 class Fold:
-    """Parts that a reader opens, such as a bag with its instances.
+    """Collapsible parts of a page, such as a bag with its instances.
 
     Attributes
     ----------
     title : str
-        What is seen before: the name.
+        Name, which is always visible.
     summary : str
-        And a word on it.
+        Short description next to the title, also always visible.
     parts : tuple
-        What is seen after.
+        The parts that are visible after the reader opens the fold.
     mark : {"", "right", "wrong"}
-        A colour at its side.
+        Selects the colour of the mark at the side.
     """
 
     kind: ClassVar[str] = "fold"
@@ -160,7 +161,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Parts that stand side by side where there is room."""
+    """Parts that are shown side by side if the page is wide enough."""
 
     kind: ClassVar[str] = "beside"
 
@@ -169,14 +170,14 @@ class SideBySide:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page under a heading; parts are paragraphs (str) and anything above."""
+    """A section of a page with a heading; its parts are paragraphs (str) or any of the types above."""
 
     title: str
     parts: tuple[Any, ...]
 
     @property
     def anchor(self) -> str:
-        """The name by which links find it."""
+        """HTML anchor that links to the section use."""
         return "".join(letter if letter.isalnum() else "-" for letter in self.title.lower())
 
 
@@ -187,17 +188,17 @@ class Page:
     Attributes
     ----------
     title : str
-        Of what it is.
+        Title of the report.
     verdict : str
-        What came out, in a sentence.
+        Main result, in one sentence.
     sections : tuple of Section
-        In the order of reading.
+        Sections, in reading order.
     kicker : str
-        A word above the title: the kind of report.
+        Kind of report, shown above the title.
     facts : Mapping
-        Few numbers that stand below the verdict, by name: text, or text and a smaller remark.
+        Key figures below the verdict: maps names to a text and a remark in smaller print.
     footer : str
-        Who wrote it, and when.
+        Author and date.
     """
 
     title: str

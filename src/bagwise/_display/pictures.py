@@ -1,8 +1,8 @@
-"""What pictures have in common: figures made without pyplot, open frames, and colours by what they mean.
+"""The common style of plots: figures without pyplot, frames without top and right lines, named colours.
 
-A picture is drawn into the axes that it is given, or into a figure of its own, and comes back as a `Display`.
-It is light or dark as matplotlib's style says (``plt.style.use("dark_background")``): colours are chosen for
-the ground on which they stand.
+A plot function draws into the axes that it receives, or into a new figure, and returns a `Display`. Colours
+are chosen for the background, which is light or dark depending on matplotlib's style
+(``plt.style.use("dark_background")``).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 @dataclass
 class Display:
-    """A picture that was drawn, as scikit-learn's displays are; notebooks show it.
+    """A plot, similar to scikit-learn's display objects; notebooks show it.
 
     Attributes
     ----------
     figure_ : matplotlib figure
-        Where it is; ``display.figure_.savefig("picture.pdf")`` writes it.
+        The figure; ``display.figure_.savefig("picture.pdf")`` saves it.
     ax_ : matplotlib axes
-        Its axes, the first if there are several.
+        The axes of the plot; the first axes if there are several.
     """
 
     figure_: Any
@@ -35,18 +35,18 @@ class Display:
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours by what they mean, for a light or a dark ground."""
+    """Named colours for a light or a dark background."""
 
-    ink: str  # lines of reference
-    ground: str  # what empty places look like
-    accent: str  # what matters
-    quiet: str  # the rest
-    chosen: str  # what was decided
-    positive: str  # the classes
+    ink: str  # reference lines
+    ground: str  # background
+    accent: str  # highlighted elements
+    quiet: str  # all other elements
+    chosen: str  # the selected value
+    positive: str  # the positive and the negative class
     negative: str
-    faint: str  # lines behind them
+    faint: str  # lines in the background
     wrong: str
-    heat: tuple[str, ...]  # from nothing to certain
+    heat: tuple[str, ...]  # colour map from probability 0 to 1
 
 
 LIGHT = Palette(
@@ -73,32 +73,32 @@ DARK = Palette(
     wrong="#ff6b6b",
     heat=("#2a3146", "#6b4a3a", "#d9822b", "#ffb93f", "#ffe49a"),
 )
-# Other lines, dashes and all, where there are several of a kind.
+# Line styles, for several lines of the same colour.
 STYLES = ("-", "--", "-.", ":")
 
-# The light colours by their names, for pictures that are always light.
+# Colours for plots that always have a light background.
 ACCENT, QUIET, CHOSEN = LIGHT.accent, LIGHT.quiet, LIGHT.chosen
 
 
 def new_figure(width: float, height: float, **options: Any) -> Any:
-    """Make an empty matplotlib figure, in inches; `options` are those of `matplotlib.figure.Figure`."""
+    """Create an empty matplotlib figure, sizes in inches; `options` are passed to `matplotlib.figure.Figure`."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError(
-            "pictures need matplotlib, which is not installed: pip install 'bagwise[plot]'"
+            "plots need matplotlib, which is not installed: pip install 'bagwise[plot]'"
         ) from None
     return Figure(figsize=(width, height), **({"layout": "constrained"} | options))
 
 
 def new_axes(width: float, height: float) -> tuple[Any, Any]:
-    """Make a figure with one pair of axes, which have no line above and on the right."""
+    """Create a figure with one set of axes, whose frame has no top and right line."""
     figure, panels = new_panels(width, height, 1, 1)
     return figure, panels[0, 0]
 
 
 def new_panels(width: float, height: float, n_rows: int, n_columns: int, **shared: Any) -> tuple[Any, Any]:
-    """Make a figure with a grid of such axes, given as an array; `shared` are ``sharex`` and ``sharey``."""
+    """Create a figure with a grid of such axes, returned as an array; `shared` are ``sharex`` and ``sharey``."""
     figure = new_figure(width, height)
     panels = figure.subplots(n_rows, n_columns, squeeze=False, **shared)
     for axes in panels.flat:
@@ -107,7 +107,7 @@ def new_panels(width: float, height: float, n_rows: int, n_columns: int, **share
 
 
 def axes_for(ax: Any, width: float, height: float) -> tuple[Any, Palette]:
-    """Give the axes to draw into, those of the user or of a new figure of this size, and their colours."""
+    """Return the axes to draw into, `ax` or those of a new figure of this size, and their palette."""
     if ax is None:
         _, ax = new_axes(width, height)
     _open_frame(ax)
@@ -115,7 +115,7 @@ def axes_for(ax: Any, width: float, height: float) -> tuple[Any, Palette]:
 
 
 def palette_of(ax: Any) -> Palette:
-    """Choose colours for the ground of axes; where that is transparent, it is that of the figure."""
+    """Return the palette for the background of axes, or of the figure if the axes are transparent."""
     red, green, blue, alpha = ax.get_facecolor()
     if alpha == 0:
         from matplotlib.colors import to_rgba
@@ -126,14 +126,14 @@ def palette_of(ax: Any) -> Palette:
 
 
 def width_of(ax: Any) -> float:
-    """The width of axes in inches, before a layout has moved them."""
+    """Return the width of axes in inches, before the layout is computed."""
     return float(ax.get_position().width * ax.figure.get_size_inches()[0])
 
 
 def legend_above(ax: Any, handles: Any = None, labels: Any = None, *, n_columns: int = 3, **how: Any) -> None:
-    """Name what is drawn, above the axes and their title: inside it would hide some of it.
+    """Add a legend above the axes and their title, where it hides no data.
 
-    Names stand in `n_columns`, in fewer where axes are narrow.
+    The legend has `n_columns` columns, or fewer if the axes are narrow.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -160,7 +160,7 @@ def legend_above(ax: Any, handles: Any = None, labels: Any = None, *, n_columns:
 
 
 def heat_map(palette: Palette) -> Any:
-    """Give the colours from nothing to certain as matplotlib's colour map."""
+    """Return the colours for probabilities from 0 to 1 as a matplotlib colour map."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("heat", palette.heat)

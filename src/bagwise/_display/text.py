@@ -1,4 +1,4 @@
-"""Tables on a terminal: as plain text, also for ``print``, and by rich."""
+"""Tables on a terminal, as plain text or with rich."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bagwise._display.parts import Table
 
 
 def table_lines(table: Table) -> list[str]:
-    r"""Align a table: headings at the bottom of their line, a rule, and a line for every row.
+    r"""Return the aligned lines of a table: headings, a rule, and one line per row.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def table_lines(table: Table) -> list[str]:
     columns = table.columns
     rows = [[join_lines(str(cell)) for cell in row] for row in table.cells]
     height = max((column.count("\n") for column in columns), default=0) + 1
-    # Short headings stand at the bottom, next to the rule.
+    # Headings with fewer lines than others are aligned at the bottom, next to the rule.
     heads = [[*[""] * height, *column.split("\n")][-height:] for column in columns]
     headings = [list(line) for line in zip(*heads, strict=True)] if table.has_header else []
     widths = [max(map(len, cells)) for cells in zip(*headings, *rows, strict=True)]
@@ -38,12 +38,12 @@ def table_lines(table: Table) -> list[str]:
 
 
 def join_lines(text: str) -> str:
-    """Join lines: a cell is one."""
+    """Join the lines of a cell, because a cell must fit on one line."""
     return " ".join(text.split("\n")) if "\n" in text else text
 
 
 def rich_table(table: Table) -> Any:
-    """Make rich's table of ours; cells are text, whatever brackets they hold."""
+    """Convert a table to a rich table; brackets in cells are not interpreted as markup."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text

@@ -97,9 +97,9 @@ def softplus_parts(log_odds, odds, offsets, sign):
 def or_slopes(log_odds, odds, offsets, y, sign, average, log_rest, total, ratio, log_likelihood):
     """Return the gradient (n_instances,) of the log-likelihood: `ratio` or -1 times sigma_j in bag i.
 
-    `log_rest` is log(1 + product) from `softplus_parts`, `total` is the sum of softplus(eta_j), and `ratio` is
-    the odds of no positive against any positive. `log_likelihood` is the log-probability of any positive on
-    entry, and is replaced by that of the labels in place. All four are (n_bags,). Faint bags and bags with
+    `log_rest` is log(1 + product) from `softplus_parts`, `total` is the sum of softplus(eta_j), and `ratio`
+    is the odds of no positive against any positive. `log_likelihood` is the log-probability of any positive
+    on entry, and is replaced by that of the labels in place. All four are (n_bags,). Faint bags and bags with
     one instance need separate formulas.
     """
     gradient = np.empty(log_odds.shape[0])
