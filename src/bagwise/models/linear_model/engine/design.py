@@ -1,8 +1,8 @@
-"""How a linear model sees instances: scaled without a copy, and their products with parameters.
+"""Instances of a linear model: implicit scaling without a copy, and products with parameters.
 
-`make_design` sets up instances in memory, `scaled_blocks` blocks of instances in any location. The scaling
-stays implicit: `Scaling` moves it into the parameters. Products read the instances as they are stored, dense
-in either precision or sparse.
+`make_design` prepares instances in memory, and `scaled_blocks` prepares blocks of instances in any location.
+The scaling is implicit: `Scaling` applies it to the parameters instead of the data. Products read the
+instances in their stored format: dense in single or double precision, or sparse.
 """
 
 from __future__ import annotations
@@ -17,28 +17,29 @@ from bagwise._core.compiled.arrays import readonly, refuse_other_widths
 from bagwise.data.blocks import Blocks, TransformedBlocks
 from bagwise.models.base import affine_map
 
-# Larger matrices are never copied, not even in part.
+# Larger matrices are never copied, not even partially.
 COPY_BYTES = 64 * 2**20
-# Beyond this many spreads from zero, scaling is done on the instances and not in the parameters.
+# If the mean of a feature is more than this many spreads from zero, the instances are scaled explicitly.
 _LARGEST_SHIFT = 1e4
 
 
 class Scaling:
-    """An affine scaling of features, x standing for ``x * factor + shift``, and log-odds of the scaled.
+    """Affine scaling of features, ``x * factor + shift``, and log-odds of the scaled features.
 
     Parameters are (coefficients of the scaled features, intercept). Instances are neither scaled nor made
-    dense: the scaling moves into the parameters on the way in and out of products with them as they are.
+    dense: the scaling is applied to the parameters before a product, and to the result of a product.
 
     Parameters
     ----------
     n_features : int
+        Number of features.
     factor, shift : array of shape (n_features,) or float
         The scaling.
     is_scaled : bool
-        Whether instances have been scaled so already; factor and shift then only lead back to the original
-        features.
+        Whether the instances have already been scaled. `factor` and `shift` are then only used to convert
+        parameters to the original features.
     fit_intercept : bool
-        Whether log-odds have an intercept; without it the last parameter stays zero.
+        Whether log-odds have an intercept. Without one, the last parameter remains zero.
     """
 
     def __init__(
@@ -59,32 +60,32 @@ class Scaling:
         self.fit_intercept = fit_intercept
 
     def to_original(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
-        """Coefficients and intercept for the features as they came."""
+        """Return coefficients and intercept for the original features."""
         factor, shift = self._to_original
         return theta[:-1] * factor, float(theta[-1] + theta[:-1] @ shift)
 
     def from_original(self, coef: np.ndarray, intercept: float) -> np.ndarray:
-        """Parameters of the scaled features that mean the same."""
+        """Return the equivalent parameters for the scaled features."""
         factor, shift = self._to_original
         coef = coef / factor
         return np.append(coef, intercept - coef @ shift)
 
     def dot(self, theta: np.ndarray, X: Any) -> np.ndarray:
-        """Log-odds of every instance: one product with the matrix.
+        """Compute the log-odds of every instance with one matrix product.
 
-        `theta` may have one axis more, for several parameters at a time; so has the answer.
+        `theta` may contain several parameter vectors as rows; the result then has one row for each of them.
         """
         coef = theta[..., :-1]
         return log_odds_of(X, coef * self.factor, theta[..., -1] + coef @ self.shift)
 
     def pull_back(self, by_instance: np.ndarray, X: Any) -> np.ndarray:
-        """Turn a derivative in those log-odds, or several, into one in the parameters: one product."""
+        """Convert derivatives with respect to log-odds into derivatives in the parameters: one product."""
         total = by_instance.sum(axis=-1, keepdims=True)
         by_coef = self.factor * sums_over_instances(by_instance, X) + self.shift * total
         return np.concatenate([by_coef, total if self.fit_intercept else 0.0 * total], axis=-1)
 
     def scale_moments(self, raw: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Apply the scaling to moments of (x, 1) in some columns, instead of to the data."""
+        """Apply the scaling to the moments of (x, 1) in these columns, instead of to the data."""
         factor, shift = self.factor[columns], self.shift[columns]
         if not shift.any():
             by = np.append(factor, 1.0)
@@ -98,13 +99,14 @@ class Scaling:
 
 
 class Design(Scaling):
-    """Instances in memory, scaled.
+    """Scaled instances in memory.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n_instances, n_features), float64
+        The instances.
     offsets : array of shape (n_bags + 1,)
-        Where bags start.
+        Index of the first instance of every bag.
     how : dict
         As in `Scaling`.
     """
@@ -119,7 +121,7 @@ class Design(Scaling):
         self._by_column: Any = X.tocsc() if self.is_sparse else None
 
     def select(self, columns: np.ndarray) -> Design | None:
-        """Some of the features alone, copied; None if they are too large for a copy."""
+        """Return a copy with only these features, or None if it would be too large."""
         X: Any
         if self.is_sparse:
             X = self._by_column[:, columns].tocsr()
@@ -135,14 +137,14 @@ class Design(Scaling):
 
 
 def make_design(X: Any, offsets: np.ndarray, scaler: Any, *, fit_intercept: bool = True) -> Design:
-    """Set up instances in memory for a linear model, with double precision."""
+    """Prepare instances in memory for a linear model, in double precision."""
     transform, how = _ways_to_scale(scaler, fit_intercept=fit_intercept)
     X = (X if transform is None else transform(X)).astype(np.float64, copy=False)
     return Design(X if sp.issparse(X) else np.ascontiguousarray(X), offsets, **how)
 
 
 def scaled_blocks(blocks: Blocks, scaler: Any, *, fit_intercept: bool = True) -> tuple[Blocks, Scaling]:
-    """Set up blocks for a linear model, in whatever precision they lie."""
+    """Prepare blocks for a linear model, without changing their precision."""
     transform, how = _ways_to_scale(scaler, fit_intercept=fit_intercept)
     if transform is not None:
         n_features = transform(np.zeros((1, blocks.n_features))).shape[1]
@@ -151,11 +153,11 @@ def scaled_blocks(blocks: Blocks, scaler: Any, *, fit_intercept: bool = True) ->
 
 
 def _ways_to_scale(scaler: Any, *, fit_intercept: bool) -> tuple[Callable[[Any], Any] | None, dict[str, Any]]:
-    """A transformer of the instances, if they must be transformed, and the scaling that stays implicit."""
+    """Return the transformer for instances that need explicit scaling, or None, and the implicit scaling."""
     affine = affine_map(scaler)
     if affine is not None and not fit_intercept:
         affine = affine[0], 0.0  # a shift of the features would be an intercept
-    # With a mean far beyond the spread, x * factor + shift would cancel: then the features are scaled first.
+    # If the mean is much larger than the spread, x * factor + shift loses digits by cancellation.
     is_scaled = affine is None or np.abs(affine[1]).max(initial=0.0) > _LARGEST_SHIFT
     factor, shift = affine or (1.0, 0.0)
     how = {"factor": factor, "shift": shift, "is_scaled": is_scaled, "fit_intercept": fit_intercept}
@@ -166,9 +168,10 @@ def _ways_to_scale(scaler: Any, *, fit_intercept: bool) -> tuple[Callable[[Any],
 
 
 def log_odds_of(X: Any, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
-    """Give ``coef @ X.T + constant``: shape (n_instances,), or (n, n_instances) for n rows of coefficients.
+    """Return ``coef @ X.T + constant``: shape (n_instances,), or (n, n_instances) for n rows of coefficients.
 
-    Instances in single precision are not copied into double: sums are in double precision all the same.
+    Instances in single precision are not copied to double precision, but sums are computed in double
+    precision.
     """
     if not coef.any():  # as in the model without features
         return np.repeat(constant[..., None], X.shape[0], axis=-1)
@@ -185,7 +188,7 @@ def log_odds_of(X: Any, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
 
 
 def sums_over_instances(by_instance: np.ndarray, X: Any) -> np.ndarray:
-    """Give ``by_instance @ X``: shape (n_features,), or (n, n_features) for n rows."""
+    """Return ``by_instance @ X``: shape (n_features,), or (n, n_features) for n rows."""
     if not _is_single(X):
         return by_instance @ X
     from bagwise._core.compiled.rows import column_products

@@ -1,4 +1,4 @@
-"""Multiple-instance logistic regression by expectation-maximisation, as its paper has it."""
+"""Multiple-instance logistic regression by expectation-maximisation, as in the paper."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MOST_HALVINGS = 40
 
 
 def refuse_em(name: str, rules: Sequence[Rule], blocks: Blocks) -> None:
-    """Refuse what EM is not for: rules without latent labels or with parameters, and bags that are many."""
+    """Raise an error if EM is not applicable: for links, learned rules and large data."""
     problem = None
     if not rules[0].has_latent_labels:
         problem = f"rule={name} has no latent instance labels, which an E step needs"
     elif len(rules) > 1 or rules[0].learns:
-        problem = f"rule={name} is learned with the coefficients, and this EM holds the rule fixed"
+        problem = f"rule={name} is learned with the coefficients, but EM needs a fixed rule"
     elif blocks.are_large:
-        problem = "it looks at all instances in every iteration, and these are many"
+        problem = "it reads all instances in every iteration, and X is too large for this"
     if problem is not None:
         raise ValueError(f"solver='em' cannot be used: {problem}; use solver='newton'.")
 
@@ -34,25 +34,26 @@ def refuse_em(name: str, rules: Sequence[Rule], blocks: Blocks) -> None:
 def minimize_by_em(
     problem: InMemoryProblem, start: np.ndarray, penalty: ElasticNet, control: Control
 ) -> SolverResult:
-    """Minimise minus the log-likelihood of bags and a penalty, by EM with one quadratic M step an iteration.
+    """Minimise the negative log-likelihood of bags plus a penalty by EM with quadratic M steps.
 
-    The E step gives the posterior gamma of every instance. The M step maximises ::
+    The E step computes the posterior gamma of every instance. The M step maximises the second-order expansion
+    of ::
 
         sum w [gamma eta - log(1 + exp(eta))] - penalty
 
-    expanded to second order about the present log-odds, by coordinate descent. The expansion may overshoot;
-    the step is then halved until the objective of the bags does not rise.
+    at the current log-odds by coordinate descent. The step may overshoot. It is then halved until the
+    objective of the bags does not increase.
 
     Parameters
     ----------
     problem : InMemoryProblem
         The likelihood, under a rule with latent labels and without a ridge.
     start : array of shape (n_features + 1,)
-        The first parameters.
+        The initial parameters.
     penalty : ElasticNet
         The penalty per unit of weight.
     control : Control
-        Converged when the optimality conditions hold up to `tol`.
+        Tolerance of the optimality conditions and other settings.
 
     Returns
     -------
@@ -91,10 +92,10 @@ def minimize_by_em(
 def _iterate(
     problem: InMemoryProblem, point: BagPoint, value: float, penalty: ElasticNet, tol: float
 ) -> tuple[BagPoint, float] | None:
-    """Do an E and an M step that do not let the objective rise; None if no step is short enough."""
+    """Do one E step and one M step without increasing the objective; return None if that is impossible."""
     columns = np.arange(problem.n_features)
-    # By Fisher's identity the gradient of the bags is that of the M step's objective, which is what the E
-    # step is there for. The curvature is that of labelled instances.
+    # By Fisher's identity, the gradient of the bag likelihood equals the gradient of the M step's objective,
+    # so that the E step is implicit. The curvature is that of labelled instances.
     labelled = problem.instance_weight * expit(point.log_odds) * expit(-point.log_odds)
     curvature = problem.curvature_from(labelled, np.zeros_like(labelled), columns)
     model = QuadraticModel.of(curvature, columns, problem.n_features)

@@ -1,7 +1,7 @@
-"""From the problem of a linear model to its optimum: `Fit` minimises from one start, or from many.
+"""Minimization of the objective of a linear model from one or several starts (`Fit`).
 
-`fit_null` fits the model without features, where every fit and every path begins. `search_l1` looks for the
-best of many optima of an L1 problem: a warm path of several candidates at a time.
+`fit_null` fits the model without features, which is the first start of every fit and every path. `search_l1`
+searches for the best of many optima of an L1 problem along a warm-started path with several candidates.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ from bagwise.solvers.result import SolverResult, Status
 from bagwise.solvers.smooth import minimize_smooth
 from bagwise.solvers.working_set import ElasticNet
 
-# Steps of the warm path, candidates carried from one to the next, and features of a random start. On noisy-or
-# problems of 100 bags x 3 x 100 features this reaches the best of 100 random starts within 0.1 %.
+# Steps of the warm-started path, candidates kept after each step, and features of a random start. On noisy-or
+# problems of 100 bags x 3 x 100 features, the result is within 0.1 % of the best of 100 random starts.
 _STEPS, _CARRIED, _SCREENED = 8, 10, 100
-# Ends whose objectives differ by less than this part are the same.
+# Solutions whose objectives differ by less than this relative amount are the same.
 _ALIKE = 1e-5
-# So many random starts in a row that end where others did are enough.
+# The search stops after this many consecutive random starts without a new solution.
 _IDLE = 2
 
 
 def fit_null(problem: LinearBagProblem, control: Control) -> np.ndarray:
-    """Fit the intercept alone, and give all parameters, the coefficients being zero.
+    """Fit the intercept alone, and return all parameters, with coefficients of zero.
 
-    All instances then have the same log-odds: bags of one size and label are alike, and one stands for all of
-    them. So this costs next to nothing, however many instances there are.
+    All instances then have the same log-odds, so all bags of the same size and label are equivalent and are
+    represented by a single weighted bag. The cost therefore depends on the number of different sizes, not on
+    the number of instances.
     """
     sizes = np.diff(problem.offsets)
     labels, label = np.unique(problem.y, return_inverse=True)
@@ -52,7 +53,7 @@ def fit_null(problem: LinearBagProblem, control: Control) -> np.ndarray:
 
 
 def _minimise_smoothly(problem: LinearBagProblem, start: np.ndarray, control: Control) -> SolverResult:
-    """Minimise by a trust-region Newton method under rules with latent labels, by L-BFGS under links."""
+    """Minimise by a trust-region Newton method for rules with latent labels, and by L-BFGS for links."""
     return minimize_smooth(
         problem.value_and_gradient,
         start,
@@ -64,24 +65,24 @@ def _minimise_smoothly(problem: LinearBagProblem, start: np.ndarray, control: Co
 
 @dataclass(frozen=True)
 class Fit:
-    """Minimises a `LinearBagProblem` plus a penalty over the coefficients and the intercept.
+    """Minimization of a `LinearBagProblem` plus a penalty over the coefficients and the intercept.
 
     Attributes
     ----------
     problem : LinearBagProblem
-        What is minimised beside the penalty; its `ridge` is the squared norm of the penalty.
+        The objective without the L1 norm. Its `ridge` is the squared norm of the penalty.
     penalty : ElasticNet
         The penalty per unit of bag weight.
     control : Control
-        As the solvers read it.
+        Settings of the solvers.
     n_init : int
         Number of starts.
     rng : RandomState
-        Source of the random ones.
+        Source of the random starts.
     copy : ColumnCopy or None
-        A copy of the instances, which steps with an L1 norm read.
+        A copy of the instances for steps with an L1 norm.
     by_em : bool
-        Whether solutions come from `minimize_by_em`, and a search from the starts of `starts` alone.
+        Whether to use `minimize_by_em`. A search then uses only the starts of `starts`.
     """
 
     problem: LinearBagProblem
@@ -103,20 +104,20 @@ class Fit:
         *,
         by_em: bool = False,
     ) -> Fit:
-        """Set up fits of a problem in memory, with a copy of the instances where it is of use."""
+        """Set up fits of a problem in memory, with a copy of the instances if the solver uses it."""
         copy = ColumnCopy.of(problem.design) if penalty.l1 and not by_em else None
         return cls(problem, penalty, control, n_init, rng, copy, by_em)
 
     def under(self, rule: Rule) -> Fit:
-        """Return the same fit under another rule."""
+        """Return the same fit with another rule."""
         return replace(self, problem=self.problem.with_rule(rule))
 
     def solve(self, start: np.ndarray, warm_models: Sequence[WarmModel] = ()) -> SolverResult:
         """Minimise from one start.
 
-        With an L1 norm the steps are proximal Newton ones. So they are on large data, where every look at the
-        bags is a pass over all of them: a step is then computed from their curvature, and not from many
-        products of it with vectors. `warm_models` are as in `minimize_l1`.
+        Problems with an L1 norm are solved by proximal Newton steps. Large data use proximal Newton steps as
+        well, because every evaluation is a pass over all bags: each step needs the curvature matrix once
+        instead of many Hessian-vector products. `warm_models` are as in `minimize_l1`.
         """
         problem, penalty, control = self.problem, self.penalty, self.control
         is_large = not isinstance(problem, InMemoryProblem)
@@ -129,7 +130,7 @@ class Fit:
         return _minimise_smoothly(problem, start, control)
 
     def search(self, around: np.ndarray | None = None) -> Sequence[SolverResult]:
-        """Minimise from all starts, and return every solution; with an L1 norm, `around` one if given."""
+        """Minimise from all starts and return every solution; `around` is as in `search_l1`."""
         if self.penalty.l1 and not self.by_em:
             control = self.control
             lasso = LassoProblem(self.problem.without_ridge(), self.copy, tol=control.tol)
@@ -145,13 +146,13 @@ class Fit:
         return results
 
     def learn_rule(self, rules: Sequence[Rule], given: Sequence[np.ndarray] = ()) -> list[LearnedResult]:
-        """Minimise over coefficients and rule from all starts, or from those that are `given`."""
+        """Minimise over coefficients and rule from all starts, or from the starts in `given`."""
         return learn_rule(self, rules, given)
 
     def starts(self) -> list[np.ndarray]:
-        """Choose starts without an L1 norm: the model without features, then random ones around it."""
+        """Return the starts without an L1 norm: the model without features, then random ones around it."""
         problem = self.problem
-        # Log-odds of standardised instances then vary by about one.
+        # With this scale, the log-odds of standardised instances have a standard deviation of about one.
         spread = 1.0 / np.sqrt(max(1, problem.n_features))
         random = self.rng.normal(scale=spread, size=(self.n_init - 1, problem.n_features))
         starts = np.tile(fit_null(problem, self.control), (self.n_init, 1))
@@ -169,17 +170,18 @@ def search_l1(
     rng: np.random.RandomState,
     around: np.ndarray | None = None,
 ) -> list[L1Result]:
-    """Look for the best optimum at one penalty; give the candidates at the end, best first.
+    """Search for the best optimum at one penalty, and return the final candidates, best first.
 
-    A path of a few penalties leads from that at which features come in to the one asked for. At each, the
-    candidates of the last (at first `null`, the model without features) are warm starts, up to `n_init`
-    random ones on the features with the largest gradients come in, until two in a row bring nothing new, and
-    the best that differ are carried on. Basins that are good at one penalty are good at the next, so random
-    starts at all steps work together; where there is one optimum, one is carried. Where the end of such a
-    path is known, the search is `around` it.
+    The search follows a path of a few penalties from the largest useful one to that of the problem. At each
+    penalty, the starts are the candidates of the previous one (initially `null`, the model without features)
+    and up to `n_init` random starts on the features with the largest gradients, until two consecutive random
+    starts reach no new solution. The best distinct solutions are the next candidates. Good basins at one
+    penalty remain good at the next one, so the random starts of all steps are useful. If there is a single
+    optimum, there is a single candidate. If `around` is passed, which is the solution of such a path, the
+    search uses only the final penalty.
     """
     start = problem.point(null if around is None else around)
-    # One start is enough where there is one optimum, and where kinks make every step expensive.
+    # Use one start if there is a single optimum, or if kinks make every step expensive.
     if problem.bags.is_convex or problem.has_kinks:
         return finish(problem, [minimize_l1(problem, start, penalty, control)], control)
     gradient = np.abs((problem.point(null) if around is not None else start).gradient[:-1])
@@ -193,7 +195,7 @@ def search_l1(
         randoms[:, screened] = rng.normal(scale=0.3, size=(n_init, len(screened)))
         results = _step(problem, candidates, randoms, penalty._replace(l1=float(l1)), control)
         if control.is_stopped:
-            # What was reached is looked at with the penalty that was asked for.
+            # Evaluate the current solution with the final penalty.
             here = minimize_l1(problem, results[0], penalty, replace(control, max_iter=0))
             return finish(problem, [replace(here, status=Status.INTERRUPTED)], control)
         candidates = results[:_CARRIED]
@@ -203,7 +205,7 @@ def search_l1(
 def _step(
     problem: LassoProblem, candidates: list[Any], randoms: np.ndarray, penalty: ElasticNet, control: Control
 ) -> list[L1Result]:
-    """Go on from all candidates, and from random starts until these bring nothing new; best first."""
+    """Minimise from all candidates and random starts; return the distinct solutions, best first."""
     results: list[L1Result] = []
     for candidate in candidates:
         results = _distinct([*results, minimize_l1(problem, candidate, penalty, control)])
@@ -220,7 +222,7 @@ def _step(
 
 
 def _distinct(results: list[L1Result]) -> list[L1Result]:
-    """Sort by value, best first, and leave out those that end at the same one."""
+    """Sort solutions by value, best first, and leave out duplicates."""
     kept: list[L1Result] = []
     for result in sorted(results, key=attrgetter("value")):
         if not kept or result.value - kept[-1].value > _ALIKE * abs(kept[-1].value):

@@ -1,9 +1,9 @@
-"""Fits of many bags in any location: on a sample first, then on all.
+"""Fits for large data in any location: on a sample first, then on all bags.
 
-A sample of two million numbers says where the optima are and which of several rules is best, to within what
-sampling leaves open. From there a few steps of Newton's method, each one pass over all bags, lead to the
-optimum of all of them, exactly as if every step had been taken on all. Several ends on the sample share their
-passes.
+A fit on a sample of two million values locates the optima and selects the best of several rules, up to
+sampling error. A few steps of Newton's method, each with one pass over all bags, then lead to an optimum on
+all bags. This optimum is exact: the sample only provides the start. Several solutions on the sample share
+their passes.
 """
 
 from __future__ import annotations
@@ -26,21 +26,25 @@ from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult, plain_of, result_of
 from bagwise.solvers.working_set import ElasticNet, with_likely
 
-# So many numbers make a sample, but no more than this part of all, lest it be large beside them; with many
-# features at least so many instances for each of them, but no more than these numbers.
+# Sample size: 2**21 values, at most 1/24 of the data; with many features, at least 50 instances for each
+# feature, but at most 2**23 values.
 _NUMBERS, _SHARE, _PER_FEATURE, _MOST_NUMBERS = 2**21, 24, 50, 2**23
-# With no more features than this the curvature of all is taken from the sample.
+# Up to this number of features, the curvature of the sample is computed for all features.
 _ALL_COLUMNS = 256
-# Ends on the sample are the same optimum if values and parameters agree to these parts.
+# Solutions on the sample with smaller relative differences of values and parameters are the same optimum.
 _SAME_VALUE, _SAME_PLACE = 1e-5, 1e-2
-# Rules whose log-likelihood on the sample is within so many units of the best one's are compared on all bags.
+# Rules are compared on all bags if their log-likelihood on the sample is within this distance of the best.
 _CLOSE = 10.0
 
 Result = TypeVar("Result", bound=SolverResult)
 
 
 class Sample(NamedTuple):
-    """Some of the bags, in memory, as they lie: `numbers` among all, whose weights were `weight`."""
+    """A sample of bags in memory, without transformations.
+
+    `numbers` are the indices of the sampled bags. `weight` contains the weights of all bags when the sample
+    was drawn.
+    """
 
     blocks: MemoryBlocks
     numbers: np.ndarray
@@ -48,7 +52,7 @@ class Sample(NamedTuple):
 
 
 def draw_sample(blocks: Blocks, rng: np.random.RandomState) -> Sample:
-    """Draw a sample that is large enough to search on: one pass."""
+    """Draw a sample that is large enough for a search, in one pass."""
     enough = min(_NUMBERS, blocks.n_values // _SHARE)
     values = min(_MOST_NUMBERS, max(enough, _PER_FEATURE * blocks.n_features**2))
     n_instances = int(np.ceil(values * blocks.n_instances / max(1, blocks.n_values)))
@@ -56,9 +60,10 @@ def draw_sample(blocks: Blocks, rng: np.random.RandomState) -> Sample:
 
 
 def on_sample(problem: LinearBagProblem, sample: Sample) -> InMemoryProblem:
-    """Give the same problem on a sample of the bags; instances are not copied.
+    """Return the same problem on a sample of the bags, without copying instances.
 
-    Its weights may differ from those with which the sample was drawn: folds share one.
+    The weights of the problem may differ from those with which the sample was drawn, because all folds share
+    one sample.
     """
     scaling, drawn = problem.scaling, sample.blocks
     how = {"factor": scaling.factor, "shift": scaling.shift, "fit_intercept": scaling.fit_intercept}
@@ -70,9 +75,10 @@ def on_sample(problem: LinearBagProblem, sample: Sample) -> InMemoryProblem:
 
 
 def warm_model(sample: LinearBagProblem, x: np.ndarray, l1: float) -> WarmModel:
-    """What a run on all bags begins with: the curvature of a sample at `x`, in the columns that matter there.
+    """Return the curvature of a sample at `x`, in the relevant columns, as the start of a run on all bags.
 
-    It says how far to step, not where to end, and saves a pass that costs as much as many points.
+    It saves a pass that costs as much as many evaluations. It affects the length of the steps, but not the
+    solution.
     """
     point = sample.point(x)
     columns = np.arange(sample.n_features)
@@ -87,9 +93,10 @@ def finish_on_all(
     found: Sequence[Result],
     job: Callable[[Result, int], Callable[[Blocks], Result]],
 ) -> list[Result]:
-    """Go on from the ends on a sample, those at one place once, sharing passes; give an end for each.
+    """Continue from solutions on a sample with runs on all bags that share passes.
 
-    `job` makes, of an end to start from and the index of the run, a run over the blocks.
+    Identical solutions are continued only once. The result contains a solution for each solution on the
+    sample. `job` returns a run over the blocks for a start and the index of the run.
     """
     kinds: list[Result] = []
     kind_of = []
@@ -106,19 +113,19 @@ def _is_same(one: SolverResult, other: SolverResult) -> bool:
     if abs(one.value - other.value) > _SAME_VALUE * abs(other.value):
         return False
     if isinstance(one, LearnedResult) and isinstance(other, LearnedResult):
-        # A learned rule may be steeper and the coefficients smaller, and mean nearly the same.
+        # A steeper rule with smaller coefficients can be nearly the same model.
         return type(one.rule) is type(other.rule)
     return bool(np.abs(one.x - other.x).max() <= _SAME_PLACE * np.abs(other.x).max())
 
 
 @dataclass(frozen=True)
 class LargeFit:
-    """Fits of a problem on all bags.
+    """Fits of a problem on all bags of a large data set.
 
     Attributes
     ----------
     problem : LinearBagProblem
-        On all bags.
+        The problem on all bags.
     sample_fit : Fit
         Fits of the same problem on a sample, an `InMemoryProblem`.
     """
@@ -135,7 +142,7 @@ class LargeFit:
         n_init: int,
         rng: np.random.RandomState,
     ) -> LargeFit:
-        """Draw a sample, and set up fits of a problem."""
+        """Draw a sample and set up fits of a problem."""
         sample = on_sample(problem, draw_sample(problem.blocks.untransformed, rng))
         return cls(problem, Fit.of(sample, penalty, control, n_init, rng))
 
@@ -177,16 +184,16 @@ class LargeFit:
         return replace(self.sample_fit, problem=self.problem.over(blocks), control=control, copy=None)
 
     def _run(self, start: np.ndarray, rule: Rule, number: int) -> Callable[[Blocks], SolverResult]:
-        """Over all bags, from one start under a rule, with the curvature of the sample there."""
+        """Return a run over all bags from one start with a rule and with the curvature of the sample."""
         sample = self.sample_fit.under(rule).problem.without_ridge()
         warm = [warm_model(sample, start, self.sample_fit.penalty.l1)]
         return lambda blocks: self._on_all(blocks, number).under(rule).solve(start, warm)
 
     def _run_jointly(self, end: LearnedResult, number: int) -> Callable[[Blocks], LearnedResult]:
-        """Over all bags, coefficients and rule from an end on the sample."""
+        """Return a run over all bags that continues coefficients and rule from a solution on the sample."""
         return lambda blocks: go_on(self._on_all(blocks, number), end, self.sample_fit.problem)
 
     def _run_with_its_rule(self, end: LearnedResult, number: int) -> Callable[[Blocks], LearnedResult]:
-        """Over all bags, from an end on the sample, with its rule as it is."""
+        """Return a run over all bags that starts at a solution on the sample and keeps its rule."""
         run = self._run(end.x, end.rule, number)
         return lambda blocks: learned_result(run(blocks), end.rule)

@@ -1,7 +1,8 @@
-"""What the L1 solver sees of a linear bag model: points, exact points, curvature, and fewer columns.
+"""Interface of a linear bag model for the L1 solver: points, exact points, curvature, and fewer columns.
 
-From 1 to 64 MB the instances are copied by columns, scaled and in single precision (`ColumnCopy`). A point is
-computed from its difference to the last one, and again where the estimated rounding error matters.
+Instances of 1 to 64 MB are copied by columns, scaled and in single precision (`ColumnCopy`). A point is
+computed from its difference to the previous one. It is computed again from all instances if the estimated
+rounding error is too large.
 """
 
 from __future__ import annotations
@@ -18,39 +19,40 @@ from bagwise.models.linear_model.engine.design import COPY_BYTES, Design
 from bagwise.models.linear_model.engine.moments import Moments, are_moderate
 from bagwise.models.linear_model.engine.problem import BagPoint, LinearBagProblem
 
-# Beyond this size products are what a step costs, and the copy saves most of it; a smaller matrix stays in
-# the processor's cache anyway.
+# Above this size, products dominate the cost of a step, and the copy saves most of it. Smaller matrices stay
+# in the processor's cache.
 _WORTH_BYTES = 2**20
-# Sums lose few digits of a column whose largest value and mean are not more standard deviations than these
-# from zero. Away from zero, rounding errors would not be of either sign.
+# Limits for the largest value and the mean of a column, in standard deviations from zero. Within them, sums
+# lose few digits. With a larger mean, the rounding errors would mostly have the same sign.
 _LARGEST_VALUE, _LARGEST_MEAN = 100.0, 0.5
-# The error of a sum of products, relative to the norm of its terms: 1 to 9 units in the last place were seen
-# over many kinds of features.
+# Error of a sum of products, relative to the norm of its terms. Measured errors are 1 to 9 times the machine
+# epsilon for many kinds of features.
 _ROUNDING = 3 * float(np.finfo(np.float32).eps)
-# A gradient may be off by this part of the tolerance of the fit, and a step is short if it adds no more than
-# this part of that.
+# Largest error of a gradient as a fraction of the fit's tolerance. A step is short if it adds at most the
+# second fraction of this error.
 _LARGEST_ERROR, _SHORT = 0.8, 0.1
 
 
 class LassoProblem:
     """The likelihood of a `LinearBagProblem` as an `L1Problem`.
 
-    With a `ColumnCopy` a point is computed from a known one by the *difference* of the parameters, in single
-    precision and from the features that move alone: the shorter the step, the more digits are right. The
-    errors of a chain of such points add up. They are estimated, and once steps are short, a point whose error
-    matters at the tolerance is computed anew. An estimate is no proof: in the end the solver asks for `exact`
-    points. Without a copy all points are exact.
+    With a `ColumnCopy`, a point is computed from a previous one by the *difference* of the parameters, in
+    single precision and from the changed features only. The shorter the step, the more accurate the result.
+    The errors of successive points add up, and their sum is estimated. Once steps are short, a point whose
+    error is too large for the tolerance is computed from all instances. Because the estimate is not a bound,
+    the solver finally requests `exact` points. Without a copy, all points are exact.
 
     Parameters
     ----------
     bags : LinearBagProblem
-        The likelihood; its ridge is zero, for penalties are the solver's.
+        The likelihood, with a ridge of zero because the solver adds the penalties.
     copy : ColumnCopy or None
         A copy of the instances.
     tol : float
         The tolerance of the fit.
     whole, entries : LassoProblem, array of int
-        For a problem with fewer columns: that with all of them, and where the parameters are among its.
+        For a problem with fewer columns: the problem with all columns, and the indices of the parameters in
+        it.
     """
 
     def __init__(
@@ -73,12 +75,12 @@ class LassoProblem:
     # ------------------------------------------------------------ points
 
     def point(self, x: np.ndarray, base: BagPoint | None = None) -> BagPoint:
-        """Compute value and gradient, where there is a copy from those at a `base`."""
+        """Compute value and gradient; with a copy, from those at the point `base`."""
         copy = self._copy
         if base is None or copy is None:
             return self._anew(x)
         step = x - base.x
-        # Rounding of log-odds, seen through the curvature of a log-likelihood, which is about 1/4 at most.
+        # Effect of rounding errors in the log-odds. The curvature of a log-likelihood is at most about 1/4.
         error = copy.rounding(0.25 * copy.rms * self.bags.weight_norm * float(norm(step)))
         if base.gradient_error > _LARGEST_ERROR * self._tol and error <= _SHORT * _LARGEST_ERROR * self._tol:
             return self._anew(x)
@@ -89,7 +91,7 @@ class LassoProblem:
         return self.bags.near_point(x, log_odds, by_bag, by_instance, gradient, error)
 
     def exact(self, points: Sequence[BagPoint]) -> list[BagPoint]:
-        """Compute points anew, all together, but for those that are exact already."""
+        """Compute all inexact points again from all instances, together."""
         if self._copy is None:
             return list(points)
         inexact = [point for point in points if point.gradient_error]
@@ -101,11 +103,11 @@ class LassoProblem:
     def _anew(self, x: np.ndarray) -> BagPoint:
         if self._whole is None or self._copy is None:
             return self.bags.point(x)
-        # With a copy, there is none of fewer columns in double precision.
+        # With a `ColumnCopy`, a copy of fewer columns in double precision does not exist.
         return self.enter(self._whole.bags.point(self._scattered(x)))
 
     def _gradient_from(self, base: BagPoint, by_instance: np.ndarray) -> tuple[np.ndarray, float]:
-        """The gradient by the change of derivatives since a point, and how far the change may be off."""
+        """Return the gradient, from the change of derivatives since a point, and the error of the change."""
         assert self._copy is not None
         change, size = self._copy.pull_back(self.bags.instance_weight, by_instance, base.by_instance)
         gradient = base.gradient - change
@@ -114,7 +116,7 @@ class LassoProblem:
         return gradient, self._copy.rounding(size)
 
     def curvature(self, point: BagPoint, columns: np.ndarray) -> np.ndarray:
-        """Curvature in some columns and the intercept, to two digits: shape (k + 1, k + 1)."""
+        """Return the curvature in k columns and the intercept, to two digits: shape (k + 1, k + 1)."""
         if self._copy is None:
             return self.bags.curvature(point, columns, rough=True)
         diagonal, factor = self.bags.instance_curvature(point)
@@ -124,7 +126,10 @@ class LassoProblem:
     # ------------------------------------------------------------ fewer columns
 
     def restrict(self, columns: np.ndarray) -> LassoProblem:
-        """The likelihood of some coefficients alone; itself, if these are most, or a copy would be large."""
+        """Return the likelihood of some coefficients only.
+
+        Return the problem itself if these are most coefficients, or if a copy would be too large.
+        """
         if 2 * len(columns) > self.n_features:
             return self
         copy = None if self._copy is None else self._copy.select(columns)
@@ -135,13 +140,13 @@ class LassoProblem:
         return LassoProblem(bags, copy, tol=self._tol, whole=self, entries=entries)
 
     def enter(self, point: BagPoint) -> BagPoint:
-        """A point of the whole problem in the columns of this one; its other coefficients are zero."""
+        """Convert a point of the whole problem, whose other coefficients are zero, to this problem."""
         if self._entries is None:
             return point
         return replace(point, x=point.x[self._entries], gradient=point.gradient[self._entries])
 
     def lift(self, point: BagPoint, base: BagPoint) -> BagPoint:
-        """A point of this problem as one of the whole: the gradient in all columns is computed."""
+        """Convert a point of this problem to the whole problem; compute the gradient in all columns."""
         if self._whole is None:
             return point
         x = self._scattered(point.x)
@@ -167,9 +172,9 @@ class LassoProblem:
 
 @dataclass(frozen=True)
 class ColumnCopy:
-    """Scaled features in single precision, by columns: `matrix` has a row for every feature.
+    """Scaled features in single precision, stored by columns: `matrix` has a row for every feature.
 
-    `columns` are the rows that are meant, and `rms` is the largest root mean square of a feature.
+    `columns` are the indices of the selected rows, and `rms` is the largest root mean square of a feature.
     """
 
     matrix: np.ndarray
@@ -179,9 +184,10 @@ class ColumnCopy:
 
     @classmethod
     def of(cls, design: Design) -> ColumnCopy | None:
-        """Copy the scaled instances of a design: one read of them.
+        """Copy the scaled instances of a design in one pass.
 
-        None, if they are sparse, too large or too small to be worth it, or a column would lose its digits.
+        Return None if the instances are sparse, too large, or too small to benefit from a copy, or if a
+        column would lose too much precision.
         """
         from bagwise._core.compiled.single import copy_scaled
 
@@ -200,11 +206,11 @@ class ColumnCopy:
         return cls(scaled, np.arange(len(scaled)), float(np.sqrt(mean_square.max(initial=0.0))))
 
     def select(self, columns: np.ndarray) -> ColumnCopy:
-        """Some of the features, without another copy."""
+        """Select some of the features, without another copy."""
         return replace(self, columns=self.columns[columns])
 
     def moved(self, log_odds: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Log-odds after a step of coefficients and intercept; features that do not move are not read."""
+        """Return the log-odds after a step of the parameters; only the changed features are read."""
         from bagwise._core.compiled.single import add_products
 
         moved, which = log_odds + step[-1], np.flatnonzero(step[:-1])
@@ -212,7 +218,7 @@ class ColumnCopy:
         return moved
 
     def pull_back(self, weight: np.ndarray, now: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, float]:
-        """Turn a change of weighted derivatives in log-odds into one in parameters; give its norm, too."""
+        """Convert a change of weighted derivatives in log-odds to parameters; also return its norm."""
         from bagwise._core.compiled.single import sum_products
 
         change, by_parameter = weight * (now - before), np.empty(len(self.columns) + 1)
@@ -223,11 +229,11 @@ class ColumnCopy:
     def curvature(
         self, diagonal: np.ndarray, factor: np.ndarray, columns: np.ndarray, offsets: np.ndarray
     ) -> np.ndarray:
-        """Carry curvature in the log-odds over to some of the parameters, to two digits."""
+        """Convert curvature in log-odds to curvature in some of the parameters, to two digits."""
         return self.moments.sum(
             self.matrix.T, self.columns[columns], diagonal, factor, offsets, dtype=np.float32, rough=True
         )
 
     def rounding(self, norm: float) -> float:
-        """How far a sum of products of a feature with numbers of this norm is likely to be off."""
+        """Estimate the rounding error of a feature's product with a vector of this norm."""
         return _ROUNDING * self.rms * norm

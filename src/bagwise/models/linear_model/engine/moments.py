@@ -1,4 +1,4 @@
-"""Curvature in the log-odds of instances carried over to coefficients: weighted products of columns."""
+"""Conversion of curvature in log-odds to curvature in coefficients: weighted products of columns."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-# So many positive and negative terms are added at a time: what is gathered for them stays in the cache.
+# Number of positive and negative terms that are added at a time, so that the gathered values stay in the cache.
 _PAIRS = 1024
-# Columns whose largest value is within these bounds have squares that single precision holds.
+# Bounds for the largest value of a column whose squares do not overflow or underflow in single precision.
 _SMALLEST, _LARGEST = 1e-12, 1e12
 
 _of_this_thread = threading.local()
@@ -26,36 +26,37 @@ def moments_of(
     *,
     rough: bool = False,
 ) -> np.ndarray:
-    """Carry curvature in the log-odds of instances over to coefficients of some columns and an intercept.
+    """Convert curvature in the log-odds of instances to curvature in coefficients and an intercept.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n_instances, n_features)
         Instances of whole bags.
     columns : array of int, shape (k,)
-        The features wanted.
+        The indices of the features.
     diagonal, factor : array of shape (n_instances,)
         The curvature in the log-odds of a bag is diag(diagonal) + factor factor' (`Rule.curvature`).
     offsets : array
-        Where bags begin.
+        Index of the first instance of every bag.
     rough : bool
-        Whether two digits are enough, as they are for a step of Newton's method: then the products are in
-        single precision, and instances whose weight is negligible are left out.
+        Whether two digits are enough, as for a step of Newton's method. Products are then computed in single
+        precision, and instances with a negligible weight are left out.
 
     Returns
     -------
     array of shape (k + 1, k + 1)
-        The last row and column are the intercept's.
+        The curvature. The last row and column belong to the intercept.
 
     Notes
     -----
-    One read of the instances, and k^2 operations for each instance (diagonal) and for each bag (factor).
+    The cost is one pass over the instances, and k^2 operations for each instance (diagonal) and for each bag
+    (factor).
     """
     if sp.issparse(X):
         return _sparse_moments(X, columns, diagonal, factor, offsets)
     is_single = False
     if rough:
-        # Without a copy of absolute values.
+        # This avoids an array of absolute values.
         largest = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
         is_single = bool(are_moderate(largest).all())
     if not hasattr(_of_this_thread, "moments"):
@@ -72,14 +73,14 @@ def moments_of(
 
 
 def are_moderate(largest: np.ndarray) -> np.ndarray:
-    """Whether single precision holds the squares of columns with these largest absolute values."""
+    """Return whether single precision can represent the squares of columns with these largest values."""
     return (largest == 0) | ((largest > _SMALLEST) & (largest < _LARGEST))
 
 
 def _sparse_moments(
     X: Any, columns: np.ndarray, diagonal: np.ndarray, factor: np.ndarray, offsets: np.ndarray
 ) -> np.ndarray:
-    """The moments of (x, 1) under both parts of the curvature; only the result is dense."""
+    """Compute the moments of (x, 1) for both parts of the curvature; only the result is dense."""
     diagonal, factor = _diagonal_where_alone(diagonal, factor, offsets)
     chosen = sp.hstack([X[:, columns], sp.csc_array(np.ones((X.shape[0], 1)))], format="csr")
     moments = (chosen.T @ chosen.multiply(diagonal[:, None]).tocsr()).toarray()
@@ -90,20 +91,20 @@ def _sparse_moments(
 
 
 class Moments:
-    """Sums ``x_j x_j'`` over instances j with the weights of a curvature, x the chosen columns and a 1.
+    """Sums of ``x_j x_j'`` over instances j with curvature weights, where x are selected columns and a 1.
 
-    The curvature in the log-odds of a bag is ``diag(diagonal) + factor factor'`` (`Rule.curvature`), so that
-    in coefficients is the sum over instances of ``diagonal_j x_j x_j'`` and the sum over bags of ``v v'``,
-    ``v = sum_j factor_j x_j``.
+    The curvature in the log-odds of a bag is ``diag(diagonal) + factor factor'`` (`Rule.curvature`). The
+    curvature in coefficients is therefore the sum of ``diagonal_j x_j x_j'`` over instances plus the sum of
+    ``v v'`` over bags, where ``v = sum_j factor_j x_j``.
 
-    Memory is kept between calls: fresh memory costs as much as what is done in it.
+    Memory is kept between calls, because allocating it would cost as much as the computation.
     """
 
     def __init__(self) -> None:
         self._kept = np.empty(0)
 
     def _space(self, dtype: DTypeLike, *shape: int) -> np.ndarray:
-        """An array with no particular contents."""
+        """Return an uninitialized array."""
         size = int(np.prod(shape))
         if self._kept.dtype != dtype or len(self._kept) < size:
             self._kept = np.empty(max(size, 2 * _PAIRS * shape[-2]), dtype=dtype)
@@ -120,10 +121,11 @@ class Moments:
         dtype: DTypeLike = np.float64,
         rough: bool = False,
     ) -> np.ndarray:
-        """Give the sums for some columns of `X`, shape (k + 1, k + 1), the last row and column being the 1's.
+        """Return the sums for k columns of `X`, shape (k + 1, k + 1); the last row and column belong to the 1.
 
-        Products are computed in `dtype`. If `rough`, terms are left out whose diagonal is small beside the
-        mean. One read of the columns, and k^2 operations for each instance and for each bag.
+        Products are computed in `dtype`. With `rough`, terms whose diagonal is small compared with the mean
+        are left out. The cost is one pass over the columns, and k^2 operations for each instance and for each
+        bag.
         """
         diagonal, factor = _diagonal_where_alone(diagonal, factor, offsets)
         negligible = 0.1 * float(np.abs(diagonal).sum()) / len(diagonal) if rough else 0.0
@@ -143,8 +145,8 @@ class Moments:
     ) -> None:
         """Add sum_j weight_j x_j x_j'.
 
-        With roots u of the positive terms and v of the negative ones this is u u' - v v', the symmetric part
-        of (u + v) (u - v)': one product of matrices instead of two.
+        With square roots u of the positive terms and v of the negative terms, this is u u' - v v', which is
+        the symmetric part of (u + v) (u - v)'. This needs one matrix product instead of two.
         """
         from bagwise._core.compiled.moments import gather_pairs
 
@@ -152,7 +154,7 @@ class Moments:
         products = np.zeros_like(total)
         for begin in range(0, max(len(above), len(below)), _PAIRS):
             u, v = above[begin : begin + _PAIRS], below[begin : begin + _PAIRS]
-            # Without negative terms both factors are one array, whose product takes half the time.
+            # Without negative terms, both factors are the same array, and the product takes half the time.
             both = self._space(dtype, 2 if len(v) else 1, len(columns) + 1, max(len(u), len(v)))
             sums, differences = both[0], both[-1]
             root, root_below = np.sqrt(weight[u]).astype(dtype), np.sqrt(-weight[v]).astype(dtype)
@@ -182,7 +184,7 @@ class Moments:
 def _diagonal_where_alone(
     diagonal: np.ndarray, factor: np.ndarray, offsets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Write ``factor factor'`` of bags of one instance as a diagonal, which saves a product of matrices."""
+    """Move ``factor factor'`` of bags with one instance to the diagonal, which saves a matrix product."""
     is_alone = np.diff(offsets) == 1
     if not is_alone.any():
         return diagonal, factor

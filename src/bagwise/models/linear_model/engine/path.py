@@ -1,7 +1,7 @@
-"""Paths of penalties: down from the model without features, and back up.
+"""Penalty paths in both directions: decreasing from the model without features, and then increasing.
 
-`PathSolver` solves at one penalty after the other in memory. `LargePath` finds the path of many bags on a
-sample, and finishes all penalties in passes that they share.
+`PathSolver` solves the problem for one penalty after the other in memory. `LargePath` computes the path of
+large data on a sample, and then continues all penalties on all bags in shared passes.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from bagwise.solvers.control import Control
 from bagwise.solvers.prox_newton import L1Result, WarmModel, minimize_l1
 from bagwise.solvers.working_set import ElasticNet
 
-# How far the way back up may go on beyond the largest alpha, in steps of the grid.
+# Maximum number of grid steps of the upward path beyond the largest alpha.
 _MAX_STEPS_BEYOND = 100
-# On the way up optimality within this part of alpha is enough to see where it leads, and parameters that
-# agree to this part of the largest lead to the same place.
+# On the upward path, this optimality relative to alpha is enough to recognise an optimum. Parameters whose
+# difference relative to the largest is smaller belong to the same optimum.
 _ROUGHLY, _CLOSE = 1e-3, 1e-2
-# So many alphas of another path, from the present one on, have warm models to try.
+# Number of alphas of another path, beginning with the current one, whose warm models are tried.
 _WARM_MODELS = 3
-# What beats the model without features does so by more than rounding.
+# Relative improvement over the model without features that exceeds rounding errors.
 _CLEARLY = 1e-8
 
 Run = Callable[[Blocks], L1Result]
 
 
 class PathSolver:
-    """Solves at one alpha after the other, each from the last solution; `null` is the model without features.
+    """Solver for a sequence of alphas, each from the last solution; `null` is the model without features.
 
-    `control` is for every alpha. If its flag is set, KeyboardInterrupt is raised: a path of which a part is
-    missing is of no use.
+    `control` applies to every alpha. If its stop flag is set, KeyboardInterrupt is raised, because a partial
+    path is useless.
 
     Attributes
     ----------
     alpha_max : float
-        The alpha at which the model without features stops being stationary.
+        The smallest alpha at which the model without features is still stationary.
     warm_models : dict
-        What the way down has learned of the curvature at each alpha.
+        The curvature models of the downward path for every alpha.
     """
 
     def __init__(self, problem: LassoProblem, null: np.ndarray, l1_ratio: float, control: Control):
@@ -59,17 +59,20 @@ class PathSolver:
         self.warm_models: dict[float, WarmModel] = {}
 
     def penalty(self, alpha: float) -> ElasticNet:
-        """The penalty per unit of weight."""
+        """Return the penalty per unit of weight."""
         alpha = alpha / self.total
         return ElasticNet(alpha * self.l1_ratio, alpha * (1 - self.l1_ratio))
 
     def descend(
         self, alphas: np.ndarray, warm_models: dict[float, WarmModel]
     ) -> tuple[list[L1Result], L1Result]:
-        """Solve at falling alphas from the model without features; give all solutions, and the last whole."""
+        """Solve for decreasing alphas from the model without features.
+
+        Return all solutions without data-sized arrays, and the last solution complete.
+        """
         solutions, last = [], None
         for number, alpha in enumerate(alphas):
-            # A warm model of a smaller alpha knows more columns.
+            # The warm model of a smaller alpha contains more columns.
             following = alphas[number : number + _WARM_MODELS]
             warm = [warm_models[other] for other in following if other in warm_models]
             last = self._solve(alpha, last, warm_models=warm)
@@ -82,9 +85,10 @@ class PathSolver:
     def ascend(
         self, alphas: np.ndarray, known: list[L1Result], last: L1Result
     ) -> tuple[list[L1Result], L1Result]:
-        """Come back from the last solution; give the better one at every alpha, and the end of the way.
+        """Solve for increasing alphas; return the better solution for every alpha, and the last solution.
 
-        Where the way up comes close to what is known, or stays above it, it need not go to the end.
+        A solution that is close to the one in `known`, or has a larger objective, is not computed to full
+        precision.
         """
         kept = []
         for alpha, there in zip(alphas[::-1], known[::-1], strict=True):
@@ -96,9 +100,10 @@ class PathSolver:
         return kept[::-1], last
 
     def extend(self, alphas: np.ndarray, last: L1Result) -> tuple[list[float], list[L1Result]]:
-        """Go on upward from the largest alpha until no feature is left; give what beats that.
+        """Continue upward from the largest alpha until no feature is left.
 
-        The step is that of the grid; the strongest penalty comes first.
+        Return the alphas and solutions that are better than the model without features, strongest penalty
+        first. The ratio of successive alphas is that of the grid.
         """
         ratio = alphas[0] / alphas[1] if len(alphas) > 1 else 1.25
         alpha, beyond, better = alphas[0], list[float](), list[L1Result]()
@@ -131,17 +136,17 @@ class PathSolver:
 
 
 def _essence(result: L1Result) -> L1Result:
-    """A solution without what has the size of the data."""
+    """Return a solution without arrays of the size of the data."""
     return replace(result, point=result.point.without_instances(), restriction=None, model=None)
 
 
 def _is_close(result: L1Result, known: L1Result) -> bool:
-    """Whether a rough solution is on its way to a known one."""
+    """Return whether a rough solution is converging to a known solution."""
     return bool(np.abs(result.x - known.x).max() <= _CLOSE * np.abs(known.x).max())
 
 
 class Grid(NamedTuple):
-    """Solutions at all alphas, and whether each is better than what the way down had found."""
+    """Solutions for all alphas, and whether each is better than the one of the downward path."""
 
     alphas: np.ndarray
     solutions: list[L1Result]
@@ -151,7 +156,7 @@ class Grid(NamedTuple):
 def both_ways_on(
     solver: PathSolver, grid: np.ndarray, warm_models: dict[Any, Any], *, both_ways: bool, beyond: bool
 ) -> Grid:
-    """Go down the grid, back up, and beyond its largest alpha."""
+    """Compute the path down the grid, back up, and beyond its largest alpha."""
     down, last = solver.descend(grid, warm_models)
     if not both_ways or solver.problem.bags.is_convex:
         return Grid(grid, down, [False] * len(grid))
@@ -168,18 +173,18 @@ def both_ways_on(
 
 @dataclass(frozen=True)
 class LargePath:
-    """A path on many bags.
+    """A path on large data.
 
     Attributes
     ----------
     problem : LinearBagProblem
-        On all bags, without ridge.
+        The problem on all bags, without ridge.
     null : array
         The model without features.
     l1_ratio, control
         As in `PathSolver`. A checkpoint stores the runs on all bags.
     alpha_max : float
-        The alpha at which the model without features stops being stationary, on all bags.
+        The smallest alpha at which the model without features is still stationary on all bags.
     """
 
     problem: LinearBagProblem
@@ -191,16 +196,16 @@ class LargePath:
     def solve(
         self, sample: Sample | None, grid: np.ndarray, warm_models: dict[Any, Any], **how: bool
     ) -> tuple[Grid, dict[float, WarmModel]]:
-        """Solve at all alphas, the way being found on a sample, which is drawn here unless one is given.
+        """Solve for all alphas; compute the path on a sample first, which is drawn here if it is None.
 
-        Gives also what the way down on the sample has learned of the curvature.
+        The second result contains the curvature models of the downward path on the sample.
         """
         if sample is None:
             sample = draw_sample(self.problem.blocks.untransformed, np.random.RandomState(0))
-        # Folds that share passes take turns here: each has a copy of the sample for a moment.
+        # Folds that share passes take turns here, because each temporarily copies the sample.
         search = partial(self._on_sample, sample, grid, warm_models, **how)
         found, runs, learned = self.problem.blocks.exclusive(search)
-        # One that was drawn here is forgotten before the passes.
+        # Free the sample before the passes, if it was drawn here.
         del sample, search
         ends = run_together(self.problem.blocks, runs)
         raise_if_stopped()
@@ -209,7 +214,7 @@ class LargePath:
     def _on_sample(
         self, sample: Sample, grid: np.ndarray, warm_models: dict[Any, Any], **how: bool
     ) -> tuple[Grid, list[Run], dict[float, WarmModel]]:
-        """Solve on the sample, and set up runs over all bags from there; the last from the null model."""
+        """Solve on the sample and set up runs over all bags from there; the last run starts at `null`."""
         problem = on_sample(self.problem, sample)
         lasso = LassoProblem(problem, ColumnCopy.of(problem.design), tol=self.control.tol)
         solver = PathSolver(lasso, self.null, self.l1_ratio, self.control.without_checkpoint())
@@ -233,7 +238,7 @@ class LargePath:
         return minimize_l1(lasso, start, penalty, control, warm_models=[warm])
 
     def _better_than_null(self, found: Grid, ends: list[L1Result]) -> Grid:
-        """Take the model without features where it is stationary and no worse."""
+        """Use the model without features where it is stationary and not worse."""
         *ends, without = ends
         kept = []
         for alpha, end, is_new in zip(found.alphas, ends, found.from_below, strict=True):
