@@ -1,4 +1,4 @@
-"""How well bags can be told apart if instances can: an upper bound on the Bayes error."""
+"""Upper bound on the Bayes error of bags, from the error rates of instances."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ def bayes_error_bound(
     false_positive_rate: float | ArrayLike,
     false_negative_rate: float | ArrayLike,
 ) -> float | np.ndarray:
-    """Bound the Bayes error of bags by the errors of the instances in them, under the or-rule.
+    """Bound the Bayes error of bags by the error rates of instances, under the OR rule.
 
-    Instances are positive with probability pi; the best classifier of instances errs with probability
-    e+ on negative ones and e- on positive ones. Calling a bag of S instances positive if any instance is
-    called so then errs with probability ::
+    Instances are positive with probability pi. The best instance classifier has the false positive rate e+
+    and the false negative rate e-. Predict a bag of S instances as positive if any of its instances is
+    predicted positive. This classifier has the error rate ::
 
         (1 - pi)^S + (pi e- + (1 - pi) (1 - e+))^S - 2 ((1 - pi) (1 - e+))^S
 
-    which the best classifier of bags cannot exceed. For S = 1 it is the error of instances.
+    which is an upper bound on the error rate of the best bag classifier. For S = 1 it is the error rate of
+    instances.
 
     Parameters
     ----------
     size : int or array
         Number of instances of a bag, S.
     positive_rate, false_positive_rate, false_negative_rate : float or array
-        Of instances: pi, e+ and e-.
+        Rates of instances: pi, e+ and e-.
 
     Returns
     -------
     float or array
+        The bound for every size and set of rates.
 
     Notes
     -----
-    This is the sum of section 6 of the paper in closed form. The error of instances is
-    e+ (1 - pi) + e- pi; the paper's text has the two priors exchanged, its bound is right.
+    This is the sum of section 6 of the paper in closed form. The error rate of instances is
+    e+ (1 - pi) + e- pi. The paper's text exchanges the two priors here, but its bound is correct.
 
     References
     ----------
@@ -57,11 +59,11 @@ def bayes_error_bound(
     }
     for name, value in rates.items():
         if not np.all((np.asarray(value) >= 0) & (np.asarray(value) <= 1)):
-            raise ValueError(f"{name} must be from 0 to 1; got {value!r}.")
+            raise ValueError(f"{name} must be between 0 and 1; got {value!r}.")
     if np.any(np.asarray(size) < 1):
         raise ValueError(f"size must be at least 1; got {size!r}.")
     pi = np.asarray(positive_rate, dtype=np.float64)
-    quiet = (1 - pi) * (1 - np.asarray(false_positive_rate))  # negative, and called so
+    quiet = (1 - pi) * (1 - np.asarray(false_positive_rate))  # negative, and predicted negative
     called_negative = pi * np.asarray(false_negative_rate) + quiet
     sizes = np.asarray(size)
     bound = (1 - pi) ** sizes + called_negative**sizes - 2 * quiet**sizes

@@ -1,7 +1,7 @@
-"""What comes before EM: a survey of the bags, starts, and a model that repeats no sum.
+"""Preparation of EM: prior, starts, and sums that are computed only once.
 
-`prepare` resolves the prior on all instances. `build_model` surveys the bags (`Survey`): their sums, of which
-EM need not repeat those that are known, and a sample of their instances, around which `Pool` draws starts.
+`prepare` resolves the prior on all instances. `build_model` computes a `Survey` of the bags: sums, some of
+which EM does not need to compute again, and a sample of instances, from which `Pool` draws starts.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from bagwise.families.refusal import rows_named_by
 from bagwise.models.mixture.model import BagMixture, Known, Start
 from bagwise.rules import Rule
 
-# Starts are drawn from so many values, where there are more than can be kept.
+# Sample size for starts, in values, if the bags are large.
 _DRAWN_VALUES = 2**16
 
-# The likelihood of labels is computed for so many instances at a time.
+# The likelihood of labels is computed for this many instances at a time.
 _AT_A_TIME = 2**16
 
 
@@ -46,19 +46,19 @@ def read_n_components(n_components: Any) -> tuple[int, int]:
     if len(both) == 2 and all(isinstance(n, Integral) and int(n) >= 1 for n in both):
         return int(both[0]), int(both[1])
     raise ValueError(
-        f"n_components must be a number of at least 1, or two (positive, negative); got {n_components!r}."
+        f"n_components must be an integer >= 1 or a pair (positive, negative) of them; got {n_components!r}."
     )
 
 
 class Ground(NamedTuple):
-    """What the fits under all rules stand on.
+    """Shared input of the fits with all rules.
 
     Attributes
     ----------
     family, prior, n_components
         As in `BagMixture`.
     blocks : Blocks
-        The bags; if they are few, in memory and in double precision.
+        The bags; small data are in memory, in float64.
     is_complete : bool
         Whether no instance has a missing value.
     """
@@ -71,7 +71,7 @@ class Ground(NamedTuple):
 
 
 def prepare(family: Family, prior: Any, n_components: tuple[int, int], blocks: Blocks) -> Ground:
-    """Resolve the prior, as the user gave it, on all instances: one pass, or two if they are few."""
+    """Resolve the user's prior on all instances: one pass, or two if the bags are small."""
     if not blocks.are_large:
         blocks = hold(blocks, np.float64)
     sums, n_missing = blocks.total(_look_at_all, family, blocks.begins)
@@ -80,7 +80,7 @@ def prepare(family: Family, prior: Any, n_components: tuple[int, int], blocks: B
 
 
 def look_at(block: Block, family: Family, begins: np.ndarray) -> Any:
-    """Sum up what a family must know beforehand; a value that it refuses is named by its place among all."""
+    """Compute the start statistics of a family; errors report the row of an invalid value in all instances."""
     with rows_named_by(np.r_[block.rows(begins)]):
         return start_statistics_of(family, block.X, block.weight_of_each)
 
@@ -95,20 +95,21 @@ def _look_at_all(block: Block, family: Family, begins: np.ndarray) -> Sums:
 def build_model(
     ground: Ground, rule: Rule, start: Start | None = None, *, keeps_cost: bool = False
 ) -> tuple[BagMixture, Blocks]:
-    """Find out what need not be computed again, and gather the instances of starts: one pass.
+    """Build the model for EM, with a sample of instances for starts: one pass.
 
     Returns
     -------
     BagMixture, Blocks
-        The model, and the bags that EM passes over: those of whose instances not all are known.
+        The model, and the bags that EM iterates over. Bags are left out if all their instances are known to
+        be negative and their sums are sufficient.
     """
     family, prior, n_components, blocks, is_complete = ground
     pure = rule.pure_bags(blocks.y)
     one_negative = n_components[1] == 1
-    # Starts are drawn from all instances, or from so many as are little beside a block.
+    # Starts are drawn from all instances, or from a sample that is small compared with a block.
     many = blocks.n_instances * _DRAWN_VALUES // max(1, blocks.n_values)
     most = max(64, many) if blocks.are_large else None
-    # Instances that are known to be of one component start it in their middle: none is drawn.
+    # A component with labelled instances starts at their mean, so no instances need to be drawn.
     none_drawn = one_negative and not pure.all()
     jobs = []
     for group, n_drawn in ((~pure, most), (pure, 0 if none_drawn else most)):
@@ -116,10 +117,10 @@ def build_model(
             jobs.append(functools.partial(_survey, ground, group, n_drawn))
     surveys = run_together(blocks, jobs) if blocks.are_large else [job(blocks) for job in jobs]
     pool = Pool(family, prior, surveys[0])
-    # Only where bags are pure do labels tell the classes' instances apart beforehand.
+    # Labels identify the class of instances before the fit only in pure bags.
     negative = Pool(family, prior, surveys[-1], is_labelled=one_negative) if pure.any() else pool
     known, total = None, None
-    # Else statistics must be computed anew for every parameter.
+    # Otherwise, statistics depend on the parameters and must be computed in every iteration.
     are_sums_fixed = is_complete or family.missing != "expect"
     if are_sums_fixed and not family.statistics_need_params:
         last = surveys[-1]
@@ -152,7 +153,7 @@ def _survey(ground: Ground, group: np.ndarray, most: int | None, blocks: Blocks)
 
 
 def _select(blocks: Blocks, wanted: np.ndarray) -> Blocks:
-    """Select bags, which stay in their blocks: few of them by a copy in memory, many as they are read."""
+    """Select bags, without changing the blocks: copy small data, and filter large data as they are read."""
     if not isinstance(blocks, MemoryBlocks) or blocks.are_large:
         return SelectedBlocks(blocks, wanted)
     if wanted.all():
@@ -169,7 +170,7 @@ def _select(blocks: Blocks, wanted: np.ndarray) -> Blocks:
 
 
 def _log_likelihood_of_pure(rule: Rule, blocks: Blocks, pure: np.ndarray) -> float:
-    """Give the weighted log P(label | all negative): it need not be 0, but knows nothing of the instances."""
+    """Return the weighted log P(label | all negative), which may differ from 0 but does not depend on X."""
     y, weight = blocks.y[pure], blocks.weight[pure]
     offsets = np.append(0, np.cumsum(np.diff(blocks.offsets)[pure]))
     value = 0.0
@@ -184,16 +185,16 @@ def _log_likelihood_of_pure(rule: Rule, blocks: Blocks, pure: np.ndarray) -> flo
 
 
 class Pool:
-    """Instances around which the components of a class are started.
+    """Instances from which the starts of a class are drawn.
 
-    A draw takes an instance x at random (by weight) and a share a, uniform from 0 to 1, and gives ::
+    A draw takes a random instance x (by weight) and a share a, uniform between 0 and 1, and returns ::
 
         (1 - a) * mean statistics of the pool + a * statistics of x
 
-    an M step of which is a component near x if a is near 1, and near the middle of the pool if it is
-    near 0. In terms of statistics this works for any family. The instance is chosen by its rank in an
-    order that depends on the instances alone: the same seed then gives the same start for
-    any order of the bags and of the instances in them, and for a bag of weight two as for two bags.
+    An M step on these statistics results in a component near x if a is near 1, and near the mean of the pool
+    if a is near 0. Because it uses statistics, this works for any family. The instance is chosen by its rank
+    in an order that depends only on the instances. The same seed therefore leads to the same start for any
+    order of bags and instances, and a bag of weight two is equivalent to two bags.
 
     Parameters
     ----------
@@ -202,7 +203,7 @@ class Pool:
     survey : Survey
         Sums and a sample of the pool's instances.
     is_labelled : bool
-        Whether all of them are known to be of this class, which then starts in their middle.
+        Whether all instances are known to be of this class, which then starts at their mean.
     """
 
     mean: np.ndarray
@@ -220,7 +221,7 @@ class Pool:
         self.mean = survey.sums / survey.weight
 
     def draw(self, rng: np.random.RandomState) -> np.ndarray:
-        """Draw the statistics of one component, for a weight of 1."""
+        """Draw the statistics of one component, normalized to weight 1."""
         if self.is_labelled:
             return self.mean
         share = rng.random_sample()
@@ -230,19 +231,19 @@ class Pool:
 
 
 class Sample(NamedTuple):
-    """Some instances, their weights, and the keys by which they were chosen, unless they are all."""
+    """Sample of instances, with their weights and keys; keys are None if all instances are included."""
 
     X: Any
     weight: np.ndarray
     keys: Any
 
     def joined_to(self, other: Sample) -> Sample:
-        """Put two samples together."""
+        """Return the union of two samples."""
         keys = None if self.keys is None else np.concatenate([self.keys, other.keys])
         return Sample(stack([self.X, other.X]), np.concatenate([self.weight, other.weight]), keys)
 
     def least(self, most: int) -> Sample:
-        """Keep the instances of the smallest keys; one of each, with the weight of all that equal it."""
+        """Keep the instances with the smallest keys; equal instances are merged and their weights added."""
         keys, rows, which = np.unique(self.keys, return_index=True, return_inverse=True)
         weight = np.bincount(which, self.weight, minlength=len(keys))
         return Sample(self.X[rows[:most]], weight[:most], keys[:most])
@@ -250,10 +251,10 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Survey:
-    """Sums of some instances, their weight, and all of them, or `most`: those that have the smallest keys.
+    """Sums and total weight of instances, with a sample: all of them, or the `most` with the smallest keys.
 
-    A key depends on nothing but the instance, and is as good as random: so they are a random sample, the same
-    for any order and any cut, and for a weight of two as for two instances.
+    A key is a hash of the instance, so these instances are a random sample. The sample does not depend on
+    the order or on the division into blocks, and an instance of weight two is equivalent to two instances.
     """
 
     sums: np.ndarray
@@ -269,14 +270,14 @@ class Survey:
 
 
 def survey_block(block: Block, family: Family, prior: Any, most: int | None) -> Survey:
-    """Sum a block up, and keep all its instances, or a sample."""
+    """Compute the survey of a block."""
     each = block.weight_of_each
     params = params_of_prior(family, block.X, prior)
     sums = statistics_of(family, block.X, each, params, prior)
     if most is None:
         sample = Sample(block.X[:], each, None)
     elif most == 0:
-        # No view, which would keep all instances in memory.
+        # Not a view, because a view keeps all instances in memory.
         sample = Sample(block.X[np.empty(0, dtype=np.int64)], each[:0], np.empty(0, dtype=np.uint64))
     else:
         sample = Sample(block.X, each, content_of(block.X)).least(most)
@@ -284,20 +285,20 @@ def survey_block(block: Block, family: Family, prior: Any, most: int | None) -> 
 
 
 def params_of_prior(family: Family, X: Any, prior: Any) -> Any:
-    """Give parameters where there are no data: where statistics need some, these must do at first."""
+    """Return the parameters without data, as initial values for statistics that need parameters."""
     nothing = statistics_of(family, X[:0], np.empty(0), None, prior)
     return family.mstep(nothing, 0.0, prior)
 
 
 def content_of(X: Any) -> np.ndarray:
-    """Give every instance a number that depends on nothing but the instance, as good as random."""
+    """Return a hash of every instance."""
     from bagwise._core.compiled.content import content_keys
 
     keys = np.empty(len(X), dtype=np.uint64)
     for rows in cut_rows(len(X), part_rows(X)):
         part = X[rows]
         if isinstance(part, np.ndarray):
-            words = part.astype(np.float64) + 0.0  # there is one zero, and one NaN
+            words = part.astype(np.float64) + 0.0  # map all zeros to +0; the next line maps all NaNs to one value
             words[np.isnan(words)] = np.nan
             words, offsets = words.ravel(), np.arange(0, words.size + 1, X.shape[1])
         else:

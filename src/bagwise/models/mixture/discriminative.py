@@ -1,4 +1,4 @@
-"""The discriminative partner of a mixture: the same log-odds, fitted to the labels alone."""
+"""The discriminative partner of a mixture, which fits the same log-odds to the labels."""
 
 from __future__ import annotations
 
@@ -32,50 +32,53 @@ from bagwise.solvers.result import Recorded
 
 
 class DiscriminativeMixture(Recorded, WaistClassifier):
-    """The conditional likelihood of labels under the log-odds of two members of a family.
+    """Classifier that fits the log-odds of a two-component mixture by the conditional likelihood of labels.
 
-    In an exponential family the log-odds of two components are linear in the sufficient statistics t(x),
-    and any coefficients belong to some pair of components. The discriminative partner of `MIMixture`
-    with one component a class therefore minimises ::
+    In an exponential family, the log-odds of two components are linear in the sufficient statistics t(x), and
+    any coefficients correspond to some pair of components. This is the discriminative partner of
+    `MIMixture` with one component per class. It minimizes ::
 
         - sum_i w_i log P(y_i | eta_i1, ..., eta_im) + alpha / 2 * |theta|^2,    eta_ij = theta . t(x_ij) + b
 
-    over bags i with weights w: it models no instances, only what tells the classes apart. Under the
-    or-rule this is noisy-or diverse density with the mixture's own classifier of instances. The log-odds
-    are all that labels can identify, and many features leave even them undetermined: hence alpha.
+    over bags i with weights w. It does not model the density of the instances, only the difference between
+    the classes. With the OR rule, it is noisy-OR diverse density with the instance classifier of the mixture.
+    Labels only identify the log-odds, and with many features not even those; the penalty alpha makes the
+    solution unique.
 
-    Use it in place of `MIMixture` where bags are many, or the family describes the instances badly.
+    Use it instead of `MIMixture` if there are many bags, or if the family describes the instances badly.
 
     Parameters
     ----------
     family : str or Family, default="gaussian"
-        As in `MIMixture`; a quadratic boundary for "gaussian", one without mixed terms for
-        "gaussian_diag", a linear one for "gaussian_tied" and "bernoulli".
+        Family of the components, as in `MIMixture`. The decision boundary is quadratic for "gaussian",
+        quadratic without interactions for "gaussian_diag", and linear for "gaussian_tied" and "bernoulli".
     rule : str or Rule, default="or"
-        How instances make the label of a bag.
+        Rule that determines the label of a bag from the labels of its instances.
     alpha : float, default=1.0
-        Strength of the penalty, on standardised statistics.
+        Strength of the penalty on the coefficients of the standardized statistics.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied with those of the bags.
+        Weights of the classes, multiplied by the weights of the bags.
     n_init : int, default=5
         Number of starts.
     tol : float, default=1e-6
-        Converged when no entry of the objective's gradient, per unit of bag weight, is larger.
+        Convergence tolerance: the largest absolute entry of the gradient of the objective, divided by the
+        total bag weight.
     max_iter : int, default=200
-        The most iterations of a start.
+        Maximum number of iterations per start.
     random_state : int, RandomState or None, default=None
-        Source of the starts.
+        Seed of the starts.
     verbose : int, default=0
-        1 shows one live line on a terminal, a line per start elsewhere; 2 a line per iteration.
+        1 shows a progress line on a terminal, and otherwise prints one line per start. 2 prints one line per
+        iteration.
 
     Attributes
     ----------
     model_ : MILogisticRegression
-        The fit on sufficient statistics: ``coef_`` and ``intercept_`` are theta and b.
+        Fitted model of the sufficient statistics: ``coef_`` and ``intercept_`` are theta and b.
     rule_, family_ : Rule, Family
-        As used.
+        The fitted rule and family.
     classes_ : array of shape (2,)
-        The labels; ``classes_[1]`` is the positive class.
+        The class labels; ``classes_[1]`` is the positive class.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_, log_likelihood_, n_iter_, converged_, n_passes_
@@ -83,9 +86,9 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
 
     Notes
     -----
-    The cost is that of `MILogisticRegression` with as many features as there are statistics, which for
-    full Gaussians of d features is d (d + 3) / 2. Instances must be complete. The statistics of bags in
-    memory are held there; those of a scan are computed whenever it is read.
+    The cost is that of `MILogisticRegression` with one feature per statistic. Full Gaussians of d features
+    have d (d + 3) / 2 statistics. Instances must be complete. For bags in memory, the statistics are kept in
+    memory; for `ScannedBags`, they are computed again in every pass.
 
     References
     ----------
@@ -159,19 +162,19 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
         *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model.
 
         Parameters
         ----------
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            The labels, of two classes. The class that sorts last is the positive class.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional
-            A file that keeps what the fit has found out so far: after a crash the same call goes on from
-            there (docs/checkpoints.md). It is removed at the end.
+            File that stores the progress of the fit. After a crash, the same call resumes from it
+            (docs/checkpoints.md). The file is removed at the end.
 
         Returns
         -------
@@ -209,7 +212,7 @@ class DiscriminativeMixture(Recorded, WaistClassifier):
             setattr(self, f"{name}_", getattr(self.model_, f"{name}_"))
 
     def _statistics(self, bags: Bags | ScannedBags) -> Bags | ScannedBags:
-        """Put sufficient statistics in the place of instances; those of a scan, as they are read."""
+        """Return bags of sufficient statistics; for `ScannedBags`, they are computed on reading."""
         sufficient = functools.partial(sufficient_of, self.family_)
         if isinstance(bags, ScannedBags):
             return bags.transformed(sufficient)

@@ -1,4 +1,4 @@
-"""Multi-instance mixture models: classes that make instances, and a rule that labels their bags."""
+"""Multi-instance mixture models: a density of instances per class, and a rule for bag labels."""
 
 from __future__ import annotations
 
@@ -44,128 +44,136 @@ from bagwise.solvers.em import EMResult, run_em
 from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, best_of, record_result
 
-# Rules in a row that may be worse than the best before the search for a better one ends.
+# The search over rules stops after this many consecutive rules that are worse than the best.
 _PATIENCE = 2
 
 
 class MIMixture(Recorded, WaistClassifier):
-    """A generative model of bags: each class makes instances, and a rule makes the bag's label of theirs.
+    """Generative bag model: a density of instances for each class, and a rule for the bag labels.
 
-    An instance is positive with probability pi and then drawn from the density p+, else from p-; both
-    are (mixtures of) members of one family. The rule labels the bag, by default positive if any of its
-    instances is. The fit minimises ::
+    An instance is positive with probability pi. Positive instances are drawn from the density p+, negative
+    ones from p-; both densities are members of one family, or mixtures of its members. The rule determines
+    the label of a bag from the labels of its instances. By default, a bag is positive if any of its instances
+    is positive. The fit minimizes ::
 
         - sum_i w_i log p(X_i, y_i) - log prior(components),
         log p(X_i, y_i) = sum_j log[pi p+(x_ij) + (1 - pi) p-(x_ij)] + log P(y_i | log-odds of bag i)
 
-    over bags i with weights w, by EM: the rule gives the posterior of every instance's label, and the
-    family its parameters from sums weighted by these posteriors.
+    over bags i with weights w, by EM. The rule returns the posterior of the label of every instance, and the
+    family estimates its parameters from sums weighted by these posteriors.
 
-    Use it where bags are few and classes have a shape that a family describes; where values are missing;
-    where instances are binary, categories or sequences; to draw new bags; or to learn what the bag labels
-    are worth (`information_cost`). Where features are many and correlated and only the label matters,
-    a discriminative model such as `MILogisticRegression` is usually more accurate.
+    Use it in these cases: there are few bags, and a family describes the classes well; values are missing;
+    instances are binary, categorical or sequences; you want to draw new bags, or to measure the information
+    in the bag labels (`information_cost`). If there are many correlated features and you only need labels, a
+    discriminative model such as `MILogisticRegression` is usually more accurate.
 
-    Its probabilities are badly overconfident where features depend on each other in ways that the family does
-    not describe: every feature that repeats what others said is counted as new evidence, for the instance
-    and again for its bag. Five principal components of public bags give probabilities of 0 or 1 of which a
-    third are wrong, and a log loss of 2 to 40 where a coin has 0.7. Labels that are predicted suffer less.
-    ``calibrate=True`` brings the log loss to about a coin's or below; `plot_calibration` shows what it is.
+    The probabilities are strongly overconfident if features depend on each other in ways that the family does
+    not describe. A feature that is redundant given the others is then counted as new evidence, first for the
+    instance and again for its bag. On five principal components of public data sets, the model predicts
+    probabilities of 0 or 1, a third of which are wrong. The log loss is 2 to 40, compared with 0.7 for
+    constant predictions of 1/2. Predicted labels are affected less. With ``calibrate=True`` the log loss is
+    about 0.7 or lower. Use `plot_calibration` to check it.
 
-    There is no `class_weight`. Here bags are not only judged but described: the weight of a bag says how
-    often it, and every instance in it, was there. Weights of classes would move pi and the densities to those
-    of another population, and every probability, sample and cost of information with them. If errors of one
-    class cost more, move the threshold on `predict_proba`; if the classes were sampled in other shares than
-    those of the population, say so by `sample_weight`.
+    There is no `class_weight`, because the model also describes the distribution of the bags: the weight of a
+    bag is the number of times that it was observed, with all its instances. Class weights would change pi and
+    the densities to those of a different population, and with them all probabilities, samples and information
+    costs. If errors of one class cost more, change the threshold on `predict_proba`. If the class proportions
+    of the sample differ from those of the population, correct this by `sample_weight`.
 
     Parameters
     ----------
     family : str or Family, default="gaussian"
-        How a component makes instances: a name in `bagwise.families.FAMILIES`, such as "gaussian_diag"
-        (independent features), "categorical" or "markov" (on `Sequences`), or an object.
+        Distribution of the instances of a component: a name in `bagwise.families.FAMILIES`, such as
+        "gaussian_diag" (independent features), "categorical" or "markov" (on `Sequences`), or an object.
     supervision : {"bags", "negatives", "none"}, default="bags"
-        Which labels are used. "bags": all of them, the multi-instance mixture model (MIMM). "negatives":
-        only those of negative bags, so that instances of positive bags count as unlabelled (MM).
-        "none": no labels while fitting; afterwards components are given to classes such that the
-        instances of negative bags are most probable (MMU).
+        Labels that the fit uses. "bags": all labels (the multi-instance mixture model, MIMM). "negatives":
+        only those of negative bags; instances of positive bags are treated as unlabelled (MM). "none": no
+        labels; after the fit, components are assigned to classes so that the instances of negative bags are
+        most probable (MMU).
     rule : {"or", "mean", "count_table", "count_logistic", "threshold"} or Rule, default="or"
-        How instance labels make the label of a bag; any rule with latent labels. What it leaves open is
-        learned.
+        Rule that determines the label of a bag from the labels of its instances: any rule with latent labels.
+        Parameters of the rule that are not specified are learned.
     n_components : int or (int, int), default=1
-        Components of the positive and of the negative class.
+        Number of components of the positive and of the negative class.
     prior : "default", "per_feature" or object, default="default"
-        Prior of the components. Gaussian families: `FraleyRaftery`, for "gaussian_diag" also with a
-        scale for each feature. Discrete families: a pseudo-count (1 by default). pi has no prior.
+        Prior of the components. Gaussian families use `FraleyRaftery`; for "gaussian_diag" it may have a
+        separate scale for each feature ("per_feature"). Discrete families use a pseudo-count (1 by default).
+        pi has no prior.
     n_init : int, default=10
-        Number of starts; the best end is kept.
+        Number of starts. The solution with the lowest objective is kept.
     max_iter : int, default=200
-        The most iterations of a start.
+        Maximum number of iterations per start.
     tol : float, default=1e-6
-        Converged when an iteration lowers the objective by less than this share of it.
+        Convergence tolerance: the fit stops if an iteration lowers the objective by less than this share of
+        it.
     calibrate : bool, default=False
-        Whether probabilities are calibrated: the log-odds of bags and of instances are multiplied by one
-        `exponent_`, which makes the labels of held-out bags most probable. Predictions stay what they are. It
-        takes five more fits, each to four fifths of the bags.
+        Whether to calibrate probabilities. The log-odds of bags and of instances are multiplied by one
+        factor, `exponent_`, which maximizes the likelihood of the labels of held-out bags. Predicted labels
+        do not change. Calibration takes five more fits, each to four fifths of the bags.
     random_state : int, RandomState or None, default=None
-        Source of the starts.
+        Seed of the starts.
     n_jobs : int or None, default=None
-        Threads that share the starts; where bags are large (more than 2**23 numbers), starts share passes
-        over them instead, with as many threads as numba may use. The result does not depend on it.
+        Number of threads over the starts. For large data (more than 2**23 values) the starts share passes
+        over the bags instead, with the number of threads that numba is allowed to use. The result does not
+        depend on it.
     verbose : int, default=0
-        1 shows one live line on a terminal, a line per start elsewhere; 2 a line per iteration.
+        1 shows a progress line on a terminal, and otherwise prints one line per start. 2 prints one line per
+        iteration.
 
     Attributes
     ----------
     positive_rate_ : float
         The probability pi that an instance is positive.
     positive_components_, negative_components_ : list
-        Parameters of the components of each class, as the family names them (``.mean``, ...).
+        Parameters of the components of each class, with attributes that depend on the family (``.mean``,
+        ...).
     positive_weights_, negative_weights_ : array
         Probability of each component within its class.
     params_ : MixtureParams
-        All of these together.
+        All parameters of the mixture.
     exponent_ : float
-        What log-odds are multiplied by: 1, or with `calibrate` the one found; far below 1 where the model is
-        overconfident.
+        Factor of the log-odds: 1, or with `calibrate` the calibrated value, which is far below 1 if the model
+        is overconfident.
     family_, rule_, prior_ : Family, Rule, object
-        As used, resolved on the training bags.
+        Family, rule and prior, resolved on the training bags.
     classes_ : array of shape (2,), or (1,)
-        The labels; ``classes_[1]`` is the positive class. One label where all bags were positive.
+        The class labels; ``classes_[1]`` is the positive class. If all bags are positive, a single label.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_ : float, array, array
-        The least objective, its course, and the ends of all starts.
+        Objective of the best start, its history over the iterations, and the final objectives of all starts.
     information_cost_history_ : array of shape (1 + iterations,)
-        Bits that the label of a positive training bag is worth on average (see `information_cost`),
-        at the start and after every iteration. With ``supervision="negatives"`` it is what each E step loses
-        by ignoring these labels (section 7). Not with "none", where components have no class while fitting.
+        Mean information in the label of a positive training bag, in bits (see `information_cost`), at the
+        start and after every iteration. With ``supervision="negatives"`` it is the loss from ignoring these
+        labels in each E step (section 7). Not available with "none", because components have no class during
+        the fit.
     log_likelihood_ : float
-        The weighted log-likelihood of the training bags, with the labels that were used.
+        Weighted log-likelihood of the training bags, with the labels that the fit used.
     n_iter_, converged_ : int, bool
-        Iterations of the best start, and whether it reached `tol`.
+        Number of iterations of the best start, and whether it reached `tol`.
     n_passes_ : int
-        How often the bags were read where they lie, without what `calibrate` takes: at most ``max_iter`` + 5
-        times for each rule that is compared. Few bags are read into memory first, and what is done there does
-        not count.
+        Number of passes over the bags, without calibration: at most ``max_iter`` + 5 for each rule that is
+        compared. Small data are read into memory in the first pass, and passes in memory are not counted.
 
     Notes
     -----
-    The objective never rises. An iteration costs a pass over the instances (for full covariances a few
-    products with the instance matrix); under the or-rule, with one negative component and nothing
-    missing, over those of positive bags only, since those of negative bags are summed up once. Large bags are
-    never copied, and may lie in files (`scan_bags`): they are read in blocks, in the precision in which they
-    lie, and all starts share every read.
+    The objective never increases. An iteration takes one pass over the instances (for full covariances, a few
+    products with the instance matrix). With the OR rule, one negative component and no missing values, it
+    only reads the positive bags, because the negative bags are summed once. Large data are never copied, and
+    may be in files (`scan_bags`). They are read in blocks, in the precision in which they are stored, and all
+    starts share every pass.
 
-    The paper is silent on starts; here a start draws its components around random instances (of positive
-    bags for the positive class); without negative bags both classes are drawn alike, and exchanged if that
-    makes the labels more probable. With ``supervision="bags"`` and bags of one instance the first M step is
-    the supervised posterior mode.
+    The paper does not specify the starts. Here, a start draws its components around random instances, for
+    the positive class from positive bags. Without negative bags, both classes are drawn from the same
+    instances, and then swapped if that makes the labels more probable. With ``supervision="bags"`` and bags
+    of one instance, the first M step computes the supervised posterior mode.
 
-    The paper asks for one positive bag, not for a negative one, and so may all bags be positive, marked 1 or
-    True. Bags are then all predicted positive, with certainty; instances still have probabilities of two
-    classes, 0 (or False) and 1 (or True), and `decision_function` still gives log-odds of bags. Which class
-    is the positive one only the rule tells, by what every bag has; where that is not the case, as with large
-    bags, the likelihood may have it the other way round.
+    The paper requires a positive bag, but no negative bag. All bags may therefore be positive, labelled 1 or
+    True. All bags are then predicted positive, with probability 1. Instances still have probabilities of two
+    classes, 0 (or False) and 1 (or True), and `decision_function` still returns log-odds of bags. In this
+    case only the rule determines which of the two classes is positive: every bag must contain a positive
+    instance. If bags are large, each of them may contain instances of both classes, and the classes may be
+    exchanged.
 
     References
     ----------
@@ -179,7 +187,7 @@ class MIMixture(Recorded, WaistClassifier):
     >>> model.positive_components_[0].mean.round(1), round(model.positive_rate_, 2)
     (array([1.5, 1.4]), 0.19)
     >>> cost = model.information_cost(data.bags[data.y == 1])
-    >>> round(float(cost.max()), 1)  # the most telling label, in bits
+    >>> round(float(cost.max()), 1)  # the most informative label, in bits
     1.1
     """
 
@@ -269,20 +277,20 @@ class MIMixture(Recorded, WaistClassifier):
         *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model.
 
         Parameters
         ----------
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
-            The training bags; NaN is a missing value where the family knows what to do with it.
+            The training bags. NaN is a missing value if the family supports missing values.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class. Or positive bags alone, all marked 1
-            or True: see the notes.
+            The labels, of two classes. The class that sorts last is the positive class. All bags may be
+            positive, labelled 1 or True: see the notes.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional
-            A file that keeps what the fit has found out so far: after a crash the same call goes on from
-            there (docs/checkpoints.md). It is removed at the end.
+            File that stores the progress of the fit. After a crash, the same call resumes from it
+            (docs/checkpoints.md). The file is removed at the end.
 
         Returns
         -------
@@ -304,13 +312,13 @@ class MIMixture(Recorded, WaistClassifier):
     def _refuse_what_needs_negative_bags(self) -> None:
         if self.supervision != "bags":
             raise ValueError(
-                f"supervision={self.supervision!r} looks at the labels of negative bags alone, and all bags "
-                "are positive; use supervision='bags'."
+                f"supervision={self.supervision!r} needs negative bags, but all bags in y are positive; use "
+                "supervision='bags'."
             )
         if self.calibrate:
             raise ValueError(
-                "calibrate=True holds probabilities against labels of both classes, and all bags are "
-                "positive; use calibrate=False."
+                "calibrate=True needs bags of both classes, but all bags in y are positive; use "
+                "calibrate=False."
             )
 
     def _fit_clone(
@@ -321,7 +329,7 @@ class MIMixture(Recorded, WaistClassifier):
         sample_weight: np.ndarray,
         checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ) -> Self:
-        """Fit a clone of this model to bags that are read, without calibration."""
+        """Fit a clone of this model to validated bags, without calibration."""
         model.set_params(calibrate=False, verbose=0)
         for name in ("classes_", "n_features_in_"):
             setattr(model, name, getattr(self, name))
@@ -334,12 +342,12 @@ class MIMixture(Recorded, WaistClassifier):
         *,
         checkpoint: CheckpointLocation = NO_CHECKPOINT,
     ) -> Self:
-        """Fit bags that are read; labels may be -1, unknown, and `start` says where EM begins."""
+        """Fit validated bags. Labels may be -1 (unknown), and `start` overrides the starts of EM."""
         bags, y, weight = training
         rule = make_rule(self.rule)
         if not rule.has_latent_labels:
             raise ValueError(
-                f"rule={self.rule!r} has no latent instance labels, which a mixture needs; use 'or'."
+                f"rule={self.rule!r} has no latent instance labels, but a mixture needs them; use 'or'."
             )
         used = {
             "bags": y,
@@ -377,10 +385,10 @@ class MIMixture(Recorded, WaistClassifier):
         reporter: Reporter,
         start: Start | None,
     ) -> list[EMResult]:
-        """Fit under one rule after the other, and return the results of the best, one for every start.
+        """Fit with each of several rules, and return the results of the best rule, one for every start.
 
-        Rules are alternatives in order, such as thresholds: when some in a row have been worse than the best,
-        so are the rest.
+        The rules are ordered, such as increasing thresholds. The search stops after several consecutive rules
+        that are worse than the best.
         """
         rng = check_random_state(control.checkpoint.seed(self.random_state))
         tried: list[list[EMResult]] = []
@@ -428,12 +436,13 @@ class MIMixture(Recorded, WaistClassifier):
         log_proba = self.rule_.log_proba(log_odds_of(self._class_log_joint(bags)), bags.offsets)
         if self.exponent_ == 1.0:
             return log_proba
-        # Not the rule of calibrated instances: half-hearted ones would make every large bag positive.
+        # The rule is not applied to calibrated instances: their moderate probabilities make large bags
+        # positive.
         log_odds = self.exponent_ * (log_proba[:, 1] - log_proba[:, 0])
         return -np.logaddexp(0.0, np.column_stack([log_odds, -log_odds]))
 
     def score_samples(self, X: BagsLike) -> np.ndarray:
-        """Log density of the instances of every bag, whatever their labels and the bag's.
+        """Return the log density of the instances of every bag, marginal over all labels.
 
         Parameters
         ----------
@@ -443,6 +452,7 @@ class MIMixture(Recorded, WaistClassifier):
         Returns
         -------
         array of shape (n_bags,)
+            Sum of the log densities of the instances of each bag.
         """
         return self._by_blocks(X, self._log_density)
 
@@ -450,34 +460,35 @@ class MIMixture(Recorded, WaistClassifier):
         by_instance = np.logaddexp(*self._class_log_joint(bags))
         return np.add.reduceat(by_instance, bags.offsets[:-1])  # no bag is empty
 
-    # ------------------------------------------------------------------ one class, of positive bags
+    # ------------------------------------------------------------------ fits to positive bags only
 
     @property
     def _two_labels(self) -> np.ndarray:
         return self.classes_ if len(self.classes_) == 2 else np.array([0, 1]).astype(self.classes_.dtype)
 
     def predict_log_proba(self, X: BagsLike) -> np.ndarray:
-        """Log probability of every class, for every bag: shape (n_bags, n_classes)."""
+        """Return the log probability of every class for every bag: shape (n_bags, n_classes)."""
         of_both = super().predict_log_proba(X)
-        # Where all bags are positive, they are so for certain.
+        # If all training bags are positive, every bag is positive with probability 1.
         return of_both if len(self.classes_) == 2 else np.zeros((len(of_both), 1))
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Probability of every class, for every bag: shape (n_bags, n_classes)."""
+        """Return the probability of every class for every bag: shape (n_bags, n_classes)."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the more probable label of every bag, the positive one at a tie: shape (n_bags,)."""
+        """Predict the more probable label of every bag; ties are predicted positive: shape (n_bags,)."""
         labels = super().predict(X)
         return labels if len(self.classes_) == 2 else np.full(len(labels), self.classes_[0])
 
-    # ------------------------------------------------------------------ what labels are worth, and samples
+    # ------------------------------------------------------------------ information in labels, and samples
 
     def information_cost(self, X: BagsLike) -> np.ndarray:
-        """Bits that are lost if the label of a positive bag is ignored: -log2 P(+ | instances).
+        """Return the bits that are lost if the label of a positive bag is ignored: -log2 P(+ | instances).
 
-        A positive label says most about a bag that looks negative, and next to nothing about a large bag
-        that is positive almost surely: then semi-supervised learning does as well (eq. 7.3).
+        A positive label is most informative for a bag with a low P(+ | instances). It has almost no
+        information for a large bag that is positive almost surely; semi-supervised learning then performs
+        equally well (eq. 7.3).
 
         Parameters
         ----------
@@ -487,27 +498,28 @@ class MIMixture(Recorded, WaistClassifier):
         Returns
         -------
         array of shape (n_bags,)
+            Bits per bag.
         """
         return -super().predict_log_proba(X)[:, 1] / np.log(2)
 
     def bayes_error_bound(
         self, size: int | ArrayLike, *, n_samples: int = 100_000, random_state: Seed = None
     ) -> float | np.ndarray:
-        """Bound the error of the best classifier of bags of `size` instances, if the fitted model is true.
+        """Bound the error rate of the best bag classifier for bags of `size`, if the fitted model is true.
 
         Parameters
         ----------
         size : int or array
-            Instances per bag.
+            Number of instances per bag.
         n_samples : int, default=100_000
-            Instances of each class that are drawn to estimate its error rate.
+            Number of instances of each class that are drawn to estimate its error rate.
         random_state : int, RandomState or None, default=None
-            Source of the draw.
+            Seed of the draw.
 
         Returns
         -------
         float or array
-            See `bagwise.bayes_error_bound`.
+            The bound for each size: see `bagwise.bayes_error_bound`.
         """
         rng = check_random_state(random_state)
         calls = []
@@ -530,20 +542,20 @@ class MIMixture(Recorded, WaistClassifier):
         n_bags : int, default=1
             Number of bags.
         sizes : int or array of shape (n_bags,), default=5
-            Instances of every bag.
+            Number of instances of every bag.
         random_state : int, RandomState or None, default=None
-            Source of the draw.
+            Seed of the draw.
 
         Returns
         -------
         Bunch
-            `bags`; `y` (n_bags,) and `instance_y` (n_instances,), in terms of ``classes_`` (0 and 1, or False
-            and True, after a fit to positive bags alone).
+            `bags`; `y` (n_bags,) and `instance_y` (n_instances,) with labels from ``classes_`` (0 and 1, or
+            False and True, after a fit to positive bags only).
         """
         rng = check_random_state(random_state)
         sizes = np.broadcast_to(np.asarray(sizes, dtype=np.int64), (n_bags,))
         if n_bags < 1 or (sizes < 1).any():
-            raise ValueError(f"sample needs bags of at least one instance; got n_bags={n_bags!r}, {sizes!r}.")
+            raise ValueError(f"n_bags and sizes must be at least 1; got n_bags={n_bags!r} and sizes={sizes!r}.")
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         z = rng.random_sample(offsets[-1]) < self.positive_rate_
         certain = np.where(z, np.inf, -np.inf)
@@ -555,7 +567,7 @@ class MIMixture(Recorded, WaistClassifier):
     def _draw_instances(self, z: np.ndarray, rng: np.random.RandomState) -> Any:
         """Draw an instance for each label in `z` (True for positive).
 
-        Component by component, then back into order, so that the instances need not be vectors.
+        Instances are drawn component by component and then reordered, which also works for sequences.
         """
         params = self.params_
         weights = np.exp(params.log_weights)
@@ -574,7 +586,7 @@ class MIMixture(Recorded, WaistClassifier):
         return rates + self.family_.count_parameters(self.params_.components)
 
     def bic(self, X: BagsLike) -> float:
-        """Bayesian information criterion of the instances' density, lower is better.
+        """Bayesian information criterion of the density of the instances; lower is better.
 
         Parameters
         ----------
@@ -584,11 +596,11 @@ class MIMixture(Recorded, WaistClassifier):
         Returns
         -------
         float
-            Every instance counts as an observation.
+            The criterion, in which every instance is one observation.
         """
         penalty = np.log(self._read(X, whole=False).n_instances) * self._count_parameters()
         return float(penalty - 2 * self.score_samples(X).sum())
 
     def aic(self, X: BagsLike) -> float:
-        """Akaike's information criterion of the instances' density, lower is better: see `bic`."""
+        """Akaike's information criterion of the density of the instances; lower is better (see `bic`)."""
         return float(2 * self._count_parameters() - 2 * self.score_samples(X).sum())

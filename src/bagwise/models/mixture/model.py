@@ -1,8 +1,9 @@
-"""The multi-instance mixture as EM sees it: parameters, statistics of blocks of bags, and steps.
+"""The multi-instance mixture for EM: parameters, statistics of blocks of bags, and steps.
 
-`MixtureParams` are the parameters, with the densities they make. An E step is a function of a block
-(`two_components`, `any_components`), whose `Statistics` add up. `BagMixture` has the steps that `run_em`
-asks for, and `name_components` gives components to classes where the fit used no labels.
+`MixtureParams` holds the parameters, and other functions compute densities from them. An E step is a
+function of a block (`two_components`, `any_components`) that returns `Statistics`, which are added over
+blocks. `BagMixture` implements the steps for `run_em`. `name_components` assigns components to classes if
+the fit used no labels.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class MixtureParams(NamedTuple):
-    """Parameters of the mixture; components of the positive class come first.
+    """Parameters of the mixture, with the components of the positive class first.
 
     Attributes
     ----------
@@ -39,11 +40,11 @@ class MixtureParams(NamedTuple):
     log_weights : array of shape (n_components,)
         Log probability of each component within its class.
     components : list
-        Parameters of the components, as their family knows them.
+        Parameters of the components, in the representation of their family.
     n_positive : int
-        How many of the components are the positive class's.
+        Number of components of the positive class.
     rule : Rule
-        The rule, which may have parameters too.
+        The rule, which may have parameters as well.
     """
 
     log_rate: np.ndarray
@@ -54,24 +55,24 @@ class MixtureParams(NamedTuple):
 
     @property
     def classes(self) -> tuple[slice, slice]:
-        """Which components are of the positive class, and of the negative."""
+        """Slices of the components of the positive and of the negative class."""
         return slice(None, self.n_positive), slice(self.n_positive, None)
 
     @property
     def log_joint(self) -> np.ndarray:
-        """Log probability of class and component."""
+        """Joint log probability of class and component, for each component."""
         is_positive = np.arange(len(self.components)) < self.n_positive
         return self.log_weights + np.where(is_positive, self.log_rate[1], self.log_rate[0])
 
 
 def pack_params(family: Family, params: MixtureParams) -> np.ndarray:
-    """Write log-rates and log-weights, which `unpack_params` normalises, and the components as a vector."""
+    """Return the parameters as a vector: log-rates, log-weights and components, without constraints."""
     parts = [family.pack(component) for component in params.components]
     return np.concatenate([params.log_rate, params.log_weights, *parts])
 
 
 def unpack_params(family: Family, vector: np.ndarray, params: MixtureParams) -> MixtureParams:
-    """Read what `pack_params` wrote."""
+    """Return the parameters of a vector from `pack_params`; rates and weights are normalized."""
     k = len(params.components)
     log_weights = vector[2 : 2 + k].copy()
     for part in params.classes:
@@ -86,20 +87,20 @@ def unpack_params(family: Family, vector: np.ndarray, params: MixtureParams) -> 
 
 
 def component_log_joint(family: Family, X: Any, params: MixtureParams) -> np.ndarray:
-    """Log probability of class and component, plus the log density: (n_components, n_instances)."""
+    """Return the joint log density of class, component and instance: (n_components, n_instances)."""
     joint = np.stack([of_instances(family, "log_density", X, component) for component in params.components])
     return joint + params.log_joint[:, None]
 
 
 def class_log_joint(joint: np.ndarray, n_positive: int) -> np.ndarray:
-    """Add components up to classes: (2, n_instances), negative and positive."""
+    """Sum the components of each class, negative and positive: shape (2, n_instances)."""
     if joint.shape[0] == 2 and n_positive == 1:
         return joint[::-1]
     return np.stack([logsumexp(joint[n_positive:], axis=0), logsumexp(joint[:n_positive], axis=0)])
 
 
 def log_odds_of(classes: np.ndarray) -> np.ndarray:
-    """Log-odds that an instance is positive; 0 where neither class can have made it."""
+    """Return the log-odds that an instance is positive; 0 if it has zero density in both classes."""
     with np.errstate(invalid="ignore"):
         log_odds = classes[1] - classes[0]
     return np.where(np.isneginf(classes).all(axis=0), 0.0, log_odds)
@@ -110,10 +111,10 @@ def log_odds_of(classes: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What an E step gives: log-likelihood, and for each component its weight and its sums.
+    """Result of an E step: log-likelihood, and the weight and the sums of each component.
 
-    And what labels are worth: the weighted sum of -log P(+ | instances) over the bags not labelled 0, if it
-    is kept. Until they are complete (`BagMixture.complete`), sums may be those of one component of two.
+    If it is requested, `cost` is the information cost: the weighted sum of -log P(+ | instances) over the
+    bags that are not labelled 0. Before `BagMixture.complete`, `sums` may contain one of two components only.
     """
 
     log_likelihood: float
@@ -135,14 +136,14 @@ class Statistics:
 def two_components(
     family: Family, prior: Any, keeps_cost: bool, block: Block, params: MixtureParams
 ) -> Statistics:
-    """Compute the statistics of a block for one component a class, with the sums of the lighter one only.
+    """Compute the statistics of a block for one component per class, with sums of the lighter one only.
 
-    One pass for the log-odds, and one for these sums. `keeps_cost` says whether the labels of bags not
-    labelled 0 are valued, too.
+    This takes one pass for the log-odds and one for the sums. With `keeps_cost`, the information cost is
+    computed as well.
     """
     from bagwise._core.compiled.mixture import mixture_remainder
 
-    # In place: fresh arrays of this size, in every iteration, cost as much as the sums that fill them.
+    # In place: allocating arrays of this size in every iteration takes as long as computing the sums.
     log_odds = of_instances(family, "log_odds", block.X, *params.components)
     log_odds += params.log_rate[1] - params.log_rate[0]
     result = params.rule.estep(log_odds, block.offsets, block.y, block.weight)
@@ -173,7 +174,7 @@ def any_components(
         share = result.posterior if is_positive else result.complement
         with np.errstate(invalid="ignore"):
             within = np.exp(joint[k] - classes[int(is_positive)])
-        # A class that cannot have made the instance at all has no share of it to divide.
+        # NaN: the class has zero density at the instance, and gets no weight from it.
         weight = each * share * np.where(np.isnan(within), 0.0, within)
         weights[k] = weight.sum()
         sums.append(statistics_of(family, block.X, weight, component, prior))
@@ -182,7 +183,7 @@ def any_components(
 
 
 def _cost_of(block: Block, log_odds: np.ndarray, rule: Rule, result: RuleResult) -> float:
-    """Sum -log P(+ | instances) over the bags not labelled 0: the labels that are used, or ignored."""
+    """Sum -log P(+ | instances) over the bags that are not labelled 0, which are positive or unlabelled."""
     ignored = block.y == -1
     log_proba = np.where(block.y == 1, result.log_likelihood, 0.0)
     if ignored.any():
@@ -191,19 +192,19 @@ def _cost_of(block: Block, log_odds: np.ndarray, rule: Rule, result: RuleResult)
 
 
 def lighter_component(params: MixtureParams) -> int:
-    """Say which of two components has the lesser weight, by the rates that the last step left."""
+    """Return which of two components has the smaller rate in the parameters."""
     return 0 if params.log_rate[1] <= params.log_rate[0] else 1
 
 
 # ---------------------------------------------------------------------- the model
 
 
-# Gives the parameters of a start: (model, blocks, rng) -> params.
+# Returns the parameters of a start: (model, blocks, rng) -> params.
 Start = Callable[["BagMixture", Blocks, np.random.RandomState], MixtureParams]
 
 
 class Known(NamedTuple):
-    """Bags whose instances all are of the one negative component: summed up once, whatever the parameters."""
+    """Sums of the bags with only negative instances; they do not depend on the parameters."""
 
     weight: float
     sums: np.ndarray
@@ -211,36 +212,38 @@ class Known(NamedTuple):
 
 
 class BagMixture:
-    """Instances of each class from components of one family, bags labelled by a rule.
+    """Mixture model of bags for EM: instances from components of one family, labels from a rule.
 
-    The joint density of a bag's instances and label is ::
+    The joint density of the instances and the label of a bag is ::
 
         log p(X_i, y_i) = sum_j log[pi p+(x_ij) + (1 - pi) p-(x_ij)] + log P(y_i | log-odds of bag i)
 
-    where p+ and p- are mixtures of components. EM maximises its weighted sum over bags, plus the log
+    where p+ and p- are mixtures of components. EM maximizes its weighted sum over bags, plus the log
     prior of the components.
 
     Parameters
     ----------
     family : Family
+        Family of the components.
     prior : object
-        As resolved by `Family.start`.
+        Prior, as resolved by `Family.start`.
     rule : Rule
-        With latent labels, as resolved by `Rule.start`.
+        Rule with latent labels, as resolved by `Rule.start`.
     n_components : (int, int)
-        Of the positive and the negative class.
+        Number of components of the positive and of the negative class.
     pools : (Pool, Pool)
-        Where starts are drawn from.
+        Instances from which the starts of the two classes are drawn.
     known : Known, optional
-        Bags that are no more passed over.
+        Sums of the bags that EM does not iterate over.
     total : array, optional
-        Sums of all instances that are passed over, for one component a class: given if they determine a
-        likelihood and need no parameters. Then an E step sums the lighter class only.
+        Sums of all instances that EM iterates over, for one component per class. Pass it if the sums are
+        sufficient for the likelihood and do not depend on parameters. An E step then sums only the class
+        with the smaller weight.
     start : callable, optional
-        ``(model, blocks, rng) -> MixtureParams``, the parameters of a start; by default
+        ``(model, blocks, rng) -> MixtureParams``, which returns the parameters of a start; by default
         `draw_either_way_round`.
     keeps_cost : bool
-        Whether every E step also sums up what the labels of bags not labelled 0 are worth (`watch`).
+        Whether every E step also computes the information cost (`watch`).
     """
 
     def __init__(
@@ -271,11 +274,11 @@ class BagMixture:
     # ------------------------------------------------------------------ starts
 
     def init(self, blocks: Blocks, rng: np.random.RandomState) -> MixtureParams:
-        """Give the parameters of a start."""
+        """Return the parameters of a start."""
         return self.start(self, blocks, rng)
 
     def draw_either_way_round(self, blocks: Blocks, rng: np.random.RandomState) -> MixtureParams:
-        """Draw components around random instances, and exchange the classes if that is likelier."""
+        """Draw components around random instances, and swap the classes if that is more likely."""
         return self._swap_classes_if_likelier(self.draw_around_instances(blocks, rng), blocks)
 
     def draw_around_instances(self, blocks: Blocks, rng: np.random.RandomState) -> MixtureParams:
@@ -291,10 +294,11 @@ class BagMixture:
         return MixtureParams(np.log([0.5, 0.5]), log_weights, components, n_positive, self.rule)
 
     def _swap_classes_if_likelier(self, params: MixtureParams, blocks: Blocks) -> MixtureParams:
-        """Exchange the classes of a start if they were drawn alike and the labels of bags say so: one pass.
+        """Swap the classes of a start if this increases the likelihood of the bag labels: one pass.
 
-        EM cannot do it later: where all bags are positive, a positive class that is rare to begin with is
-        held in every one of them.
+        The classes are only swapped if both were drawn from the same instances. EM cannot swap them later: if
+        all bags are positive, every bag keeps some instances in the positive class, even if this class should
+        be the negative one.
         """
         is_alike = self.pools[0] is self.pools[1] and self.n_components[0] == self.n_components[1]
         if not (is_alike and self.rule.known_labels(blocks.y).any()):
@@ -308,13 +312,13 @@ class BagMixture:
     # ------------------------------------------------------------------ the steps
 
     def watch(self, statistics: Statistics) -> float | None:
-        """Give what labels are worth at the present parameters, in nats, if that is kept."""
+        """Return the information cost at the current parameters, in nats; None if it is not computed."""
         return statistics.cost if self.keeps_cost else None
 
     def complete(self, statistics: Statistics, params: MixtureParams) -> Statistics:
-        """Add what needs no pass: the sums of the heavier class, and those of known bags."""
+        """Add the sums that need no pass: those of the heavier class, and those of `known` bags."""
         if self.total is not None:
-            # The sums of the heavier class are what is left: subtraction loses nothing there.
+            # The sums of the heavier class are the difference, which loses no precision there.
             both = [statistics.sums, self.total - statistics.sums]
             sums = np.stack(both if lighter_component(params) == 0 else both[::-1])
             value = statistics.log_likelihood
@@ -338,7 +342,7 @@ class BagMixture:
         return self.family.log_density_of_sums(sums, weight, component, self.prior) or 0.0
 
     def mstep(self, statistics: Statistics, params: MixtureParams) -> MixtureParams:
-        """Give the best parameters for the statistics."""
+        """Return the parameters that maximize the expected log-likelihood for these statistics."""
         by_class = np.array([statistics.weights[part].sum() for part in params.classes])
         log_weights = np.empty(len(params.components))
         with np.errstate(divide="ignore"):
@@ -351,16 +355,16 @@ class BagMixture:
         return MixtureParams(log_rate, log_weights, components, params.n_positive, rule)
 
     def objective(self, statistics: Statistics, params: MixtureParams) -> float:
-        """Minus log-likelihood, minus log prior of the components and of the rule."""
+        """Return minus the log-likelihood, minus the log prior of the components and of the rule."""
         log_prior = self.family.log_prior_all(params.components, self.prior) + params.rule.log_prior()
         return -statistics.log_likelihood - log_prior
 
     def pack(self, params: MixtureParams) -> np.ndarray:
-        """Write parameters as a vector without constraints."""
+        """Return the parameters as a vector without constraints."""
         return pack_params(self.family, params)
 
     def unpack(self, vector: np.ndarray, params: MixtureParams) -> MixtureParams:
-        """Read what `pack` wrote."""
+        """Return the parameters of a vector from `pack`."""
         return unpack_params(self.family, vector, params)
 
 
@@ -378,7 +382,7 @@ def _times(weight: float, log_probability: float) -> float:
 
 
 def name_components(family: Family, params: MixtureParams, negative: Blocks) -> MixtureParams:
-    """Give components to classes such that the instances of negative bags are most probable: one pass."""
+    """Assign components to classes so that instances of negative bags are most probable: one pass."""
     everything = range(len(params.components))
     choices = list(combinations(everything, params.n_positive))
     values = negative.total(_log_likelihoods, family, params, choices)
@@ -393,7 +397,7 @@ def name_components(family: Family, params: MixtureParams, negative: Blocks) -> 
 
 
 def _log_likelihoods(block: Block, family: Family, params: MixtureParams, choices: list[Any]) -> np.ndarray:
-    """Log-likelihood of instances as negative ones, for every choice of positive components."""
+    """Return the log-likelihood of instances as negative, for every choice of positive components."""
     joint = component_log_joint(family, block.X, params)
     rest = ([k for k in range(len(joint)) if k not in positive] for positive in choices)
     each = block.weight_of_each

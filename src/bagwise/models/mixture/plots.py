@@ -1,4 +1,4 @@
-"""Pictures of mixtures, by matplotlib (``pip install 'bagwise[plot]'``), made without pyplot."""
+"""Plots of mixtures with matplotlib (``pip install 'bagwise[plot]'``), without pyplot state."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 def plot_information_cost(
     probability: ArrayLike = (), bits: ArrayLike = (), *, ax: Axes | None = None
 ) -> Display:
-    """Draw what is lost by ignoring a positive label, over the probability that the bag is positive.
+    """Plot the information in a positive label against the predicted probability of a positive bag.
 
     Parameters
     ----------
     probability, bits : arrays, optional
-        Bags to mark on the curve, such as ``model.predict_proba(bags)[:, 1]`` and
+        Bags to mark on the curve, for example ``model.predict_proba(bags)[:, 1]`` and
         ``model.information_cost(bags)``.
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
+        Axes to plot on; by default, a new figure is created.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`.
+        The plot, with the attributes `figure_` and `ax_`.
 
     Examples
     --------
     >>> from bagwise.models.mixture.plots import plot_information_cost
     >>> plot_information_cost([0.5], [1.0]).ax_.get_xlabel()
-    'P(+) before the label is seen'
+    'predicted P(+), without the label'
     """
     ax, palette = axes_for(ax, 5.0, 3.4)
     grid = np.linspace(0.005, 1.0, 400)
@@ -45,7 +45,7 @@ def plot_information_cost(
     ax.set(
         xlim=(0, 1.01),
         ylim=(0, 8),
-        xlabel="P(+) before the label is seen",
+        xlabel="predicted P(+), without the label",
         ylabel="information in the label (bits)",
     )
     return Display(ax.figure, ax)
@@ -60,28 +60,29 @@ def plot_components(
     max_lines: int = 60,
     ax: Axes | None = None,
 ) -> Display:
-    """Draw instances of two features, joined within their bags, and the fitted Gaussian components.
+    """Plot the instances of bags and the fitted Gaussian components, for two features.
 
-    Instances are coloured by the posterior that they are positive, given the label of their bag; a thin
-    star joins the instances of a bag to their middle; ellipses hold 68 and 95 percent of a component.
+    Instances are coloured by their posterior probability of being positive, given the label of their bag.
+    Thin lines connect the instances of a bag with their mean. Ellipses contain 68 and 95 percent of the
+    probability of a component.
 
     Parameters
     ----------
     model : MIMixture
-        Fitted, with a Gaussian family.
+        Fitted model with a Gaussian family.
     bags, y : Bags, array of shape (n_bags,)
         The bags and their labels.
     features : (int, int), default=(0, 1)
-        The features to draw.
+        Indices of the features to plot.
     max_lines : int, default=60
-        Only so many bags get their star, so that the picture stays readable.
+        Maximum number of bags with connecting lines. A limit keeps the plot readable.
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
+        Axes to plot on; by default, a new figure is created.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`.
+        The plot, with the attributes `figure_` and `ax_`.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def plot_components(
             mean, covariance = _mean_and_covariance(component, features)
             values, vectors = np.linalg.eigh(covariance)
             angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
-            # Squared radii that hold 68 and 95 percent of a Gaussian in the plane: -2 log(1 - share).
+            # Squared radii that contain 68 and 95 percent of a two-dimensional Gaussian: -2 log(1 - share).
             for share, width in ((0.68, 1.8), (0.95, 0.9)):
                 radii = np.sqrt(-2 * np.log(1 - share) * values)
                 shape = Ellipse(mean, 2 * radii[1], 2 * radii[0], angle=angle)
@@ -129,13 +130,13 @@ def plot_components(
     names = getattr(bags, "feature_names", None)
     labels = [f"feature {k}" if names is None else str(names[k]) for k in features]
     axes.set(xlabel=labels[0], ylabel=labels[1])
-    axes.figure.colorbar(drawn, ax=axes, label="P(positive | label of the bag)", shrink=0.8)
+    axes.figure.colorbar(drawn, ax=axes, label="P(positive | bag label)", shrink=0.8)
     return Display(axes.figure, axes)
 
 
 def _mean_and_covariance(component: Any, features: Any) -> Any:
     if not hasattr(component, "mean"):
-        raise TypeError("plot_components draws Gaussian components; this model has another family.")
+        raise TypeError("plot_components needs a model with a Gaussian family; this model has a different family.")
     chosen = list(features)
     if hasattr(component, "covariance"):
         return component.mean[chosen], component.covariance[np.ix_(chosen, chosen)]
