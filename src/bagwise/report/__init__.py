@@ -1,11 +1,11 @@
-"""HTML pages about a model, a comparison or a data set: `write_report`.
+"""HTML reports about a model, a comparison or a data set: `write_report`.
 
-A `subject` (what a page is about; `models`, `comparisons` and `pages` make it) goes through sections in
-one order: `data_section`, `performance` with `bands`, `instances`, `learned`, `stability`, `repeat`.
-`writing` keeps a page below 2 MB; `html` renders tables.
+`subject` defines the content of a report; `models`, `comparisons` and `pages` create it. The sections follow
+a fixed order: `data_section`, `performance` with `bands`, `instances`, `learned`, `stability`, `repeat`.
+`writing` keeps the file below 2 MB, and `html` renders the page.
 
-Plots are drawn once, in the light palette (`svg`): colours become variables of the style sheet, which has
-a light and a dark set, and text stays text. Heat maps and images keep a light ground.
+Plots are drawn once with the light palette (`svg`). Their colours are replaced by variables of the style sheet,
+which has a light and a dark set, and text is kept as text. Heat maps and images keep a light background.
 """
 
 from bagwise.report.writing import write_report

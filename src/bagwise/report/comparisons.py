@@ -1,4 +1,4 @@
-"""A comparison as the subject of a page: its models, and the best of them in detail."""
+"""Subject of a report about a comparison: all models, and the best model in detail."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ from bagwise.report.models import tiles_of
 from bagwise.report.repeat import repeat_parts
 from bagwise.report.subject import Subject, names_of, short
 
-_MOST_TOLD = 200  # letters of an error or a warning
+_MOST_TOLD = 200  # maximum number of characters of an error or a warning
 
 
 def comparison_subject(
     comparison: Comparison, X: Any = None, y: Any = None, names: tuple[str, ...] | None = None
 ) -> Subject:
-    """Gather what the page of a comparison needs.
+    """Return the subject of a report about a comparison.
 
-    With the bags, the best model is fitted to all of them, and to the folds of the first repeat, for what it
-    says of instances. `names` are those of the two classes, where the labels do not say them.
+    If the bags are passed, the best model is fitted to all of them and to the folds of the first repeat, so that
+    the report can show predictions of instances. `names` are the names of the two classes; by default, they are
+    derived from the labels.
     """
     names = names_of(comparison.classes_) if names is None else names
     best = comparison.best
     bags = None if X is None else X if is_scan(X) else as_bags(X)
     if bags is not None and len(bags) != len(comparison.y_):
         raise ValueError(
-            f"X has {len(bags)} bags, but the comparison is of {len(comparison.y_)}; pass the bags that were "
+            f"X has {len(bags)} bags, but the comparison has {len(comparison.y_)}; pass the bags that were "
             "compared."
         )
     labels = comparison.y_
     if y is not None and not np.array_equal(np.asarray(y), labels):
-        raise ValueError("y differs from the labels that were compared; leave it out, or pass those.")
+        raise ValueError("y differs from the labels of the comparison; omit y, or pass the same labels.")
     evaluation, model = None, None
     if best is not None:
         model, held = _held_out(comparison, best, bags)
@@ -63,8 +64,8 @@ def comparison_subject(
         "models": (str(len(comparison.results)), f"and {count(len(comparison.baselines), 'baseline')}"),
     }
     return Subject(
-        kicker="Comparison of models",
-        title="Which model?" if best is None else f"Which model? {short(best.name)}",
+        kicker="Model comparison",
+        title="No model" if best is None else f"Best model: {short(best.name)}",
         verdict=_verdict(comparison),
         tiles=tiles,
         bags=bags,
@@ -81,32 +82,32 @@ def comparison_subject(
 
 
 def _verdict(comparison: Comparison) -> str:
-    """Name the best model with its interval, whom it beats, and what the data say of the assumption."""
+    """Return the best model with its score, its differences from the others, and the supported assumption."""
     best, first = comparison.best, comparison.scoring[0]
     if best is None:
-        return "No model could be judged: every one of them failed."
+        return "No model could be evaluated, because all of them failed."
     low, high = best.interval[first]
     score = _with_interval(best.mean[first], low, high)
-    text = f"{short(best.name)!r} does best of the models: {title_of(first)} {score} on bags held out"
+    text = f"{short(best.name)!r} is the best model: {title_of(first)} {score} on held-out bags"
     others = comparison.differences()
     baselines = {one.name for one in comparison.baselines}
     equals = [one.name for one in others if one.name not in baselines and not one.p < 0.05]
     behind = [one for one in others if one.name in baselines and not one.p < 0.05]
     if equals:
-        text += f"; {count(len(equals), 'other model')} cannot be told from it by these folds"
+        text += f"; {count(len(equals), 'other model')} cannot be distinguished from it on these folds"
     text += "."
     if behind:
         named = " and ".join(repr(short(one.name)) for one in behind)
-        text += f" Nor can {named}, which nobody would use: it is not shown that anything is learned."
+        text += f" It is not significantly better than {named}, so the comparison does not show that it learned anything."
     if comparison.assumption_ is not None:
         text += f" {comparison.assumption_.sentence}"
     if not comparison.is_complete:
-        text = f"Not finished. {text}"
+        text = f"The comparison is not complete. {text}"
     return text
 
 
 def _compared(comparison: Comparison) -> list[Any]:
-    """The table of models, their picture, what failed, and the evidence for an assumption."""
+    """Return the table and the plot of all models, the failures, and the evidence for an assumption."""
     first = comparison.scoring[0]
     behind = {one.name: one for one in comparison.differences()}
     rows = []
@@ -115,14 +116,15 @@ def _compared(comparison: Comparison) -> list[Any]:
         for name in comparison.scoring:
             row[f"{title_of(name)} (95 %)"] = _with_interval(one.mean[name], *one.interval[name])
         difference = behind.get(one.name)
-        row["behind"] = "" if difference is None else f"{difference.mean:+.3f}"
+        row["vs best"] = "" if difference is None else f"{difference.mean:+.3f}"
         row["p"] = "" if difference is None or np.isnan(difference.p) else _p_value(difference.p)
         seconds = float(np.mean(one.fit_seconds))
         row["seconds"] = "-" if np.isnan(seconds) else f"{seconds:.3g}"
         rows.append(row)
     note = (
-        f"By {title_of(first)}, best first. Behind: mean difference from the best on the same splits; p of "
-        "the corrected resampled t-test (Nadeau and Bengio), for each pair alone. Seconds: of a fit."
+        f"Sorted by {title_of(first)}, best first. vs best: mean difference from the best model on the same splits, "
+        "with p (corrected resampled t-test by Nadeau and Bengio, not corrected for multiple comparisons). "
+        "Seconds: time of one fit."
     )
     parts: list[Any] = [Table("", rows, note, n_text=2)]
     title = f"{title_of(first)} of held-out bags"
@@ -137,7 +139,7 @@ def _compared(comparison: Comparison) -> list[Any]:
 
 
 def _drawn(comparison: Comparison) -> Any:
-    """Draw the models, long names cut."""
+    """Draw the models, with shortened names."""
     display = comparison.plot()
     ax = display.ax_
     ax.set_yticks(ax.get_yticks(), [short(label.get_text(), 28) for label in ax.get_yticklabels()])
@@ -155,12 +157,12 @@ def _p_value(p: float) -> str:
 
 
 def _held_out(comparison: Comparison, best: ModelResult, bags: Any) -> tuple[Any, HeldOut | None]:
-    """What the best model said of bags in the first repeat, and, with the bags, the models themselves."""
+    """Return the best model and its held-out predictions in the first repeat; the models only if bags are passed."""
     n_folds = len(comparison.folds_) // comparison.n_repeats
     folds = comparison.folds_[:n_folds]
     held = np.sort(np.concatenate([test for _, test in folds]))
     if len(held) < len(comparison.y_):
-        return None, None  # a splitter that leaves bags out
+        return None, None  # the splitter does not hold out every bag
     groups, labels, classes = comparison.groups_, comparison.y_, comparison.classes_
     model: Any = None
     models: tuple[Any, ...] = ()

@@ -1,4 +1,4 @@
-"""The data: how many bags of which sizes, and what could give their labels away."""
+"""The data: bags and their sizes, and possible leaks of the labels."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bagwise.evaluation.checks.data import row_blocks
 from bagwise.evaluation.checks.report import count
 from bagwise.report.subject import Subject, percent, short
 
-# Findings that say how a label could be told without learning anything.
+# Topics of findings about leaks, which allow label predictions without learning anything.
 _LEAKS = ("size and label", "groups", "repeated rows", "repeated bags", "order")
 _MOST_CLASSES = 12
 _MOST_DRAWN = 4
-_WIDE_SPREAD = 30  # of sizes, beyond which their axis is logarithmic
+_WIDE_SPREAD = 30  # ratio of sizes above which their axis is logarithmic
 
 
 def data_parts(subject: Subject) -> list[Any]:
-    """Describe the bags, by class, and what could leak."""
+    """Describe the bags and the sizes of each class."""
     parts: list[Any] = []
     facts: list[Any] = []
     if subject.inspection is not None:
@@ -38,7 +38,7 @@ def data_parts(subject: Subject) -> list[Any]:
 
 
 def leak_parts(subject: Subject) -> list[Any]:
-    """Show findings: those of leaks always, others where they are more than all right."""
+    """Return the findings: all findings about leaks, and the warnings and notes of other checks."""
     if subject.inspection is None:
         return []
     found = subject.inspection.findings
@@ -46,18 +46,18 @@ def leak_parts(subject: Subject) -> list[Any]:
     shown.sort(key=lambda one: ("warning", "note", "ok").index(one.level))
     rest = tuple(one for one in found if one not in shown)
     parts: list[Any] = [
-        "Size alone, bags of one group on both sides of a split, and copies can make any model look better "
-        "than it is."
+        "Bag sizes that predict the label, groups that are split between training and test data, and "
+        "duplicates can make any model look better than it is."
     ]
     if shown:
         parts.append(Findings(tuple(shown)))
     if rest:
-        parts.append(Fold("Also looked at", f"{len(rest)} more, as they should be", (Findings(rest),)))
+        parts.append(Fold("Other checks", f"{len(rest)} without problems", (Findings(rest),)))
     return parts
 
 
 def _classes(subject: Subject) -> Table:
-    """Count bags, instances and missing values of every class."""
+    """Return a table with the number of bags, instances and missing values of each class."""
     bags, sizes = subject.bags, np.asarray(subject.bags.sizes)
     has_missing = _bags_with_missing(bags)
     rows = []
@@ -69,9 +69,9 @@ def _classes(subject: Subject) -> Table:
                 "bags": f"{len(some):,}",
                 "share": percent(len(some) / max(1, len(sizes))),
                 "instances": f"{int(some.sum()):,}",
-                "smallest": f"{int(some.min(initial=10**12 if len(some) else 0)):,}",
+                "smallest bag": f"{int(some.min(initial=10**12 if len(some) else 0)):,}",
                 "median size": f"{np.median(some):g}" if len(some) else "-",
-                "largest": f"{int(some.max(initial=0)):,}",
+                "largest bag": f"{int(some.max(initial=0)):,}",
             }
             | ({} if has_missing is None else {"with missing values": f"{int(has_missing[chosen].sum()):,}"})
         )
@@ -81,7 +81,7 @@ def _classes(subject: Subject) -> Table:
 
 
 def _by_class(subject: Subject) -> list[tuple[str, np.ndarray]]:
-    """Name every class and say which bags it has, the largest first; all bags where there are no labels."""
+    """Return names and bag masks of the classes, the largest first; one class of all bags without labels."""
     y = subject.y
     if y is None or y.ndim != 1 or not subject.names:
         return [("all", np.ones(len(subject.bags), dtype=bool))]
@@ -93,7 +93,7 @@ def _by_class(subject: Subject) -> list[tuple[str, np.ndarray]]:
 
 
 def _bags_with_missing(bags: Any) -> np.ndarray | None:
-    """Which bags have NaN; None where nobody looked, or instances are no numbers."""
+    """Return which bags have NaN; None for scanned bags and for instances that are not numeric."""
     if is_scan(bags) or not hasattr(bags.instances, "dtype") or bags.instances.dtype.kind not in "biuf":
         return None
     X = bags.instances
@@ -115,13 +115,13 @@ def _groups(groups: np.ndarray) -> str:
     low, high = int(sizes.min()), int(sizes.max())
     each = f"{low:,} to {high:,} (median {np.median(sizes):g})" if low < high else f"{low:,}"
     return (
-        f"The bags are of {count(len(sizes), 'group')}, with {each} bags each. Bags of one group were held "
+        f"The bags belong to {count(len(sizes), 'group')} with {each} bags each. Bags of one group were held "
         "out together."
     )
 
 
 def _sizes(subject: Subject) -> Figure:
-    """Draw how many bags have which size, by class."""
+    """Return a histogram of the bag sizes of each class."""
     shown = _by_class(subject)[:_MOST_DRAWN]
     sizes = np.asarray(subject.bags.sizes)
 
@@ -141,7 +141,7 @@ def _sizes(subject: Subject) -> Figure:
             ax.xaxis.set_major_formatter("{x:,.0f}")
             ax.xaxis.set_minor_formatter("")
         ax.set_xlabel("instances in a bag")
-        ax.set_ylabel("share of the label's bags")
+        ax.set_ylabel("share of the bags with this label")
         ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
         if len(shown) > 1:
             legend_above(ax)
@@ -149,11 +149,11 @@ def _sizes(subject: Subject) -> Figure:
 
     n_left = len(_by_class(subject)) - len(shown)
     note = f"The {len(shown)} largest classes of {n_left + len(shown)}." if n_left else ""
-    return Figure("sizes", draw, "Sizes of bags", note, is_wide=True)
+    return Figure("sizes", draw, "Bag sizes", note, is_wide=True)
 
 
 def _edges(sizes: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Bins for sizes: one a size where there are few, else equal ones, or equal ratios where they spread."""
+    """Return bin edges for sizes: one bin per size, equal widths, or equal ratios for a wide range of sizes."""
     low, high = max(1, int(sizes.min())), int(sizes.max())
     if high - low < _WIDE_SPREAD:
         return np.arange(int(sizes.min()), high + 2) - 0.5, False

@@ -1,4 +1,4 @@
-"""Pages as one HTML file that needs nothing else: by jinja2, everything escaped, no network."""
+"""Rendering of pages as self-contained HTML with jinja2: all text is escaped, and no network is needed."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from bagwise._display.parts import Bar, Figure, Page
 from bagwise._display.pictures import DARK, LIGHT
 from bagwise.report.svg import Fineness, clean, color_variables, inline_svg
 
-_LONGEST = 4000  # letters of a text: more are no text
+_LONGEST = 4000  # characters of a text; longer ones are truncated
 
 
 def page_as_html(page: Page, fineness: Fineness | None) -> str:
-    """Write a page as HTML.
+    """Return a page as HTML.
 
-    The file may be opened anywhere and at any time: pictures, styles and the few lines of script stand in it,
-    and a content security policy forbids everything else. Text is escaped wherever it comes from.
+    The HTML is self-contained: it includes plots, styles and a short script, and a content security policy
+    forbids everything else. All text is escaped.
 
     Parameters
     ----------
     page : Page
-        What to write.
+        The page to render.
     fineness : Fineness or None
-        How much room pictures may take; None leaves them out, and says so in the place of each.
+        Maximum size of the plots; None omits the plots and shows a message instead of each.
     """
     try:
         from jinja2 import Environment
     except ImportError:
         raise ImportError(
-            "pages need jinja2, which is not installed: pip install 'bagwise[report]'"
+            "reports need jinja2, which is not installed: pip install 'bagwise[report]'"
         ) from None
     from markupsafe import Markup
 
@@ -40,7 +40,7 @@ def page_as_html(page: Page, fineness: Fineness | None) -> str:
 
     def draw(figure: Figure) -> Any:
         if fineness is None:
-            return "Left out: with its pictures this page would be too large."
+            return "This plot was omitted because the report would be too large."
         return Markup(inline_svg(figure, f"f{next(numbers)}", fineness))
 
     def is_bar(cell: Any) -> bool:
@@ -63,7 +63,7 @@ def page_as_html(page: Page, fineness: Fineness | None) -> str:
 
 
 def parts_in_rows(parts: tuple[Any, ...]) -> list[list[Any]]:
-    """Put figures that follow each other, and are not wide, side by side; anything else stands alone."""
+    """Group consecutive narrow figures into rows; every other part has a separate row."""
     rows: list[list[Any]] = []
     for part in parts:
         is_narrow = isinstance(part, Figure) and not part.is_wide
@@ -85,7 +85,7 @@ def _cleaned(value: Any) -> Any:
 
 
 def _variables() -> str:
-    """The colours of pictures, for both grounds."""
+    """Return style sheet variables with the colours of plots, for the light and the dark scheme."""
     light, dark = (
         "".join(f"{name}:{value};" for name, value in color_variables(palette).items() if name != "--ground")
         for palette in (LIGHT, DARK)

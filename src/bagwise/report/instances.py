@@ -1,4 +1,4 @@
-"""Bags opened: which instances made them what a model says, for the bags it got most right and most wrong."""
+"""Individual bags and their instances: the most confident correct and wrong predictions."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from bagwise.report.subject import Subject, percent, short
 
 N_BEST, N_WORST = 4, 4
 _N_INSTANCES, _N_FEATURES = 8, 5
-_USUAL_BAGS = 300  # that say what values are usual
-_FEWEST_PLACES = 4  # for a heat map
-_MOST_PIXELS = 4096  # of an image
-_LONGEST_NAME = 60  # of a bag; more is seen when it is opened
+_USUAL_BAGS = 300  # from which the median values of features are computed
+_FEWEST_PLACES = 4  # instances of a heat map
+_MOST_PIXELS = 4096  # pixels of an image
+_LONGEST_NAME = 60  # characters in the name of a closed bag; an opened bag shows its full name
 
 
 def instance_parts(subject: Subject) -> list[Any]:
-    """Open the bags that were predicted best and worst, by the model that had not seen them."""
+    """Show the bags with the best and the worst predictions in detail, using the model fitted without them."""
     if subject.model is None or subject.bags is None:
         return []
     if label_names(subject.model) is not None:
-        return [f"{subject.called} has several labels a bag; no bag is opened."]
+        return [f"{subject.called} predicts several labels per bag, so individual bags are not shown."]
     if instance_model(subject.model) is None:
-        return [f"{subject.called} speaks of whole bags, and says nothing of their instances."]
+        return [f"{subject.called} predicts whole bags, not their instances."]
     chosen = _choose(subject)
     if not chosen:
         return []
@@ -49,7 +49,7 @@ def instance_parts(subject: Subject) -> list[Any]:
 
 
 def _choose(subject: Subject) -> list[tuple[int, str]]:
-    """Choose bags by the probability (or score) of their label out of fold, each class by itself."""
+    """Select bags by the held-out probability (or score) of their label, separately for each class."""
     sizes = np.asarray(subject.bags.sizes)
     if subject.evaluation is None or subject.evaluation.from_unlabeled:
         return [(int(place), "") for place in np.argsort(-sizes, kind="stable")[: N_BEST + N_WORST]]
@@ -57,7 +57,7 @@ def _choose(subject: Subject) -> list[tuple[int, str]]:
     is_right = held.predicted == held.codes
     sure = _sureness(held)
     order = np.argsort(-sure, kind="stable")
-    # The positive class is what instances explain: three of the best are of it.
+    # Instances explain positive bags, so three of the four best predictions are positive bags.
     best: list[int] = []
     for code, n in ((1, N_BEST - 1), (0, 1)) if len(held.classes) == 2 else ((None, N_BEST),):
         of_class = [k for k in order if is_right[k] and (code is None or held.codes[k] == code)]
@@ -67,7 +67,7 @@ def _choose(subject: Subject) -> list[tuple[int, str]]:
 
 
 def _sureness(held: Any) -> np.ndarray:
-    """How sure the right label was; scores of different folds are made comparable by their ranks."""
+    """Return the confidence in the correct label; scores are divided by the largest score of their fold."""
     sign = np.where(held.codes == 1, 1.0, -1.0)
     if held.probability is not None:
         return sign * (held.probability - 0.5)
@@ -85,20 +85,20 @@ def _introduction(subject: Subject, n_opened: int) -> str:
     held = None if subject.evaluation is None else subject.evaluation.held
     text = f"{count(n_opened, 'bag')} of {len(subject.bags):,} can be opened here: "
     if held is None or subject.evaluation is None or subject.evaluation.from_unlabeled:
-        return text + "the largest ones. Numbers are those of the model that was fitted to all bags."
-    text += "those whose label was predicted most surely, and those that went most wrong. "
-    who = "the model that had not seen the bag" if held.models else "the model that was fitted to all bags"
-    return text + f"Numbers are those of {who}."
+        return text + "the largest bags. All values are from the model that was fitted to all bags."
+    text += "the most confident correct predictions and the most confident wrong predictions. "
+    who = "a model that was fitted without the bag" if held.models else "the model that was fitted to all bags"
+    return text + f"All values are from {who}."
 
 
 def _meaning(subject: Subject) -> str:
-    """Say what the columns of opened bags are."""
-    text = "Contribution: what would be said less of the bag without the instance. "
+    """Return an explanation of the columns of the tables."""
+    text = "Contribution: drop in the bag's probability (or score) if the instance is removed. "
     if hasattr(instance_model(subject.model), "posterior_instances"):
-        text = "Posterior: the probability of the instance given the label of its bag. " + text
+        text = "Posterior: probability of the instance, given the label of its bag. " + text
     return (
-        f"{text}Of features of the leading instance: what its log-odds, or score, would lose if the feature "
-        "had its usual value, the median."
+        f"{text}Features of the first instance: change in its log-odds (or score) compared with the median value "
+        "of the feature."
     )
 
 
@@ -120,12 +120,12 @@ def _opened(subject: Subject, place: int, mark: str) -> Fold:
     beside = SideBySide((_instances(found), *_features(found), *_heat_map(model, bags)))
     name = str(as_python(bags.ids[0]))
     cut = short(name, _LONGEST_NAME)
-    whole = () if cut == name else (f"Its whole name is {name}",)
+    whole = () if cut == name else (f"Full name: {name}",)
     return Fold(f"bag {cut}", summary, (*whole, beside), mark)
 
 
 def _some(bags: Any, place: int) -> np.ndarray:
-    """The bag at a place, and bags spread over all others that say what is usual."""
+    """Return the index of a bag, followed by evenly spaced indices of other bags."""
     others = np.unique(np.linspace(0, len(bags) - 1, _USUAL_BAGS).astype(int))
     return np.concatenate([[place], others[others != place]])
 
@@ -142,12 +142,12 @@ def _summary(subject: Subject, found: BagExplanation, label: str | None, mark: s
     text = f"{count(found.n_instances, 'instance')}; {what} of {name}: {said}"
     if label is None:
         return text
-    verdict = {"right": " and was called so", "wrong": " and was called otherwise"}.get(mark, "")
-    return f"{text}; it is {short(label)}{verdict}"
+    verdict = {"right": " (predicted correctly)", "wrong": " (predicted wrongly)"}.get(mark, "")
+    return f"{text}; label: {short(label)}{verdict}"
 
 
 def _instances(found: BagExplanation) -> Table:
-    """List the leading instances with probability, posterior and contribution."""
+    """Return a table of the first instances with probability, posterior and contribution."""
     kind = found.instance_kind
     known = ("instance", kind, "posterior", "without")
     sides = [name for name in found.columns if name not in known]
@@ -173,13 +173,13 @@ def _instances(found: BagExplanation) -> Table:
 
 
 def _features(found: BagExplanation) -> Iterator[Table]:
-    """List the features behind the first instance."""
+    """Yield a table of the most important features of the first instance."""
     for table in found.feature_tables()[:1]:
         yield Table("", [{key: short(cell) for key, cell in row.items()} for row in table.rows])
 
 
 def _heat_map(model: Any, bags: Any) -> Iterator[Figure]:
-    """Draw instances where they lie, if they have coordinates."""
+    """Yield a heat map of the instances at their coordinates, if they have coordinates."""
     from bagwise.evaluation.plotting import plot_heatmap
 
     columns = bags.instance_columns
@@ -198,17 +198,17 @@ def _heat_map(model: Any, bags: Any) -> Iterator[Figure]:
     def draw() -> Any:
         display = plot_heatmap(model, bags, bags.ids[0])
         display.figure_.set_size_inches(4.6, 4.2)
-        display.ax_.set_title("", loc="left")  # names may be long, and stand above
+        display.ax_.set_title("", loc="left")  # names may be long, and are shown above
         display.figure_.axes[-1].set_ylabel(kind)
-        for collection in display.ax_.collections:  # a slide may have ten thousands of patches
+        for collection in display.ax_.collections:  # a slide can have tens of thousands of patches
             collection.set_rasterized(True)
         return display
 
-    yield Figure("heatmap", draw, "Where they lie", is_wide=True, on_paper=True)
+    yield Figure("heatmap", draw, "Instances at their coordinates", is_wide=True, on_paper=True)
 
 
 def _picture_of_all(subject: Subject, places: list[int]) -> Iterator[Figure]:
-    """Draw the bags as images, if features are pixels and instances have probabilities of one class."""
+    """Yield a plot of the bags as images, if the features are pixels and the instances have probabilities."""
     shape = image_shape(subject.bags.feature_names)
     if shape is None or subject.y is None or len(subject.names) != 2:
         return
@@ -229,15 +229,15 @@ def _picture_of_all(subject: Subject, places: list[int]) -> Iterator[Figure]:
             image_shape=shape,
             y=codes,
             probability=np.array(likely),
-            intensity_label="P(image, given the label)",
+            intensity_label="P(image is positive, given the label)",
         )
 
-    note = "The bags below, in their order; clear images are those that the model holds responsible."
-    yield Figure("images", draw, "The opened bags", note, is_wide=True, on_paper=True)
+    note = "The bags below, in the same order. The model considers the clear images responsible for the label."
+    yield Figure("images", draw, "Bags as images", note, is_wide=True, on_paper=True)
 
 
 def _lit(subject: Subject, place: int, bag: Any) -> tuple[np.ndarray, float] | None:
-    """How positive instances are held to be, and the probability of the bag; None where these are scores."""
+    """Return the probabilities of the instances and of the bag; None if the model only has scores."""
     model = _model_for(subject, place)
     of_bag = bag_predictions(model, bag)
     if of_bag is None or of_bag[0] != "probability" or subject.y is None:
@@ -252,7 +252,7 @@ def _lit(subject: Subject, place: int, bag: Any) -> tuple[np.ndarray, float] | N
 
 
 def image_shape(names: Any) -> tuple[int, int] | None:
-    """Give height and width if the features are the pixels of an image by name, row by row: pixel_3_0.
+    """Return height and width if the feature names are pixels of an image, row by row: pixel_3_0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a model has learned: the rule from instances to bags, and what it makes of features."""
+"""What a model has learned: the rule from instances to bags, and the effects of features."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bagwise.report.subject import Subject, short
 
 _MOST_SHOWN = 15
 _MOST_DRAWN = 12
-# Beyond these, intervals that fit the model anew for every end would take minutes.
+# For larger data, intervals would take minutes, because each of their ends needs new fits.
 _MOST_NUMBERS, _MOST_FEATURES = 10**5, 12
 
 
 def rule_parts(subject: Subject) -> list[Any]:
-    """Say how instances make the label of a bag, and draw it where it was learned."""
+    """Describe how instances determine the label of a bag, and plot the rule if it was learned."""
     rule = subject.inner("rule_")
     if rule is None:
         return []
@@ -31,8 +31,8 @@ def rule_parts(subject: Subject) -> list[Any]:
     parts: list[Any] = [f"{name}{'' if k is None else f', k = {k}'}: {first}"]
     labeler = subject.inner("labeler_")
     if labeler is not None and len(labeler.values) > 1:
-        how = "learned" if getattr(rule, "learns", False) or labeler.profile else "given, not learned"
-        note = f"P(bag is positive | n positive instances), {how}; bars: the bags expected to have n."
+        how = "learned" if getattr(rule, "learns", False) or labeler.profile else "fixed, not learned"
+        note = f"P(bag is positive | n positive instances), {how}. Bars: expected number of bags with n positive instances."
         if labeler.message:
             note += f" No intervals: {labeler.message}."
         parts.append(Figure("rule", lambda: labeler.plot(intervals="wald"), "The rule", note, is_wide=True))
@@ -40,11 +40,11 @@ def rule_parts(subject: Subject) -> list[Any]:
 
 
 def coefficient_parts(subject: Subject) -> list[Any]:
-    """List what features do: coefficients, in how many folds they were selected, or importances."""
+    """Return coefficients, with the number of folds in which they are nonzero, or importances."""
     if subject.model is None or subject.bags is None:
         return []
     if any(len(getattr(inside, "steps", ())) > 1 for inside in model_and_inside(subject.model)):
-        return []  # what comes out of other steps is not the features that people know
+        return []  # outputs of other steps do not correspond to the original features
     coef = _flat(subject.inner("coef_"))
     if coef is not None and len(coef) == subject.bags.n_features:
         return _coefficients(subject, coef)
@@ -75,24 +75,24 @@ def _coefficients(subject: Subject, coef: np.ndarray) -> list[Any]:
     selected = _times_selected(subject, len(coef))
     unit = "standard deviation" if spread is not None and not np.all(spread == 1) else "unit"
     text = (
-        f"Coefficients of an instance's log-odds; the largest first, by a {unit} of the feature. "
-        f"{len(order):,} of {len(coef):,} are not zero."
+        f"Coefficients of the log-odds of an instance, sorted by their absolute value per {unit} of the feature. "
+        f"{len(order):,} of {len(coef):,} are nonzero."
     )
     rows = []
     for j in order[:_MOST_SHOWN]:
         row = {
             "feature": short(names[j]),
             "coefficient": f"{coef[j]:.4g}",
-            f"by a {unit}": f"{effect[j]:+.3f}",
+            f"per {unit}": f"{effect[j]:+.3f}",
             "odds ratio": f"{np.exp(np.clip(effect[j], -50, 50)):.3g}",
         }
         if selected is not None:
-            row["in folds"] = f"{selected[0][j]} of {selected[1]}"
+            row["nonzero in folds"] = f"{selected[0][j]} of {selected[1]}"
         rows.append(row)
     note = _left_out(len(order) - len(rows), n_zero)
     if not rows:
         return [text]
-    bars = _bars(names, effect, order, f"log-odds, by a {unit}")
+    bars = _bars(names, effect, order, f"log-odds per {unit}")
     return [text, SideBySide((bars, Table("", rows, note))), *_inference(subject)]
 
 
@@ -106,7 +106,7 @@ def _left_out(n_more: int, n_zero: int) -> str:
 
 
 def _spread(bags: Any) -> np.ndarray:
-    """Standard deviations of the features; ones where nobody looked."""
+    """Return the standard deviations of the features, or ones if they are not computed."""
     if is_scan(bags) or not hasattr(bags.instances, "dtype"):
         return np.ones(bags.n_features)
     std = DataSet(bags).columns.std
@@ -114,7 +114,7 @@ def _spread(bags: Any) -> np.ndarray:
 
 
 def _times_selected(subject: Subject, n_features: int) -> tuple[np.ndarray, int] | None:
-    """In how many folds every coefficient was not zero; None where none ever is, or folds were not kept."""
+    """Return the number of folds in which each coefficient is nonzero; None if no coefficient is ever zero."""
     models = () if subject.evaluation is None else subject.evaluation.held.models
     found = []
     for model in models:
@@ -129,20 +129,20 @@ def _times_selected(subject: Subject, n_features: int) -> tuple[np.ndarray, int]
 
 
 def _inference(subject: Subject) -> list[Any]:
-    """Odds ratios with intervals, where the model was fitted without a penalty and the data are small."""
+    """Return odds ratios with intervals, if the model was fitted without a penalty and the data are small."""
     model = next((one for one in model_and_inside(subject.model) if hasattr(one, "inference")), None)
     bags = subject.bags
     if model is None or getattr(model, "alpha", None) != 0 or is_scan(bags):
         return []
     if bags.n_features > _MOST_FEATURES or bags.n_instances * bags.n_features > _MOST_NUMBERS:
         return [
-            "Intervals of coefficients are left out, for they would take long: model.inference() gives them."
+            "Intervals of the coefficients are omitted because they take long; call model.inference() to compute them."
         ]
     try:
         found = model.inference()
         found = replace(found, names=[short(name, 22) for name in found.names])
     except (ValueError, AttributeError) as error:
-        return [f"There are no intervals of coefficients: {error}"]
+        return [f"Intervals of the coefficients are not available: {error}"]
     from bagwise.models.linear_model.plots import plot_odds_ratios
 
     note = " ".join(found.notes)
@@ -156,7 +156,7 @@ def _importances(subject: Subject, importance: np.ndarray) -> list[Any]:
     order = np.argsort(-importance, kind="stable")
     order = order[importance[order] > 0]
     rows = [{"feature": short(names[j]), "importance": f"{importance[j]:.3f}"} for j in order[:_MOST_SHOWN]]
-    text = "Importances: what splits by a feature gained in training, as shares of all."
+    text = "Importances: gain of all splits on a feature during training, as a share of the total gain."
     if not rows:
         return []
     n_more = len(order) - len(rows)
@@ -182,4 +182,4 @@ def _bars(names: list[str], effect: np.ndarray, order: np.ndarray, label: str) -
         return figure
 
     note = f"The {len(shown)} largest of {len(order):,}." if len(order) > len(shown) else ""
-    return Figure("features", draw, "What features do", note, is_wide=True)
+    return Figure("features", draw, "Feature effects", note, is_wide=True)

@@ -1,4 +1,4 @@
-"""From a subject to a page: the sections, in the one order that all reports have."""
+"""Pages of reports: the sections of a subject in a fixed order."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from bagwise.report.repeat import repeat_parts, versions
 from bagwise.report.stability import stability_parts
 from bagwise.report.subject import Subject, names_of
 
-# Whoever reads one report knows where to look in all others.
+# All reports have the same order, so that readers find the sections.
 _ORDER = (
     ("The data", data_parts),
     ("What could leak", leak_parts),
     ("Models compared", lambda subject: list(subject.compared)),
-    ("Bags it had not seen", curve_parts),
-    ("Right and wrong", confusion_parts),
+    ("Held-out bags", curve_parts),
+    ("Correct and wrong predictions", confusion_parts),
     ("Bags and their instances", instance_parts),
     ("The rule", rule_parts),
     ("Coefficients", coefficient_parts),
@@ -36,7 +36,7 @@ _ORDER = (
 
 
 def make_page(subject: Subject) -> Page:
-    """Lay a subject out; sections that have nothing to say are left out."""
+    """Return the page of a subject; empty sections are omitted."""
     sections = [Section(title, tuple(parts)) for title, give in _ORDER if (parts := give(subject))]
     return Page(
         title=subject.title,
@@ -44,27 +44,27 @@ def make_page(subject: Subject) -> Page:
         sections=tuple(sections),
         kicker=subject.kicker,
         facts=subject.tiles,
-        footer=f"Written by bagwise {__version__} on {date.today().isoformat()}. This file needs no network.",
+        footer=f"Written by bagwise {__version__} on {date.today().isoformat()}. This file needs no network connection.",
     )
 
 
 def check_subject(
     inspection: Report | None, bags: Any = None, y: Any = None, *, title: str = "A data set", code: str = ""
 ) -> Subject:
-    """Make a subject of a data set: what is to be known before a model is fitted.
+    """Return the subject of a report about a data set.
 
     Parameters
     ----------
     inspection : Report or None
-        What was found; None lets `bags` be looked over.
+        Findings about the data; None checks `bags`.
     bags : Bags or ScannedBags, optional
-        The data, for sizes by class.
+        The data, for the bag sizes of each class.
     y : array, optional
-        Their labels.
+        Labels of the bags.
     title : str
-        What the data are called.
+        Title of the report.
     code : str
-        What repeats it; by default Python.
+        Code that repeats the report; by default Python code.
     """
     if inspection is None:
         inspection = inspect_any(bags, y)
@@ -97,14 +97,14 @@ def _has_nan(labels: np.ndarray) -> bool:
 
 
 def _verdict(inspection: Report) -> str:
-    """Say in a sentence whether anything stands in the way of a model."""
+    """Return a sentence that summarizes the findings."""
     warnings = [found for found in inspection.findings if found.level == "warning"]
     notes = inspection.count("note")
     if not warnings:
-        also = f"; {count(notes, 'thing')} {'is' if notes == 1 else 'are'} worth knowing" if notes else ""
-        return f"Nothing was found that would spoil a model or its evaluation{also}."
+        also = f"; {count(notes, 'note')} {'is' if notes == 1 else 'are'} worth reading" if notes else ""
+        return f"No problems were found that would affect a model or its evaluation{also}."
     topics = ", ".join(found.topic for found in warnings)
     return (
-        f"{count(len(warnings), 'thing')} {'is' if len(warnings) == 1 else 'are'} likely to spoil a model or "
+        f"{count(len(warnings), 'problem')} {'is' if len(warnings) == 1 else 'are'} likely to affect a model or "
         f"its evaluation: {topics}."
     )

@@ -1,4 +1,4 @@
-"""How to do it again: code, seed, settings, versions, and a digest of the data."""
+"""Code, seed, settings, versions and data digest that reproduce a report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STANDS_ON = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 def versions() -> dict[str, str]:
-    """Give the versions of bagwise and of what it stands on."""
+    """Return the versions of bagwise, Python and the main dependencies."""
     return {
         "bagwise": __version__,
         "Python": platform.python_version(),
@@ -25,7 +25,7 @@ def versions() -> dict[str, str]:
 
 
 def fit_code(model: Any, *, n_folds: int, seed: int, has_groups: bool) -> str:
-    """Write the lines of Python that fit a model and write its page."""
+    """Return Python code that fits a model and writes its report."""
     made = " ".join(repr(model).split()) if len(repr(model)) < 2000 else f"{type(model).__name__}(...)"
     more = ", groups=groups" if has_groups else ""
     return "\n".join(
@@ -40,7 +40,7 @@ def fit_code(model: Any, *, n_folds: int, seed: int, has_groups: bool) -> str:
 
 
 def _imports(model: Any) -> list[str]:
-    """Import what the repr of a model names."""
+    """Return import statements for the classes in the repr of a model."""
     import bagwise
 
     named = set(re.findall(r"\b[A-Z]\w+(?=\()", repr(model)))
@@ -56,18 +56,18 @@ def _imports(model: Any) -> list[str]:
 
 
 def repeat_parts(code: str, facts: list[tuple[str, str]], known: dict[str, str]) -> tuple[Any, ...]:
-    """Show the code, and a table of facts and versions."""
+    """Return the code, and a table of facts and versions."""
     stands_on = ", ".join(f"{name} {number}" for name, number in known.items())
     rows = [*((name, short(value, 400)) for name, value in facts), ("versions", stands_on)]
     return (Code(code), Table.of_facts(rows))
 
 
 def settings_of(model: Any) -> str:
-    """Name the settings of a model, and what it chose by itself."""
+    """Return the parameters of a model, and the parameters that a search selected."""
     inside = list(model_and_inside(model))[-1]
     settings = [
         f"{name}={short(repr(value))}" for name, value in sorted(inside.get_params(deep=False).items())
     ]
     chosen = getattr(model, "best_params_", None)
     text = ", ".join(settings)
-    return text if not chosen else f"{text}; chosen by search: {short(repr(chosen), 120)}"
+    return text if not chosen else f"{text}; selected by a search: {short(repr(chosen), 120)}"

@@ -1,4 +1,4 @@
-"""Whether another start, or other training bags, would have said the same."""
+"""Stability of a model under other starts and other training bags."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bagwise.evaluation.held_out.intervals import auc_interval, share_interval
 from bagwise.models.wrappers.instance_level import instance_model, instance_predictions, label_names
 from bagwise.report.subject import Subject, percent
 
-_SAME = 1e-4  # objectives that differ by less, relative to their size, are the same optimum
-_MOST_BAGS = 500  # whose key instances are asked for
+_SAME = 1e-4  # objectives with a smaller relative difference count as the same optimum
+_MOST_BAGS = 500  # whose key instances are compared
 
 
 def stability_parts(subject: Subject) -> list[Any]:
-    """Show starts, scores of folds, and whether models of folds agree on key instances."""
+    """Return the results of the starts, the scores per fold, and the agreement on key instances."""
     parts: list[Any] = []
     parts += _starts(subject)
     parts += _folds(subject)
@@ -35,11 +35,11 @@ def _starts(subject: Subject) -> list[Any]:
         return []
     best = values.min()
     n_same = int((values - best <= _SAME * max(1.0, abs(best))).sum())
-    text = f"{n_same} of {len(values)} starts ended at the best objective, {best:.6g}"
+    text = f"{n_same} of {len(values)} starts reached the best objective, {best:.6g}"
     if n_same < len(values):
-        text += f"; the others ended up to {values.max() - best:.3g} above it"
+        text += f"; the others ended at most {values.max() - best:.3g} above it"
         if n_same == 1:
-            text += ". Only one start found the best one: more of them (n_init) may find a better one"
+            text += ". Only one start reached it, so more starts (n_init) may find a better optimum"
     return [f"{text}."]
 
 
@@ -61,11 +61,11 @@ def _folds(subject: Subject) -> list[Any]:
         rows.append(row)
     n_left = held.n_folds - len(rows)
     note = f"{count(n_left, 'more fold')} not shown." if n_left > 0 else ""
-    return [Table("Scores of the folds", rows, note)]
+    return [Table("Scores per fold", rows, note)]
 
 
 def _key_instances(subject: Subject) -> list[Any]:
-    """Compare the key instances of positive bags, the most positive of each, between models."""
+    """Compare the key instances of positive bags between models: the most positive instance of each bag."""
     evaluation = subject.evaluation
     if evaluation is None or not evaluation.held.models or subject.bags is None or len(subject.names) != 2:
         return []
@@ -89,24 +89,24 @@ def _key_instances(subject: Subject) -> list[Any]:
     chance = float((1 / sizes[places]).mean())
     rows = [
         {
-            "key instances of": "a model that had not seen the bag, and the one of all bags",
-            "agree in": percent(float(same.mean())),
+            "models": "fitted without the bag, fitted to all bags",
+            "same key instance": percent(float(same.mean())),
             "95 %": interval,
         },
         {
-            "key instances of": "two models of folds, on average",
-            "agree in": percent(float(np.mean(pairs))) if pairs else "-",
+            "models": "two models of different folds (mean)",
+            "same key instance": percent(float(np.mean(pairs))) if pairs else "-",
             "95 %": "",
         },
-        {"key instances of": "chance", "agree in": percent(chance), "95 %": ""},
+        {"models": "chance (random instances)", "same key instance": percent(chance), "95 %": ""},
     ]
     which = f"{len(places):,} of {len(several):,}" if len(places) < len(several) else f"{len(places):,}"
-    note = f"The most positive instance of {which} positive bags with several instances."
-    return [Table("Do models agree on key instances?", rows, note)]
+    note = f"The key instance of a bag is its most positive instance. Based on {which} positive bags with several instances."
+    return [Table("Agreement on key instances", rows, note)]
 
 
 def key_places(model: Any, bags: Any) -> np.ndarray:
-    """Give the place of the most positive instance in every bag, the first of equals."""
+    """Return the index of the most positive instance in each bag; the first one in case of ties."""
     values = np.asarray(instance_predictions(model, bags)[1], dtype=float)
     parts = np.split(values, bags.offsets[1:-1])
     return np.array([int(np.argmax(part)) for part in parts])

@@ -1,4 +1,4 @@
-"""What a page is about: everything that its sections may need, whoever brings it."""
+"""Content of a report: the data that its sections need."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ _LONGEST = 40
 
 @dataclass(frozen=True)
 class Subject:
-    """A comparison, a fitted model or a data set, taken apart; what is None has no section.
+    """Content of a report about a comparison, a fitted model or a data set. Sections without content are omitted.
 
     Attributes
     ----------
     kicker, title, verdict : str
-        The kind of report, what it is about, and what came out in a sentence.
+        Kind of report, its title, and a one-sentence summary.
     tiles : Mapping
-        Few numbers below the verdict, by name: text and a remark.
+        A few values shown below the verdict: from their names to a text and a remark.
     bags : Bags or ScannedBags, optional
         The data.
     y : array of shape (n_bags,), optional
-        Labels as models learn them.
+        Labels that the models are fitted to.
     names : tuple of str
-        What the classes are called, in order.
+        Names of the classes, in their order.
     groups : array of shape (n_bags,), optional
-        Bags that belong together.
+        Group of each bag.
     inspection : Report, optional
-        What is to be known of the data.
+        Findings about the data.
     compared : tuple
-        Parts that compare models.
+        Tables and figures that compare models.
     evaluation : Evaluation, optional
-        Predictions of bags by models that were fitted without them, and their scores.
+        Held-out predictions and their scores.
     model : fitted estimator, optional
-        Fitted to all bags.
+        A model fitted to all bags.
     called : str
-        What the model is called.
+        Name of the model.
     repeat : tuple
-        Parts that say how to do it again.
+        Code and settings that reproduce the report.
     """
 
     kicker: str
@@ -64,7 +64,7 @@ class Subject:
     repeat: tuple[Any, ...] = ()
 
     def inner(self, attribute: str) -> Any:
-        """Give what the model, or what it wraps, has learned under a name; None if nobody has."""
+        """Return a fitted attribute of the model or of a model that it wraps; None if none of them has it."""
         if self.model is None:
             return None
         for inside in model_and_inside(self.model):
@@ -74,14 +74,14 @@ class Subject:
 
 
 def short(text: Any, longest: int = _LONGEST) -> str:
-    """Cut a long name in its middle, where names of files and ids differ least."""
+    """Shorten a long name in the middle, because file names and ids usually differ at their ends."""
     text = str(text)
     half = (longest - 1) // 2
     return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 
 
 def names_of(classes: np.ndarray) -> tuple[str, ...]:
-    """What labels are called: those that only mean yes and no, so."""
+    """Return the names of the classes; labels 0 and 1, or -1 and 1, are called negative and positive."""
     known = [as_python(label) for label in classes]
     if known in ([0, 1], [-1, 1]):
         return ("negative", "positive")
@@ -89,7 +89,7 @@ def names_of(classes: np.ndarray) -> tuple[str, ...]:
 
 
 def percent(value: float) -> str:
-    """Write a share: "87 %"; near 0 and 1 with a digit more, and never as what it is not quite."""
+    """Format a proportion: "87 %"; with one more digit near 0 and 1, and not rounded to exactly 0 % or 100 %."""
     if value != value:
         return "-"
     if 0 < value < 0.0005 or 0.9995 < value < 1:
@@ -99,6 +99,6 @@ def percent(value: float) -> str:
 
 
 def with_interval(score: Mapping[str, float], write: Any = percent) -> str:
-    """Write a score and its interval: "87 % (81 % to 91 %)"."""
+    """Format a score with its interval: "87 % (81 % to 91 %)"."""
     value, low, high = (score[key] for key in ("value", "low", "high"))
     return write(value) if low != low else f"{write(value)} ({write(low)} to {write(high)})"

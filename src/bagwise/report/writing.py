@@ -1,4 +1,4 @@
-"""`write_report`: one HTML file about a comparison, a model or a data set."""
+"""`write_report`: a single HTML file about a comparison, a model or a data set."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from bagwise._display.parts import Page
 
-# A page is sent by mail and kept for years.
+# Maximum size in bytes: a report should be small enough to be sent by mail.
 _LARGEST = 2 * 10**6
-# Where pictures take too much room they are made coarser: dots an inch, and letters of a drawing.
+# If the plots are too large, they are made coarser: dots per inch, and characters per SVG plot.
 _COARSER = ((120, 400_000), (70, 120_000), (40, 50_000))
 
 
@@ -24,43 +24,42 @@ def write_report(
     cv: int = 5,
     random_state: int = 0,
 ) -> Path:
-    """Write a page about a comparison, a fitted model with its cross-validation, or a data set.
+    """Write a report about a comparison, a fitted model with its cross-validation, or a data set.
 
-    One HTML file that can be read offline for years: pictures stand in it as SVG, nothing is fetched, and it
-    is below 2 MB whatever the data. In this order: a verdict in a sentence; the data, and what could leak;
-    models compared; curves of held-out bags with bands, and confusions; bags opened to their instances; the
-    rule; coefficients; stability; and how to repeat it. Sections without content are left out. docs/report.md
-    says what each means.
+    The report is a single, self-contained HTML file. Plots are embedded as SVG, the file needs no network
+    connection, and it is smaller than 2 MB for any data. The sections are, in this order: a one-sentence
+    summary; the data, and what could leak; models compared; curves of held-out bags with confidence bands, and
+    confusion matrices; individual bags and their instances; the rule; coefficients; stability; and how to
+    repeat it. Empty sections are omitted. docs/report.md describes the sections.
 
     Parameters
     ----------
     what : Comparison, fitted classifier, Bags or ScannedBags
-        What the page is about: what `compare` gave; a model, which is judged by folds of `X`, clones of it
-        being fitted to the others; or bags, which are looked over (`bagwise check`).
+        Subject of the report: a result of `compare`; a fitted model, whose clones are evaluated by
+        cross-validation on `X`; or bags, which are checked for problems (as in ``bagwise check``).
     path : path
-        Where it goes, ending in .html; a file that is there is replaced.
+        File to write, ending in .html; an existing file is overwritten.
     X : Bags, or anything that a fit takes, optional
-        The bags that the model was fitted on. With a comparison they let the best model be fitted to all
-        bags, and bags be opened to their instances.
+        The bags that the model was fitted to. For a comparison, the best model is fitted to all of them, and
+        the report shows individual bags with their instances.
     y : array of shape (n_bags,), optional
-        Their labels.
+        Labels of the bags.
     groups : array of shape (n_bags,), optional
-        For a model: bags of one group are held out together.
+        For a model: the group of each bag. Bags of one group are held out together.
     cv : int, default=5
-        For a model: the number of folds.
+        For a model: number of folds.
     random_state : int, default=0
-        For a model: draws the folds.
+        For a model: seed of the folds.
 
     Returns
     -------
     pathlib.Path
-        The file.
+        Path of the file.
 
     Notes
     -----
-    A model is fitted `cv` times. Of large data, tables show the first rows, pictures are drawn of
-    aggregates, and the page says what was left out. Needs jinja2 and matplotlib: ``pip install
-    'bagwise[report]'``.
+    A model is fitted `cv` times. For large data, tables show the first rows, plots show aggregates, and the
+    report states what was omitted. Reports need jinja2 and matplotlib: ``pip install 'bagwise[report]'``.
 
     Examples
     --------
@@ -95,14 +94,14 @@ def write_report(
         subject = check_subject(None, what, y)
     else:
         raise TypeError(
-            "what must be a comparison, a fitted classifier or bags (Bags, ScannedBags); got "
+            "`what` must be a comparison, a fitted classifier or bags (Bags, ScannedBags); got "
             f"{type(what).__name__}."
         )
     return write_page(make_page(subject), target)
 
 
 def write_page(page: Page, path: Path) -> Path:
-    """Write a page as HTML, whole or not at all."""
+    """Write a page to an HTML file atomically."""
     from bagwise._core.files.atomic import replacing
     from bagwise.report.html import page_as_html
     from bagwise.report.svg import Fineness
@@ -119,21 +118,21 @@ def write_page(page: Page, path: Path) -> Path:
 
 
 def check_path(path: Any) -> Path:
-    """Refuse a path that no page can be written to, before any work is done."""
+    """Raise an error if a report cannot be written to a path, before any computation."""
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"path must end in .html; got {str(target)!r}.")
     if not target.absolute().parent.is_dir():
-        raise ValueError(f"there is no folder {str(target.parent)!r} for the page.")
+        raise ValueError(f"there is no folder {str(target.parent)!r} for the report.")
     if target.is_dir() or not os.access(target if target.exists() else target.absolute().parent, os.W_OK):
         raise ValueError(f"{str(target)!r} cannot be written.")
     return target
 
 
 def require_packages() -> None:
-    """Refuse to begin where a package is missing that only the end needs."""
+    """Raise an error before any computation if a required package is missing."""
     from importlib.util import find_spec
 
     for name in ("jinja2", "matplotlib"):
         if find_spec(name) is None:
-            raise ImportError(f"pages need {name}, which is not installed: pip install 'bagwise[report]'")
+            raise ImportError(f"reports need {name}, which is not installed: pip install 'bagwise[report]'")
