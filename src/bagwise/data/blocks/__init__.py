@@ -1,17 +1,17 @@
 """Blocks of whole bags: the interface between models and data.
 
-Everything a model needs from the data is a sum over blocks of a function of a block and a few parameters. A
-model is written once, as functions of a block. The storage of the blocks determines how the sum is
-computed. Block boundaries are the same for every storage, and sums are added in the order of a fixed binary
-tree, so results are bit-identical for memory, files and any number of threads. Small data in memory are one
-block. Data above 2**23 values are streamed and never copied as a whole.
+Models use data only through sums over blocks. Each term is a function of one block and a few parameters. A
+model is written once, as functions of a block, and works with any storage of the blocks. Block boundaries
+are the same for every storage, and sums are added in the order of a fixed binary tree. Therefore results are
+bit-identical for memory, files and any number of threads. Small data in memory are one block. Data above
+2**23 values are streamed and never copied as a whole.
 
 - `base`: `Blocks` with `total`, `each` and `sample`. `cutting`: the only module that splits bags into
   blocks.
 - `memory`: blocks in memory, distributed to threads by `sharing`. `files`, `buffers`: blocks that every
-  pass reads from files, one ahead. `layout`: the mapping from bags to rows of files.
+  pass reads from files. The next block is read in advance. `layout`: the mapping from bags to file rows.
 - `views`: blocks with transformed instances, other weights, instance weights and bag features, or a subset
-  of the bags. Selected bags of a scan are read in the order of the file and returned in the requested order.
+  of the bags. Selected bags of a scan are read in file order and returned in the requested order.
 - `together`: independent runs (starts, penalties, folds) that share their passes.
 - `pairs`: values for pairs of bags (kernels, distances); each pair is computed once.
 - `sampling`: random samples of bags and instances, for starts.

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-# Above this many values (64 MB in double precision), data are streamed: no copies, few passes. Below, a fit
-# may keep copies in memory to be fast.
+# Above this many values (64 MB in double precision), data are streamed: no copies, few passes. Smaller data
+# can be copied in memory, which makes fits faster.
 LARGE = 2**23
 
 
@@ -33,13 +33,13 @@ class Block(NamedTuple):
     weight : float64 array of shape (n_bags,)
         A weight per bag.
     first : int or None
-        The index of the first bag among all bags; None if the bags are not consecutive, and `numbers`
-        contains their indices. For example, bags of a file that were selected in any order are read in the
-        order of the file.
+        The index of the first bag among all bags, or None if the bags are not consecutive. Then `numbers`
+        contains their indices. This happens if bags of a file were selected in another order than in the
+        file.
     instance_weight, instance_y, bag_features : array or None
         Instance weights, instance labels and bag features, if the data have them.
     numbers : int64 array of shape (n_bags,) or None
-        The indices of the bags among all bags, if they are not consecutive.
+        The indices of the bags among all bags, if the bags are not consecutive.
     """
 
     X: Any
@@ -71,7 +71,7 @@ class Block(NamedTuple):
         return self.numbers
 
     def rows(self, begins: np.ndarray) -> slice | np.ndarray:
-        """Return the indices of these instances among all, given the start index of each of these bags."""
+        """Return the indices of these instances among all instances, given the starts of their bags."""
         if self.first is not None:
             begin = int(begins[0]) if len(begins) else 0
             return slice(begin, begin + int(self.offsets[-1]))
@@ -79,7 +79,7 @@ class Block(NamedTuple):
         return np.arange(self.offsets[-1]) + np.repeat(begins - self.offsets[:-1], sizes)
 
     def part_of(self, by_bag: np.ndarray) -> np.ndarray:
-        """Select the rows of these bags from an array with one row for each of all bags."""
+        """Select the rows of these bags from an array with one row per bag of the data."""
         return by_bag[self.bags]
 
 
@@ -107,7 +107,7 @@ class PerBag(PerBlock):
 
 
 class Request(NamedTuple):
-    """A function of a block and its other arguments, one of several to be computed in the same pass."""
+    """A function of a block and its other arguments; one pass can compute several requests."""
 
     f: Callable[..., Any]
     args: tuple[Any, ...]
@@ -150,8 +150,8 @@ class Sums(tuple[Any, ...]):
 class Blocks(ABC):
     """Base class of bags in blocks, which every pass reads in the same order, from any storage.
 
-    Everything a model needs from the data is a sum over blocks of a function of a block and a few
-    parameters. Sizes, labels and weights of bags are in memory and need no pass.
+    Models use data only through sums over blocks. Each term is a function of one block and a few parameters.
+    Bag sizes, labels and weights are in memory and need no pass.
 
     Attributes
     ----------
@@ -160,9 +160,9 @@ class Blocks(ABC):
     offsets, y, weight : arrays
         Offsets, labels and weights of all bags.
     n_passes : int
-        How often the instances have been read.
+        The number of times the instances have been read.
     on_block : callable or None
-        Called with the number of bags of each finished block, to display progress.
+        Callback for progress bars, called with the number of bags of each finished block.
     is_local : bool
         Whether passes run in this process, so that a function may write into an array of the caller.
     """
@@ -179,12 +179,12 @@ class Blocks(ABC):
 
     @property
     def n_workers(self) -> int:
-        """The number of cluster workers that compute passes; 0 without a cluster."""
+        """The number of cluster workers that compute the passes; 0 without a cluster."""
         return 0
 
     @property
     def whole(self) -> Any:
-        """All instances, if they are in memory in this form; else None."""
+        """All instances if they are in memory in this form, otherwise None."""
         return None
 
     @property
@@ -224,7 +224,7 @@ class Blocks(ABC):
         return rows.joined()
 
     def exclusive(self, f: Callable[..., Any], *args: Any) -> Any:
-        """Return ``f(*args)``; for memory-hungry steps, during which other concurrent runs are paused."""
+        """Return ``f(*args)``, computed while other concurrent runs are paused, for memory-hungry steps."""
         return f(*args)
 
     @property
@@ -249,7 +249,7 @@ class Blocks(ABC):
 
     @property
     def are_large(self) -> bool:
-        """Whether to avoid passes and copies; does not depend on the storage or the precision."""
+        """Whether to avoid passes and copies. The result does not depend on the storage or the precision."""
         return is_large(self.n_values)
 
     def take(self, rows: np.ndarray, dtype: Any = None) -> Any:
@@ -269,9 +269,10 @@ class Blocks(ABC):
         return taken if (np.diff(place) > 0).all() else taken[np.argsort(place)]
 
     def sample(self, n: int, rng: np.random.RandomState) -> Any:
-        """Draw `n` instances without replacement, or return all if there are fewer, in order: one pass.
+        """Draw `n` instances without replacement, and return them in order: one pass.
 
-        The sample does not depend on how the bags are split into blocks.
+        All instances are returned if there are fewer than `n`. The sample does not depend on the block
+        boundaries.
         """
         return self.take(np.sort(rng.permutation(self.n_instances)[:n]))
 

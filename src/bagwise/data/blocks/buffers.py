@@ -11,8 +11,8 @@ import numpy as np
 class Buffers:
     """A pool of memory for many arrays of similar size, of which only a few are in use at a time.
 
-    It is used for blocks that are read from files. A piece of memory is reused only when no array refers to
-    it any more, so the values of a block stay valid as long as the block or a view of it is kept.
+    The pool is used for blocks that are read from files. A piece of memory is reused only when no array
+    refers to it any more. Therefore the values of a block stay valid while the block or a view of it exists.
 
     Examples
     --------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-# A block is read once or a few times. It is large enough that the overhead of a call is negligible, and small
-# enough that several blocks fit in the last-level cache, and many in memory.
+# A block is large enough that the overhead of a call is negligible, and small enough that several blocks fit
+# in the last-level cache, and many in memory.
 BLOCK_BYTES = 8 * 2**20
 
 

@@ -1,4 +1,4 @@
-"""Bags in files as blocks: read anew for every pass, a little ahead of whoever works on them."""
+"""Blocks of bags in files, which are read again in every pass, one block in advance."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from bagwise.data.blocks.sharing import n_threads
 if TYPE_CHECKING:
     from bagwise.data.scanned.source import FileSource
 
-# More threads than this would wait for the file, and every one holds a block.
+# More threads would only wait for the file, and every thread keeps one block in memory.
 _MOST_WORKERS = 4
-# So many blocks are read together where they are wanted in a random order.
+# Number of consecutive blocks that are read together if blocks are requested in random order.
 _READ_TOGETHER = 8
 
 
 class FileBlocks(Blocks):
-    """Blocks of bags that lie in files: one read ahead, and never more than a few in memory.
+    """Blocks of bags in files. The next block is read in advance, and only a few blocks are in memory.
 
-    `Layout` says which bags are in which block.
+    `Layout` defines which bags are in which block.
 
     Parameters
     ----------
     source : FileSource
-        Where the bags lie.
+        The source of the bags.
     numbers : int64 array of shape (n_bags,)
-        Which bags of the source these are, in any order, also several times.
+        Indices of the bags in the source, in any order and possibly repeated.
     y, weight : arrays
         Labels and weights of the bags.
     dtype : dtype
-        Of the instances that are handed out.
+        Data type of the instances that the blocks contain.
     check : callable, optional
-        Called with instances, offsets and ids of every block of the first pass, to refuse what a model
-        cannot work on.
+        Function that is called with instances, offsets and ids of every block of the first pass. It raises
+        an error for invalid data.
     most : int, optional
-        The most instances of a block, unless a bag has more.
+        Maximum number of instances in a block. A larger bag is a separate block.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class FileBlocks(Blocks):
         self.n_blocks = len(self.layout.runs)
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
-        """Give ``f(block, *args)`` of every block, in order: one pass, shared out to a few threads."""
+        """Yield ``f(block, *args)`` for every block, in order: one pass, computed by a few threads."""
         self.n_passes += 1
         workers = min(n_threads(), self.n_blocks, _MOST_WORKERS)
         with one_blas_thread():
@@ -78,12 +78,12 @@ class FileBlocks(Blocks):
                 if self.on_block is not None:
                     self.on_block(n_bags)
                 yield result
-        self.check = None  # all is well: the file is refused if it changes
+        self.check = None  # no second check is needed, because a changed file is refused
 
     def shuffled(self, rng: np.random.RandomState) -> Iterator[Block]:
-        """Give every block in a random order: one pass.
+        """Yield the blocks in random order: one pass.
 
-        A few neighbours are read together, as units of files are larger than blocks.
+        A few consecutive blocks are read together, because the units of files are larger than blocks.
         """
         self.n_passes += 1
         return _ahead(self._in_random_order(rng))
@@ -97,14 +97,14 @@ class FileBlocks(Blocks):
     def _blocks(self, runs: list[slice]) -> Iterator[Block]:
         for block in self.layout.read(runs, self.dtype, check=self.check, buffers=self._buffers):
             yield block._replace(y=block.part_of(self.y), weight=block.part_of(self.weight))
-            del block  # so that its memory may be the next one's
+            del block  # so that the next block can reuse its memory
 
 
 _END: Any = object()
 
 
 def _ahead(items: Iterator[Any]) -> Generator[Any, None, None]:
-    """Give items, the next of which is always being made in a thread."""
+    """Yield items while a thread prepares the next one."""
     reader = ThreadPoolExecutor(1)
     thread = reader.submit(threading.get_ident).result()
     try:
@@ -113,14 +113,14 @@ def _ahead(items: Iterator[Any]) -> Generator[Any, None, None]:
             coming = reader.submit(next, items, _END)
             yield item
     finally:
-        # Nobody can wait for himself: what was left half-way may be cleared away in any thread.
+        # A thread cannot wait for itself, and an unfinished generator can be closed in any thread.
         reader.shutdown(wait=threading.get_ident() != thread)
 
 
 def _worked_on(
     blocks: Generator[Block, None, None], f: Callable[..., Any], args: tuple[Any, ...], workers: int
 ) -> Iterator[tuple[int, Any]]:
-    """Give the number of bags and ``f(block, *args)`` of every block, in order."""
+    """Yield the number of bags and ``f(block, *args)`` for every block, in order."""
     if workers < 2:
         with closing(blocks):
             for block in blocks:
@@ -130,7 +130,7 @@ def _worked_on(
         waiting: deque[tuple[int, Future[Any]]] = deque()
         for block in blocks:
             waiting.append((block.n_bags, pool.submit(call, f, block, args)))
-            del block  # the pool holds on to it until it is done, and nobody longer
+            del block  # so that its memory is free when the pool has finished it
             if len(waiting) > workers:
                 n_bags, done = waiting.popleft()
                 yield n_bags, done.result()

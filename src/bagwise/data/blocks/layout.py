@@ -1,4 +1,4 @@
-"""Which bags of files stand in which block, and how a block is read."""
+"""The assignment of bags in files to blocks, and functions that read blocks."""
 
 from __future__ import annotations
 
@@ -21,45 +21,47 @@ _NOTHING = np.empty(0)
 
 
 class Piece(Protocol):
-    """Some neighbouring instances, as a file gives them."""
+    """Consecutive instances, as they are read from a file."""
 
     first: int
-    """The number of the first of them in the source."""
+    """The index of the first instance in the source."""
 
     @property
     def n_rows(self) -> int:
-        """How many they are."""
+        """The number of instances."""
 
     def copy(self, begin: int, stop: int, out: np.ndarray) -> None:
         """Write the rows from `begin` to `stop` into `out`."""
 
     def take(self, rows: np.ndarray, out: np.ndarray) -> None:
-        """Write some rows, which rise, into `out`."""
+        """Write the rows with these increasing indices into `out`."""
 
     def sides(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Give the side columns of some rows."""
+        """Return the side columns of the rows with these indices."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The bags of every block: a recipe by which blocks are read, without instances, labels or weights.
+    """The bags of every block: instructions for reading blocks, without instances, labels or weights.
 
-    A block has about 8 MB of doubles, or one bag if that is larger, whatever the units of the file are; the
-    cut is that of the same bags in memory. Bags that were selected in another order than the file's stand in
-    the order of the file, each block saying which they are; then every unit is still read once a pass.
+    A block has about 8 MB of doubles, or one bag if that is larger. The block boundaries do not depend on the
+    units of the file: they are those of the same bags in memory. Bags that were selected in another order are
+    read in file order, so that a pass reads every unit only once. Each block then contains the indices of its
+    bags.
 
     Attributes
     ----------
     source : FileSource
-        Where the bags lie.
+        The source of the bags.
     bags, times : int64 arrays
-        The bags of the source that are wanted, each once, in the order of the file, and how often each is.
+        The distinct indices of the selected bags in the source, in file order, and how often each is
+        selected.
     numbers : int64 array
-        The numbers of the bags in that order, each as often as it is wanted, among all bags that are.
+        The indices of the bags among all selected bags, in file order; a repeated bag has several entries.
     runs : list of slice
-        The places in `bags` of the bags of every block.
+        The positions in `bags` of the bags of every block.
     first_place : int
-        Where `numbers` begin among those of all blocks, where this is a part of another layout.
+        The position of the first entry of `numbers` in the whole layout, if this is a part of a layout.
     """
 
     source: FileSource
@@ -71,14 +73,14 @@ class Layout:
 
     @classmethod
     def of(cls, source: FileSource, numbers: np.ndarray, most: int | None = None) -> Layout:
-        """Cut some bags of a source, in any order and also several times, into blocks of `most` instances."""
+        """Split the bags with these indices, in any order and possibly repeated, into blocks."""
         bags, times = np.unique(numbers, return_counts=True)
         work = np.append(0, np.cumsum(np.diff(source.offsets)[bags] * times))
         runs = cut(work, block_rows(source.n_features) if most is None else most)
         return cls(source, bags, times, np.argsort(numbers, kind="stable"), runs)
 
     def part(self, begin: int, stop: int) -> Layout:
-        """Give the layout of some neighbouring blocks alone, and of the source no more than they need."""
+        """Return the layout of the blocks from `begin` to `stop`, with only their part of the source."""
         bags = slice(self.runs[begin].start, self.runs[stop - 1].stop)
         some = self.bags[bags].tolist() or [0]
         source = self.source.part(some[0], some[-1] + 1)
@@ -89,10 +91,10 @@ class Layout:
         return Layout(source, relative, self.times[bags], self.numbers[places], runs, first_place)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}  # and nothing that follows from it
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # without cached properties
 
     def headers(self) -> Iterator[Block]:
-        """Give every block without instances, labels and weights."""
+        """Yield every block without instances, labels and weights."""
         for run in self.runs:
             yield self._block(run, None)
 
@@ -104,18 +106,19 @@ class Layout:
         check: Callable[..., None] | None = None,
         buffers: Buffers | None = None,
     ) -> Iterator[Block]:
-        """Read some blocks, whose runs follow each other; labels and weights are left to others.
+        """Read consecutive blocks, without labels and weights.
 
         Parameters
         ----------
         runs : list of slice
-            Some of `self.runs`.
+            Consecutive entries of `self.runs`.
         dtype : dtype
-            Of the instances.
+            Data type of the instances.
         check : callable, optional
-            Called with instances, offsets and ids of every block, to refuse what nobody can work on.
+            Function that is called with instances, offsets and ids of every block. It raises an error for
+            invalid data.
         buffers : Buffers, optional
-            Where the instances are to lie.
+            Memory for the instances.
         """
         bags = self.bags[runs[0].start : runs[-1].stop] if runs else self.bags[:0]
         found = read_runs(self.source, bags, (self.bags[run] for run in runs), dtype, buffers=buffers)
@@ -126,7 +129,7 @@ class Layout:
             yield block
 
     def place(self, run: slice) -> str:
-        """Say for a reader which bags a block has, and where they lie."""
+        """Describe the bags of a block and their location, for error messages."""
         bags = self.bags[run]
         ids = self.source.named(bags).tolist()
         shown = (
@@ -143,7 +146,7 @@ class Layout:
         return np.append(0, np.cumsum(self.times))
 
     def _places(self, run: slice) -> slice:
-        """Where the bags of a run stand in `numbers`."""
+        """Return the positions in `numbers` of the bags of a run."""
         return slice(int(self._ends[run.start]), int(self._ends[run.stop]))
 
     def _block(self, run: slice, X: np.ndarray | None) -> Block:
@@ -154,7 +157,7 @@ class Layout:
                 X = X[ranges(np.repeat(begins, times), np.repeat(sizes, times))]
             sizes = np.repeat(sizes, times)
         if X is not None:
-            (X,) = readonly(X)  # as in memory
+            (X,) = readonly(X)  # like blocks in memory
         places = self._places(run)
         numbers, first = self.numbers[places], self.first_place + places.start
         block = Block(X, np.append(0, np.cumsum(sizes)), _NOTHING, _NOTHING)
@@ -172,22 +175,22 @@ def read_runs(
     sides: bool = False,
     buffers: Buffers | None = None,
 ) -> Iterator[tuple[np.ndarray, dict[str, list[np.ndarray]]]]:
-    """Read runs of bags one after the other, each into a matrix of its own.
+    """Read runs of bags, each into a separate matrix.
 
     Parameters
     ----------
     source : FileSource
-        Where they lie.
+        The source of the bags.
     bags : int64 array
-        The bags of all runs: numbers in the source, which rise.
+        The bags of all runs, as increasing indices in the source.
     runs : iterable of int64 arrays
-        The same, run by run.
+        The same indices, split into runs.
     dtype : dtype
-        Of the matrices.
+        Data type of the matrices.
     sides : bool
-        Whether side columns of instances are wanted, too.
+        Whether to read the side columns of the instances as well.
     buffers : Buffers, optional
-        Where the matrices are to lie.
+        Memory for the matrices.
 
     Yields
     ------
@@ -218,11 +221,11 @@ def read_runs(
                     columns.setdefault(name, []).append(values)
             filled = stop
         yield X, columns
-        del X  # so that its memory may be the next one's
+        del X  # so that the next run can reuse its memory
 
 
 def _units_of(source: FileSource, bags: np.ndarray) -> np.ndarray:
-    """Which units hold some bags."""
+    """Return the indices of the units that contain these bags."""
     begins, stops = source.offsets[bags], source.offsets[bags + 1]
     low = np.searchsorted(source.unit_offsets, begins, side="right") - 1
     high = np.searchsorted(source.unit_offsets, stops, side="left")
@@ -230,7 +233,7 @@ def _units_of(source: FileSource, bags: np.ndarray) -> np.ndarray:
 
 
 def ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Join ranges of whole numbers, each by its begin and its length.
+    """Concatenate integer ranges, each defined by its start and its length.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Bags in memory as blocks: views of the instances, shared out to threads."""
+"""Blocks of bags in memory: views of the instances, distributed to threads."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from bagwise.data.blocks.base import Block, Blocks, call, own_parts, stack
 from bagwise.data.blocks.cutting import block_rows, cut, cut_rows
 from bagwise.data.blocks.sharing import n_threads, share_out
 
-# So many blocks are computed for each thread before their results are handed on.
+# Number of blocks per thread that are computed before their results are passed on.
 _AT_A_TIME = 8
 
 
 class MemoryBlocks(Blocks):
-    """Blocks of bags that lie in memory: nothing is copied.
+    """Blocks of bags in memory, without copies.
 
     Parameters
     ----------
     X : array, CSR matrix or Sequences
         The instances, in any precision.
     offsets, y, weight : arrays
-        Where bags begin, their labels and weights.
+        Start indices, labels and weights of the bags.
     most : int, optional
-        The most instances of a block, unless a bag has more. By default 8 MB of doubles, or all if they are
-        sparse or lie by columns.
+        Maximum number of instances in a block; a larger bag is a separate block. The default is 8 MB of
+        doubles. Sparse and Fortran-ordered instances are one block by default.
     runs : list of slice, optional
-        The bags of every block, in place of `most`.
+        The bags of every block, instead of `most`.
     in_threads : bool
-        Whether blocks are shared out to threads.
+        Whether to compute blocks in several threads.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class MemoryBlocks(Blocks):
         runs: list[slice] | None = None,
         in_threads: bool = True,
     ):
-        # The same numbers at another alignment have other last digits in BLAS.
+        # The alignment of an array changes the rounding of BLAS.
         is_by_column = isinstance(X, np.ndarray) and X.flags.f_contiguous and not X.flags.c_contiguous
         if isinstance(X, np.ndarray) and not is_by_column:
             X = np.require(X, requirements=["C", "A"])
@@ -55,7 +55,7 @@ class MemoryBlocks(Blocks):
         self.offsets, self.y, self.weight = offsets, y, weight
         self.n_features = X.shape[1]
         if most is None:
-            # A part of a sparse matrix is a copy, and one of columns is not contiguous.
+            # Slices of a sparse matrix are copies, and row slices of a Fortran-ordered array not contiguous.
             is_whole = sp.issparse(X) or is_by_column
             most = int(offsets[-1]) if is_whole else block_rows(X.size // max(1, X.shape[0]))
         self._runs = cut(offsets, most) if runs is None else runs
@@ -64,23 +64,23 @@ class MemoryBlocks(Blocks):
 
     @property
     def whole(self) -> Any:
-        """All instances at once."""
+        """All instances."""
         return self.X
 
     @property
     def n_values(self) -> int:
-        """How many numbers the instances have; zeros of sparse ones do not count, symbols of sequences do."""
+        """The number of values of all instances: stored values if sparse, symbols of sequences."""
         return self.X.nnz if sp.issparse(self.X) else self.X.size
 
     def block(self, number: int) -> Block:
-        """Give one block."""
+        """Return the block with this index."""
         bags = self._runs[number]
         rows = slice(int(self.offsets[bags.start]), int(self.offsets[bags.stop]))
         offsets = self.offsets[bags.start : bags.stop + 1] - rows.start
         return Block(self.X[rows], offsets, self.y[bags], self.weight[bags], bags.start)
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
-        """Give ``f(block, *args)`` of every block, in order: one pass, shared out to threads."""
+        """Yield ``f(block, *args)`` for every block, in order: one pass, computed by several threads."""
         if self.n_blocks == 1:
             yield self.total(f, *args)
             return
@@ -102,7 +102,7 @@ class MemoryBlocks(Blocks):
                 yield result
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
-        """Sum ``f(block, *args)`` over all blocks: one pass; of a single block, it is what `f` returns."""
+        """Sum ``f(block, *args)`` over all blocks: one pass. A single block needs no sum."""
         if self.n_blocks != 1:
             return super().total(f, *args)
         self.n_passes += 1
@@ -114,9 +114,10 @@ class MemoryBlocks(Blocks):
 
 
 def sparse_in_parts(blocks: Blocks) -> Blocks:
-    """Cut sparse instances in memory into parts as dense ones are, for passes that copy what they read.
+    """Split sparse instances in memory into blocks of the same size as dense ones; keep other blocks.
 
-    By themselves they are one block, because a part of a sparse matrix is a copy; all others are as they are.
+    By default, sparse instances are one block, because slices of a sparse matrix are copies. Smaller blocks
+    are useful for passes that copy the instances anyway.
     """
     X = blocks.whole
     if not sp.issparse(X):
@@ -126,12 +127,14 @@ def sparse_in_parts(blocks: Blocks) -> Blocks:
 
 
 def hold(blocks: Blocks, dtype: Any = None, *, recut: bool = False) -> MemoryBlocks:
-    """Read blocks into memory, cut where they are cut: one pass, and any number over what it gives.
+    """Read blocks into memory, for any number of passes: one pass over the original blocks.
 
-    With `recut` they are cut anew: after a selection, few bags may be left in many blocks.
+    The block boundaries are kept, or computed again with `recut`, because a selection can leave many blocks
+    with few bags.
 
-    Only for blocks that are not large. Bags in memory are not copied, unless `dtype` is another than theirs.
-    Later passes do not begin threads, which would take a good part of the time of a pass over so few.
+    Use this only for blocks that are not large. Bags in memory are copied only if `dtype` differs from their
+    data type. Passes over the result do not start threads, because that would take too much of the short time
+    of a pass.
     """
     if isinstance(blocks, MemoryBlocks):
         blocks.n_passes += 1
@@ -146,12 +149,12 @@ def hold(blocks: Blocks, dtype: Any = None, *, recut: bool = False) -> MemoryBlo
         runs = [slice(int(begin), int(end)) for begin, end in itertools.pairwise(ends)]
     if isinstance(X, np.ndarray) and dtype is not None:
         X = X.astype(dtype, copy=False)
-    # Where no bag is left, there is still a block to look at.
+    # Without bags, the old boundaries are kept, so that there is at least one block.
     runs_or_new = None if recut and len(offsets) > 1 else runs
     return MemoryBlocks(X, offsets, y, weight, runs=runs_or_new, in_threads=False)
 
 
 def _copied(block: Block) -> Block:
-    """Give a block that does not refer to where it was read from."""
+    """Return a copy of a block that does not refer to the original arrays."""
     X = block.X.copy() if isinstance(block.X, np.ndarray) else block.X[:]
     return Block(X, block.offsets.copy(), block.y.copy(), block.weight.copy())

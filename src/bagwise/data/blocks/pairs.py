@@ -1,4 +1,4 @@
-"""Every two bags: passes over pairs of blocks."""
+"""Values for pairs of bags, such as kernels and distances, computed by passes over pairs of blocks."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ import numpy as np
 from bagwise.data.blocks.base import Block, Blocks
 from bagwise.data.blocks.cutting import block_rows, cut
 
-# From the instances and offsets of some bags, and of others, to a number, or several, for every two of them.
+# A function of the instances and offsets of two groups of bags; it returns one or more values per pair.
 PairFunction = Callable[[Any, np.ndarray, Any, np.ndarray], np.ndarray]
 
 
 def fill_pairs(out: np.ndarray, f: PairFunction, rows: Blocks, columns: Blocks | None = None) -> None:
-    """Write a number, or several, for every bag of the rows with every bag of the columns into a matrix.
+    """Fill a matrix with the values of `f` for every row bag and every column bag.
 
-    Rows are read once, columns once for every block of the rows. Without columns both are the same bags, and
-    the matrix is exactly symmetric: every two bags are looked at once.
+    The rows are read once, and the columns once per block of the rows. Without `columns`, rows and columns
+    are the same bags. Then every pair is computed once, and the matrix is exactly symmetric.
 
     Parameters
     ----------
     out : array of shape (n_bags, n_other_bags) or (n_bags, n_other_bags, n_numbers)
-        What is filled: it and a few blocks are all that is in memory.
+        The matrix to fill. Only this matrix and a few blocks are in memory.
     f : callable
-        ``f(X, offsets, Z, other_offsets)`` gives the numbers of some bags, whose instances are `X`, with
-        others: shape (n_some, n_others), or with as many numbers more as `out`. Instances are double, arrays
-        or CSR, and there are no more pairs of them than numbers in a block, unless one bag has more.
+        ``f(X, offsets, Z, other_offsets)`` returns the values for all pairs of two groups of bags with the
+        instances `X` and `Z`. Its result has the shape (n_bags_of_X, n_bags_of_Z), with a third axis if `out`
+        has one. Instances are arrays or CSR matrices in double precision. The number of instance pairs is at
+        most the number of values in a block, unless a single bag has more.
     rows, columns : Blocks
-        Bags anywhere.
+        Blocks of bags in any storage.
     """
     done: set[int] = set()
     for block in rows.each(_itself):
@@ -50,7 +51,7 @@ def fill_pairs(out: np.ndarray, f: PairFunction, rows: Blocks, columns: Blocks |
 
 
 def in_doubles(X: Any) -> Any:
-    """Give instances of a block in double precision: products of small integers wrap without a warning."""
+    """Convert the instances of a block to double precision, because products of small integers overflow."""
     return X.astype(np.float64, copy=False)
 
 
@@ -59,26 +60,29 @@ def _itself(block: Block) -> Block:
 
 
 def _first_bag(block: Block) -> int:
-    """A number by which a block is known."""
+    """Return the index of the first bag, which identifies a block."""
     bags = block.bags
     return bags.start if isinstance(bags, slice) else int(bags[0])
 
 
 def _write(columns: Block, rows: Block, f: PairFunction, done: set[int] | None, out: np.ndarray) -> None:
-    """Write the numbers of two blocks where they belong: so they are in memory once."""
+    """Write the values for two blocks directly into the matrix, so that they are in memory only once."""
     for place, values in _numbers(columns, rows, f, done):
         _put(out, place, values)
 
 
 def _collect(columns: Block, rows: Block, f: PairFunction, done: set[int] | None) -> list[Any]:
-    """Give the numbers of two blocks, for whoever has the matrix."""
+    """Return the values for two blocks, for passes that run in another process than the caller."""
     return list(_numbers(columns, rows, f, done))
 
 
 def _numbers(
     columns: Block, rows: Block, f: PairFunction, done: set[int] | None
 ) -> Iterator[tuple[tuple[Any, Any], np.ndarray]]:
-    """Give places and numbers of two blocks; of a symmetric matrix, `done` says which were rows before."""
+    """Yield positions and values for two blocks.
+
+    For a symmetric matrix, `done` contains the blocks that are finished as rows. Otherwise `done` = None.
+    """
     is_symmetric = done is not None
     if not columns.n_bags or (done is not None and _first_bag(columns) in done):
         return

@@ -1,4 +1,4 @@
-"""Several runs that read the same bags: they share passes."""
+"""Concurrent runs over the same bags that share their passes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ R = TypeVar("R")
 
 
 def run_together(blocks: Blocks, jobs: Sequence[Callable[[Blocks], R]]) -> list[R]:
-    """Run jobs that each make passes over the same blocks, so that a block is read once for all of them.
+    """Run jobs that make passes over the same blocks, so that each block is read once for all jobs.
 
-    Every job runs in a thread of its own and gets blocks whose passes wait until all jobs that have not
-    ended want one; then there is one pass for all. What a job computes does not depend on the others. So the
-    number of passes is that of the longest job instead of the sum.
+    Every job runs in a separate thread. A pass waits until all unfinished jobs have requested one. Then a
+    single pass computes all requests. Therefore the number of passes is the maximum over the jobs instead of
+    the sum. The results of a job do not depend on the other jobs.
 
     Returns
     -------
     list
-        The result of every job. If one raises, the others go on, and then its exception is raised.
+        The result of every job. If a job raises an exception, the other jobs finish before it is raised.
     """
     if len(jobs) == 1:
         return [jobs[0](blocks)]
@@ -41,7 +41,7 @@ def run_together(blocks: Blocks, jobs: Sequence[Callable[[Blocks], R]]) -> list[
     threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(len(jobs))]
     for thread in threads:
         thread.start()
-    # The pass itself runs here, where it may be shared out to threads.
+    # Passes run in the calling thread, because only the main thread can use several threads for a pass.
     while wanted := meeting.wait_for_all():
         calls = {number: request for number, request in wanted.items() if isinstance(request, _Call)}
         if calls:
@@ -65,7 +65,7 @@ def run_together(blocks: Blocks, jobs: Sequence[Callable[[Blocks], R]]) -> list[
 
 
 class _Call(NamedTuple):
-    """What is to be called while no other run is at work."""
+    """A function call for which all other runs are paused."""
 
     f: Callable[..., Any]
     args: tuple[Any, ...]
@@ -91,7 +91,7 @@ def _in_a_list(block: Block, f: Callable[..., Any], *args: Any) -> list[Any]:
 
 
 class _Meeting:
-    """Where jobs leave what they want of the next pass, and wait for it."""
+    """Collects the requests of the jobs for the next pass, and lets the jobs wait for the results."""
 
     def __init__(self, n_jobs: int):
         self._condition = threading.Condition()
@@ -100,7 +100,7 @@ class _Meeting:
         self._answers: dict[int, Any] = {}
 
     def ask(self, number: int, request: Request | _Call) -> Any:
-        """Leave a request, and wait for the answer."""
+        """Submit a request and wait for the result."""
         with self._condition:
             self._wanted[number] = request
             self._at_work -= 1
@@ -112,19 +112,19 @@ class _Meeting:
         return answer
 
     def leave(self) -> None:
-        """Say that a job has ended."""
+        """Report that a job has ended."""
         with self._condition:
             self._at_work -= 1
             self._condition.notify_all()
 
     def wait_for_all(self) -> dict[int, Request | _Call]:
-        """Wait until every job has asked or ended; give the requests in the order of the jobs."""
+        """Wait until every job has submitted a request or ended; return the requests in job order."""
         with self._condition:
             self._condition.wait_for(lambda: self._at_work == 0)
             return dict(sorted(self._wanted.items()))
 
     def answer(self, answers: dict[int, Any]) -> None:
-        """Hand the answers out; those who get one are at work again."""
+        """Store the results, so that the waiting jobs continue."""
         with self._condition:
             for number in answers:
                 del self._wanted[number]
@@ -134,7 +134,7 @@ class _Meeting:
 
 
 class _Member(BlocksView):
-    """The blocks as one of several jobs sees them."""
+    """The blocks for one of several jobs, whose passes are shared with the other jobs."""
 
     def __init__(self, blocks: Blocks, meeting: _Meeting, number: int):
         super().__init__(blocks)

@@ -1,4 +1,4 @@
-"""Other blocks, seen with transformed instances, other weights, more that they carry along, or fewer bags."""
+"""Views of blocks with transformed instances, other weights, additional arrays, or a subset of the bags."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bagwise.data.blocks.base import Block, Blocks, PerBag, PerBlock, with_parts
 
 
 class BlocksView(Blocks):
-    """The blocks of another `Blocks`, each changed as it is read.
+    """Base class of views: blocks of another `Blocks` object that are changed when they are read.
 
-    A subclass defines `_inner_call`: what it asks of the other blocks when it is asked for a function.
+    A subclass overrides `_inner_call`, which translates a call for the view into a call for the inner blocks.
     """
 
     def __init__(self, blocks: Blocks):
@@ -23,11 +23,11 @@ class BlocksView(Blocks):
         self.offsets, self.y, self.weight = blocks.offsets, blocks.y, blocks.weight
 
     def _inner_call(self, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Give the function, and its arguments, by which the other blocks give ``f(block, *args)`` here."""
+        """Return the function and arguments with which the inner blocks compute ``f(block, *args)``."""
         return (f, *args)
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
-        """Give ``f(block, *args)`` of every block, in order: one pass."""
+        """Yield ``f(block, *args)`` for every block, in order: one pass."""
         return self._blocks.each(*self._inner_call(f, args))
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
@@ -35,16 +35,16 @@ class BlocksView(Blocks):
         return self._blocks.total(*self._inner_call(f, args))
 
     def as_seen(self, X: Any) -> Any:
-        """Give instances of `untransformed` as they are seen here."""
+        """Apply the transformers of the inner blocks to instances of `untransformed`."""
         return self._blocks.as_seen(X)
 
     def exclusive(self, f: Callable[..., Any], *args: Any) -> Any:
-        """Give ``f(*args)``, called while no other of several runs is at work."""
+        """Return ``f(*args)``, computed while other concurrent runs are paused."""
         return self._blocks.exclusive(f, *args)
 
     @property
     def on_block(self) -> Callable[[int], None] | None:
-        """Called with the number of bags of each block that is done."""
+        """Callback for progress bars, called with the number of bags of each finished block."""
         return self._blocks.on_block
 
     @on_block.setter
@@ -53,41 +53,42 @@ class BlocksView(Blocks):
 
     @property
     def is_local(self) -> bool:  # type: ignore[override]
-        """Whether passes are made in this process."""
+        """Whether passes run in this process."""
         return self._blocks.is_local
 
     @property
     def n_workers(self) -> int:
-        """How many workers of a cluster do the passes."""
+        """The number of cluster workers that compute the passes; 0 without a cluster."""
         return self._blocks.n_workers
 
     @property
     def n_values(self) -> int:
-        """How many numbers the instances have, as they lie."""
+        """The number of values of all instances of the inner blocks, before any transformer."""
         return self._blocks.n_values
 
     @property
     def whole(self) -> Any:
-        """All instances at once, if they lie in memory as they are; else None."""
+        """All instances if they are in memory in this form, otherwise None."""
         return self._blocks.whole
 
     @property
     def n_passes(self) -> int:  # type: ignore[override]
-        """How often the instances have been read."""
+        """The number of times the instances have been read."""
         return self._blocks.n_passes
 
 
 class TransformedBlocks(BlocksView):
-    """Other blocks, with a transformer of instances applied to each block whenever it is read.
+    """A view that transforms the instances of each block whenever it is read.
 
     Parameters
     ----------
     blocks : Blocks
-        The instances as they lie.
+        Blocks with the original instances.
     transform : callable
-        From the instances of a block to as many new ones; no row depends on another.
+        Function of the instances of a block. It returns one row per instance, and each row depends only on
+        that instance.
     n_features : int
-        How many features that gives.
+        Number of features after the transformation.
     """
 
     def __init__(self, blocks: Blocks, transform: Callable[[Any], Any], n_features: int):
@@ -97,16 +98,16 @@ class TransformedBlocks(BlocksView):
 
     @property
     def whole(self) -> Any:
-        """None: the instances are transformed as they are read."""
+        """None, because the instances are transformed when they are read."""
         return None
 
     @property
     def untransformed(self) -> Blocks:
-        """The blocks before any transformer."""
+        """The blocks without the transformers that the views apply."""
         return self._blocks.untransformed
 
     def as_seen(self, X: Any) -> Any:
-        """Give instances of `untransformed` as they are seen here."""
+        """Apply the transformers of this view to instances of `untransformed`."""
         return self._transform(self._blocks.as_seen(X))
 
     def _inner_call(self, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -118,9 +119,9 @@ def _transformed(block: Block, f: Callable[..., Any], transform: Callable[[Any],
 
 
 class ReweightedBlocks(BlocksView):
-    """Other blocks, with another weight for every bag; zero leaves a bag out of every sum.
+    """A view with other bag weights. Weight zero excludes a bag from every sum.
 
-    So the folds of a cross-validation can share passes over all bags.
+    With these weights, the folds of a cross-validation can share passes over all bags.
     """
 
     def __init__(self, blocks: Blocks, weight: np.ndarray):
@@ -129,7 +130,7 @@ class ReweightedBlocks(BlocksView):
 
     @property
     def untransformed(self) -> Blocks:
-        """The blocks before any transformer, with these weights."""
+        """The blocks without transformers, with these weights."""
         return ReweightedBlocks(self._blocks.untransformed, self.weight)
 
     def _inner_call(self, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -141,14 +142,14 @@ def _reweighted(block: Block, weight: np.ndarray, f: Callable[..., Any], *args: 
 
 
 class ExtendedBlocks(BlocksView):
-    """Other blocks, which carry more along: weights or labels of instances, features of bags.
+    """A view with additional arrays: instance weights, instance labels or bag features.
 
     Parameters
     ----------
     blocks : Blocks
-        Bags anywhere.
+        Blocks of bags in any storage.
     instance_weight, instance_y : array of shape (n_instances,) or None
-        A number for every instance.
+        A value for every instance.
     bag_features : array of shape (n_bags, n) or None
         A row for every bag.
     """
@@ -174,7 +175,7 @@ class ExtendedBlocks(BlocksView):
 
 
 class _More(PerBlock):
-    """What blocks carry along, by the names that it has there."""
+    """The additional arrays of blocks, by their names in `Block`."""
 
     def __init__(
         self, by_instance: dict[str, np.ndarray], by_bag: dict[str, np.ndarray], offsets: np.ndarray
@@ -194,14 +195,14 @@ def _extended(block: Block, more: dict[str, Any], f: Callable[..., Any], *args: 
 
 
 class PickedRows:
-    """Some rows of a matrix, or some sequences, where they lie; indexing copies what it asks for.
+    """Selected rows of a matrix, or selected sequences, which are copied only when they are indexed.
 
     Attributes
     ----------
     matrix : array of shape (n, n_features), or Sequences
         All rows.
     rows : int64 array
-        Which of them are meant.
+        The indices of the selected rows.
     """
 
     def __init__(self, matrix: Any, rows: np.ndarray):
@@ -210,12 +211,12 @@ class PickedRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of rows that are meant, and of columns."""
+        """The number of selected rows, and the number of columns."""
         return len(self.rows), self.matrix.shape[1]
 
     @property
     def size(self) -> int:
-        """How many numbers or symbols they are."""
+        """The number of values (or symbols) in the selected rows."""
         if isinstance(self.matrix, np.ndarray):
             return len(self.rows) * self.matrix.shape[1]
         return int(self.matrix.lengths[self.rows].sum())
@@ -228,17 +229,17 @@ class PickedRows:
 
 
 class SelectedBlocks(BlocksView):
-    """Those bags of other blocks that are wanted, picked out of each block as it is read.
+    """A view with a subset of the bags, which are selected from each block when it is read.
 
-    There are as many blocks as before, and one may be left without a bag. Where others lie between the
-    instances of a block, they are `PickedRows`: nothing is copied before it is used.
+    The number of blocks stays the same, and a block can be empty. If the selected rows of a block are not
+    consecutive, its instances are `PickedRows`, which are copied only when they are used.
 
     Parameters
     ----------
     blocks : Blocks
-        All bags.
+        Blocks of all bags.
     wanted : bool array of shape (n_bags,)
-        Which of them are wanted; they are numbered anew, in the same order.
+        Mask of the selected bags. They keep their order and get consecutive indices.
     """
 
     def __init__(self, blocks: Blocks, wanted: np.ndarray):
@@ -249,17 +250,17 @@ class SelectedBlocks(BlocksView):
 
     @property
     def whole(self) -> Any:
-        """None: there may be others between the instances."""
+        """None, because the selected rows need not be consecutive."""
         return None
 
     def _inner_call(self, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
-        # Every block gets its part of an argument by the numbers that bags have here.
+        # The part of a block must be selected by the indices of its bags in this view.
         renumbered = with_parts(args, lambda argument: _OfChosen(argument, self._choice))
         return (_selected, self._choice, f, *renumbered)
 
 
 class _Choice(PerBlock):
-    """Which bags of a block are wanted, and their numbers among all that are wanted."""
+    """A bag selection; part: the mask of a block's bags, and their indices among the selected bags."""
 
     def __init__(self, wanted: np.ndarray):
         self._wanted = wanted
@@ -273,7 +274,7 @@ class _Choice(PerBlock):
 
 
 class _OfChosen(PerBlock):
-    """An argument of which every block gets its part, where some of its bags have been chosen."""
+    """A `PerBlock` argument for the selected bags; a block receives the part for its selected bags."""
 
     def __init__(self, argument: PerBlock, choice: _Choice):
         self._argument = argument
@@ -311,7 +312,7 @@ def _rows_of(X: Any, rows: slice | np.ndarray) -> Any:
 
 
 def _as_slice(rows: np.ndarray) -> slice | np.ndarray:
-    """Write rows that follow each other as a slice, which copies nothing."""
+    """Convert consecutive rows to a slice, which avoids a copy."""
     if len(rows) == 0:
         return slice(0, 0)
     is_run = rows[-1] - rows[0] == len(rows) - 1

@@ -1,4 +1,4 @@
-"""Bags in files as blocks that the workers of a cluster read and work on."""
+"""Blocks of bags in files that the workers of a cluster read and process."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from bagwise.data.blocks.base import Blocks, PerBlock, Request, with_parts
 from bagwise.data.cluster.cluster import TASKS_PER_THREAD, Cluster
 from bagwise.data.cluster.group import Group, Slot, held_here, list_of_group, sum_of_group
 
-# So many sums are added up by one task. They are neighbours, and a power of two: the tree is the one tree.
+# Number of adjacent sums that one task adds. It must be a power of two, so that the binary tree of the sum is
+# the same as without a cluster.
 _FAN_IN = 8
-# A function and its arguments that are larger than this are kept by the scheduler once, not with every task.
+# Above this size in bytes, a function and its arguments are sent once instead of with every task.
 _LARGE_ARGUMENTS = 2**20
 
 
 class ClusterBlocks(Blocks):
-    """Blocks of bags that lie in files, worked on by the workers of a Dask cluster.
+    """Blocks of bags in files, processed by the workers of a Dask cluster.
 
-    The blocks are those of `FileBlocks`, some neighbours to a task. Workers read them by themselves, and keep
-    what they read while they have memory. Parameters go to them by value, sums come back up the one fixed
-    tree: so the bits are those of the files, whoever computes what, and whoever has to begin again.
+    The blocks are the same as in `FileBlocks`, and a task processes several consecutive blocks. Workers read
+    the blocks from the files and keep them in memory if there is enough. Parameters are sent by value, and
+    sums are added in the order of a fixed binary tree. Therefore results are bit-identical to those of
+    `FileBlocks`, for any distribution of the tasks and after failures of workers.
 
     Parameters
     ----------
     blocks : FileBlocks
         The bags, their labels and weights.
     cluster : Cluster
-        The workers.
+        The Dask cluster.
     """
 
     is_local = False
@@ -44,7 +46,7 @@ class ClusterBlocks(Blocks):
         self._headers = list(blocks.layout.headers())
         self._runs = _groups_of(self.n_blocks, sum(cluster.workers().values()))
         groups = [Group(blocks.layout.part(*run), blocks.dtype, blocks.check) for run in self._runs]
-        self._places = [f"{group.place(0)} and what follows" for group in groups]
+        self._places = [f"{group.place(0)} and the following blocks" for group in groups]
         layout = blocks.layout
         key = _digest(layout.numbers, layout.bags, blocks.dtype, blocks.check, self._runs)
         self._groups = cluster.opened(key, groups)
@@ -53,22 +55,22 @@ class ClusterBlocks(Blocks):
 
     @property
     def n_workers(self) -> int:
-        """How many workers had blocks in the last pass."""
+        """The number of workers that had blocks in the last pass."""
         return self._groups.n_workers
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
-        """Give ``f(block, *args)`` of every block, in order: one pass."""
+        """Yield ``f(block, *args)`` for every block, in order: one pass."""
         self.n_passes += 1
         futures, places = self._submit(list_of_group, f, args)
         with cancelled_unless_done(self._cluster.client, futures):
             for number, future in enumerate(futures):
                 (results,) = self._cluster.results([future], places)
-                futures[number] = None  # its results need not stay on the worker
+                futures[number] = None  # so that the worker can release the results
                 self._report(number)
                 yield from results
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
-        """Sum ``f(block, *args)`` over all blocks, by the one fixed tree: one pass."""
+        """Sum ``f(block, *args)`` over all blocks, in the order of a fixed binary tree: one pass."""
         self.n_passes += 1
         futures, places = self._submit(sum_of_group, f, args)
         with cancelled_unless_done(self._cluster.client, futures):
@@ -84,7 +86,7 @@ class ClusterBlocks(Blocks):
     def _submit(
         self, work: Callable[..., Any], f: Callable[..., Any], args: tuple[Any, ...]
     ) -> tuple[list[Any], dict[str, str]]:
-        """Hand a function of blocks to the workers, a task for each group."""
+        """Submit a function of blocks to the workers, one task per group."""
         import cloudpickle
 
         client = self._cluster.client
@@ -117,7 +119,7 @@ class ClusterBlocks(Blocks):
         return futures, places
 
     def _labels_of(self, number: int, worker: str) -> Any:
-        """Labels and weights of a group, where the group is."""
+        """Return the future of a group's labels and weights, on the worker of the group."""
         if self._labels_at[number] != worker:
             headers = [self._headers[i] for i in range(*self._runs[number])]
             labels = [(header.part_of(self.y), header.part_of(self.weight)) for header in headers]
@@ -143,7 +145,7 @@ class ClusterBlocks(Blocks):
 
 
 def _groups_of(n_blocks: int, n_threads: int) -> list[tuple[int, int]]:
-    """Cut blocks into groups of a power of two, so that every group is a branch of the one tree.
+    """Split blocks into groups whose size is a power of two, so that every group is a branch of the tree.
 
     Examples
     --------
@@ -162,7 +164,7 @@ def _digest(*what: Any) -> str:
 
 
 def _shown_name(f: Callable[..., Any], args: tuple[Any, ...]) -> str:
-    """Name what a model asks for, behind the views of its blocks, for whoever looks at the cluster."""
+    """Return the task name for the Dask dashboard: the function of the model, without the block views."""
     if getattr(f, "__module__", "").startswith("bagwise.data.blocks"):
         for number, one in enumerate(args):
             if isinstance(one, list) and one and isinstance(one[0], Request):
@@ -178,7 +180,7 @@ def _name(f: Callable[..., Any]) -> str:
 
 @contextmanager
 def cancelled_unless_done(client: Any, futures: list[Any]) -> Iterator[None]:
-    """End the work on the cluster where nobody waits for it any longer."""
+    """Cancel the tasks if the caller stops waiting for their results, for example because of an error."""
     try:
         yield
     except BaseException:

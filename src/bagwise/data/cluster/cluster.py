@@ -1,4 +1,4 @@
-"""The workers of a cluster: who has which blocks, and what is said when one of them fails."""
+"""The workers of a Dask cluster: block placement, and errors when workers or the scheduler fail."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from bagwise.data.cluster.group import Group, held_here
 
-# Blocks of the last few selections of bags stay on the workers: of all, and of the fold at hand.
+# Workers keep the blocks of the last few bag selections: usually all bags and the current fold.
 _SELECTIONS_KEPT = 2
-# So many tasks a thread and pass: enough that a slow worker does not hold up the others.
+# Number of tasks per thread and pass, large enough that a slow worker does not delay the others.
 TASKS_PER_THREAD = 4
 
 
 class Cluster:
-    """A Dask cluster as a place where bags lie.
+    """A Dask cluster that stores and processes blocks of bags.
 
     Parameters
     ----------
     client : distributed.Client
-        The connection to it.
+        The connection to the cluster.
     """
 
     def __init__(self, client: Any):
@@ -29,23 +29,21 @@ class Cluster:
 
         if not isinstance(client, Client):
             raise TypeError(
-                f"client is of type {type(client).__name__}; .on() takes a distributed.Client, for instance "
-                "Client('tcp://host:8786'), or Client() for this machine."
+                f"client has the type {type(client).__name__}; expected a distributed.Client, such as "
+                "Client('tcp://host:8786'), or Client() for a local cluster."
             )
         if client.asynchronous:
-            raise TypeError(
-                "client is asynchronous; .on() takes a distributed.Client that waits for results."
-            )
+            raise TypeError("client is asynchronous; expected a distributed.Client with asynchronous=False.")
         self.client = client
         self._opened: OrderedDict[Hashable, OpenGroups] = OrderedDict()
 
     def workers(self) -> dict[str, int]:
-        """Give the addresses of the workers, and how many threads each has."""
+        """Return the number of threads of each worker, by the address of the worker."""
         found = self.client.scheduler_info(n_workers=-1)["workers"]
         return {address: about["nthreads"] for address, about in sorted(found.items())}
 
     def opened(self, key: Hashable, groups: Sequence[Group]) -> OpenGroups:
-        """Give groups of blocks on workers: those that are there by this key, or new ones."""
+        """Return the groups that are stored on workers under this key, or store these groups."""
         if key not in self._opened:
             self._opened[key] = OpenGroups(self, groups)
             while len(self._opened) > _SELECTIONS_KEPT:
@@ -54,14 +52,14 @@ class Cluster:
         return self._opened[key]
 
     def results(self, futures: Sequence[Any], places: dict[str, str]) -> list[Any]:
-        """Wait for results; what goes wrong on the cluster becomes a sentence.
+        """Wait for results; raise errors with explanations if workers or the scheduler fail.
 
         Parameters
         ----------
         futures : sequence of Future
-            What is waited for.
+            The futures of the results.
         places : dict of str to str
-            Where the bags of a task lie, by its key.
+            Descriptions of the bags of each task, by the key of the task, for error messages.
         """
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
@@ -72,14 +70,15 @@ class Cluster:
         except KilledWorker as error:
             place = places.get(str(error.task), "some bags")
             raise RuntimeError(
-                f"work on {place} ended {error.allowed_failures + 1} workers, the last one at "
-                f"{error.last_worker.address}: is a bag too big for the memory of a worker? Give workers "
-                "more memory (memory_limit), or split the bag."
+                f"{error.allowed_failures + 1} workers were killed while they processed {place}, the last "
+                f"one at {error.last_worker.address}. A bag may be too large for the memory of a worker; "
+                "increase memory_limit, or split the bag."
             ) from error
         except (CommClosedError, FutureCancelledError, asyncio.CancelledError, TimeoutError) as error:
             raise ConnectionError(
-                f"the Dask scheduler at {self._address} no longer answers ({type(error).__name__}). Start it "
-                "and fit again; a fit that was given checkpoint= goes on where it was."
+                f"the connection to the Dask scheduler at {self._address} is lost ({type(error).__name__}). "
+                "Restart the scheduler and repeat the call; a fit with checkpoint= continues from its "
+                "checkpoint."
             ) from error
 
     @property
@@ -89,14 +88,14 @@ class Cluster:
 
 
 class OpenGroups:
-    """Groups of blocks that workers have, or will have as soon as they are used.
+    """Groups of blocks on the workers. A group is sent to its worker on first use.
 
     Parameters
     ----------
     cluster : Cluster
-        The workers.
+        The Dask cluster.
     groups : sequence of Group
-        What each future opens.
+        The groups, one per future.
     """
 
     def __init__(self, cluster: Cluster, groups: Sequence[Group]):
@@ -110,14 +109,16 @@ class OpenGroups:
 
     @property
     def n_workers(self) -> int:
-        """How many workers have groups."""
+        """The number of workers that have groups."""
         return len(set(self._workers) - {""})
 
     def futures(self) -> Iterator[tuple[Any, str]]:
-        """Give every group and its worker; those of a worker that is gone, or has too many, get another."""
+        """Return the future and the worker of every group, after moving groups from lost or full workers."""
         threads = self._cluster.workers()
         if not threads:
-            raise ConnectionError("the cluster has no workers; start some, or scale it: cluster.scale(2).")
+            raise ConnectionError(
+                "the cluster has no workers; start workers, for example with cluster.scale(2)."
+            )
         for number, worker in enumerate(assigned(self._workers, threads)):
             if worker != self._workers[number]:
                 self._workers[number] = worker
@@ -128,14 +129,14 @@ class OpenGroups:
 
 
 def assigned(workers: Sequence[str], threads: dict[str, int]) -> list[str]:
-    """Give every one of some groups a worker, by the numbers of their threads, and move few of them.
+    """Assign groups to workers in proportion to their threads, and move as few groups as possible.
 
     Parameters
     ----------
     workers : sequence of str
-        Who has which group now; unknown names have none.
+        The current worker of each group. Groups of workers that are not in `threads` are assigned again.
     threads : dict of str to int
-        The workers that there are.
+        The number of threads of each available worker.
 
     Examples
     --------
@@ -146,7 +147,7 @@ def assigned(workers: Sequence[str], threads: dict[str, int]) -> list[str]:
     ['a', 'a', 'c', 'c']
     """
     total = sum(threads.values())
-    # As many as its threads are of all, the remainder one each from the first on.
+    # The share of a worker is proportional to its threads; the first workers receive the remaining groups.
     shares = {name: len(workers) * n // total for name, n in threads.items()}
     for name in list(shares)[: len(workers) - sum(shares.values())]:
         shares[name] += 1

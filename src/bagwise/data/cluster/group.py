@@ -1,4 +1,4 @@
-"""Some blocks on a worker: how they are read there, kept while memory lasts, and worked on."""
+"""Groups of blocks on a worker: reading them, keeping them in memory, and computing with them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from bagwise.data.blocks import Block, PerBlock, add_up
 from bagwise.data.blocks.base import with_parts
 from bagwise.data.blocks.layout import Layout
 
-# A group that would take more than this share of a worker's memory is read anew for every pass.
+# A group that needs more than this fraction of a worker's memory is read again in every pass.
 _LARGEST_SHARE = 0.25
 
 
 class Group:
-    """Some neighbouring blocks: what to read, and on a worker the instances that have been read.
+    """Consecutive blocks: the layout for reading them and, on a worker, the instances read so far.
 
-    It says that it has the size of its instances, so that Dask computes where it lies instead of moving it;
-    but what is pickled are the directions alone. So a worker that runs out of memory, and would write it to
-    disk, forgets the instances; and whoever gets it reads them again.
+    The reported size includes the instances, so that Dask computes on the worker of the group instead of
+    moving the group. Pickles contain only the layout, without the instances. If a worker has too little
+    memory and spills the group to disk, the instances are dropped and read again later.
 
     Parameters
     ----------
     layout : Layout
-        The bags of every block, and where they lie.
+        The bags of every block, and their location in the files.
     dtype : dtype
-        Of the instances.
+        Data type of the instances.
     check : callable or None
-        Called with instances, offsets and ids of every block that is read for the first time.
+        Function that is called with instances, offsets and ids of every block that is read for the first
+        time. It raises an error for invalid data.
     """
 
     def __init__(self, layout: Layout, dtype: np.dtype, check: Callable[..., None] | None):
@@ -42,7 +43,7 @@ class Group:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the instances take."""
+        """The size of the instances in bytes."""
         layout = self._layout
         n_instances = int((np.diff(layout.source.offsets)[layout.bags] * layout.times).sum())
         return n_instances * layout.source.n_features * self._dtype.itemsize
@@ -54,11 +55,11 @@ class Group:
         return {**self.__dict__, "_kept": None}
 
     def place(self, number: int) -> str:
-        """Say for a reader where a block lies."""
+        """Describe the location of a block, for error messages."""
         return self._layout.place(self._layout.runs[number])
 
     def blocks(self) -> Iterator[Block]:
-        """Give every block, without labels and weights; read where it was not kept."""
+        """Yield every block without labels and weights, from memory or from the files."""
         self._layout.source.refuse_change()
         if self._kept is not None:
             yield from self._kept
@@ -72,19 +73,19 @@ class Group:
 
 
 def held_here(what: Any) -> Any:
-    """Keep something on a worker: a group, of which nothing is read yet, or labels and weights."""
+    """Return the argument; the task stores it on a worker. It is an unread group, or labels and weights."""
     return what
 
 
 class Slot(PerBlock):
-    """Stands where an argument has a part for every block, which comes beside the others."""
+    """A placeholder for an argument with one part per block; the parts are sent separately."""
 
     def __init__(self, number: int):
         self.number = number
 
 
 def results_of(group: Group, labels: list[Any], common: bytes, parts: list[list[Any]]) -> Iterator[Any]:
-    """Give what a function says of every block of a group.
+    """Yield the results of a function for every block of a group.
 
     Parameters
     ----------
@@ -93,9 +94,9 @@ def results_of(group: Group, labels: list[Any], common: bytes, parts: list[list[
     labels : list of (array, array)
         Labels and weights of every block.
     common : bytes
-        The pickled function, and its arguments after the block; slots among them are to be filled.
+        The pickled function and its arguments after the block, which can contain slots.
     parts : list of list
-        What is to fill them, for every block.
+        The values of the slots, for every block.
     """
     f, args = pickle.loads(common)
     number = 0
@@ -116,24 +117,24 @@ def _filled(args: tuple[Any, ...], mine: list[Any]) -> tuple[Any, ...]:
 
 
 def sum_of_group(group: Group, labels: list[Any], common: bytes, parts: list[list[Any]]) -> Any:
-    """Add up what a function says of every block of a group, by the one tree."""
+    """Sum the results of a function for every block of a group, in the order of the binary tree."""
     return add_up(results_of(group, labels, common, parts))
 
 
 def list_of_group(group: Group, labels: list[Any], common: bytes, parts: list[list[Any]]) -> list[Any]:
-    """List what a function says of every block of a group."""
+    """Return the results of a function for every block of a group as a list."""
     return list(results_of(group, labels, common, parts))
 
 
 def _located(error: Exception, place: str) -> Exception:
-    """Say where an error happened; input that is refused stays a ValueError."""
+    """Add the location to an error. A ValueError keeps its type, because it reports invalid data."""
     kind = ValueError if isinstance(error, ValueError) else RuntimeError
     what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-    return kind(f"{what.rstrip('.')}. This happened in {place}.")
+    return kind(f"{what.rstrip('.')}. The error occurred in {place}.")
 
 
 def _memory_of_worker() -> float:
-    """How many bytes this worker may have; infinite if it has no limit, or this is no worker."""
+    """Return the memory limit of this worker in bytes; infinite without a limit or outside a worker."""
     from distributed import get_worker
 
     try:
