@@ -1,9 +1,9 @@
-"""The papers' tables and figures, rerun: a module for each paper. ``python -m reproduction`` runs them.
+"""Reruns of tables and figures from papers, one module per paper; run ``python -m reproduction``.
 
-Every module of this folder that has a list ``EXPERIMENTS`` is found. `framework` defines what an experiment
-is, `runner` computes and stores its cells, and `code` decides which stored cells are still valid. The
-leaderboard has a function per model (`leaderboard_models`), one protocol (`nested`) and comparisons over data
-sets (`ranks`). `labelled` fits mixtures to bags that `MIMixture.fit` refuses.
+Every module of this package with a list ``EXPERIMENTS`` is found automatically. `framework` defines
+experiments, `runner` computes and stores their cells, and `code` decides which stored cells are still valid.
+The leaderboard has one function per model (`leaderboard_models`), one protocol (`nested`) and comparisons
+over data sets (`ranks`). `labelled` fits mixtures to labels that `MIMixture.fit` rejects.
 """
 
 from importlib import import_module
@@ -13,7 +13,7 @@ from reproduction.framework import Experiment
 
 
 def all_experiments() -> dict[str, Experiment]:
-    """All experiments by name, in the order of their modules' names."""
+    """Return all experiments by name, ordered by module name."""
     names = (module.name for module in iter_modules(__path__) if module.name != "__main__")
     modules = (import_module(f"{__name__}.{name}") for name in names)
     return {

@@ -1,4 +1,4 @@
-"""``python -m reproduction``: rerun the experiments of the papers."""
+"""``python -m reproduction``: rerun the experiments from the papers."""
 
 from __future__ import annotations
 
@@ -20,24 +20,27 @@ if TYPE_CHECKING:
     from reproduction.framework import Experiment, Report, Settings
 
 _DESCRIPTION = """\
-Rerun experiments: the numbers of the papers beside ours, with standard errors. Without a name,
-list them.
+Rerun experiments from papers, and compare our results, with standard errors, to the published
+ones. Without a name, list the experiments.
 
-Every experiment consists of cells; each that is finished is stored, so that a run that was
-interrupted goes on where it stopped when the same command is given again. A stored cell counts as
-long as the code that it runs is the same. Pages (Markdown), tables (CSV) and figures (PNG) are
-written to --out. Public data that are not stored locally are downloaded.
+An experiment consists of cells, and every finished cell is stored. To resume an interrupted run,
+repeat the same command. A stored cell is reused as long as its code has not changed. Pages
+(Markdown), tables (CSV) and figures (PNG) are written to --out. Public data that are not stored
+locally are downloaded.
 
   python -m reproduction mimm-fig2 --quick
 
-The exit status is 0, 2 if there is no such experiment or its data cannot be had, 130 after Ctrl-C."""
+The exit status is 0 on success, 2 if the experiment is unknown or its data are not available, and
+130 after Ctrl-C."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the program."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments to run; none: list them")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments to run (default: list them)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
-    parser.add_argument("--quick", action="store_true", help="a few seconds, to see that everything works")
+    parser.add_argument(
+        "--quick", action="store_true", help="short run of a few seconds, to test that everything works"
+    )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of all randomness (default: 0)"
     )
@@ -46,17 +49,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("bagwise-results"),
         metavar="FOLDER",
-        help="where results go (default: bagwise-results)",
+        help="folder for the results (default: bagwise-results)",
     )
     parser.add_argument("--fresh", action="store_true", help="compute stored cells again")
     parser.add_argument(
-        "--stored", action="store_true", help="compute nothing, report what is stored (long experiments)"
+        "--stored", action="store_true", help="compute nothing; report the stored cells (long experiments)"
     )
     add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    """List the experiments, or run those named."""
+    """List the experiments, or run the named ones."""
     from reproduction import all_experiments
     from reproduction.framework import Settings
 
@@ -66,9 +69,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             [e.name, e.title, f"{e.minutes:g}", "yes" if e.needs_data or e.needs_files else ""]
             for e in known.values()
         ]
-        heads = ["name", "what it shows", "minutes\non 2 cores", "public\ndata"]
+        heads = ["name", "description", "minutes\non 2 cores", "public\ndata"]
         screen.table(Table.of(heads, rows, n_text=2))
-        screen.line("python -m reproduction NAME [NAME ...] runs some of them; --quick tries them out.")
+        screen.line("To run experiments: python -m reproduction NAME [NAME ...]; --quick for a short test.")
         if arguments.json:
             about = [
                 {
@@ -83,15 +86,15 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         return 0
     unknown = [name for name in arguments.names if name not in known]
     if unknown:
-        raise CommandError(f"there is no experiment {unknown[0]!r}; there are {', '.join(known)}.")
+        raise CommandError(f"there is no experiment {unknown[0]!r}; choose from {', '.join(known)}.")
     if arguments.jobs == 0:
-        raise CommandError("--jobs is 0; expected a number of processes, or -1 for all cores.")
+        raise CommandError("--jobs is 0; use the number of processes, or -1 for all cores.")
     try:
         arguments.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CommandError(f"cannot write to {str(arguments.out)!r}: {error.strerror}.") from error
     if arguments.fresh and arguments.stored:
-        raise CommandError("--fresh and --stored exclude each other: all anew, or nothing.")
+        raise CommandError("--fresh and --stored exclude each other; use only one of them.")
     settings = Settings(quick=arguments.quick, seed=arguments.seed)
     names = list(dict.fromkeys(arguments.names))
     pages = [_run_one(known[name], settings, arguments, screen) for name in names]
@@ -129,26 +132,26 @@ def _run_one(
     except KeyboardInterrupt:
         n_stored = count_stored(experiment, settings, arguments.out)
         screen.error(
-            f"{n_stored} of {n_cells} cells are finished and kept in {str(stored)!r}; the same command "
-            f"{'without --fresh ' if arguments.fresh else ''}goes on from there."
+            f"{n_stored} of {n_cells} cells are finished and stored in {str(stored)!r}; to resume, repeat "
+            f"the same command{' without --fresh' if arguments.fresh else ''}."
         )
         raise
     for table in reports[0].tables:
-        screen.table(replace(table, note=""))  # which the page has
+        screen.table(replace(table, note=""))  # notes are on the page only
     screen.line(f"written: {page}")
     screen.line()
     return page
 
 
 def _fetch(experiment: Experiment) -> None:
-    """Have the data at hand before processes are started, with one progress bar and one sentence."""
+    """Download the data before processes start, so that there is one progress bar and one error message."""
     from bagwise.datasets._download import original_files
 
     missing = experiment.missing_files()
     if missing:
         raise CommandError(
-            f"{missing[0]!r} is not there; {experiment.name} needs it in the folder that the environment "
-            "variable BAGWISE_DATA names, because no public address serves it."
+            f"{missing[0]!r} does not exist; {experiment.name} needs this file, which cannot be downloaded: "
+            "store it in the folder that the environment variable BAGWISE_DATA names."
         )
     for dataset in experiment.needs_data:
         try:

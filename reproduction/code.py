@@ -1,15 +1,15 @@
-"""The code that a cell runs, as a key: while the key is the same, so is what the cell would compute.
+"""Keys of the code that cells run: while the key is unchanged, a cell would compute the same result.
 
-What counts for the function of a cell:
+The key of a cell function covers:
 
-- Of its own module and of others in ``reproduction``, the definitions that it uses, and those that
-  they use in turn. Cells stay valid when a report, a note or another experiment of the same file changes.
-- Of the rest of bagwise, whole modules: those that these definitions import, at the top of a file or inside a
-  function, and those that these modules import in turn. A name that a package re-exports leads to the
-  module that defines it; other modules of the package do not count.
+- In ``reproduction``: the definitions that the function uses, directly or indirectly, in its module or in
+  others. Cells stay valid when a report, a note or another experiment of the same file changes.
+- In bagwise: all modules that these definitions import, directly or indirectly, at the top of a file or
+  inside a function. These are covered completely. For a name that a package re-exports, only the module that
+  defines it is covered.
 
-Comments, docstrings and layout do not count, nor does the number of the version. Neither do other libraries,
-whose versions are on the page, nor what is imported by a computed name. Sources are read, never run.
+Comments, docstrings, layout and the version number of bagwise are ignored. So are other libraries, whose
+versions are on the page, and imports with a computed name. Source files are read, never executed.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ import bagwise
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
-# A release changes no number: whatever the version, it counts as the one under which cells were first stored.
+# A release does not change results: every version counts as the version in which cells were first stored.
 _VERSION = ast.dump(ast.parse('__version__ = "0.1.0"').body[0])
 
 
 class Part(NamedTuple):
-    """A module, or what one name stands for in it."""
+    """A module, or the definition of one name in it."""
 
     module: str
     name: str = ""
 
 
 class Sources:
-    """The source files of two packages, the experiments and the library, each read once.
+    """The source files of two packages, the experiments and the library; each file is read once.
 
     Parameters
     ----------
@@ -52,22 +52,25 @@ class Sources:
         library = Path(bagwise.__file__).parent if library is None else Path(library)
         self.experiments, self.library = experiments.name, library.name
         self.folders = {experiments.name: experiments, library.name: library}
-        # What several functions use is read, and looked at, once.
+        # Functions share much code: read and parse every part only once.
         self._file = cache(self._find_file)
         self._source = cache(self._read_source)
         self._uses = cache(self._find_uses)
         self._text = cache(self._normalised)
 
     def key(self, function: Callable[..., Any]) -> str:
-        """Give the key of the code that a function of a module runs."""
+        """Return the key of the code that a module-level function runs."""
         texts = [repr(part) + self._text(part) for part in sorted(self.parts(function))]
         return hashlib.sha256("".join(texts).encode()).hexdigest()
 
     def parts(self, function: Callable[..., Any]) -> set[Part]:
-        """Find the modules and definitions that count."""
+        """Return the modules and definitions that the key of a function covers."""
         own, name = function.__module__, function.__qualname__.split(".")[0]
         if name not in self._source(own).bound:
-            raise ValueError(f"{function!r} is not defined in the module {own!r}; a cell needs its source.")
+            raise ValueError(
+                f"{function!r} is not defined in the module {own!r}; "
+                "use a module-level function as the cell's `run`."
+            )
         parts: set[Part] = set()
         waiting = [Part(own, name)]
         while waiting:
@@ -105,13 +108,13 @@ class Sources:
                             yield Part(part.module, node.id)
 
     def _imported(self, node: ast.AST, module: str) -> Iterator[tuple[str, Part]]:
-        """Give the names that an import binds, and what of the package they stand for."""
+        """Yield the names that an import binds, each with the part of the two packages that it refers to."""
         if isinstance(node, ast.Import):
             for alias in node.names:
                 package = alias.name.split(".")[0]
                 if package in self.folders:
                     yield alias.asname or package, Part(alias.name)
-                    if alias.asname is None:  # binds the package itself
+                    if alias.asname is None:  # binds the package
                         yield package, Part(package)
         elif isinstance(node, ast.ImportFrom):
             source = node.module or ""
@@ -123,7 +126,7 @@ class Sources:
                     yield alias.asname or alias.name, self._origin(source, alias.name)
 
     def _origin(self, module: str, name: str) -> Part:
-        """Find what a name stands for that is imported from a module."""
+        """Return the part that an imported name refers to."""
         if self._file(f"{module}.{name}") is not None:
             return Part(f"{module}.{name}")
         source = self._source(module)
@@ -139,7 +142,9 @@ class Sources:
     def _read_source(self, module: str) -> _Source:
         file = self._file(module)
         if file is None:
-            raise ValueError(f"there is no source of the module {module!r}; a cell needs it.")
+            raise ValueError(
+                f"the module {module!r} has no source file; cells can only use modules with a source file."
+            )
         return _Source(file.read_text(encoding="utf-8"))
 
     def _is_package(self, module: str) -> bool:
@@ -157,7 +162,7 @@ class Sources:
 
 
 class _Source:
-    """A source file: its statements, without docstrings, and those that bind each of its names."""
+    """A source file: its statements without docstrings, and the statements that bind each name."""
 
     def __init__(self, text: str):
         tree = ast.parse(text)
@@ -169,16 +174,16 @@ class _Source:
         for statement in self.body:
             for name in _names_bound_by(statement):
                 self.bound.setdefault(name, []).append(statement)
-        # Statements that bind no name belong to every definition: they may change any.
+        # Statements that bind no name belong to every definition, because they can change any of them.
         self.loose = [s for s in self.body if not any(s in statements for statements in self.bound.values())]
         self.public: dict[str, str] = {}
         for statement in self.bound.get("_PUBLIC", ()):
-            if isinstance(statement, ast.Assign):  # the names that a package loads when they are first used
+            if isinstance(statement, ast.Assign):  # names that the package imports lazily
                 for module, names in ast.literal_eval(statement.value).items():
                     self.public |= dict.fromkeys(names, module)
 
     def statements(self, name: str) -> list[ast.stmt]:
-        """Give all statements, or those that make a name what it is."""
+        """Return the statements that define a name, or all statements for an empty name."""
         return [*self.bound.get(name, ()), *self.loose] if name else self.body
 
 

@@ -1,10 +1,10 @@
-"""What an experiment is: cells that can be computed one by one, and a report made of their results.
+"""Base classes: an experiment consists of independent cells and a report made of their results.
 
-A paper is a module with a list ``EXPERIMENTS``. An experiment lists its cells (a repeat, a fold, a data set,
-a method: whatever is worth storing alone), each a module-level function with arguments that JSON can hold,
-and turns their results into tables and figures. The runner shares cells out over processes and stores every
-finished one, so an interrupted run goes on where it stopped; a stored one counts as long as the code that it
-runs is the same (`reproduction.code`).
+Each paper has a module with a list ``EXPERIMENTS``. An experiment lists its cells and turns their results
+into tables and figures. A cell is a module-level function with JSON-compatible arguments; it computes one
+repeat, fold, data set or method, or another part that is worth storing separately. The runner distributes
+cells over processes and stores every finished cell, so that an interrupted run can be resumed. A stored cell
+stays valid until its code changes (`reproduction.code`).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Settings:
-    """How an experiment is run.
+    """Settings of a run.
 
     Attributes
     ----------
     quick : bool
-        Whether to do just enough to see that everything works: less than ten seconds.
+        Whether to run only a short test of less than ten seconds.
     seed : int
-        The seed of all randomness; cells derive theirs from it and from what they compute.
+        The seed of all randomness; cells derive their seeds from it and from their arguments.
     """
 
     quick: bool = False
@@ -51,16 +51,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class Cell:
-    """A piece of an experiment that is computed and stored alone.
+    """A part of an experiment that is computed and stored separately.
 
     Attributes
     ----------
     key : str
-        Its name, unique in the experiment, made of letters, digits, ``-``, ``_``, ``.`` and ``+``.
+        Name of the cell, unique in the experiment; letters, digits, ``-``, ``_``, ``.`` and ``+``.
     run : callable
-        A module-level function that returns what JSON can hold (numpy numbers and arrays included).
+        A module-level function that returns JSON-compatible values; NumPy scalars and arrays are allowed.
     arguments : mapping
-        Keyword arguments of `run`, all of the seed among them; JSON can hold them.
+        JSON-compatible keyword arguments of `run`, including the seed.
     """
 
     key: str
@@ -70,18 +70,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Report:
-    """What an experiment has found.
+    """The results of an experiment.
 
     Attributes
     ----------
     text : str
-        What was done and what came out, in Markdown: the setting, where it differs from the paper, and why.
+        Methods and findings in Markdown: the setting, where it differs from the paper, and why.
     tables : list of Table
-        The paper's numbers beside ours, with standard errors.
+        Our results with standard errors, next to the results in the paper.
     figures : list of Figure
-        Pictures, whose short names become part of their files'.
+        Figures, whose short names become part of the file names.
     data : dict of list of dict
-        What is too long for a page and worth having, as rows of a CSV file: by the short name of the file.
+        Rows of additional CSV files that are too long for a page, by the short name of the file.
     """
 
     text: str
@@ -92,28 +92,28 @@ class Report:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure of a paper, rerun.
+    """Rerun of one table or figure of a paper.
 
     Attributes
     ----------
     name : str
-        As in ``python -m reproduction NAME``.
+        Name, as in ``python -m reproduction NAME``.
     title : str
-        One line that says what it shows.
+        Description of the experiment, one line.
     paper : str
-        The paper and the place in it.
+        The paper, and the table or figure in it.
     cells : callable
         ``settings -> list of Cell``.
     report : callable
         ``(results, settings) -> Report``, where `results` maps the key of every cell to its result.
     minutes : float
-        About how long a full run takes on two cores.
+        Approximate duration of a full run on two cores.
     needs_data : tuple of str
-        Names of the data sets it fetches; empty if it needs none.
+        Names of the data sets that it fetches.
     is_partial : bool
-        Whether `report` makes sense of some of the cells as well, and says of how many.
+        Whether `report` also accepts a subset of the cells, and states the size of the subset.
     needs_files : tuple of str
-        Names of files that no address serves, and that must lie in the folder ``$BAGWISE_DATA``.
+        Names of files that cannot be downloaded and must be stored in the folder ``$BAGWISE_DATA``.
     """
 
     name: str
@@ -127,13 +127,13 @@ class Experiment:
     needs_files: tuple[str, ...] = ()
 
     def missing_files(self) -> list[str]:
-        """List the files of `needs_files` that are not there."""
+        """List the files in `needs_files` that do not exist."""
         folder = Path(os.environ.get("BAGWISE_DATA", "."))
         return [str(folder / name) for name in self.needs_files if not (folder / name).exists()]
 
 
 def mean_and_error(values) -> tuple[float, float]:
-    """Mean of repeats and its standard error (NaN for a single one)."""
+    """Return the mean of repeats and its standard error (NaN for a single repeat)."""
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
         return float(values.mean()), math.nan
@@ -141,18 +141,18 @@ def mean_and_error(values) -> tuple[float, float]:
 
 
 def paired_difference(ours, theirs) -> tuple[float, float]:
-    """Mean difference of two models in how often they call a bag right, and its standard error over bags.
+    """Return the mean difference in accuracy of two models, and its standard error over bags.
 
     Parameters
     ----------
     ours, theirs : arrays of shape (n_bags,)
-        The share of repetitions in which each model called each bag right.
+        The share of repetitions in which each model classified each bag correctly.
     """
     return mean_and_error(np.asarray(ours) - np.asarray(theirs))
 
 
 def with_error(values, digits: int = 1, factor: float = 100.0) -> str:
-    """Write the mean of repeats and its standard error, by default in percent: "87.6 ± 0.4"."""
+    """Format the mean of repeats and its standard error, by default in percent: "87.6 ± 0.4"."""
     mean, error = mean_and_error(values)
     if math.isnan(error):
         return f"{factor * mean:.{digits}f}"

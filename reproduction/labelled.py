@@ -1,4 +1,4 @@
-"""Fits that the likelihood of a mixture allows and `MIMixture.fit` refuses: one class, unknown labels."""
+"""Mixture fits that `MIMixture.fit` rejects: to bags of a single class, and to unknown labels."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bagwise.models.mixture.model import Start
 
 @validated_fit
 def fit_labelled(model: MIMixture, X: BagsLike, y: np.ndarray, start: Start | None = None) -> MIMixture:
-    """Fit a model to bags with labels 1, 0, or -1 for unknown, all of which may be alike.
+    """Fit a mixture to bags with labels 1, 0, or -1 for unknown; all labels may be equal.
 
-    A user who has negative bags only has made a mistake, and is told so by ``fit``, which takes positive ones
-    alone but then has one class to predict. Simulations do draw such samples, and some settings take the bags
-    to be predicted into the fit, unlabelled.
+    ``fit`` rejects samples of only negative bags, because they are usually a mistake. It accepts samples of
+    only positive bags, but then predicts a single class. Simulations draw samples of both kinds, and some
+    settings add the unlabelled test bags to the training bags.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ def fit_labelled(model: MIMixture, X: BagsLike, y: np.ndarray, start: Start | No
     y : array of shape (n_bags,)
         1, 0, or -1 for unknown.
     start : callable, optional
-        Where EM begins, as in `BagMixture`.
+        Start of EM, as in `BagMixture`.
 
     Returns
     -------
     MIMixture
-        The same model. Its classes are 0 and 1.
+        The same model, with the classes 0 and 1.
     """
     bags = model._read(X, reset=True)
     model.classes_ = np.array([0, 1])

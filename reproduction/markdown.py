@@ -1,4 +1,4 @@
-"""Tables and pictures as Markdown."""
+"""Tables and figures as Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bagwise._display.text import join_lines
 
 
 def as_markdown(table: Table) -> str:
-    r"""Lay a table out in Markdown, without its title and note; bars in cells do not end them.
+    r"""Return a table as Markdown without its title and note; vertical bars in cells are escaped.
 
     Examples
     --------
@@ -27,13 +27,13 @@ def as_markdown(table: Table) -> str:
 
 
 def section_lines(table: Table) -> list[str]:
-    """A table under its heading, with its note, as lines of a page."""
+    """Return the lines of a page section: heading, table and note."""
     lines = [f"## {table.title}", "", as_markdown(table), ""]
     return [*lines, table.note, ""] if table.note else lines
 
 
 def picture_lines(figure: Figure, file: str) -> list[str]:
-    """A picture that lies in a file, as lines of a page."""
+    """Return the lines of a page that show a figure file and its note."""
     lines = [f"![{figure.title or figure.name}]({file})", ""]
     return [*lines, figure.note, ""] if figure.note else lines
 

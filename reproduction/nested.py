@@ -1,4 +1,4 @@
-"""One protocol for all models: bags are shuffled into folds, and all choices are made in training folds."""
+"""One protocol for all models: cross-validation over bags, with all tuning in the training folds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLASSIC = ("musk1", "musk2", "elephant", "fox", "tiger")
 
 
 def nested(make: Callable[[int], Any]) -> Callable[..., dict[str, Any]]:
-    """Turn a function that makes a model of a seed into one that is run as a cell."""
+    """Decorate a function that makes a model from a seed, so that it can be run as a cell."""
 
     @wraps(make)
     def run(dataset: str, repeat: int, n_folds: int, seed: int) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def nested(make: Callable[[int], Any]) -> Callable[..., dict[str, Any]]:
 
 @cache
 def fetched(dataset: str) -> tuple[Bags, np.ndarray]:
-    """Give the bags of a data set as floats, and their labels; a newsgroup goes by its own name."""
+    """Return the bags of a data set as floats, and their labels; newsgroups are named by group."""
     if dataset in CLASSIC:
         data = getattr(datasets, f"fetch_{dataset}")()
     else:
@@ -43,13 +43,13 @@ def fetched(dataset: str) -> tuple[Bags, np.ndarray]:
 
 
 def cross_validated(model: Any, bags: Bags, y: np.ndarray, n_folds: int, seed: int) -> dict[str, Any]:
-    """Fit a model to all folds but one, and score what it says of that one, in turn.
+    """Cross-validate a model and return its scores.
 
-    Every model meets the same folds. The AUC is that of pairs in one fold; the log loss is None where a model
-    has no probabilities; seconds are those of the processor for a fit with its choices, mean of folds.
+    All models use the same folds. The AUC compares only pairs of bags in the same fold. Models without
+    probabilities have no log loss (None). `seconds` is the mean processor time of a fit, including tuning.
     """
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    begun: list[int] = []  # the number of warnings when each fold began
+    begun: list[int] = []  # number of warnings before each fold
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         held = cross_predict(
@@ -61,7 +61,7 @@ def cross_validated(model: Any, bags: Bags, y: np.ndarray, n_folds: int, seed: i
     )
     probability = held.probability
     score = held.score if probability is None else probability
-    assert score is not None  # every model has one of them
+    assert score is not None  # every model has probabilities or scores
     return {
         "accuracy": held.is_right.mean(),
         "auc": auc_interval(y == 1, score, held.fold)[0],

@@ -16,14 +16,18 @@ _MIXTURES = "Foulds and Smyth 2011"
 _LASSO = "Chen et al. 2016"
 PROTOCOLS = {
     MISS: (
-        "Table 1. MissSVM: 10-fold on Musk1; thirty times a third for training on Musk2. All others "
-        '"reported in literature", of which the paper does not say by which protocol'
+        "Table 1. MissSVM: 10-fold cross-validation on Musk1; thirty random thirds for training on Musk2. "
+        'All others "reported in literature"; the paper does not state their protocols'
     ),
     _MIXTURES: (
-        "Table 1, the features as they are (MIMM also on ten principal components). Ten repeats of 10-fold; "
-        "rivals with the default parameters of WEKA, diverse density and EM-DD with ten starts"
+        "Table 1, unscaled features (MIMM also on ten principal components). Ten repeats of 10-fold "
+        "cross-validation; other methods with the default parameters of WEKA, diverse density and EM-DD with "
+        "ten starts"
     ),
-    _LASSO: "Tables V and VI, predicted. 10-fold; the penalty chosen by 10-fold, means of ten replications",
+    _LASSO: (
+        "Tables V and VI, predicted. 10-fold cross-validation; the penalty chosen by 10-fold cross-validation, "
+        "means of ten replications"
+    ),
 }
 
 
@@ -31,7 +35,7 @@ def _printed(method: str, features: str = "raw") -> tuple[float, ...]:
     return tuple(PRINTED[dataset, features][METHODS.index(method)] for dataset in CLASSIC)
 
 
-# The models here that come nearest to what the first of them names; the others are not built.
+# The most similar model here for each method of the first paper; methods that are not listed are not built.
 _MODELS = {
     "MissSVM": "miss_svm",
     "MILES": "miles",
@@ -44,7 +48,7 @@ _MODELS = {
     "Diverse Density": "diverse_density",
     "Iterated-discrim APR": "apr",
 }
-# Method, source, its numbers on musk1, musk2, elephant, fox and tiger, and the model here.
+# Method, source, accuracies on musk1, musk2, elephant, fox and tiger, and the model here.
 QUOTED: list[tuple[str, str, Sequence[float], str | None]] = [
     *((method, MISS, numbers, _MODELS.get(method)) for method, *numbers in QUOTED_MUSK),
     ("MIMM", _MIXTURES, _printed("MIMM"), "mimm"),
@@ -60,7 +64,7 @@ QUOTED: list[tuple[str, str, Sequence[float], str | None]] = [
 
 
 def published(board: Board) -> Table:
-    """Set quoted accuracies beside those of the models here that come nearest to them."""
+    """Compare quoted accuracies with those of the most similar models here."""
     rows: list[dict[str, Any]] = []
     for method, source, numbers, model in QUOTED:
         row = {"method": method, "quoted from": source}
@@ -72,7 +76,8 @@ def published(board: Board) -> Table:
         rows.append(row)
     note = "Accuracy in percent. " + ". ".join(f"*{name}*: {how}" for name, how in PROTOCOLS.items())
     note += (
-        ". Numbers that papers state only of others' work are quoted from where we read them, and not looked "
-        "up further. Here: the protocol of this page; MILR has a ridge where the paper has the LASSO."
+        ". Results that a paper quotes from other papers are taken from that paper; we did not check the "
+        "original source. Here: the protocol of this page; MILR has a ridge penalty instead of the LASSO of "
+        "the paper."
     )
-    return Table("Published numbers beside ours", rows, note)
+    return Table("Published results and ours", rows, note)

@@ -1,8 +1,8 @@
-"""Models over several data sets: mean ranks, which differences are more than chance, and a picture of both.
+"""Comparison of models over several data sets: mean ranks, significance tests, and a plot of both.
 
 Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, with the correction of
-Benavoli, Corani and Mangili (2016), JMLR 17: pairs are compared by Wilcoxon's signed-rank test, whose answer
-does not depend on who else is in the comparison, and not by mean ranks.
+Benavoli, Corani and Mangili (2016), JMLR 17: pairs are compared by Wilcoxon's signed-rank test instead of
+mean ranks, so that a result does not depend on which other models are compared.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Ranking:
     ranks : array of shape (n_models,)
         Their mean ranks; 1 is the best.
     friedman : float
-        p value of Friedman's test that all models are alike.
+        p value of Friedman's test of the hypothesis that all models perform equally.
     p : array of shape (n_models, n_models)
-        Wilcoxon's p values of pairs, corrected by Holm.
+        Wilcoxon's p values of all pairs, with Holm's correction.
     cliques : list of (int, int)
-        First and last place of the longest runs without a pair that differs.
+        First and last index of the longest runs in which no pair differs significantly.
     n_datasets : int
-        How many data sets there are.
+        Number of data sets.
     """
 
     names: list[str]
@@ -45,7 +45,7 @@ class Ranking:
 
 
 def rank_models(names: Sequence[str], scores: np.ndarray, level: float = 0.05) -> Ranking:
-    """Rank models by scores, high for good ones, of shape (n_datasets, n_models)."""
+    """Rank models by scores of shape (n_datasets, n_models); higher is better."""
     scores = np.asarray(scores, dtype=float)
     mean = rankdata(-scores, axis=1).mean(axis=0)
     order = np.argsort(mean, kind="stable")
@@ -67,13 +67,13 @@ def rank_models(names: Sequence[str], scores: np.ndarray, level: float = 0.05) -
 
 
 def signed_rank_p(differences: np.ndarray) -> float:
-    """Give Wilcoxon's two-sided p value, exact with ties too; differences of zero are left out.
+    """Return Wilcoxon's two-sided p value, which is exact also with ties; differences of zero are dropped.
 
-    Under the hypothesis every sign is a coin: the distribution of the sum of positive ranks is built up rank
-    by rank, in halves of a rank.
+    Under the null hypothesis, both signs are equally likely. The distribution of the sum of positive ranks is
+    computed rank by rank; ranks are doubled, because ties have half ranks.
     """
     differences = np.asarray(differences, dtype=float)
-    # Accuracies are multiples of a bag: what differs in the last digits alone is equal.
+    # Accuracies are multiples of 1 / n_bags: differences in only the last digits are rounding errors.
     differences = np.round(differences[np.abs(differences) > 1e-12], 12)
     if not len(differences):
         return 1.0
@@ -87,7 +87,7 @@ def signed_rank_p(differences: np.ndarray) -> float:
 
 
 def holm(p: Sequence[float]) -> np.ndarray:
-    """Correct p values of several tests, as Holm does: all of them hold together."""
+    """Correct the p values of several tests by Holm's method, which controls the family-wise error rate."""
     found = np.asarray(p, dtype=float)
     order = np.argsort(found)
     steps = np.maximum.accumulate(found[order] * np.arange(len(found), 0, -1))
@@ -97,7 +97,7 @@ def holm(p: Sequence[float]) -> np.ndarray:
 
 
 def find_cliques(alike: np.ndarray) -> list[tuple[int, int]]:
-    """Find the longest runs of at least two places in which all pairs are alike."""
+    """Return the longest runs of at least two models in which no pair differs significantly."""
     runs: list[tuple[int, int]] = []
     for first in range(len(alike)):
         last = first
@@ -109,14 +109,14 @@ def find_cliques(alike: np.ndarray) -> list[tuple[int, int]]:
 
 
 def draw_ranks(ranking: Ranking, title: str) -> Any:
-    """Draw models by their mean ranks, and bars beside those that nothing tells apart."""
+    """Plot models by mean rank, with bars next to groups without significant differences."""
     from bagwise._display.pictures import ACCENT, CHOSEN, QUIET, new_axes
 
     n = len(ranking.names)
     figure, axes = new_axes(7.5, 0.8 + 0.21 * n)
     places = np.arange(n)
     axes.hlines(places, 1, ranking.ranks, colors=QUIET, linewidth=0.7)
-    # A first place lies on the axis: its dot is whole, and in front.
+    # A mean rank of 1 is on the axis: do not clip its marker, and draw it in front.
     axes.plot(ranking.ranks, places, "o", color=CHOSEN, markersize=5, clip_on=False, zorder=3)
     right = max(float(ranking.ranks.max()) + 1.0, 0.75 * n)
     for i, (first, last) in enumerate(ranking.cliques):
@@ -126,5 +126,5 @@ def draw_ranks(ranking: Ranking, title: str) -> Any:
     axes.set_xlim(left=1)
     axes.set_xticks([1, *(tick for tick in axes.get_xticks() if 1 < tick <= n)])
     axes.set_xlabel(f"mean rank over {ranking.n_datasets} data sets (1 is the best)")
-    axes.set_title(f"{title}; no difference was found between models along one bar", fontsize=9, loc="left")
+    axes.set_title(f"{title}; models along one bar do not differ significantly", fontsize=9, loc="left")
     return figure

@@ -1,4 +1,4 @@
-"""Run an experiment: share its cells out, store each that is finished, and write the report."""
+"""Run an experiment: compute its cells in parallel, store every finished cell, and write the report."""
 
 from __future__ import annotations
 
@@ -37,27 +37,28 @@ def run_experiment(
     begin: Callable[[str], None] = lambda text: None,
     on_report: Callable[[Report], None] | None = None,
 ) -> Path:
-    """Compute the cells that are not stored yet, and write page, CSV and figures.
+    """Compute the cells that are not stored yet, and write the page, CSV files and figures.
 
     Parameters
     ----------
     experiment : Experiment
-        What to run.
+        The experiment to run.
     settings : Settings
-        Quick or full, and the seed.
+        Whether the run is quick or full, and the seed.
     out : path
-        The folder for ``NAME.md``, ``NAME.csv`` (one file a table, others for long data) and ``NAME-*.png``
-        (``NAME-quick...`` for a quick run); finished cells are kept in ``cells/`` below it.
+        The folder for ``NAME.md``, ``NAME.csv`` (one file per table, and more for long data) and
+        ``NAME-*.png`` (``NAME-quick...`` for a quick run). Finished cells are stored in its subfolder
+        ``cells/``.
     jobs : int
-        Processes.
+        Number of processes.
     fresh : bool
-        Whether stored cells are computed again.
+        Whether to compute stored cells again.
     stored : bool
-        Whether to compute nothing and report what is stored, if the experiment's report can be partial.
+        Whether to compute nothing and report the stored cells, if the experiment allows partial reports.
     begin : callable
         Called once before the first cell, and with the key of every cell that is stored or has finished.
     on_report : callable, optional
-        Called with the report, before it is written.
+        Called with the report before it is written.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def run_experiment(
     _check_keys(cells)
     store = cell_folder(experiment, settings, out)
     store.mkdir(parents=True, exist_ok=True)
-    # Before anything runs: what is edited meanwhile is not what these cells were computed with.
+    # Read the code before anything runs: later edits do not affect these cells.
     code = _code(cells)
     fingerprints = _fingerprints(cells, code)
     results = {} if fresh else _stored(store, fingerprints)
@@ -79,7 +80,7 @@ def run_experiment(
     waiting = [cell for cell in cells if cell.key not in results]
     for key in ["", *(cell.key for cell in cells if cell.key in results)]:
         begin(key)
-    # Each finished cell is written at once; what is done survives Ctrl-C and a crash.
+    # Write each finished cell at once, so that it survives Ctrl-C and crashes.
     for key, result in Parallel(n_jobs=jobs, return_as="generator_unordered")(
         delayed(_compute)(cell) for cell in waiting
     ):
@@ -100,13 +101,13 @@ def run_experiment(
 
 
 def cell_folder(experiment: Experiment, settings: Settings, out: Path) -> Path:
-    """Where the finished cells of a run are kept."""
+    """Return the folder that stores the finished cells of a run."""
     suffix = "-quick" if settings.quick else ""
     return Path(out) / "cells" / f"{experiment.name}-seed{settings.seed}{suffix}"
 
 
 def count_stored(experiment: Experiment, settings: Settings, out: Path) -> int:
-    """How many cells of a run are stored, and need not be computed again."""
+    """Count the stored cells of a run, which need not be computed again."""
     cells = experiment.cells(settings)
     return len(_stored(cell_folder(experiment, settings, out), _fingerprints(cells, _code(cells))))
 
@@ -115,7 +116,7 @@ def _finished(experiment: Experiment, cells: list[Cell], results: Mapping[str, A
     found = [cell for cell in cells if cell.key in results]
     if not experiment.is_partial or not found:
         why = "it needs all of its cells" if found else "none of its cells is stored for this code"
-        raise ValueError(f"{experiment.name} cannot be reported from what is stored: {why}.")
+        raise ValueError(f"{experiment.name} cannot be reported from the stored cells: {why}.")
     return found
 
 
@@ -123,7 +124,7 @@ def _check_keys(cells: list[Cell]) -> None:
     keys = [cell.key for cell in cells]
     wrong = [key for key in keys if not re.fullmatch(r"[\w.+-]+", key)]
     if wrong or len(set(keys)) < len(keys):
-        raise ValueError(f"keys of cells must be unique file names; got {wrong or sorted(keys)}.")
+        raise ValueError(f"cell keys must be unique and valid file names; got {wrong or sorted(keys)}.")
 
 
 def _compute(cell: Cell) -> tuple[str, dict[str, Any]]:
@@ -137,18 +138,18 @@ def _compute(cell: Cell) -> tuple[str, dict[str, Any]]:
 
 
 def _code(cells: list[Cell]) -> dict[Callable[..., Any], str]:
-    """Find the keys of the code that cells run."""
+    """Return the key of the code of every cell function."""
     sources = Sources()
     return {run: sources.key(run) for run in {cell.run for cell in cells}}
 
 
 def _short(code: Mapping[Callable[..., Any], str]) -> str:
-    """Make a short key of the code of all cells, to tell pages apart."""
+    """Make a short key of the code of all cells, which identifies the version of a page."""
     return hashlib.sha256("".join(sorted(code.values())).encode()).hexdigest()[:12]
 
 
 def _fingerprints(cells: list[Cell], code: Mapping[Callable[..., Any], str]) -> dict[str, str]:
-    """What stored results depend on: the function of a cell, its arguments and the code that it runs."""
+    """Hash everything that a stored result depends on: the cell's function, its arguments and its code."""
     fingerprints = {}
     for cell in cells:
         function = f"{cell.run.__module__}.{cell.run.__qualname__}"
@@ -158,7 +159,7 @@ def _fingerprints(cells: list[Cell], code: Mapping[Callable[..., Any], str]) -> 
 
 
 def _plain(value: Any) -> Any:
-    """Turn numpy's numbers and arrays into what JSON holds; floats keep every bit."""
+    """Convert NumPy scalars and arrays to JSON types; floats keep all digits."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -171,7 +172,7 @@ def _plain(value: Any) -> Any:
 
 
 def _stored(store: Path, fingerprints: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Read the results that are stored with the fingerprints given."""
+    """Read the stored results whose fingerprints match."""
     results = {}
     for key, fingerprint in fingerprints.items():
         with suppress(FileNotFoundError, ValueError):
@@ -189,7 +190,7 @@ def _write_text(path: Path, text: str) -> None:
 def _write_report(
     experiment: Experiment, settings: Settings, report: Report, out: Path, provenance: str
 ) -> Path:
-    # A quick run never takes the place of a full one.
+    # A quick run never overwrites the page of a full run.
     name = experiment.name + ("-quick" if settings.quick else "")
     lines = [f"# {experiment.name}: {experiment.title}", "", experiment.paper, "", provenance, ""]
     lines += [report.text.strip(), ""]
@@ -202,7 +203,7 @@ def _write_report(
     for figure in report.figures:
         file = f"{name}-{figure.name}.png"
         with replacing(out / file) as part:
-            # Without the date and versions, so that the same run gives the same file.
+            # Omit date and versions, so that equal runs write equal files.
             how: dict[str, Any] = {"dpi": 150, "bbox_inches": "tight", "metadata": {"Software": None}}
             figure.draw().savefig(part, format="png", **how)
         lines += picture_lines(figure, file)

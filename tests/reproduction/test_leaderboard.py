@@ -188,7 +188,7 @@ def test_a_page_is_made_of_what_is_stored(tmp_path):
 
 def test_a_report_that_needs_all_cells_is_not_made_of_some(tmp_path):
     run_experiment(make_experiment(), Settings(), out=tmp_path)
-    with pytest.raises(ValueError, match="doubles cannot be reported from what is stored: it needs all"):
+    with pytest.raises(ValueError, match="doubles cannot be reported from the stored cells: it needs all"):
         run_experiment(make_experiment(), Settings(), out=tmp_path, stored=True)
 
 

@@ -149,7 +149,7 @@ def test_a_cell_that_fails_is_named(tmp_path):
 
 def test_keys_must_be_unique_file_names(tmp_path):
     for key in ("same", "a/b{}"):
-        with pytest.raises(ValueError, match="keys of cells must be unique file names"):
+        with pytest.raises(ValueError, match="cell keys must be unique and valid file names"):
             run_experiment(make_experiment(key=key), Settings(), out=tmp_path)
 
 
@@ -184,7 +184,7 @@ def test_the_program_runs_an_experiment(toy, tmp_path, capsys):
 def test_ctrl_c_keeps_finished_cells_and_says_how_to_go_on(toy, tmp_path, capsys):
     assert main(["toy", "--out", str(tmp_path)]) == 130
     told = capsys.readouterr().err
-    assert "2 of 4 cells are finished and kept in" in told and "the same command goes on from there" in told
+    assert "2 of 4 cells are finished and stored in" in told and "to resume, repeat the same command" in told
     # What was stored by other code does not count.
     stored = tmp_path / "cells" / "toy-seed0" / "cell-0.json"
     stored.write_text(json.dumps(json.loads(stored.read_text()) | {"fingerprint": "old"}))
@@ -204,7 +204,7 @@ def test_data_that_cannot_be_had_are_one_sentence(toy, tmp_path, capsys, monkeyp
 def test_mistakes_are_one_sentence(toy, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     for arguments, sentence in (
-        (["nothing"], "there is no experiment 'nothing'; there are toy."),
+        (["nothing"], "there is no experiment 'nothing'; choose from toy."),
         (["toy", "--jobs", "0"], "--jobs is 0"),
         (["toy", "--out", str(tmp_path / "file")], "cannot write to"),
     ):
