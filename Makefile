@@ -1,4 +1,4 @@
-# Everything here bootstraps its own virtual environment; all it needs is python3 (3.11 or newer).
+# Every target creates the virtual environment that it needs. The only requirement is python3 (3.11 or newer).
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -6,26 +6,26 @@ BIN    := $(VENV)/bin
 .PHONY: demo test test-all test-studies fuzz check types format bench reproduce docs dist coverage clean help
 
 help:
-	@echo "make demo    set up, and see multiple-instance learning at work on images"
-	@echo "make test    set up, and run the quick tests: six minutes at most on two cores"
-	@echo "make test-all      these and the slow tests: all but the studies"
-	@echo "make test-studies  the tests that take minutes each"
-	@echo "make fuzz    hostile cases for SECONDS=600, from SEED=0 on (docs/reliability.md)"
-	@echo "make check   lint, formatting, types, and how many functions a fit runs through (tools/walks.py)"
-	@echo "make types   how much of the public types pyright knows: 95 % or more"
-	@echo "make format  apply the formatting, and write the stub of public names"
-	@echo "make bench   run the benchmarks and write benchmarks/RESULTS.md"
+	@echo "make demo    install bagwise, and run a multiple-instance learning demo on images"
+	@echo "make test    install bagwise, and run the quick tests: at most six minutes on two cores"
+	@echo "make test-all      run the quick and the slow tests, without the studies"
+	@echo "make test-studies  run the studies, which take minutes each"
+	@echo "make fuzz    test unusual and damaged input for SECONDS=600, starting at SEED=0 (docs/reliability.md)"
+	@echo "make check   check lint, formatting, types, and the call chains of fits (tools/walks.py)"
+	@echo "make types   check with pyright that at least 95 % of the public types are complete"
+	@echo "make format  format the code, and write the type stub of the public names"
+	@echo "make bench   run the benchmarks, and write benchmarks/RESULTS.md"
 	@echo "make reproduce NAME=milr-fig2  rerun an experiment of a paper; without NAME, list them (OPTIONS=--quick: seconds)"
-	@echo "make coverage  which lines the tests run, the kernels as plain Python; much slower than make test"
-	@echo "make dist    build sdist and wheel, and see that the wheel is whole and below a megabyte"
-	@echo "make docs    build the site: docs/_build/html/index.html (GALLERY=0: tutorials are not executed)"
+	@echo "make coverage  measure line coverage, also of the compiled kernels; much slower than make test"
+	@echo "make dist    build sdist and wheel, and check the wheel's contents and its size (below 1 MB)"
+	@echo "make docs    build the site in docs/_build/html/index.html (GALLERY=0: do not execute the tutorials)"
 
 demo: $(VENV)/.demo
 	$(BIN)/bagwise demo
 
-# Every test is run by one of these three recipes, chosen by its markers (tests/project/test_groups.py).
-# Two workers with one BLAS thread each, so that a laptop is used and not fought over; warnings are errors.
-# Other options for pytest come from outside: make test PYTEST="-k mixture", or PYTEST='-m ""' for all tests at once.
+# The markers of a test decide which of these three targets runs it (tests/project/test_groups.py).
+# Two workers with one BLAS thread each use a laptop well without overloading it. Warnings are errors.
+# PYTEST passes other options to pytest: make test PYTEST="-k mixture", or PYTEST='-m ""' for all tests in one run.
 test: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not study" $(PYTEST)
 
@@ -46,7 +46,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python tools/walks.py
 
-# pyright and the types of scikit-learn that others wrote stand apart: mypy would take those for scikit-learn's own.
+# pyright and the third-party stubs of scikit-learn have a separate environment: otherwise mypy would use the stubs.
 types: $(VENV)/.dev
 	test -x $(VENV)-types/bin/pyright || { $(PYTHON) -m venv $(VENV)-types && $(VENV)-types/bin/python -m pip install --quiet --disable-pip-version-check pyright scikit-learn-stubs; }
 	$(BIN)/python tools/type_completeness.py $(VENV)-types
@@ -60,15 +60,15 @@ format: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
-# The experiments of the papers (reproduction/); results go to bagwise-results/ unless OPTIONS has --out.
+# The experiments of the papers (reproduction/). Results are written to bagwise-results/ unless OPTIONS has --out.
 NAME    ?=
 OPTIONS ?=
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m reproduction $(NAME) $(OPTIONS)
 
-# Compiled code runs no lines that could be counted: the kernels are counted with the compiler off, which is a hundred times
-# slower, by the tests near them and without the public data. Plain Python warns of infinities where compiled code does
-# not, and refuses exponentials beyond the largest number: three tests of densities fail so, and count nevertheless.
+# Coverage cannot be measured in compiled code. The kernels are therefore measured with the compiler off, which is a hundred
+# times slower, with their own tests and without the public data. Plain Python warns about infinities where compiled code does
+# not, and raises an error if exp overflows. Three tests of densities fail for this reason; their lines count nevertheless.
 KERNELS := tests/rules tests/solvers tests/models/prototypes tests/models/neighbors tests/similarity tests/families \
   tests/models/trees tests/models/multilabel tests/models/mixture/test_exactness.py tests/models/pu/test_instances.py \
   tests/core/test_arrays.py
@@ -92,19 +92,19 @@ docs: $(VENV)/.docs
 clean:
 	rm -rf $(VENV) dist .coverage.* docs/_build docs/reference docs/tutorials docs/_static/drawn .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# A stamp per set of extras: installing again happens only when pyproject.toml changes.
+# One stamp file per set of extras: make installs them again only when pyproject.toml changes.
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	@echo "installing bagwise and what it needs into $(VENV), once: a minute or two"
+	@echo "installing bagwise and its dependencies into $(VENV) (first run only: one or two minutes)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,cli]'
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml | $(BIN)/python
-	@echo "installing what the site needs into $(VENV), once: some minutes"
+	@echo "installing the dependencies of the site into $(VENV) (first run only: a few minutes)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	@echo "installing what tests and checks need into $(VENV), once: some minutes"
+	@echo "installing the dependencies of tests and checks into $(VENV) (first run only: a few minutes)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 

@@ -1,9 +1,10 @@
 """Keep compiled kernels between runs: numba caches them next to their sources, so a fresh clone has none.
 
-``python .ci/kernels.py take`` before the tests copies what an earlier run compiled into the clone, and
-``python .ci/kernels.py keep`` after them puts it aside, in ``${XDG_CACHE_HOME:-~/.cache}/bagwise-ci/``. A
-folder there is named by the code of all kernels, the versions of Python, numba and llvmlite, and the
-processor, so what is taken is what would be compiled. Where nothing can be written, they are compiled again.
+``python .ci/kernels.py take`` copies the kernels of an earlier run into the clone, before the tests.
+``python .ci/kernels.py keep`` stores them after the tests, in ``${XDG_CACHE_HOME:-~/.cache}/bagwise-ci/``.
+The name of the subfolder is a hash of the code of all kernels, the versions of Python, numba and llvmlite,
+and the processor. The stored kernels are therefore identical to the ones that would be compiled. If the
+folder is not writable, the kernels are compiled again.
 """
 
 import hashlib
@@ -22,11 +23,11 @@ from bagwise._core.compiled.compiling import code_stamp
 
 SOURCES = Path(__file__).parents[1] / "src" / "bagwise" / "_core" / "compiled"
 COMPILED = SOURCES / "__pycache__"
-KEPT = 5  # of ten megabytes each
+KEPT = 5  # subfolders of about ten megabytes each
 
 
 def folder() -> Path:
-    """Where the kernels of this clone are kept."""
+    """Return the folder that stores the kernels of this clone."""
     stamp = hashlib.sha256()
     versions = (platform.python_version(), numba.__version__, llvmlite.__version__)
     stamp.update(repr((*versions, get_host_cpu_name(), get_host_cpu_features().flatten())).encode())
@@ -37,12 +38,12 @@ def folder() -> Path:
 
 
 def files(place: Path) -> list[Path]:
-    """Machine code and its index."""
+    """Return the files with compiled code and their index files."""
     return [path for ending in ("nbi", "nbc") for path in place.glob(f"*.{ending}")]
 
 
 def take() -> None:
-    """Copy kept kernels into the clone, in place of what it has."""
+    """Copy stored kernels into the clone, and replace the ones that it has."""
     place = folder()
     if place.exists():
         os.utime(place)
@@ -54,11 +55,11 @@ def take() -> None:
 
 
 def keep() -> None:
-    """Copy the clone's kernels aside if there are more than before; those used longest ago make room."""
+    """Store the clone's kernels if there are more than before, and delete the least recently used folders."""
     place = folder()
     place.parent.mkdir(parents=True, exist_ok=True)
     if len(files(COMPILED)) > len(files(place)):
-        # Made under another name, so that nobody ever takes half of it.
+        # Copy to a temporary folder first, so that other runs never take an incomplete one.
         new = Path(tempfile.mkdtemp(dir=place.parent))
         for path in files(COMPILED):
             shutil.copy(path, new)

@@ -1,4 +1,4 @@
-"""The documentation site: `make docs` builds it, from this folder, the docstrings and the examples."""
+"""Sphinx configuration of the documentation site; `make docs` builds it."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ author = "the bagwise developers"
 copyright = author
 version = release = bagwise.__version__
 
-# The examples run for some minutes. With BAGWISE_GALLERY=0 their pages have the code and no results.
+# The examples take a few minutes. With BAGWISE_GALLERY=0, their pages have the code without results.
 with_results = os.environ.get("BAGWISE_GALLERY", "1") != "0"
 
 extensions = [
@@ -36,12 +36,12 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 
-# The reference is written by docs/_ext/reference_pages.py, a page for every public name.
+# docs/_ext/reference_pages.py writes the reference: one page for every public name.
 autosummary_generate = [str(HERE / "reference" / "index.rst")]
-autodoc_typehints = "none"  # numpydoc's sections say more
+autodoc_typehints = "none"  # the numpydoc sections already contain types
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
-default_role = "py:obj"  # a name in backticks is a link where it is a public one
+default_role = "py:obj"  # public names in backticks become links
 
 sphinx_gallery_conf = {
     "plot_gallery": str(with_results),
@@ -52,7 +52,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "tutorials.index_of",
     "image_scrapers": ("matplotlib", "tutorials.scrape_displays"),
     "image_srcset": ["2x"],
-    "ignore_repr_types": "Display",  # it was drawn
+    "ignore_repr_types": "Display",  # the scraper shows it as a figure
     "doc_module": ("bagwise",),
     "backreferences_dir": "reference/used_in",
     "show_signature": False,

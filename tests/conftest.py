@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and hooks of all tests."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from bagwise.data.blocks import base, cutting
 
 @pytest.fixture
 def large_from(monkeypatch):
-    """Set how many numbers data may have before they count as large, and the size of a block."""
+    """Return a function that sets the number of values above which data are large, and the block size."""
 
     def set_limits(n_values=None, *, block_bytes=None):
         if n_values is not None:
@@ -23,7 +23,7 @@ COLLECTED = pytest.StashKey[list[pytest.Item]]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Call studies slow as well, so that ``-m "not slow"`` leaves them out too."""
+    """Mark studies as slow, so that ``-m "not slow"`` deselects them too."""
     for item in items:
         if item.get_closest_marker("study"):
             item.add_marker("slow")
@@ -32,5 +32,5 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def collected(pytestconfig):
-    """Return all tests that were collected, also those that the markers leave out of this run."""
+    """Return all collected tests, including those that the markers deselect in this run."""
     return pytestconfig.stash[COLLECTED]

@@ -1,4 +1,4 @@
-"""Processes in which libraries are not installed, whether or not they are."""
+"""Run code in a process that cannot import certain libraries, even if they are installed."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ sys.meta_path[:] = [Hiding(finder) for finder in sys.meta_path]
 
 
 def run_without(names, code, *arguments):
-    """Run code in a process of its own where warnings are errors, and give what it printed."""
+    """Run code in a new process where warnings are errors, and return its output."""
     command = [sys.executable, "-W", "error", "-c", _HIDE.format(names=names) + code, *map(str, arguments)]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0 and run.stderr == "", run.stderr

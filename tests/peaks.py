@@ -1,4 +1,4 @@
-"""The peak of memory of a program, measured in a process of its own."""
+"""Measure the peak memory of a program in a new process."""
 
 import json
 import subprocess
@@ -6,17 +6,17 @@ import sys
 
 import pytest
 
-only_linux = pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 
 _PREAMBLE = """
 import json, sys, warnings
-import numba  # bagwise imports it with the first kernel or threads: 60 MB that are not of the fit
+import numba  # bagwise imports it with the first kernel: 60 MB that do not belong to the fit
 import numpy as np
 import bagwise.data.blocks.base as base
 from bagwise import *
 
 task = json.loads(sys.argv[1])
-warnings.simplefilter("ignore")  # a few iterations are enough to see
+warnings.simplefilter("ignore")  # fits stop after a few iterations, which are enough to measure memory
 
 def of_process(name):
     with open("/proc/self/status") as lines:
@@ -24,13 +24,13 @@ def of_process(name):
 
 def peak_of(run):
     with open("/proc/self/clear_refs", "w") as peak:
-        peak.write("5")  # forget what was before
+        peak.write("5")  # reset the peak
     before = of_process("VmRSS")
     run()
     return of_process("VmHWM") - before
 
 def as_if_large(run):
-    \"\"\"Compile what is needed, on a few bags that are taken for many.\"\"\"
+    \"\"\"Compile the kernels for large data by a run on a few bags with a lower limit.\"\"\"
     limit, base.LARGE = base.LARGE, 1000
     result = run()
     base.LARGE = limit
@@ -39,7 +39,7 @@ def as_if_large(run):
 
 
 def measured(program: str, task) -> list:
-    """Run a program after the preamble; give what it prints as JSON."""
+    """Run a program after the preamble; parse its output as JSON and return it."""
     command = [sys.executable, "-c", _PREAMBLE + program, json.dumps(task)]
     found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr

@@ -1,11 +1,11 @@
-"""Which cases of a long test are run every time, and which estimators' by `make test`."""
+"""Markers for long tests: `slow` for slow estimators, `study` for most cases of long parametrized tests."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-# Estimators with contract checks that take seconds: they are left to `make test-all`.
+# The contract checks of these estimators take seconds; only `make test-all` runs them.
 SLOW = {
     "BagEnsembleClassifier",
     "DSDDClassifierCV",
@@ -30,7 +30,7 @@ def marked(estimators: Iterable[Any]) -> list[Any]:
 
 
 def always(kept: Iterable[Any], cases: Iterable[Any]) -> list[Any]:
-    """Give all cases of a test, those that are not kept as studies (`make test-studies`)."""
+    """Return all cases of a test; mark those that are not in `kept` as studies (`make test-studies`)."""
     kept, cases = list(kept), list(cases)
-    assert all(case in cases for case in kept), "a case that is kept is none"
+    assert all(case in cases for case in kept), "kept contains a value that is not in cases"
     return [case if case in kept else pytest.param(case, marks=pytest.mark.study) for case in cases]

@@ -1,9 +1,9 @@
-"""Report words and phrases that our texts do not use, each with its replacement.
+"""Report words and phrases to avoid in texts, each with a replacement.
 
 ``python tools/check_prose.py [PATH ...]`` reads comments, docstrings and string literals of Python files,
-f-strings included, and the prose of Markdown files; by default all of the project. It ends with status 1 if
-it reports anything. Code is not prose: code blocks, text in backticks, and string literals without a space
-are left out. `tools/prose_exceptions.txt` lists the quotations and terms that may stay.
+including f-strings, and the prose of Markdown files. Without arguments, it reads the whole project. The exit
+status is 1 if it reports anything. Code blocks, text in backticks, and string literals without a space are
+ignored. `tools/prose_exceptions.txt` lists accepted quotations and terms.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = ("src", "reproduction", "benchmarks", "tools", "docs", "examples", "tests")
 EXCEPTIONS = ROOT / "tools" / "prose_exceptions.txt"
 
-# Patterns, without regard to case, and what to write instead.
+# Patterns (case-insensitive), each with its replacement.
 PHRASES = {
     r"\bgives?\b": "return, show, have, lead to",
     r"\bnumbers? of (a|an|each|every|its|one|that) (bag|instance|row|column|feature|class|fold|label)\b": (
@@ -54,7 +54,8 @@ PHRASES = {
     r"\bfiles of models\b": "model files",
     r"\brules of counts\b": "count rules",
     r"\bmachines of libsvm\b": "libsvm's SVMs",
-    r"\b(gaussian|linear|such|these|those|of|two|both) machines\b|(?<!vector )\bmachines (are|that|with)\b": "SVMs",
+    r"\b(gaussian|linear|such|these|those|of|two|both) machines\b"
+    r"|(?<!vector )\bmachines (are|that|with)\b": "SVMs",
     r"\bends? of (a|the) (solver|search|run of a solver)\b": "optimum, solution",
     r"\b(of|on) (its|their|his|one's|your) own\b": "separate",
     r"\bby (itself|themselves)\b": "automatically, alone",
@@ -74,7 +75,7 @@ _CODE = re.compile(r"``[^`]+``|`[^`]+`|https?://\S+|\]\([^)]*\)")
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the prose of a file with its line: a paragraph, a comment or a literal at a time."""
+    """Yield the paragraphs, comments and literals of a file, each with its line."""
     source = path.read_text()
     yield from _markdown(source) if path.suffix == ".md" else _python(source)
 
@@ -120,7 +121,7 @@ def _python(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_examples(line: int, text: str) -> Iterator[tuple[int, str]]:
-    """Yield the paragraphs of a literal, without doctests and the lines that define parameters."""
+    """Yield the paragraphs of a literal without its doctests."""
     paragraph, start = list[str](), line
     for i, part in enumerate([*text.splitlines(), ""]):
         is_code = part.lstrip().startswith((">>>", "...", "``"))
@@ -137,7 +138,7 @@ def _without_examples(line: int, text: str) -> Iterator[tuple[int, str]]:
 
 
 def offenders(path: Path, exceptions: list[str]) -> Iterator[str]:
-    """Yield a line for every phrase of a file that has a replacement."""
+    """Yield a line of output for every phrase of a file that should be replaced."""
     name = path.relative_to(ROOT).as_posix()
     for line, text in texts(path):
         prose = _CODE.sub("``", text)

@@ -1,8 +1,9 @@
-"""Say how much of the public types pyright knows: ``python tools/type_completeness.py VENV``.
+"""Measure how complete the public types are with pyright: ``python tools/type_completeness.py VENV``.
 
-`VENV` has pyright and scikit-learn-stubs. pyright reads no library's code here: without types of scikit-learn
-every class that inherits from one of its classes counts as unknown, whatever it says itself, and so does
-whoever takes or gives one. Hence two figures; that with the types of scikit-learn is ours to answer for.
+`VENV` is a virtual environment with pyright and scikit-learn-stubs. pyright does not infer types from the
+code of libraries here. Without the stubs, every class that inherits from a class of scikit-learn counts as
+unknown, whatever its annotations. So does every function that takes or returns such a class. The script
+prints the completeness with and without the stubs, and checks the value with the stubs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ LEAST = 0.95
 
 
 def completeness(venv: Path, *extra_paths: Path) -> tuple[float, list[str]]:
-    """Give pyright's share of public symbols with a known type, and the names of the others."""
+    """Return pyright's share of public symbols with a known type, and the names of the other symbols."""
     paths = os.pathsep.join(map(str, (SOURCE, *extra_paths)))
     run = subprocess.run(
         [
@@ -39,11 +40,11 @@ def completeness(venv: Path, *extra_paths: Path) -> tuple[float, list[str]]:
 
 
 def main(venv: Path) -> int:
-    """Print the figures; 1 if too little is known."""
+    """Print both shares, and return the exit status: 1 if the share with stubs is too small."""
     (packages,) = venv.glob("lib/python*/site-packages")
     alone, _ = completeness(venv)
     share, unknown = completeness(venv, packages)
-    print(f"public symbols with a known type: {share:.1%} (without types of scikit-learn {alone:.1%})")
+    print(f"public symbols with a known type: {share:.1%} (without the stubs of scikit-learn: {alone:.1%})")
     if share < LEAST:
         print("unknown:", *unknown, sep="\n  ")
     return int(share < LEAST)

@@ -1,12 +1,12 @@
-"""Count the files, functions and frames that a call of bagwise goes through.
+"""Count the files, functions and stack frames that run during a call of bagwise.
 
-``python tools/walks.py`` prints, for some fits to 60 bags, how many source files and functions of bagwise
-run, how deep the stack is and how many Python calls there are, next to the limits of CONTRIBUTING.md. It
-ends with status 1 if a count is above its limit. ``--trace lasso`` prints the deepest stack of one call,
-``--list lasso`` its functions by file.
+``python tools/walks.py`` fits several models to 60 bags. For each fit it prints the number of source files
+and functions of bagwise that run, the depth of the stack and the number of Python calls, next to the limits
+of CONTRIBUTING.md. The exit status is 1 if a count is above its limit. ``--trace lasso`` prints the deepest
+stack of one call, ``--list lasso`` its functions by file.
 
-The second run of each call counts, without imports and compilation. Frames of other libraries and of compiled
-kernels do not count.
+Only the second run of each call counts, without imports and compilation. Frames of other libraries and of
+compiled kernels do not count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KERNELS = str(Path(PACKAGE) / "_core" / "compiled")
 
 
 class Limit(NamedTuple):
-    """The most files, functions and frames of a call."""
+    """The maximum numbers of files, functions and frames of a call."""
 
     files: int
     functions: int
@@ -34,7 +34,7 @@ class Limit(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What one call goes through."""
+    """The files, functions and frames of one call."""
 
     files: set[str]
     functions: set[str]
@@ -42,7 +42,7 @@ class Walk(NamedTuple):
     deepest: list[CodeType]
 
 
-# The goals of CONTRIBUTING.md, for the calls that have one.
+# The limits of CONTRIBUTING.md, for the calls that have one.
 LIMITS = {
     "lasso": Limit(34, 200, 22),
     "mixture": Limit(34, 190, 18),
@@ -63,7 +63,7 @@ def walks() -> dict[str, Callable[[], Any]]:
 
 
 def measure(call: Callable[[], Any]) -> Walk:
-    """Run a call twice, and count what the second run goes through."""
+    """Run a call twice, and count the files, functions and frames of the second run."""
     call()
     files: set[str] = set()
     functions: set[str] = set()

@@ -1,4 +1,4 @@
-"""Write `bagwise/__init__.pyi`, which tells type checkers what the lazy `bagwise/__init__.py` exports."""
+"""Write `bagwise/__init__.pyi`: type checkers need it, because `bagwise/__init__.py` imports lazily."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ from bagwise._version import __version__ as __version__
 
 
 def stub() -> str:
-    """Return the text of the stub: an import for every public name, package by package."""
+    """Return the text of the stub: one import per public name, grouped by package."""
     imports = [
         f"from bagwise.{module} import {name} as {name}\n"
         for module, names in bagwise._PUBLIC.items()

@@ -1,8 +1,8 @@
-"""The picture of the page *Which model?*: questions from above to below, and models as links.
+"""The decision diagram of the page *Which model?*: questions from top to bottom, with links to models.
 
-It is an SVG inside of the page, so that its text takes the colours of a light or a dark page, can be
-searched, and leads to the reference. There are two, one of which the page shows: four columns for a wide
-screen, and one for a narrow one. A name that is not public ends the build.
+The diagram is an inline SVG, so that its text follows the light or dark theme, is searchable, and links to
+the reference. There are two versions: four columns for wide screens, and one column for narrow screens. The
+style sheet shows one of them. The build fails if the diagram links to a name that is not public.
 """
 
 from html import escape
@@ -14,60 +14,60 @@ import bagwise
 
 MARGIN, GAP, LINE = 6, 14, 20
 
-# Questions that are answered before the data are: what follows from a yes, and for what.
+# Questions that users answer without fitting a model, and the models to use if the answer is yes.
 FIRST = [
     (
-        "Is no bag known to be negative?",
+        "Only positive and unlabelled bags?",
         [("PUSetKernelClassifierCV", "bags"), ("LSDDClassifierCV", "instances")],
     ),
     (
-        "Has a bag several labels, or one of many?",
+        "Several classes, or several labels per bag?",
         [
-            ("MIMLLogisticRegression", "instances have one each"),
-            ("MultiLabelBagClassifier", "a model a label"),
+            ("MIMLLogisticRegression", "one label per instance"),
+            ("MultiLabelBagClassifier", "one model per label"),
             ("OneVsOneBagClassifier", "many classes"),
         ],
     ),
-    ("Only bags matter, and no wish to choose?", [("BagEnsembleClassifier", "several families vote")]),
+    ("Only bag predictions, and no preference?", [("BagEnsembleClassifier", "ensemble of families")]),
 ]
-# What `compare` may say of the data, and the models that assume it, with when to take which.
+# The assumptions that `compare` distinguishes, and their models with the data that suit them.
 KINDS = [
     (
         "one instance",
         [
-            ("MILogisticRegressionCV", "about linear; which features"),
-            ("MISVC", "curved; one witness a bag"),
-            ("InstanceMISVC", "curved; several positive"),
-            ("MIGradientBoostingClassifier", "curved; hundreds of bags"),
+            ("MILogisticRegressionCV", "roughly linear; selects features"),
+            ("MISVC", "nonlinear; one witness per bag"),
+            ("InstanceMISVC", "nonlinear; several positives"),
+            ("MIGradientBoostingClassifier", "nonlinear; hundreds of bags"),
             ("MIMixture", "few bags, missing values"),
-            ("EMDD", "they resemble a prototype"),
-            ("APRClassifier", "ranges of few features"),
+            ("EMDD", "positives resemble a prototype"),
+            ("APRClassifier", "ranges of a few features"),
         ],
     ),
     (
         "a count",
         [
-            ("SoftORLogisticRegression", "learns how many it takes"),
-            ("Threshold", "a rule, if the number is known"),
-            ("CountTable", "any rule of the number"),
+            ("SoftORLogisticRegression", "learns the required count"),
+            ("Threshold", "rule for a known count"),
+            ("CountTable", "any function of the count"),
         ],
     ),
     (
         "a share",
         [
             ("Mean", 'MILogisticRegression("mean")'),
-            ("SoftMax", "high ones count for more"),
-            ("GeometricMean", "all must agree"),
+            ("SoftMax", "high probabilities weigh more"),
+            ("GeometricMean", "all instances must agree"),
         ],
     ),
     (
         "the whole bag",
         [
-            ("SetKernelSVC", "some thousand bags"),
+            ("SetKernelSVC", "up to a few thousand bags"),
             ("BagStatistics", "before any classifier"),
-            ("ClusterEmbedding", "kinds of instances, counted"),
-            ("FisherEmbedding", "large bags, also in files"),
-            ("MILESClassifier", "several kinds matter"),
+            ("ClusterEmbedding", "counts kinds of instances"),
+            ("FisherEmbedding", "large bags, also from files"),
+            ("MILESClassifier", "several kinds of instances"),
             ("CitationKNNClassifier", "few bags, many classes"),
         ],
     ),
@@ -75,15 +75,15 @@ KINDS = [
 
 
 class DecisionPicture(Directive):
-    """Puts the picture where it stands."""
+    """Directive that inserts the diagram into a page."""
 
     def run(self):
-        """Give both as they are."""
+        """Return both versions as raw HTML."""
         return [nodes.raw("", draw("wide") + draw("narrow"), format="html")]
 
 
 def draw(shape: str) -> str:
-    """Draw questions, then the kinds of bags; give SVG. `shape` is "wide" or "narrow"."""
+    """Draw the questions and the assumptions, and return SVG. `shape` is "wide" or "narrow"."""
     is_wide = shape == "wide"
     picture = Picture(shape, 960 if is_wide else 380)
     for question, models in FIRST:
@@ -98,23 +98,23 @@ def draw(shape: str) -> str:
 
 
 class Picture:
-    """A drawing that grows downwards: `y` is where it goes on."""
+    """An SVG drawing that is filled from top to bottom; `y` is the top of the next element."""
 
     def __init__(self, shape: str, width: float):
         self.shape, self.width, self.y, self.parts = shape, width, 4.0, []
 
     def svg(self) -> str:
-        """Give it as an element of a page."""
+        """Return the drawing as an SVG element."""
         tip = f'<marker id="tip-{self.shape}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" '
         tip += 'markerHeight="8" orient="auto"><path class="tip" d="M0 0 L8 4 L0 8 z"/></marker>'
         return (
-            f'<svg class="decision {self.shape}" role="img" aria-label="Questions, and what follows" '
+            f'<svg class="decision {self.shape}" role="img" aria-label="Questions that lead to models" '
             f'viewBox="0 0 {self.width:g} {self.y + 4:g}" xmlns="http://www.w3.org/2000/svg">'
             f"<defs>{tip}</defs>{''.join(self.parts)}</svg>"
         )
 
     def ask(self, question: str, models: list[tuple[str, str]], *, beside: bool) -> None:
-        """Draw a question, the models of a yes beside or below it, and the way on."""
+        """Draw a question, its models to the right or below ("yes"), and an arrow to the next ("no")."""
         height = 26 + LINE * len(models) if beside else 44
         width = 360 if beside else self.width - 2 * MARGIN
         middle = MARGIN + width / 2
@@ -145,15 +145,15 @@ class Picture:
         self.y += height + (28 if beside else 26)
 
     def ask_what_makes_positive(self) -> None:
-        """Draw the question that the data answer."""
+        """Draw the question that `compare` and `diagnose_rule` answer from the data."""
         self._box(MARGIN, self.y, self.width - 2 * MARGIN, 60, "question")
         self._text(self.width / 2, self.y + 25, "What makes a bag positive?", "strong middle")
-        says = f"{_link('compare')} and {_link('diagnose_rule')} say what the data support"
+        says = f"{_link('compare')} and {_link('diagnose_rule')} show what the data support"
         self.parts.append(f'<text class="middle" x="{self.width / 2:g}" y="{self.y + 46:g}">{says}</text>')
         self.y += 60
 
     def show_kinds_beside_each_other(self) -> None:
-        """Draw a column for every kind, all as long as the longest."""
+        """Draw one column per assumption, all with the height of the longest one."""
         width = (self.width - 2 * MARGIN - (len(KINDS) - 1) * GAP) / len(KINDS)
         most = max(len(models) for _, models in KINDS)
         for number, (kind, models) in enumerate(KINDS):
@@ -171,7 +171,7 @@ class Picture:
         self.y += 28
 
     def show_kinds_below_each_other(self) -> None:
-        """Draw a part for every kind."""
+        """Draw one block per assumption, from top to bottom."""
         for kind, models in KINDS:
             self.y += 10
             self._box(MARGIN, self.y, self.width - 2 * MARGIN, 32, "kind")
@@ -186,10 +186,10 @@ class Picture:
         self.y += 10
 
     def end(self) -> None:
-        """Draw what to do where the data do not answer."""
+        """Draw the advice for data that do not answer the question."""
         self._box(MARGIN, self.y, self.width - 2 * MARGIN, 60, "answer")
-        self._text(self.width / 2, self.y + 25, "It cannot be told?", "strong middle")
-        says = f"{_link('BagEnsembleClassifier')}, or what you can explain"
+        self._text(self.width / 2, self.y + 25, "Not sure?", "strong middle")
+        says = f"{_link('BagEnsembleClassifier')}, or an interpretable model"
         self.parts.append(f'<text class="middle" x="{self.width / 2:g}" y="{self.y + 46:g}">{says}</text>')
         self.y += 60
 
@@ -211,11 +211,11 @@ class Picture:
 
 def _link(name: str) -> str:
     if name not in bagwise.__all__:
-        raise ValueError(f"docs/_ext/decision_picture.py names {name}, which bagwise does not have.")
+        raise ValueError(f"docs/_ext/decision_picture.py links to {name}, which is not public in bagwise.")
     return f'<a href="reference/bagwise.{name}.html">{name}</a>'
 
 
 def setup(app):
-    """Make the directive known."""
+    """Register the directive."""
     app.add_directive("decision-picture", DecisionPicture)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,7 @@
-"""Pages load nothing from elsewhere: fonts, scripts, styles and pictures lie beside them, or the build ends.
+"""Check that pages load no external resources: fonts, scripts, styles and pictures must be part of the site.
 
-Links that a reader may follow are no matter; what a browser loads by itself is.
+The build fails otherwise. Links to other sites are allowed, because a browser does not load them
+automatically.
 """
 
 import re
@@ -17,20 +18,20 @@ LOADED = re.compile(
 
 
 def loaded_from_elsewhere(text: str) -> list[str]:
-    """Give what a page or a style sheet loads from other places."""
+    """Return the external resources that a page or a style sheet loads."""
     return [found.group(0) for found in LOADED.finditer(text)]
 
 
 def look_through(app, error) -> None:
-    """End the build if a page or a style sheet loads anything from another place."""
+    """Raise an error if a page or a style sheet loads external resources."""
     if error is None and app.builder.format == "html":
         for path in sorted(Path(app.outdir).rglob("*")):
             if path.suffix in (".html", ".css"):
                 for found in loaded_from_elsewhere(path.read_text(encoding="utf-8")):
-                    raise ExtensionError(f"{path.relative_to(app.outdir)} loads from elsewhere: {found}")
+                    raise ExtensionError(f"{path.relative_to(app.outdir)} loads from another site: {found}")
 
 
 def setup(app):
-    """Look at the very end, after pages of examples were copied."""
+    """Register the check at the end of the build, after the pages of the examples were copied."""
     app.connect("build-finished", look_through, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Pages of results as a gallery: those with a figure first, each with its picture, title and source."""
+"""Gallery of result pages, each with its picture, title and source; pages with a figure come first."""
 
 import re
 from pathlib import Path
@@ -8,10 +8,10 @@ from docutils.parsers.rst import Directive
 
 
 class PageGallery(Directive):
-    """Shows all other pages of the folder in which it stands."""
+    """Directive that shows all other pages of the same folder as cards."""
 
     def run(self):
-        """Give a container of cards with pictures, and one without."""
+        """Return a container of the cards with pictures, and a container of the other cards."""
         env = self.state.document.settings.env
         here = Path(env.doc2path(env.docname))
         cards = {True: [], False: []}
@@ -26,7 +26,7 @@ class PageGallery(Directive):
 
 
 def read_page(text: str) -> dict[str, str | None]:
-    """Give the title of a page without its name, its source (the first paragraph), and its first picture."""
+    """Return the title of a page (without its name), its source (first paragraph) and its first picture."""
     heading, source = (part.strip() for part in text.split("\n\n", 2)[:2])
     picture = re.search(r"^!\[.*?\]\((.+?)\)", text, re.MULTILINE)
     title = heading.lstrip("# ").partition(": ")[2]
@@ -34,7 +34,7 @@ def read_page(text: str) -> dict[str, str | None]:
 
 
 def card(address: str, name: str, page: dict[str, str | None]) -> nodes.container:
-    """Make a card that leads to the page from its picture and from its title."""
+    """Return a card whose picture and title link to the page."""
     parts = []
     if page["picture"]:
         picture = nodes.image(uri=page["picture"], alt=page["title"])

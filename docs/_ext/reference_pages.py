@@ -1,7 +1,8 @@
-"""Pages of the reference: a page for every public name, listed by what it is for.
+"""Pages of the reference: one page for every public name, listed by purpose.
 
-They are written when a build begins, from the names that `bagwise` exports, so that none is forgotten: one
-that is in no chapter ends the build. Where pages in Markdown have such a name in code, it leads there.
+The pages are written at the start of a build, from the names that `bagwise` exports. The build fails if a
+name has no chapter, so that none is forgotten. In Markdown pages, public names in backticks become links to
+the reference.
 """
 
 import re
@@ -12,13 +13,13 @@ from sphinx import addnodes
 
 import bagwise
 
-# Chapters of the reference, in the order in which a new user would look for them; each lists packages.
+# Chapters of the reference with their packages, in the order in which new users need them.
 CHAPTERS = {
     "Data": ["data.bags", "data.scanned", "data.sequences", "io", "datasets"],
     "Linear models": ["models.linear_model"],
     "Rules: from instances to bags": ["rules"],
     "Mixtures": ["models.mixture", "families"],
-    "Kernel machines": ["models.svm"],
+    "Support vector machines": ["models.svm"],
     "Kernels and distances": ["similarity"],
     "Diverse density, prototypes, boxes, neighbours": ["models.prototypes", "models.neighbors"],
     "Trees, networks, ensembles": ["models.trees", "models.attention", "models.ensemble"],
@@ -54,7 +55,7 @@ def write_pages(folder: Path) -> None:
         "Reference",
         "=========",
         "",
-        "Every public name, by what it is for; all import from ``bagwise``.",
+        "All public names, grouped by purpose. Import them from ``bagwise``.",
         "",
     ]
     for chapter, listed in CHAPTERS.items():
@@ -65,21 +66,21 @@ def write_pages(folder: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    # A page that is as it was keeps its time, and is not read again.
+    # Unchanged pages keep their modification time, so that Sphinx does not read them again.
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
 
 def skip_inherited(app, what, name, member, skip, options):
-    """Leave out what scikit-learn gives every estimator: its own pages tell of it."""
+    """Skip the methods that estimators inherit from scikit-learn, which documents them."""
     from_elsewhere = getattr(member, "__module__", None) or ""
     return True if from_elsewhere.startswith("sklearn.") else None
 
 
 def link_names(app, doctree) -> None:
-    """Make links of public names in code between words: `Bags`, `compare(bags, y)`, `Bags.from_list`.
+    """Turn public names in inline code into links: `Bags`, `compare(bags, y)`, `Bags.from_list`.
 
-    In docstrings the default role does it; Markdown has no roles in backticks.
+    In docstrings, the default role creates these links. In Markdown, backticks have no role.
     """
     for code in list(doctree.findall(nodes.literal)):
         name = re.match(r"(\w+)(?=[(.]|$)", code.astext())
@@ -92,7 +93,7 @@ def link_names(app, doctree) -> None:
 
 
 def setup(app):
-    """Write the pages before autosummary looks for them, and link names when a page was read."""
+    """Write the pages before autosummary reads them, and link names after a page is parsed."""
     app.connect("doctree-read", link_names)
     app.connect("autodoc-skip-member", skip_inherited)
     app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir) / "reference"), priority=100)

@@ -1,18 +1,18 @@
-"""Draw the two pictures of the page Start when a build begins: bags with labels, and instance probabilities.
+"""Draw the two pictures of the page Start at the start of a build: bags with labels, and probabilities.
 
-Each is drawn twice, for light and for dark pages. ``python docs/_ext/start_pictures.py`` draws the picture of
-the README again, which is committed.
+Each picture is drawn twice, for light and for dark pages. ``python docs/_ext/start_pictures.py`` redraws the
+picture of the README, which is committed.
 """
 
 from pathlib import Path
 
 import numpy as np
 
-BACKGROUNDS = {"light": "#ffffff", "dark": "#14181e"}  # those of the theme's pages
+BACKGROUNDS = {"light": "#ffffff", "dark": "#14181e"}  # page backgrounds of the theme
 
 
 def draw(folder: Path) -> None:
-    """Draw some bags of digits, without and with the instance probabilities of a model."""
+    """Draw bags of digits, without and with the instance probabilities of a model."""
     bags, y, probability = predicted_bags(n_positive=3, n_negative=3)
     folder.mkdir(parents=True, exist_ok=True)
     for background in BACKGROUNDS:
@@ -81,7 +81,7 @@ def draw_known(bags, y):
 
 
 def setup(app):
-    """Draw before pages are read."""
+    """Draw the pictures before pages are read."""
     app.connect("builder-inited", lambda app: draw(Path(app.srcdir) / "_static" / "drawn"))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

@@ -1,14 +1,13 @@
-"""What the tutorials need beside sphinx-gallery: an order, a place to write to, and pictures without pyplot.
+"""Settings of sphinx-gallery for the tutorials: their order, their working folder, and their figures.
 
-`examples/plot_*.py` are executed from a copy in the build folder, so that the files which they write lie
-there and not beside the sources. Pages (HTML) among those files are copied next to the tutorials, which
-show them.
+`examples/plot_*.py` are executed from a copy in the build folder, so that they do not write files into the
+source folder. HTML pages that they write are copied next to the tutorials, which show them.
 """
 
 import shutil
 from pathlib import Path
 
-# Jobs of users first, from small to large; then what goes with all of them.
+# Use cases first, from small to large data; then tools for all of them.
 ORDER = [
     "plot_molecules",
     "plot_slides",
@@ -27,17 +26,18 @@ COPY = Path(__file__).parents[1] / "_build" / "examples"
 
 
 def index_of(filename: str) -> int:
-    """Give the place of a tutorial in the gallery; one that has none ends the build."""
+    """Return the index of a tutorial in the gallery; raise an error if it has none."""
     name = Path(filename).stem
     if name not in ORDER:
-        raise ValueError(f"examples/{name}.py has no place in ORDER of docs/_ext/tutorials.py; give it one.")
+        raise ValueError(f"examples/{name}.py is not in ORDER of docs/_ext/tutorials.py; add it.")
     return ORDER.index(name)
 
 
 def scrape_displays(block, block_vars, gallery_conf) -> str:
-    """Show every `Display` that a cell made: those with a name, and the value of its last line.
+    """Show every `Display` that a cell created: variables, and the value of the last line.
 
-    sphinx-gallery knows figures of pyplot; ours are made without it, and are seen once each.
+    sphinx-gallery only shows figures of pyplot. bagwise draws its figures without pyplot, so this scraper
+    saves them, once each.
     """
     from sphinx_gallery.scrapers import figure_rst
 
@@ -46,7 +46,7 @@ def scrape_displays(block, block_vars, gallery_conf) -> str:
     paths, sets = [], []
     for value in list(block_vars["example_globals"].values()):
         figure = getattr(value, "figure_", None)
-        # Those of pyplot, which have a number, were shown by sphinx-gallery.
+        # Figures of pyplot have a number; sphinx-gallery has already shown them.
         if not isinstance(value, Display) or hasattr(figure, "number") or hasattr(figure, "was_shown"):
             continue
         figure.was_shown = True
@@ -63,7 +63,7 @@ def scrape_displays(block, block_vars, gallery_conf) -> str:
 
 
 def copy_examples(app, config) -> None:
-    """Copy the examples to where they are executed; what they wrote before stays."""
+    """Copy the examples to the folder in which they are executed; keep the files of earlier runs."""
     COPY.mkdir(parents=True, exist_ok=True)
     for path in COPY.glob("*.py"):
         path.unlink()
@@ -72,7 +72,7 @@ def copy_examples(app, config) -> None:
 
 
 def copy_pages(app, error) -> None:
-    """Put the pages that examples wrote next to the tutorials."""
+    """Copy the pages that the examples wrote next to the tutorials."""
     target = Path(app.outdir) / "tutorials"
     if error is None and target.exists():
         for page in COPY.glob("*.html"):
@@ -80,7 +80,7 @@ def copy_pages(app, error) -> None:
 
 
 def setup(app):
-    """Copy before sphinx-gallery looks for examples, and after everything is written."""
+    """Copy the examples before sphinx-gallery reads them, and their pages at the end of the build."""
     app.connect("config-inited", copy_examples, priority=1)
     app.connect("build-finished", copy_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

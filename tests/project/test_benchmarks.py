@@ -1,4 +1,4 @@
-"""The benchmarks' own machinery, on problems that cost nothing."""
+"""Tests of the benchmark runner with small problems."""
 
 import contextlib
 import importlib
@@ -67,7 +67,7 @@ def test_figures_of_ours_are_found_in_every_unit():
 
 
 def find_figures(row):
-    """What `--compare` finds in a row once it was written to JSON and read."""
+    """Return the values that `--compare` reads from a row after a JSON round trip."""
     main, compare = (
         importlib.import_module("benchmarks.__main__"),
         importlib.import_module("benchmarks.compare"),
@@ -140,7 +140,7 @@ def run():
 
 @pytest.fixture
 def tiny_repository(tmp_path):
-    """A repository with two commits of a package, the second twice as fast, and a benchmark of it."""
+    """Create a repository with a benchmark and two commits of a package, the second twice as fast."""
 
     def git(*arguments):
         identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
@@ -173,7 +173,7 @@ def test_two_commits_are_compared_on_one_machine(tiny_repository):
     assert "largest of 2 time ratios: 1.000, toy / wait / bagwise (s) (limit 1.25, 0 above)" in done.stdout
     assert "geometric mean of time ratios: 0.707 (limit 1.05)" in done.stdout
     assert "largest of 2 memory ratios: 1.000" in done.stdout
-    # Without a head, the working tree as it is.
+    # Without a head commit, the working tree is compared.
     write_package(tiny_repository, {"sleep": 1.0, "wait": 1.0})
     assert "| 4 s | 1 s | 0.25 |" in run(["--compare", "HEAD~1"], tiny_repository).stdout
     trees = subprocess.run(["git", "worktree", "list"], cwd=tiny_repository, capture_output=True, text=True)
@@ -230,7 +230,7 @@ def test_a_benchmark_that_one_side_cannot_run_fails_the_comparison(tiny_reposito
     assert done.returncode == 1
     assert "FAILED: other does not run on the base side (HEAD): AttributeError" in done.stdout
     assert "has no attribute 'OTHER'" in done.stdout
-    # The others are compared all the same; so is a row that only one side has a failure.
+    # The other benchmarks are still compared. A row that only one side has is a failure.
     assert "| toy / sleep / bagwise (s) | 2 s | 2 s | 1.00 |" in done.stdout
     assert "FAILED: toy / new / bagwise (s) is missing on the base side" in done.stdout
     assert "FAILED: toy / wait / bagwise (s) is missing on the head side" in done.stdout

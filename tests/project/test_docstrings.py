@@ -1,4 +1,4 @@
-"""Docstrings of public names and their methods pass numpydoc's checks; `pyproject.toml` says which."""
+"""Docstrings of public names and their methods pass numpydoc's checks; `pyproject.toml` lists exceptions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import bagwise
 SETTINGS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["tool"]
 OFF = set(SETTINGS["numpydoc_validation"]["checks"]) - {"all"}
 
-# What nobody constructs: bagwise hands it out, and its docstring lists attributes.
+# Classes that users do not construct; their docstrings list attributes instead of parameters.
 HANDED_OUT = {"BagExplanation", "Comparison", "ComparisonInterrupted", "PUReport", "ScannedBags"}
 
 
 def written_by_us(cls):
-    """Name the public methods and properties of a class and of its bases, as bagwise defines them."""
+    """Yield the public methods and properties of a class and its bases that bagwise defines."""
     for name, member in inspect.getmembers_static(cls):
         owner = next(base for base in cls.__mro__ if name in vars(base))
         ours = owner.__module__.startswith("bagwise.") and not name.startswith("_")
-        # scikit-learn makes `set_fit_request` and the like for every class.
+        # scikit-learn generates `set_fit_request` and similar methods for every class.
         if ours and not re.fullmatch(r"set_\w+_request", name):
             yield from [f"{owner.__module__}.{owner.__qualname__}.{name}"] * _has_code(member)
 
@@ -34,20 +34,20 @@ def _has_code(member):
 
 
 def documented():
-    """Name all that is held to the checks, once."""
+    """Return the names of all checked objects, each once."""
     things = {f"bagwise.{name}": getattr(bagwise, name) for name in sorted(bagwise._WHERE)}
     methods = [path for cls in filter(inspect.isclass, things.values()) for path in written_by_us(cls)]
     return [*things, *dict.fromkeys(methods)]
 
 
 def faults(path):
-    """Say what is wrong with a docstring."""
+    """Return the errors of a docstring."""
     found = validate(path)
     off = OFF | ({"PR01"} if path.removeprefix("bagwise.") in HANDED_OUT else set())
     if path.count(".") > 1 and not re.search(r"^\s*-{3,}$", found["docstring"], flags=re.M):
-        off = off | {"PR01", "RT01", "YD01"}  # a method may say all in its sentence; a section is complete
+        off = off | {"PR01", "RT01", "YD01"}  # methods may have no sections, but sections must be complete
     if "Yields" in found["docstring"]:
-        off = off | {"RT01"}  # it returns what yields
+        off = off | {"RT01"}  # "Yields" replaces "Returns"
     return [f"{code}: {message}" for code, message in found["errors"] if code not in off]
 
 

@@ -1,4 +1,4 @@
-"""The examples run, quickly, and the short ones are short."""
+"""The examples run in limited time, and the short ones stay short."""
 
 import ast
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-# The jobs that were too long once, and are not to become so again.
+# Examples that must stay short.
 SHORT = ["plot_slides", "plot_molecules", "plot_threads", "plot_positive_unlabeled", "plot_counts"]
 PICTURES = {
     "plot_slides": ["heatmap.png"],
@@ -24,12 +24,12 @@ PICTURES = {
     "plot_larger_than_memory": ["memory.png"],
     "plot_cluster": ["workers.png"],
 }
-# What a page says of its results in its text is what it prints.
+# Output that the text of an example refers to.
 SAID = {
     "plot_threads": "bag 'thread 004'",
     "plot_molecules": "bag '0007'",
     "plot_recordings": "a bag is positive from 3 positive instances on",
-    "plot_comparison": "The data say that one positive instance makes a bag positive",
+    "plot_comparison": "The data support the assumption that one positive instance makes a bag positive",
     "plot_larger_than_memory": "the same bits: True",
     "plot_cluster": "the same bits: True\nthe same bits: True",
 }
@@ -38,7 +38,7 @@ ALL = sorted(path.stem for path in EXAMPLES.glob("plot_*.py"))
 
 
 def lines_of_code(source):
-    """Count the lines of statements: neither the text at the top, nor comments, nor blank lines."""
+    """Count the lines of statements, without the text at the top, comments and blank lines."""
     used = set()
     for node in ast.parse(source).body[1:]:
         used |= set(range(node.lineno, node.end_lineno + 1))
@@ -49,7 +49,7 @@ def lines_of_code(source):
 @pytest.mark.parametrize("name", SHORT)
 def test_a_job_takes_no_more_than_fifteen_lines(name):
     source = (EXAMPLES / f"{name}.py").read_text()
-    code = source.split("# %%", 1)[1]  # what comes before makes the data
+    code = source.split("# %%", 1)[1]  # the part before creates the data
     assert lines_of_code('""\n' + code) <= 15
 
 

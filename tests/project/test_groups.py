@@ -1,4 +1,4 @@
-"""Every test is run by one of `make test`, what `make test-all` adds to it, and `make test-studies`."""
+"""Every test is run by exactly one of the recipes of `make test`, `make test-all` and `make test-studies`."""
 
 import re
 from pathlib import Path
@@ -9,14 +9,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def recipes():
-    """Return the command of every group of tests in the Makefile, and which markers it selects."""
+    """Return the command of every test target in the Makefile, and the markers that it selects."""
     text = (ROOT / "Makefile").read_text()
     found = re.findall(r"^(test\S*):.*\n\t(.*) -m \"([^\"]+)\" (.*)$", text, flags=re.M)
     return {name: (f"{before} {after}", markers) for name, before, markers, after in found}
 
 
 def groups_of(markers):
-    """Return the names of the groups that a test with these markers is in."""
+    """Return the names of the targets that run a test with these markers."""
     known = {name: name in markers for name in ("slow", "study")}
     return [group for group, (_, selected) in recipes().items() if eval(selected, {}, known)]
 

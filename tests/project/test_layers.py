@@ -43,13 +43,13 @@ LAYERS = {
     "cli": 11,
     "testing": 11,
 }
-# `import bagwise` gives access to every public name, so it counts as the highest package with such names.
+# `import bagwise` makes every public name available, so it counts as the highest package with public names.
 ALL_NAMES = "evaluation"
 
-# Imports upward that are meant: methods that hand over to a higher layer when they are called.
+# Allowed imports from a higher layer, inside methods that need it.
 EXCEPTIONS = {("evaluation.comparison.comparison", "report")}  # Comparison.report() writes a page
 
-# Modules that import by a computed name: the public names, and the file formats of their own package.
+# Modules that may use `import_module`: for lazy public names, and for the file formats of the same package.
 COMPUTED = {"bagwise", "bagwise.io.files"}
 
 
@@ -66,7 +66,7 @@ def modules():
 
 
 def imports_of(path, names):
-    """Yield every module of bagwise that a file imports, at its top, in a function or for type checkers."""
+    """Yield every bagwise module that a file imports: at the top, in functions or for type checkers."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "bagwise")
@@ -83,7 +83,7 @@ def imports_of(path, names):
 
 
 def upward(sources, known=()):
-    """Return the imports of sources that do not go down, as "module imports module"."""
+    """Return the imports that are not from a lower layer, as "module imports module"."""
     sources = dict(sources)
     names = {*sources, *dict(known)}
     found = []
@@ -141,7 +141,7 @@ def test_every_package_names_its_modules_in_its_docstring():
             inner = {p.stem for p in path.parent.glob("*.py")} | {
                 p.parent.name for p in path.parent.glob("*/__init__.py")
             }
-            # Compiled loops are named after the package or the formula that they serve.
+            # Modules with compiled loops are named after their package or formula, so they need no entry.
             listed = {"arrays", "compiling", "notice"} if module.endswith(".compiled") else inner
             names = set(re.findall(r"`(\w+)`", text))
             silent += [f"{module}.{name}" for name in sorted(listed - names) if not name.startswith("__")]

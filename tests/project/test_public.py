@@ -1,4 +1,4 @@
-"""What a user meets first: names, import time, README and examples."""
+"""Tests of public names, import time, README and documentation pages."""
 
 import ast
 import inspect
@@ -66,7 +66,7 @@ def _seconds(statement: str) -> float:
 
 
 def test_importing_bagwise_takes_less_than_three_tenths_of_a_second():
-    """By processor time, as other tests run beside: the best of five, the start of Python included."""
+    """Use the best processor time of five runs with Python's startup; other tests run in parallel."""
     code = "import time, bagwise\nprint(time.process_time())"
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, check=True) for _ in range(5)]
     assert min(float(run.stdout) for run in runs) < 0.3
@@ -88,7 +88,7 @@ def test_heavy_libraries_wait_until_they_are_needed():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(run.stdout.split())
     assert "bagwise" in loaded
-    # scikit-learn itself loads pandas and rich where they are installed.
+    # scikit-learn itself loads pandas and rich if they are installed.
     heavy = loaded & {"numba", "matplotlib", "polars", "pooch", "h5py", "skops", "torch"}
     assert not heavy
 
@@ -144,13 +144,13 @@ def test_the_recipes_of_contributing_work_as_written(tmp_path):
     } <= {line.split("(")[0].rstrip(":") for block in blocks for line in block.splitlines()}
     recipes = tmp_path / "recipes.py"
     recipes.write_text("\n".join(blocks))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # where `reproduction` is
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # the folder of `reproduction`
     run = subprocess.run([sys.executable, recipes], capture_output=True, text=True, env=environment)
     assert run.returncode == 0, run.stderr
 
 
 def test_the_type_of_a_fitted_estimator_is_known():
-    """So that ``model = Model().fit(X, y)`` is a Model, and not anything, to a type checker."""
+    """Type checkers infer Model, and not Any, for ``model = Model().fit(X, y)``."""
     fits = {cls.__name__: inspect.unwrap(cls.fit) for cls in all_estimators()}
     ours = {name: fit for name, fit in fits.items() if fit.__module__.startswith("bagwise.")}
     assert set(fits) - set(ours) <= {"BagPipeline"}  # its fit is that of scikit-learn's Pipeline

@@ -1,4 +1,4 @@
-"""What a release consists of agrees with itself."""
+"""The version numbers of a release agree, and the wheel contains all files."""
 
 import re
 import zipfile
@@ -19,7 +19,7 @@ def test_the_version_is_the_same_wherever_it_is_named():
 
 
 def test_the_wheel_is_whole_and_below_a_megabyte(tmp_path, monkeypatch):
-    build = pytest.importorskip("hatchling.build", reason="it builds the wheel")
+    build = pytest.importorskip("hatchling.build", reason="hatchling builds the wheel")
     monkeypatch.chdir(ROOT)
     wheel = tmp_path / build.build_wheel(str(tmp_path))
     assert wheel.stat().st_size < 1_000_000

@@ -1,4 +1,4 @@
-"""What the site is made of; `.ci/run` builds it."""
+"""Tests of the Sphinx extensions in docs/_ext; `.ci/run` builds the site itself."""
 
 import importlib.util
 import re
@@ -21,7 +21,7 @@ def extension(name):
 def test_every_example_has_a_place_among_the_tutorials():
     tutorials = extension("tutorials")
     assert sorted(tutorials.ORDER) == sorted(path.stem for path in (ROOT / "examples").glob("plot_*.py"))
-    with pytest.raises(ValueError, match=r"examples/plot_new\.py has no place in ORDER"):
+    with pytest.raises(ValueError, match=r"examples/plot_new\.py is not in ORDER"):
         tutorials.index_of("plot_new.py")
 
 
@@ -38,7 +38,7 @@ def test_the_decision_picture_leads_to_public_names_only():
     assert (
         {"compare", "MILogisticRegressionCV", "BagEnsembleClassifier"} <= set(names) <= set(bagwise.__all__)
     )
-    with pytest.raises(ValueError, match="names NoSuchModel, which bagwise does not have"):
+    with pytest.raises(ValueError, match="links to NoSuchModel, which is not public"):
         decision._link("NoSuchModel")
 
 
@@ -46,14 +46,14 @@ def test_a_page_of_results_gives_its_title_source_and_first_picture():
     pytest.importorskip("docutils", reason="the extra docs is not installed")
     read_page = extension("page_gallery").read_page
     text = (
-        "# some-fig1: what it costs\n\nA. Nyone (2001), figure 1.\n\nWords.\n\n![cost](some-fig1-cost.png)\n"
+        "# some-fig1: costs of fits\n\nA. Smith (2001), figure 1.\n\nText.\n\n![cost](some-fig1-cost.png)\n"
     )
     assert read_page(text) == {
-        "title": "What it costs",
-        "source": "A. Nyone (2001), figure 1.",
+        "title": "Costs of fits",
+        "source": "A. Smith (2001), figure 1.",
         "picture": "some-fig1-cost.png",
     }
-    assert read_page("# some-table1: rows\n\nNobody.\n\nWords.\n")["picture"] is None
+    assert read_page("# some-table1: rows\n\nA. Smith.\n\nText.\n")["picture"] is None
 
 
 @pytest.mark.parametrize(

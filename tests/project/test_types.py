@@ -1,4 +1,4 @@
-"""Everything public says what it takes and gives, so that type checkers and editors know it too."""
+"""All public functions and fitted attributes have type annotations for type checkers and editors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PUBLIC = sorted(bagwise._WHERE)
 
 
 def own_functions(thing):
-    """Give a function, or the public methods of a class that bagwise wrote, and its constructor."""
+    """Yield a function itself, or the constructor and public methods of a class that bagwise defines."""
     if not inspect.isclass(thing):
         yield thing
         return
@@ -19,20 +19,20 @@ def own_functions(thing):
         member = member.fget if isinstance(member, property) else member
         if not callable(member) or (name.startswith("_") and name != "__init__"):
             continue
-        # `available_if` puts a descriptor in place of a method, which knows what it stands for.
+        # `available_if` replaces a method by a descriptor; unwrap returns the method.
         function = inspect.unwrap(getattr(member, "__func__", member))
         if inspect.isfunction(function) and function.__module__.startswith("bagwise."):
             yield function
 
 
 def lacks(function):
-    """Name the parameters of a function without a type, and what it returns if that has none."""
+    """Return the parameters of a function without a type, and its return value if it has no type."""
     annotations = function.__annotations__
     parameters = list(inspect.signature(function).parameters)
     is_method = "." in function.__qualname__.replace("<locals>.", "")
     unknown = [name for name in parameters[is_method:] if name not in annotations]
     if function.__name__ != "__init__" and "return" not in annotations:
-        unknown.append("what it returns")
+        unknown.append("return value")
     return [f"{function.__qualname__}: {name}" for name in unknown]
 
 
@@ -54,11 +54,11 @@ def test_a_gap_is_found():
         """Compute."""
 
     assert [gap.split(": ")[1] for gap in lacks(Model.__init__) + lacks(Model.fit)] == ["alpha", "y"]
-    assert [gap.split(": ")[1] for gap in lacks(compute)] == ["b", "what it returns"]
+    assert [gap.split(": ")[1] for gap in lacks(compute)] == ["b", "return value"]
 
 
 def fitted_attributes(cls):
-    """Name what the docstring lists as known after a fit."""
+    """Return the fitted attributes that a class docstring lists."""
     section = re.search(
         r"Attributes\n-+\n(.*?)(?:\n\n[A-Z]\w+(?: \w+)?\n-+\n|\Z)", inspect.getdoc(cls) or "", re.S
     )
@@ -66,12 +66,12 @@ def fitted_attributes(cls):
     return [name for line in lines for name in line.split(", ")]
 
 
-# scikit-learn sets these.
+# scikit-learn sets these attributes.
 THEIRS = {"n_features_in_", "feature_names_in_"}
 
 
 def attributes_without_type(cls):
-    """Name the fitted attributes of a docstring that no class declares."""
+    """Return the fitted attributes of a docstring that neither the class nor its bases declare."""
     declared = {known for base in cls.__mro__ for known in inspect.get_annotations(base)} | THEIRS
     return [
         f"{cls.__name__}.{name}"
