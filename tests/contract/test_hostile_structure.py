@@ -55,7 +55,7 @@ def test_a_class_prior_from_one_bag_that_has_all_weight_is_refused(label):
     weight = np.where(DATA.y == label, 1e-12, 1.0)
     weight[np.argmax(DATA.y == label)] = 1e12
     word = ("unlabeled", "positive")[label]
-    with pytest.raises(ValueError, match=f"nearly all weight of {word} bags is that of one"):
+    with pytest.raises(ValueError, match=f"one bag has nearly all weight of the {word} bags"):
         ClassPriorEstimator().fit(DATA.bags, DATA.y, sample_weight=weight)
 
 
@@ -85,5 +85,5 @@ def test_a_machine_without_support_says_its_intercept():
 def test_a_linear_program_of_numbers_that_are_none_is_refused():
     from bagwise.solvers.l1_svm import minimize_l1_svm
 
-    with pytest.raises(ValueError, match="the vectors of bags must be finite"):
+    with pytest.raises(ValueError, match="the feature vectors of the bags must be finite"):
         minimize_l1_svm(np.array([[np.inf], [0.0]]), np.array([1.0, -1.0]), np.ones(2))

@@ -220,9 +220,9 @@ def test_a_run_that_is_stopped_keeps_a_feasible_point(n_sets, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"total": 99.0}, "no variables within the bounds add up to total=99.0"),
-        ({"lower": np.array([2.0, 0, 0])}, "lower exceeds upper for variable 0"),
-        ({"points": np.array([0, 1, 3])}, "points must name a row of the 3 of kernel"),
+        ({"total": 99.0}, "total=99.0 is infeasible"),
+        ({"lower": np.array([2.0, 0, 0])}, "lower must be <= upper; it is greater at index 0"),
+        ({"points": np.array([0, 1, 3])}, "points must contain, for each of the"),
         ({"upper": np.ones(2)}, "must have one length"),
         ({"kernel": np.ones((3, 2))}, "kernel must be a square matrix"),
     ],

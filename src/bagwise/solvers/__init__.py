@@ -1,19 +1,20 @@
-"""Solvers of problems given as values, gradients and steps; they are independent of models.
+"""Solvers for optimization problems defined by values, gradients and steps, independent of the models.
 
 Every solver takes a `Control` (module `control`: tolerance, iteration limit, callback, stop flag,
-checkpoint), looks at the flag between steps, and returns a `Status`; estimators turn it into a warning.
-`reporting` is what `verbose` shows.
+checkpoint). It checks the stop flag between steps and returns a `Status`. Estimators convert the status to
+a warning. Module `reporting` prints the progress for `verbose`.
 
 - `em`, `smooth` (L-BFGS and trust regions, which follow negative curvature away from saddle points),
   `cccp`, `adam`, `l1_svm` (a linear program).
-- `prox_newton`: the L1 solver. It needs four methods of its problem (`L1Problem`): a point, the exact
-  point, the curvature in some columns, and the problem restricted to some columns. A Hessian costs as
-  much as twenty points, so its quadratic model (`quadratic`) is kept over steps and penalties and updated
-  by every step. `working_set`: the columns that it looks at.
-- `dual`: min u'Ku/2 + q'u in a box with a given sum, for signed u, so one kernel matrix serves all steps
-  of an SVM and all pairs of classes. Pairs on working sets find which variables are free, a Newton step
-  finds their values; `interior` takes over where pairs converge slowly. `rows` caches kernel rows.
-- `result`: what solvers return, and its form in a checkpoint.
+- `prox_newton`: the L1 solver. An `L1Problem` has four main methods. They compute a point, the exact
+  point, the curvature in selected columns, and the problem restricted to selected columns. A Hessian costs
+  about twenty function evaluations. The solver therefore keeps its quadratic model (`quadratic`) across
+  steps and penalties, and updates it after every step. `working_set` selects the columns.
+- `dual`: minimizes u'Ku/2 + q'u in a box with a fixed sum. The variables u are signed, so all steps of an
+  SVM and all pairs of classes use the same kernel matrix. Pairwise steps on working sets find the free
+  variables, and a Newton step finds their values. `interior` is used if pairwise steps converge slowly.
+  `rows` caches kernel rows.
+- `result`: the results of solvers, and their representation in a checkpoint.
 """
 
 from bagwise.solvers.cccp import ConcaveConvexProblem, minimize_cccp

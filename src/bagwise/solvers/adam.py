@@ -1,4 +1,4 @@
-"""Adam on whole gradients, stopped by a number that is watched."""
+"""Adam with full gradients and early stopping on a monitored value."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 
-# As the paper has them: how fast the means of gradients and of their squares forget, and what keeps a step
-# finite where gradients vanish.
+# Defaults of the paper: the decay rates of both moment estimates, and the epsilon that avoids a division by
+# zero.
 _FIRST, _SECOND, _TINY = 0.9, 0.999, 1e-8
 
-# Gives the value, the number that is watched, and the gradient, at a point.
+# Returns the value, the monitored value and the gradient at a point.
 Ask = Callable[[np.ndarray], tuple[float, float, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class AdamResult(SolverResult):
-    """The end of a run: `x` and `value` are of the epoch at which the watched number was least.
+    """Result of an Adam run: `x` and `value` belong to the epoch with the lowest monitored value.
 
     Attributes
     ----------
     watched : tuple of float
-        What was watched, at the start and after every step.
+        Monitored value at the start and after every step.
     best : int
-        The epoch of the least of them.
+        Epoch with the lowest monitored value.
     """
 
     watched: tuple[float, ...] = ()
@@ -36,24 +36,25 @@ class AdamResult(SolverResult):
 
 
 def adam(ask: Ask, start: np.ndarray, control: Control, *, learning_rate: float, patience: int) -> AdamResult:
-    """Follow the gradient by Adam until what is watched has had no new least value for `patience` steps.
+    """Minimise a function with Adam until the monitored value has not improved for `patience` steps.
 
-    A step is ``learning_rate * m / (sqrt(v) + 1e-8)``, m and v being running means of gradients and of their
-    squares, corrected for their start at zero. Nothing is drawn at random. The value may rise on the way.
+    A step is ``learning_rate * m / (sqrt(v) + 1e-8)``. Here m and v are running means of the gradients and
+    of their squares, corrected for their initial value of zero. The solver is deterministic. The value can
+    increase between steps.
 
     Parameters
     ----------
     ask : callable
-        From a point to (value, what is watched, gradient). Without bags to be held out these watch the
-        value itself.
+        Function that takes a point and returns (value, monitored value, gradient). Without held-out bags,
+        the monitored value is the value itself.
     start : array
-        The first point.
+        Starting point.
     control : Control
-        The most steps, the report, the stop flag, and a checkpoint; its tolerance is not used.
+        Maximum number of steps, callback, stop flag and checkpoint. The tolerance is not used.
     learning_rate : float
-        About the length of a step in every coordinate.
+        Approximate size of a step in every coordinate.
     patience : int
-        How many steps a new least value is waited for.
+        Number of steps without a new lowest monitored value before the run stops.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The concave-convex procedure: convex problems, one after another, each at or above the objective."""
+"""Concave-convex procedure (CCCP): minimize a sequence of convex upper bounds of the objective."""
 
 from __future__ import annotations
 
@@ -10,35 +10,37 @@ from bagwise.solvers.result import SolverResult, Status
 
 
 class Iterate(Protocol):
-    """A point of a concave-convex problem; what else it holds, only the problem knows."""
+    """Point of a concave-convex problem. Problems can add their own attributes."""
 
     @property
     def value(self) -> float:
-        """The objective there."""
+        """Value of the objective at the point."""
 
 
 Point = TypeVar("Point", bound=Iterate)
 
 
 class ConcaveConvexProblem(Protocol[Point]):
-    """An objective whose concave parts are replaced by lines, which makes it convex.
+    """Objective that becomes convex when its concave parts are replaced by linear functions.
 
-    A *piece* says which lines: for `min(a, b)`, one of the two. Pieces are compared by ``==``.
+    A *piece* specifies the linear functions: for `min(a, b)`, one of the two. Pieces are compared with
+    ``==``.
     """
 
     def linearize(self, point: Point) -> Any:
-        """Give the piece that touches the objective at a point."""
+        """Return the piece that touches the objective at a point."""
 
     def solve(self, piece: Any, start: Point, control: Control) -> Point:
-        """Minimise the convex function of a piece to the relative gap `control.tol`, from a point.
+        """Minimise the convex function of a piece to the relative gap `control.tol`, starting at `start`.
 
-        Whoever is stopped on the way gives the point that was reached. The limit of `control` is not meant.
+        If the run is stopped, return the current point. Ignore `control.max_iter`.
         """
 
 
-# Relative gap of the first step. What it has to get right is the next piece, not its own minimum.
+# Relative gap of the first step. The first step only has to find the next piece, not an accurate minimum.
 _ROUGH = 1e-2
-# A rise of this many tolerances says that a convex problem was not solved: rounding is in the way.
+# If the objective increases by more than this many tolerances, rounding errors prevented a solution of the
+# convex problem.
 _RISE = 100.0
 
 
@@ -48,29 +50,30 @@ def minimize_cccp(
     start: Point,
     control: Control,
 ) -> SolverResult:
-    """Solve the convex problem of a piece, take the piece that touches there, and so on.
+    """Minimise an objective by alternating between linearization and convex minimization.
 
-    Each convex function lies above the objective and touches it at the last point, so the objective never
-    rises beyond the gap to which the convex problem is solved; a step that would let it rise by that is
-    not taken. The first step, from far away, may be solved roughly.
+    Each convex function is an upper bound of the objective and touches it at the last point. Therefore, the
+    objective cannot increase by more than the gap of the convex solution. Steps that increase the objective
+    are rejected. The first step is solved to a low accuracy, because its piece is usually replaced.
 
     Parameters
     ----------
     problem : ConcaveConvexProblem
-        Which pieces there are and how they are solved.
+        Defines the pieces and solves their convex problems.
     piece : object
-        The piece to begin with; it must touch the objective at `start`.
+        The first piece; it must touch the objective at `start`.
     start : Iterate
-        The first point.
+        Starting point.
     control : Control
-        Its tolerance is the relative gap of all steps but the first. Converged when one of them leaves the
-        piece as it was, or lowers the objective by no more than this share of it; stalled when the objective
-        would rise by far more, which a convex problem that was solved does not let it.
+        Its tolerance is the relative gap of all steps except the first. The run has converged if such a step
+        does not change the piece, or if the relative decrease of the objective is at most the tolerance. It
+        has stalled if the objective would increase by much more than the tolerance, which is impossible for
+        an accurate convex solution.
 
     Returns
     -------
     SolverResult
-        `x` is the last `Iterate` itself.
+        `x` is the last `Iterate`.
     """
     tol = control.tol
     point, history = start, [start.value]
@@ -86,7 +89,7 @@ def minimize_cccp(
         if control.is_stopped:
             break
         if gap <= tol and gain < -_RISE * tol * abs(point.value):
-            # What lies above the objective and touches it at a point is not lowest where it is higher.
+            # An upper bound that touches the objective at `point` cannot have a minimum above that value.
             status = Status.STALLED
             break
         following = problem.linearize(point)

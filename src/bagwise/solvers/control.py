@@ -1,4 +1,4 @@
-"""When a run ends and who hears of it: what every solver is given beside its problem."""
+"""Run control for solvers: tolerance, iteration limit, callback, stop flag, checkpoint."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from bagwise._core.interrupt import stop_flag
 
 @dataclass(frozen=True)
 class Control:
-    """Tolerance, limit, report and stop flag of a run; `dataclasses.replace` changes one of them.
+    """Tolerance, iteration limit, callback, stop flag and checkpoint of a solver run.
+
+    Use `dataclasses.replace` to change a setting.
 
     Attributes
     ----------
     tol : float
-        When a run has converged; each solver says of what this is the tolerance.
+        Tolerance of the convergence criterion, which each solver defines.
     max_iter : int
-        The most iterations.
+        Maximum number of iterations.
     on_iteration : callable, optional
-        Called with the number of the iteration and the objective.
+        Called with the index of the iteration and the value of the objective.
     stop : threading.Event
-        Set by Ctrl-C (`solvers.interrupt`); a run that sees it ends after its present step with the status
-        INTERRUPTED and the best parameters so far.
+        Stop flag, set by Ctrl-C (`solvers.interrupt`). A run then ends after the current step. It returns the
+        status INTERRUPTED and the best parameters so far.
     checkpoint : CheckpointLocation, optional
-        Where runs that follow each other keep what they find out; those at the same time have a place each
-        (`within`).
+        Location where successive runs store their state. Concurrent runs need separate locations (`within`).
     """
 
     tol: float
@@ -38,18 +39,18 @@ class Control:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the run should end now."""
+        """Whether the stop flag is set."""
         return self.stop.is_set()
 
     def report(self, number: int, value: float) -> None:
-        """Tell whoever listens of one iteration."""
+        """Call `on_iteration`, if it is set."""
         if self.on_iteration is not None:
             self.on_iteration(number, value)
 
     def within(self, name: str) -> Control:
-        """Give the control of a part of the run, with a place of its own in the checkpoint."""
+        """Return the control for a part of the run, with a separate location in the checkpoint."""
         return replace(self, checkpoint=self.checkpoint.within(name))
 
     def without_checkpoint(self) -> Control:
-        """Give the control of a run that is done again after a crash."""
+        """Return the control for a run without checkpoint, which is repeated after a crash."""
         return replace(self, checkpoint=NO_CHECKPOINT)

@@ -1,4 +1,4 @@
-"""The dual of support vector machines and their relatives: a box and one equality, by working sets."""
+"""Working-set solver for the dual problem of SVMs: box constraints and one equality constraint."""
 
 from __future__ import annotations
 
@@ -13,41 +13,44 @@ from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 from bagwise.solvers.rows import DenseRows, Rows
 
-# A working set holds at least this many variables, so that small problems are solved in one piece, and at
-# most a third of a larger one: its part of the matrix is copied, which then takes a ninth of the memory.
+# Limits on the size of a working set. Problems with up to _SMALL variables are solved in one set. For larger
+# problems, a set has at most a third of the variables: the copy of its submatrix then takes a ninth of the
+# memory of the matrix.
 _SMALL = 2048
 _SHARE = 3
 
-# Working sets without a decrease after which rounding is all that is left.
+# The run has stalled after this many working sets without a decrease.
 _PATIENCE = 8
 
-# A working set counts as no fewer steps than this, which its bookkeeping costs: sets of a step each, one
-# after the other where rounding is in the way, would otherwise take long to reach a limit on steps.
+# Minimum number of steps that a working set counts for: the cost of its bookkeeping. Otherwise, working sets
+# with a single step (caused by rounding errors) would take very long to reach the step limit.
 _LEAST_STEPS = 25
 
-# A Newton step in m free variables costs about as much as this times m^2 pair steps, and is tried that often.
+# A Newton step in m free variables costs about as much as this times m^2 pairwise steps, and is tried at the
+# same interval.
 _POLISH = 0.01
 
-# Nearer to a bound than this share of its room, and of the largest variable, one is there but for rounding.
+# A variable counts as at a bound if its distance is below this share of the interval and of the largest
+# variable.
 _AT_BOUND = 1e-12
 
 
 @dataclass(frozen=True)
 class DualResult(SolverResult):
-    """The end of a dual run: the variables are `x`, and `n_iter` counts steps of pairs.
+    """Result of a dual solver: `x` contains the variables, and `n_iter` counts pairwise steps.
 
     Attributes
     ----------
     product : array of shape (n_points,)
-        K times the variables gathered by point: the scores of a machine, without its intercept.
+        K times the variables, summed by point: the scores of an SVM without its intercept.
     multiplier : float
-        That of the equality: the gradient of every variable inside its bounds equals it. The intercept of
-        a support vector machine is its negative.
+        Lagrange multiplier of the equality. It equals the gradient of every variable inside its bounds. The
+        intercept of an SVM is its negative.
     gap : float
-        The duality gap: `value` is above the optimum by no more.
+        Duality gap: an upper bound on the difference between `value` and the optimum.
     violation : float
-        The largest slope of a pair that could still move: gradients of variables inside their bounds agree
-        to this.
+        Largest slope of a pair of variables that can still change. The gradients of variables inside their
+        bounds differ by at most this value.
     """
 
     product: np.ndarray
@@ -57,7 +60,7 @@ class DualResult(SolverResult):
 
 
 def enough_steps(n_variables: int) -> int:
-    """More steps of pairs than a problem takes that converges at all, as a limit for `solve_dual`."""
+    """Return a limit on pairwise steps for `solve_dual` that convergent problems do not reach."""
     return max(10_000_000, 1000 * n_variables)
 
 
@@ -73,15 +76,15 @@ def solve_dual(
     start: np.ndarray | None = None,
     product: np.ndarray | None = None,
 ) -> DualResult:
-    """Minimise a convex quadratic function in a box, given the sum of the variables.
+    """Minimise a convex quadratic function under box constraints and a fixed sum of the variables.
 
     The problem is ::
 
         min  u'Qu / 2 + q'u    subject to    lower <= u <= upper,  sum(u) = total
 
-    with ``Q_kl = K[points[k], points[l]]`` and K positive semi-definite. Variables are *signed*: that of a
-    positive example lies in [0, c], that of a negative one in [-c, 0], and K is the bare kernel matrix.
-    A constraint a'x = total with a = +-1 and 0 <= x <= c becomes this by u = a * x.
+    with ``Q_kl = K[points[k], points[l]]`` and K positive semi-definite. Variables are *signed*: they are in
+    [0, c] for positive examples and in [-c, 0] for negative examples. K is the kernel matrix without labels.
+    The substitution u = a * x converts a constraint a'x = total with a = +-1 and 0 <= x <= c to this form.
 
     Parameters
     ----------
@@ -90,17 +93,18 @@ def solve_dual(
     q, lower, upper : arrays of shape (n,)
         Linear term and bounds. A variable with equal bounds is fixed.
     control : Control
-        Converged when the duality gap is at most the share `control.tol` of ``|u'Qu| / 2 + |q'u|``. The limit
-        is on steps of pairs (`enough_steps`); a report comes for every working set.
+        The run has converged if the duality gap is at most ``control.tol * (|u'Qu| / 2 + |q'u|)``. The
+        iteration limit is a limit on pairwise steps (see `enough_steps`). The callback is called after every
+        working set.
     total : float
-        The sum of the variables.
+        Sum of the variables.
     points : array of int, shape (n,), optional
-        The row of K that belongs to each variable; by default there is one variable for each row.
+        Index of the row of K for each variable. By default, there is one variable for each row.
     start : array of shape (n,), optional
-        Where to begin, such as the end of a similar problem: it is clipped to the bounds, and its sum is
-        repaired where that costs least.
+        Starting point, such as the solution of a similar problem. It is clipped to the bounds, and its sum is
+        corrected in the variables where this increases the objective least.
     product : array of shape (n_points,), optional
-        K times `start` gathered by point, if known.
+        K times `start`, summed by point, if available.
 
     Returns
     -------
@@ -108,12 +112,13 @@ def solve_dual(
 
     Notes
     -----
-    Sequential minimal optimisation with second-order pairs, on working sets: variables that lie at a bound
-    and are pushed towards it are left out, the others' part of K is copied so that steps run in fast
-    memory, and the gradient of all variables is brought up to date when the set's violation of optimality
-    has fallen tenfold. This is shrinking without a list to repair: every set is chosen from the exact
-    gradient. Once in a while a Newton step in the variables inside their bounds does what many pairs would.
-    A step costs O(size of the set); memory is a few ninths of K, or the cache.
+    The method is sequential minimal optimisation with second-order pair selection on working sets. A working
+    set excludes variables at a bound whose gradient points towards the bound. Its submatrix of K is copied,
+    so that steps run in fast memory. The full gradient is updated when the violation of optimality in the
+    set is ten times smaller. Compared with shrinking, no list of shrunk variables has to be repaired, because
+    every set is selected with the exact gradient. Occasional Newton steps in the variables inside their
+    bounds replace many pairwise steps. A step costs O(size of the set). The memory is a few ninths of K, or
+    the size of the cache.
 
     Examples
     --------
@@ -122,8 +127,8 @@ def solve_dual(
     >>> y = np.array([1.0, 1.0, -1.0, -1.0])
     >>> x = np.array([2.0, 1.0, -1.0, -3.0])
     >>> control = Control(1e-6, enough_steps(len(y)))
-    >>> machine = solve_dual(np.outer(x, x), -y, control, lower=np.minimum(y, 0), upper=np.maximum(y, 0))
-    >>> float(machine.x @ x), abs(machine.multiplier)  # the largest margin: f(x) = x
+    >>> result = solve_dual(np.outer(x, x), -y, control, lower=np.minimum(y, 0), upper=np.maximum(y, 0))
+    >>> float(result.x @ x), abs(result.multiplier)  # the largest margin: f(x) = x
     (1.0, 0.0)
     """
     from bagwise._core.compiled.dual import pair_steps
@@ -152,7 +157,7 @@ def solve_dual(
             status = Status.CONVERGED
             break
         if len(history) > _PATIENCE and history[-1 - _PATIENCE] - value <= 1e-16 * size:
-            status = Status.STALLED  # steps go to and fro within what rounding leaves open
+            status = Status.STALLED  # the remaining changes are rounding errors
             break
         if not np.isfinite(value):
             status = Status.NOT_FINITE
@@ -166,7 +171,8 @@ def solve_dual(
         members = _working_set(u, gradient, lower, upper, largest_set)
         moved, slopes = u[members], gradient[members]
         bounds = readonly(lower[members], upper[members])
-        # A tenth of the violation: enough to be worth the next set, too little to polish a wrong one.
+        # Reduce the violation tenfold: enough to justify a new set, without polishing a set that is still
+        # wrong.
         end = min(control.max_iter, steps + max(1000, int(_POLISH * len(members) ** 2)))
         least = min(control.max_iter, steps + _LEAST_STEPS)
         for rows, local, diagonal, budget in matrix.parts(points[members]):
@@ -198,19 +204,21 @@ def _check(
 ) -> None:
     if not q.shape == lower.shape == upper.shape == (q.size,):
         raise ValueError(
-            f"q, lower and upper must have one length; got shapes {q.shape}, {lower.shape} and {upper.shape}."
+            f"q, lower and upper must be 1-D arrays of the same length; got shapes {q.shape}, {lower.shape} "
+            f"and {upper.shape}."
         )
     if points.shape != q.shape or (len(points) and not 0 <= points.min() <= points.max() < n_points):
         raise ValueError(
-            f"points must name a row of the {n_points} of kernel for each of the {len(q)} variables."
+            f"points must contain, for each of the {len(q)} variables, the index of one of the {n_points} "
+            "rows of kernel."
         )
     if (lower > upper).any():
-        raise ValueError(f"lower exceeds upper for variable {int(np.argmax(lower > upper))}.")
+        raise ValueError(f"lower must be <= upper; it is greater at index {int(np.argmax(lower > upper))}.")
     slack = 1e-9 * (abs(total) + np.abs(lower).sum() + np.abs(upper).sum())
     if not lower.sum() - slack <= total <= upper.sum() + slack:
         raise ValueError(
-            f"no variables within the bounds add up to total={total!r}: their sum lies between "
-            f"{lower.sum():g} and {upper.sum():g}."
+            f"total={total!r} is infeasible: the sum of the variables must be between {lower.sum():g} and "
+            f"{upper.sum():g}, the sums of lower and upper."
         )
 
 
@@ -224,7 +232,7 @@ def _feasible(
     u: np.ndarray,
     product: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Clip a start to the bounds and repair its sum; give it with K times it."""
+    """Clip a start to the bounds and correct its sum; return it together with its product with K."""
     clipped = np.clip(u, lower, upper)
     if product is None:
         product = np.zeros(len(matrix.diagonal))
@@ -234,7 +242,7 @@ def _feasible(
     missing = total - clipped.sum()
     if missing == 0.0:
         return clipped, product
-    # What is missing goes to the variables that gain most by it, each as far as its bound.
+    # Change the variables with the largest decrease of the objective first, each up to its bound.
     room = upper - clipped if missing > 0 else clipped - lower
     order = np.argsort(np.copysign(1.0, missing) * (product[points] + q), kind="stable")
     before = np.cumsum(room[order]) - room[order]
@@ -254,9 +262,9 @@ def _add_change(matrix: Rows, points: np.ndarray, change: np.ndarray, product: n
 def _optimality(
     u: np.ndarray, gradient: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[float, float, float]:
-    """Multiplier of the equality, duality gap, and the largest slope of a pair.
+    """Return the multiplier of the equality, the duality gap, and the largest slope of a pair.
 
-    With r = gradient - multiplier, the gap is that of the Lagrangian:
+    With r = gradient - multiplier, the duality gap of the Lagrangian is
     ``sum_k max(r_k (u_k - lower_k), r_k (u_k - upper_k))``.
     """
     multiplier, least, most = _multiplier(gradient, u < upper, u > lower)
@@ -264,7 +272,10 @@ def _optimality(
 
 
 def _multiplier(gradient: np.ndarray, up: np.ndarray, down: np.ndarray) -> tuple[float, float, float]:
-    """Multiplier of the equality, the least gradient of what may rise, and the largest of what may fall."""
+    """Return the multiplier, the smallest gradient in `up`, and the largest gradient in `down`.
+
+    `up` marks the variables that can increase, and `down` those that can decrease.
+    """
     least = gradient[up].min(initial=np.inf)
     most = gradient[down].max(initial=-np.inf)
     inside = gradient[up & down]
@@ -290,10 +301,10 @@ def _settled(
     gap: float,
     largest_gap: float,
 ) -> tuple[float, float]:
-    """Multiplier and gap at the end: the middle of what is possible where all variables are at bounds.
+    """Return the final multiplier and gap; use the midpoint of the interval if all variables are at bounds.
 
-    A single one that rounding left inside would otherwise say what the multiplier is: either end of a wide
-    interval, as rounding goes.
+    Otherwise, a single variable that is inside its bounds only because of rounding would determine the
+    multiplier: one of the two limits of a wide interval.
     """
     slack = _AT_BOUND * np.minimum(upper - lower, np.abs(u).max(initial=0.0))
     inside = (u > lower) & (u < upper)
@@ -315,13 +326,14 @@ def _newton_step(
     u: np.ndarray,
     product: np.ndarray,
 ) -> None:
-    """Go to the minimum over the free variables, or towards it as far as the bounds allow.
+    """Move to the minimum over the free variables, or towards it up to the first bound.
 
-    Pairs find out quickly which variables are free, and slowly what their values are. Changes u, product.
+    Pairwise steps identify the free variables quickly but determine their values slowly. Modifies `u` and
+    `product` in place.
     """
     square = matrix.square(points[free])
     shifted = square.copy()
-    # Points that coincide make the matrix singular; a little more diagonal still gives a way down.
+    # Identical points make the matrix singular. With a slightly larger diagonal, the step still descends.
     shifted.flat[:: len(free) + 1] += 1e-12 * square.diagonal().max()
     try:
         factor = cho_factor(shifted, overwrite_a=True, check_finite=False)
@@ -346,7 +358,7 @@ def _newton_step(
 def _working_set(
     u: np.ndarray, gradient: np.ndarray, lower: np.ndarray, upper: np.ndarray, largest: int
 ) -> np.ndarray:
-    """Variables that some pair would move; the steepest of either side if there are too many."""
+    """Return the variables of violating pairs; if there are too many, the steepest in each direction."""
     up, down = u < upper, u > lower
     rising = np.where(up, gradient[down].max() - gradient, -np.inf)
     falling = np.where(down, gradient - gradient[up].min(), -np.inf)

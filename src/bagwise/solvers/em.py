@@ -1,4 +1,4 @@
-"""Expectation-maximisation: the one loop, for every model that gives an E step and an M step."""
+"""Expectation-maximisation (EM): the main loop for models with an E step and an M step."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ from bagwise.data.blocks import Block, Blocks, run_together
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 
-# A rise of the objective by less than this share of it is rounding.
+# A relative increase of the objective below this is a rounding error.
 _ROUNDING = 1e-9
 _MOST_HALVINGS = 30
 
 
 @dataclass(frozen=True)
 class EMResult(SolverResult):
-    """The end of one run of EM.
+    """Result of one EM run.
 
     Attributes
     ----------
     watched : tuple of float
-        What `EMModel.watch` gave at the start and after every iteration; empty if it gave nothing.
+        Values of `EMModel.watch` at the start and after every iteration; empty if it returned None.
     """
 
     watched: tuple[float, ...] = ()
 
 
 class EMModel(Protocol):
-    """What the loop asks of a model. ``params`` is whatever the model calls its parameters."""
+    """Interface of models for `run_em`. ``params`` can be any object that the model uses as parameters."""
 
     def init(self, blocks: Blocks, rng: np.random.RandomState) -> Any:
-        """Draw the parameters of a start."""
+        """Draw the initial parameters of a start."""
 
     def estep(self, block: Block, params: Any) -> Any:
-        """Give the statistics of one block of bags; they add by ``+``."""
+        """Return the statistics of one block of bags; statistics are summed with ``+``."""
 
     def complete(self, statistics: Any, params: Any) -> Any:
-        """Add to the sum of all blocks what needs no pass; the log-likelihood is then among them."""
+        """Add the statistics that need no pass over the data; the result includes the log-likelihood."""
 
     def mstep(self, statistics: Any, params: Any) -> Any:
-        """Give parameters that are better for these statistics, or best."""
+        """Return parameters that improve or maximise the objective for these statistics."""
 
     def objective(self, statistics: Any, params: Any) -> float:
-        """Give what is minimised: minus the log-likelihood of these statistics, minus the log prior."""
+        """Return the minimised objective: the negative sum of the log-likelihood and the log prior."""
 
     def pack(self, params: Any) -> np.ndarray:
-        """Write parameters as a vector without constraints."""
+        """Convert parameters to an unconstrained vector."""
 
     def unpack(self, vector: np.ndarray, params: Any) -> Any:
-        """Read parameters from a vector; `params` shows their form."""
+        """Convert a vector to parameters; `params` is a template for their structure."""
 
     def watch(self, statistics: Any) -> float | None:
-        """Give a number to be kept for every iteration beside the objective, or None."""
+        """Return a value to record for every iteration in addition to the objective, or None."""
 
 
 def run_em(
@@ -70,43 +70,43 @@ def run_em(
     n_jobs: int | None = None,
     on_start: Callable[[int, int, SolverResult], None] | None = None,
 ) -> list[EMResult]:
-    """Run EM from several starts and give the result of each.
+    """Run EM from several starts and return the result of each start.
 
     An iteration is an M step and an E step::
 
         params = mstep(statistics, params)
         statistics = complete(sum of estep(block, params) over the blocks, params)
 
-    Where the blocks are large all starts go along together and share their passes: a start costs work, but no
-    further read.
+    If the blocks are large, all starts run concurrently and share their passes. An additional start then
+    costs computing time but no additional reads.
 
-    If the M step is only meant to improve, and oversteps, it is halved towards the parameters before it
-    until the objective falls: so the course never rises, whatever the model.
+    If an M step increases the objective, the step is halved until the objective decreases. The objective
+    therefore never increases, even if the M step does not maximise.
 
     Parameters
     ----------
     model : EMModel
-        The steps.
+        The model with its steps.
     blocks : Blocks
-        The data; an iteration passes over them once.
+        The data; each iteration passes over them once.
     control : Control
-        Converged when an iteration lowers the objective by less than the share `control.tol` of it; the
-        limit is that of every start.
+        A start has converged if the relative decrease of the objective in an iteration is at most
+        `control.tol`. The iteration limit applies to every start.
     n_init : int
         Number of starts.
     rng : RandomState
-        Source of the starts; a seed for each is drawn before the first begins.
+        Random state of the starts. The seeds of all starts are drawn before the first start.
     n_jobs : int, optional
-        Threads that share the starts, as in joblib, where blocks are not large; those share out the blocks
-        of a pass instead. The result does not depend on it.
+        Number of joblib threads that run the starts. Large blocks do not use it: their passes are
+        parallelized over blocks instead. The result does not depend on it.
     on_start : callable, optional
-        Called with (start, of how many, result).
+        Called with (index of the start, number of starts, result).
 
     Returns
     -------
     list of EMResult
-        In the order of the starts; ``x`` holds the parameters as the model knows them. When the run is
-        stopped, starts that had not begun are left out, but for the first: there is always a result.
+        Results in the order of the starts; ``x`` contains the parameters of the model. If the run is stopped,
+        the list omits starts that had not begun, except the first: it is never empty.
     """
     seeds = rng.randint(np.iinfo(np.int32).max, size=n_init)
 
@@ -158,7 +158,7 @@ def _run_start(model: EMModel, blocks: Blocks, params: Any, control: Control) ->
         if history[-2] - value <= control.tol * max(1.0, abs(value)):
             status = Status.CONVERGED
         else:
-            # An E step gives the rest.
+            # A resumed run recomputes the statistics with an E step.
             place.keep({"params": params, "history": history, "watched": watched})
     end = {"params": params, "history": history, "watched": watched, "status": status.name}
     if status is not Status.INTERRUPTED:
@@ -174,7 +174,7 @@ def _result(params: Any, history: list[float], watched: list[float | None], stat
 def _step(
     model: EMModel, blocks: Blocks, params: Any, statistics: Any, value: float
 ) -> tuple[Any, Any, float] | None:
-    """Do an iteration that does not let the objective rise; None if there is none."""
+    """Run an iteration that does not increase the objective; return None if all halvings fail."""
     new = model.mstep(statistics, params)
     for halving in range(_MOST_HALVINGS):
         if halving:

@@ -1,4 +1,4 @@
-"""The dual problem of `solve_dual` by an interior-point method, given a factor of its matrix."""
+"""Interior-point method for the problem of `solve_dual`, based on a factor of its matrix."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from bagwise.solvers.dual import DualResult, solve_dual
 from bagwise.solvers.result import Status
 from bagwise.solvers.rows import DenseRows, Rows
 
-# The fewest steps of pairs before a matrix is factorised, and the most steps of the interior-point method.
+# Minimum number of pairwise steps before a matrix is factorised, and maximum number of interior-point steps.
 _LEAST_PAIRS = 20_000
 _STEPS = 100
-# How much longer pairs may try after that; and if rounding is so much larger than the gap asked for.
+# Pairwise steps after the factorisation, relative to the steps before it. _LESS applies if rounding errors
+# exceed _HOPELESS times the tolerated gap.
 _MORE, _LESS = 10, 0.1
 _HOPELESS = 1e3
 
@@ -34,20 +35,21 @@ def solve_dual_interior(
     total: float,
     points: np.ndarray,
 ) -> DualResult:
-    """Minimise ``u'Qu / 2 + q'u`` with ``lower < u < upper`` and ``sum(u) = total``, Q of low rank or small.
+    """Minimise ``u'Qu / 2 + q'u`` with ``lower < u < upper`` and ``sum(u) = total`` by interior points.
 
-    ``Q_kl = F[points[k]] @ F[points[l]]``. Where many variables are free and the rank of F is small, pairs of
-    variables (`solve_dual`) go to and fro along directions without curvature; here the number of steps hardly
-    depends on the data, some twenty, and each costs a factorisation of the smaller side of F.
+    The matrix Q must be small or of low rank: ``Q_kl = F[points[k]] @ F[points[l]]``. If many variables are
+    free and the rank of F is small, pairwise steps (`solve_dual`) are inefficient along directions without
+    curvature. The interior-point method needs about twenty steps, nearly independently of the data. Each
+    step costs a factorisation in the smaller dimension of F.
 
     Parameters
     ----------
     factor : array of shape (n_points, rank)
         The matrix F.
     q, lower, upper, total, points
-        As in `bagwise.solvers.dual.solve_dual`; every upper bound exceeds its lower one.
+        See `bagwise.solvers.dual.solve_dual`. Every upper bound must be greater than its lower bound.
     control : Control
-        Converged when the duality gap is at most the share `control.tol` of ``|u'Qu| / 2 + |q'u|``.
+        The run has converged if the duality gap is at most ``control.tol * (|u'Qu| / 2 + |q'u|)``.
 
     Returns
     -------
@@ -55,9 +57,10 @@ def solve_dual_interior(
 
     Notes
     -----
-    Mehrotra's predictor and corrector. With K = F F', D the diagonal that the bounds add to Q, and S that of
-    the sums of 1 / D over the variables of a point, (Q + D)^-1 needs (K^-1 + S)^-1, which is ``F (I +
-    F'SF)^-1 F'`` and ``S^-1 - S^-1 (K + S^-1)^-1 S^-1``.
+    The method is Mehrotra's predictor-corrector method. Let K = F F', let D be the diagonal matrix that the
+    bounds add to Q, and let S be the diagonal matrix with the sums of 1 / D over the variables of each point.
+    Then (Q + D)^-1 is computed from (K^-1 + S)^-1, which equals ``F (I + F'SF)^-1 F'`` and also
+    ``S^-1 - S^-1 (K + S^-1)^-1 S^-1``.
 
     Examples
     --------
@@ -77,7 +80,7 @@ def solve_dual_interior(
     """
     matrix = _Factored(factor, points)
     width = upper - lower
-    # The middle of the box, moved so that the sum is right.
+    # The start is the centre of the box, shifted so that the sum is correct.
     u = lower + width * np.clip((total - lower.sum()) / width.sum(), 1e-3, 1.0 - 1e-3)
     gradient = matrix.times(u) + q
     y = float(np.median(gradient))
@@ -91,7 +94,7 @@ def solve_dual_interior(
         linear = float(q @ u)
         missing = total - float(u.sum())
         residual = gradient - y - z + w
-        # The gap of the box at the best multiplier of the sum: a bound whatever z and w are.
+        # This duality gap at the multiplier y is a valid bound for all z and w.
         reduced = gradient - y
         gap = float(np.maximum(reduced * s, -reduced * t).sum())
         history.append(quadratic + linear)
@@ -106,7 +109,7 @@ def solve_dual_interior(
         if control.is_stopped:
             status = Status.INTERRUPTED
             break
-        at_bound = not (s.min() > 0.0 and t.min() > 0.0)  # but for rounding it is not
+        at_bound = not (s.min() > 0.0 and t.min() > 0.0)  # only because of rounding
         if at_bound or (best is not None and step - best[3] > 10):
             status = Status.STALLED
             break
@@ -144,7 +147,7 @@ def _direction(
     target_s: np.ndarray | float,
     target_t: np.ndarray | float,
 ) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
-    """Newton's step towards complementarity products s z and t w that equal the targets."""
+    """Return the Newton step towards complementarity products s z and t w that equal the targets."""
     part = solve(-residual + (target_s - s * z) / s - (target_t - t * w) / t)
     dy = (missing - part.sum()) / ones.sum()
     du = part + dy * ones
@@ -152,13 +155,13 @@ def _direction(
 
 
 def _longest(positive: np.ndarray, change: np.ndarray) -> float:
-    """The largest step that keeps values positive; at most 1e10."""
+    """Return the largest step that keeps values positive; at most 1e10."""
     falling = change < 0
     return float(np.min(-positive[falling] / change[falling], initial=1e10))
 
 
 class _Factored:
-    """The matrix Q of variables that share the rows of a factor."""
+    """The matrix Q, stored as a factor whose rows are shared by the variables of a point."""
 
     def __init__(self, factor: np.ndarray, points: np.ndarray):
         own, self.points = np.unique(points, return_inverse=True)
@@ -169,13 +172,13 @@ class _Factored:
         return np.bincount(self.points, weights=values)
 
     def times(self, u: np.ndarray) -> np.ndarray:
-        """Q u."""
+        """Return Q u."""
         gathered = self._by_point(u)
         product = self.factor @ (gathered @ self.factor) if self.gram is None else self.gram @ gathered
         return product[self.points]
 
     def solver(self, diagonal: np.ndarray) -> LinearMap:
-        """Give a function that solves (Q + diag) x = r, with two rounds of refinement."""
+        """Return a function that solves (Q + diag) x = r, with two steps of iterative refinement."""
         inverse = 1.0 / diagonal
         shares = self._by_point(inverse)
         if self.gram is None:
@@ -218,11 +221,12 @@ def solve_dual_either_way(
     start: np.ndarray | None = None,
     product: np.ndarray | None = None,
 ) -> DualResult:
-    """Solve the problem of `solve_dual`, sum zero, by pairs, or where these take too long by interior points.
+    """Solve the problem of `solve_dual` for a zero sum by pairwise steps or the interior-point method.
 
-    Parameters are those of `solve_dual`. Pairs get as many steps as take about the time of the factorisation
-    that the other method needs; it says which variables lie at a bound, and pairs finish from there, or say
-    soon that rounding is in the way. Where the matrix is not at hand as a whole, pairs go on to the limit.
+    The parameters are those of `solve_dual`. The first pairwise steps take about the time of a factorisation
+    for the interior-point method. If they do not converge, the interior-point method finds the variables at
+    a bound. Pairwise steps then start from this point and either converge or stall early because of rounding
+    errors. If the full matrix is not available, pairwise steps continue up to the limit.
     """
     matrix = kernel if isinstance(kernel, Rows) else DenseRows(kernel)
     points = np.arange(len(matrix.diagonal)) if points is None else points
@@ -245,7 +249,7 @@ def solve_dual_either_way(
     ended = solve(control=more, start=near)
     if not ended.converged and found.gap < ended.gap:
         ended = solve(control=more, start=found.x, product=found.product)
-    # Beyond this it is rounding that is in the way.
+    # Rounding errors prevent convergence if this many steps do not suffice.
     status = Status.STALLED if ended.status is Status.MAX_ITER else ended.status
     return replace(ended, status=status, n_iter=found.n_iter + ended.n_iter)
 
@@ -253,9 +257,10 @@ def solve_dual_either_way(
 def _leaves_digits(
     matrix: Rows, q: np.ndarray, tol: float, lower: np.ndarray, upper: np.ndarray, u: np.ndarray
 ) -> bool:
-    """Whether rounding leaves the duality gap, a sum of slopes times rooms, any of the digits asked for.
+    """Whether the duality gap can reach the tolerance in spite of rounding errors.
 
-    With bounds of 1e18 it does not, whatever pairs do; see `solve_dual` for the gap.
+    The gap is a sum of slopes times distances to bounds (see `solve_dual`). With bounds of 1e18, for example,
+    it cannot reach the tolerance.
     """
     largest = float(matrix.diagonal.max(initial=0.0))  # no entry of K is larger
     of_slopes = np.finfo(float).eps * largest * float(np.abs(u).sum())
@@ -271,7 +276,7 @@ def _near_the_optimum(
     points: np.ndarray,
     free: np.ndarray,
 ) -> np.ndarray | None:
-    """Variables near the optimum, those at a bound exactly there; None if the method finds none."""
+    """Return variables near the optimum, rounded to their bounds; None if the interior-point method fails."""
     fixed = np.where(upper > lower, 0.0, lower)
     pull = np.zeros(len(matrix.diagonal))
     matrix.add(points[fixed != 0.0], fixed[fixed != 0.0], pull)
@@ -289,7 +294,8 @@ def _near_the_optimum(
     if not np.isfinite(found.x).all():
         return None
     slope = found.product[local] + linear - found.multiplier
-    # Of the two factors of complementarity, room and slope, the one that vanishes is far smaller.
+    # Complementarity has two factors: the distance to the bound and the slope. The factor that vanishes at
+    # the optimum is much smaller.
     steep = np.abs(slope) / max(float(np.abs(slope).max()), np.finfo(float).tiny)
     width, u = high - low, found.x
     u = np.where((slope > 0) & ((u - low) / width < steep), low, u)

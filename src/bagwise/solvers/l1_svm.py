@@ -1,4 +1,4 @@
-"""The 1-norm support vector machine, as a linear program."""
+"""1-norm support vector machine, solved as a linear program."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ def minimize_l1_svm(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple[
     Parameters
     ----------
     M : array of shape (n, n_features)
-        A row for every example.
+        One row per example.
     sign : array of shape (n,)
-        1 or -1, both there.
+        Labels, 1 or -1. Both values must occur.
     cost : array of shape (n,)
-        What an error of each costs, positive.
+        Positive cost of an error for each example.
 
     Returns
     -------
     coef, intercept, value : array of shape (n_features,), float, float
-        Of all intercepts that are as good with these coefficients, the middle one.
+        If several intercepts are optimal for these coefficients, the middle one is returned.
 
     Notes
     -----
-    With w = u - v, both not negative, this is a linear program in 2 n_features + n + 1 variables and n rows,
-    for HiGHS. Equal rows go together, and rows are sorted, so that neither copies nor their order choose
-    between solutions that are equally good.
+    With w = u - v and nonnegative u and v, the problem is a linear program in 2 n_features + n + 1 variables
+    and n rows, solved by HiGHS. Equal rows are merged, and rows are sorted. If several solutions are optimal,
+    the result therefore does not depend on duplicates or on the order of the rows.
     """
     if not np.isfinite(M).all():
-        raise ValueError("the vectors of bags must be finite; divide the features, which are too large.")
+        raise ValueError("the feature vectors of the bags must be finite; scale the features down.")
     rows, which = np.unique(np.column_stack([sign, M]), axis=0, return_inverse=True)
     sign, M, cost = rows[:, 0], rows[:, 1:], np.bincount(which.ravel(), weights=cost)
     n, p = M.shape
@@ -44,8 +44,8 @@ def minimize_l1_svm(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple[
     found = linprog(c, A_ub=-A, b_ub=-np.ones(n), bounds=bounds, method="highs")
     if found.x is None:
         raise ValueError(
-            f"the linear program with costs from {cost.min():g} to {cost.max():g} (C times weights) was not "
-            f"solved; bring them nearer to 1. HiGHS says: {found.message}"
+            f"HiGHS could not solve the linear program with costs (C times weights) from {cost.min():g} to "
+            f"{cost.max():g}; choose costs closer to 1. Message of HiGHS: {found.message}"
         )
     coef = found.x[:p] - found.x[p : 2 * p]
     scores = M @ coef
@@ -55,9 +55,12 @@ def minimize_l1_svm(M: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> tuple[
 
 
 def best_intercept(scores: np.ndarray, sign: np.ndarray, cost: np.ndarray) -> float:
-    """Give the b that minimises ``sum_i cost_i max(0, 1 - sign_i (scores_i + b))``, or the middle of them."""
-    # The sum is convex and bends at these places, by the cost; left of all of them its slope is that of the
-    # positive examples.
+    """Return the intercept b that minimises ``sum_i cost_i max(0, 1 - sign_i (scores_i + b))``.
+
+    If an interval of intercepts is optimal, return its midpoint.
+    """
+    # The sum is convex and piecewise linear. Its slope changes at these values by the cost, and the slope to
+    # the left of all of them is determined by the positive examples.
     place = sign - scores
     order = np.argsort(place, kind="stable")
     slope = np.cumsum(np.append(-cost[sign > 0].sum(), cost[order]))

@@ -1,4 +1,4 @@
-"""Smooth plus elastic net, by proximal Newton steps on the columns that matter."""
+"""Proximal Newton solver for a smooth function plus an elastic net, restricted to relevant columns."""
 
 from __future__ import annotations
 
@@ -14,67 +14,67 @@ from bagwise.solvers.quadratic import QuadraticModel
 from bagwise.solvers.result import SolverResult, Status, plain_of, result_of, rounding_tol
 from bagwise.solvers.working_set import ElasticNet, Point, with_likely, working_set
 
-# Sufficient decrease of the line search, and how often a step may be halved.
+# Sufficient decrease in the line search.
 _ARMIJO = 1e-4
-# Halvings of a step, and after them tenths: where features are far from the origin and unscaled, a step may
-# have to become a thousand million times shorter.
+# Number of halvings of a step in the line search, and number of divisions by ten after them. With unscaled
+# features far from the origin, steps can become a billion times shorter.
 _HALVINGS, _TENTHS = 10, 9
-# What the objective may rise by rounding, relative to itself.
+# Relative increase of the objective that is attributed to rounding.
 _ROUNDING = 4 * float(np.finfo(float).eps)
-# Columns whose gradient is above these parts of the L1 strength are likely to enter soon: the problem is
-# restricted to them too, and their curvature is computed with the others'.
+# Columns whose gradient exceeds these fractions of the L1 strength are likely to become nonzero soon. They
+# are included in the restricted problem and in the curvature.
 _RESTRICT_TO, _CURVATURE_OF = 0.4, 0.5
-# The curvature in k of p columns costs as much as _LEAST_COST + k^2 / (p _COLUMNS_PER_POINT) new points.
+# The curvature in k of p columns costs about _LEAST_COST + k^2 / (p _COLUMNS_PER_POINT) new points.
 _LEAST_COST, _COLUMNS_PER_POINT = 3, 8
-# The minimum of a model is found to this part of the present violation.
+# The minimum of a quadratic model is computed to this fraction of the current violation.
 _MODEL_TOL = 1e-2
-# Steps go on to this part of the tolerance: the last one is cheap, and what rounding does stays within it.
+# Steps continue to this fraction of the tolerance. The last step is cheap, and the margin covers rounding.
 _STEP_TOL = 0.15
 
 
 class L1Problem(Protocol):
-    """A smooth function of coefficients, one for each column of the data, and of a last, free entry.
+    """Smooth function of one coefficient per column of the data and of a last, unpenalised entry.
 
-    How its numbers are computed is its own affair. A point may be computed from a known one and be a little
-    off, by less than matters at the tolerance; `exact` gives one that is not.
+    Points can be computed from a nearby point. Their error is then negligible compared with the tolerance.
+    `exact` returns points without this error.
     """
 
     @property
     def n_features(self) -> int:
-        """The number of coefficients."""
+        """Number of coefficients."""
 
     @property
     def has_kinks(self) -> bool:
-        """Whether the function is smooth only in pieces."""
+        """Whether the function is only piecewise smooth."""
 
     def point(self, x: np.ndarray, base: Any = None) -> Any:
-        """Compute value and gradient at x, perhaps from those at a `base` near it."""
+        """Compute value and gradient at x, optionally from those at a nearby point `base`."""
 
     def exact(self, points: Sequence[Any]) -> list[Any]:
-        """Give points at the same parameters to all digits; those that are so already, as they are."""
+        """Return points at the same parameters in full precision; exact points are returned unchanged."""
 
     def curvature(self, point: Any, columns: np.ndarray) -> np.ndarray:
-        """Give the curvature in some columns and the last entry, (k + 1, k + 1); two digits are enough."""
+        """Return the curvature in the columns and the last entry, (k + 1, k + 1), to at least two digits."""
 
     def restrict(self, columns: np.ndarray) -> L1Problem:
-        """Give the function of some columns alone, the others zero; itself, where that would save nothing."""
+        """Return the function restricted to the columns, or the problem itself if that would save no time."""
 
     def enter(self, point: Any) -> Any:
-        """Give, in a restricted problem, what a point of the whole problem is there."""
+        """Convert a point of the full problem to a point of this restricted problem."""
 
     def lift(self, point: Any, base: Any) -> Any:
-        """Give, in a restricted problem, its point as one of the whole problem, `base` being one near it."""
+        """Convert a point of this restricted problem to a point of the full problem, near `base`."""
 
 
 class WarmModel(NamedTuple):
-    """The columns that a run was restricted to, and its last model: a beginning for runs on like problems."""
+    """Columns of a restricted problem and its last quadratic model, for warm starts on similar problems."""
 
     columns: np.ndarray
     model: QuadraticModel
 
 
 class Restriction(NamedTuple):
-    """A problem restricted to some columns, and which these are."""
+    """A problem restricted to a subset of columns, and these columns."""
 
     problem: L1Problem
     columns: np.ndarray
@@ -82,7 +82,7 @@ class Restriction(NamedTuple):
 
     @classmethod
     def to(cls, problem: L1Problem, columns: np.ndarray) -> Restriction:
-        """Restrict a problem to some columns; to all, where fewer would save nothing."""
+        """Restrict a problem to the columns; keep all columns if a restriction would save no time."""
         fewer = problem.restrict(columns)
         if fewer is problem:
             columns = np.arange(problem.n_features)
@@ -93,11 +93,12 @@ class Restriction(NamedTuple):
 
 @dataclass(frozen=True)
 class L1Result(SolverResult):
-    """The end of a run; one with another penalty goes on from it without computing anything twice.
+    """Result of an L1 run, which can start a run with another penalty without repeated computations.
 
-    `point` is what is known there of the smooth function, `model` the last model in the columns of the last
-    `restriction`, and `is_convex` says whether all curvature that was computed was so. Where the end
-    `was_read` from a checkpoint, the point is exact, and the run may have ended at one that was not.
+    `point` contains the smooth function at the solution. `model` is the last quadratic model in the columns
+    of the last `restriction`. `is_convex` is True if every computed curvature was positive definite. If the
+    result `was_read` from a checkpoint, the point is exact, although the run may have ended at an inexact
+    point.
     """
 
     point: Any
@@ -114,15 +115,15 @@ class L1Result(SolverResult):
 
     @property
     def warm_model(self) -> WarmModel | None:
-        """What a run on a like problem may begin with."""
+        """Warm start for a run on a similar problem; None without a convex quadratic model."""
         if self.restriction is None or self.model is None or not self.model.is_convex:
             return None
         return WarmModel(self.restriction.columns, self.model)
 
     def at(self, point: Point) -> L1Result:
-        """Give the same end with a better computed point."""
+        """Return the same result with a more accurate point."""
         value = self.penalty.objective(point)
-        # Values before it that came out lower did so by rounding.
+        # Earlier values can only be lower because of rounding.
         history = (*(max(before, value) for before in self.history[:-1]), value)
         return replace(self, point=point, value=value, history=history)
 
@@ -135,36 +136,41 @@ def minimize_l1(
     *,
     warm_models: Sequence[WarmModel] = (),
 ) -> L1Result:
-    """Minimise ``f(x) + l1 sum_k |x_k| + l2 / 2 sum_k x_k^2``, the sums over all entries of x but the last.
+    """Minimise ``f(x) + l1 sum_k |x_k| + l2 / 2 sum_k x_k^2`` with a smooth function f.
 
-    1) The gradient in all columns says which violate the optimality conditions; none: the end. The problem
-    is restricted to these, the non-zero ones and those that nearly violate them, and solved there by 2 and 3;
-    back to 1. 2) f is replaced by a quadratic model, with directions of negative curvature turned around, and
-    the model plus the penalty is minimised by coordinate descent. 3) A line search from the present point to
-    that minimum lowers the objective; back to 2.
+    The sums are over all entries of x except the last.
 
-    The curvature is the expensive part, a point costs little beside it. So the model is kept from step to
-    step, and from one penalty to the next, learns from every step, and is made anew only when it lacks a
-    column or the steps that it gives are slow.
+    The algorithm repeats these steps:
 
-    f need not be convex: every step lowers the objective, and the end is a stationary point. It may have been
-    computed a little less than exactly: `finish` sees to that.
+    1) Compute the gradient in all columns. Stop if no column violates the optimality conditions. Otherwise,
+       restrict the problem to the columns that violate or nearly violate them and to the nonzero columns.
+       Solve the restricted problem with steps 2 and 3.
+    2) Replace f by a quadratic model, with the sign of negative curvature reversed. Minimise the model plus
+       the penalty by coordinate descent.
+    3) Decrease the objective with a line search from the current point towards this minimum. Return to 2.
+
+    The curvature dominates the cost; points are cheap in comparison. The model is therefore kept across steps
+    and penalties and updated after every step. It is recomputed only if it lacks a column or if the steps
+    converge slowly.
+
+    f can be nonconvex. Every step decreases the objective, and the solution is a stationary point. The
+    solution can be slightly inexact; `finish` makes it exact.
 
     Parameters
     ----------
     problem : L1Problem
         The smooth part f.
     start : array, Point or L1Result
-        Parameters, a point of the problem, or the end of a run on it.
+        Parameters, a point of the problem, or the result of a previous run.
     penalty : ElasticNet
         The penalty.
     control : Control
-        ``tol``: the largest violation of the optimality conditions at the end. ``max_iter``: the most Newton
-        steps. A checkpoint stores the parameters after every step, not the curvature, which a resumed run
-        computes again.
+        ``tol`` is the largest accepted violation of the optimality conditions. ``max_iter`` is the maximum
+        number of Newton steps. A checkpoint stores the parameters after every step, but not the curvature,
+        which a resumed run recomputes.
     warm_models : sequence of WarmModel, optional
-        From ends of runs on a like problem, with about the same penalty: they save computing curvature. What
-        is found does not depend on it, only how soon.
+        Models from runs on similar problems with a similar penalty. They save the computation of curvature
+        and change only the speed, not the solution.
 
     Returns
     -------
@@ -179,7 +185,7 @@ def minimize_l1(
         restriction = run.restrict(violation)
         n_before = len(run.history)
         status = run.descend(restriction)
-        # If these were all columns, or no step helps, there is nothing more to see.
+        # Another check of all columns is only useful after a successful run on a subset of them.
         is_whole = restriction.problem is problem
         if is_whole or status is not Status.CONVERGED or len(run.history) == n_before:
             break
@@ -190,7 +196,7 @@ def minimize_l1(
 
 
 def _read(problem: L1Problem, penalty: ElasticNet, end: dict[str, Any]) -> L1Result:
-    """Return the stored result of a run; its point is computed again, and the curvature is not known."""
+    """Return the stored result of a run, with a recomputed point and without the curvature."""
     plain = result_of(end)
     return L1Result(
         plain.x, plain.value, plain.status, plain.n_iter, plain.history,
@@ -199,7 +205,7 @@ def _read(problem: L1Problem, penalty: ElasticNet, end: dict[str, Any]) -> L1Res
 
 
 def finish(problem: L1Problem, results: Sequence[L1Result], control: Control) -> list[L1Result]:
-    """Compute the ends of runs exactly, all together; runs that turn out not to be optimal go on."""
+    """Compute the points of results exactly, in one batch; continue runs that are not optimal there."""
     points = problem.exact([result.point for result in results])
     return [
         _go_on(problem, result.at(point), control) if result.was_read or point is not result.point else result
@@ -208,7 +214,7 @@ def finish(problem: L1Problem, results: Sequence[L1Result], control: Control) ->
 
 
 def _go_on(problem: L1Problem, result: L1Result, control: Control) -> L1Result:
-    """Minimise from exact points until one is optimal: short steps are computed well."""
+    """Restart from exact points until one is optimal: short steps are computed accurately."""
     while result.status in (Status.CONVERGED, Status.STALLED) and result.kkt > control.tol:
         n_left = control.max_iter - result.n_iter
         more = minimize_l1(problem, result, result.penalty, replace(control, max_iter=n_left))
@@ -221,7 +227,7 @@ def _go_on(problem: L1Problem, result: L1Result, control: Control) -> L1Result:
 
 
 class _Run:
-    """One minimisation: the present point, the columns it is restricted to there, and the model."""
+    """State of one minimisation: the current point, the restriction to columns, and the quadratic model."""
 
     def __init__(
         self,
@@ -253,7 +259,7 @@ class _Run:
             self.point = problem.point(start)
         else:
             self.point = start.point if isinstance(start, L1Result) else start
-        # The objective after every step; the last one is that of the current point.
+        # The objective after every step; the last entry belongs to the current point.
         self.history = [] if state is None else state["history"][:-1]
         self.history.append(penalty.objective(self.point))
 
@@ -276,7 +282,7 @@ class _Run:
         return None
 
     def restrict(self, violation: np.ndarray) -> Restriction:
-        """Restrict the problem to the columns that matter, unless it is restricted to such already."""
+        """Restrict the problem to the relevant columns; keep a restriction that contains them."""
         wanted = working_set(self.point.x, violation, self.tol)
         if self.restriction is not None and self.restriction.inside[wanted].all():
             return self.restriction
@@ -286,10 +292,10 @@ class _Run:
         self.restriction = Restriction.to(self.problem, columns)
         return self.restriction
 
-    # ------------------------------------------------------------ in the columns of a restriction
+    # ------------------------------------------------------------ methods for a restricted problem
 
     def descend(self, restriction: Restriction) -> Status:
-        """Step until the optimality conditions hold in these columns, or no step lowers the objective."""
+        """Run steps until the optimality conditions hold in these columns or no step lowers the objective."""
         problem, penalty = restriction.problem, self.penalty
         point = problem.enter(self.point)
         violation = penalty.violation(point)
@@ -311,7 +317,7 @@ class _Run:
             if moved is None:
                 moved = self._line_search(problem, point, target - point.x, worst, exactly=True)
             if moved is None:
-                # At a kink no step may help although no gradient vanishes.
+                # At a kink, the objective can be minimal although the gradient does not vanish.
                 enough = max(self.control.tol, rounding_tol(self.history[-1]))
                 is_end = problem.has_kinks or worst <= enough
                 status = Status.CONVERGED if is_end else Status.STALLED
@@ -321,7 +327,7 @@ class _Run:
             point = there
             self.history.append(value)
             violation = penalty.violation(point)
-            # The first step changes the set of features, and says little of the model.
+            # The first step changes the selected features, so it is not a test of the model.
             if size < 1 or (not is_first and self._is_slow(self.model, violation.max(), worst)):
                 self.model = None
             is_first = False
@@ -332,15 +338,15 @@ class _Run:
         return status
 
     def _keep(self, x: np.ndarray, columns: np.ndarray) -> None:
-        """Store the parameters; all columns but these have coefficient zero."""
+        """Store the parameters of these columns; all other coefficients are zero."""
         state = {"x": x, "columns": columns, "history": self.history, "is_convex": self.is_convex}
         self.checkpoint.keep(state)
 
     def _new_model(self, restriction: Restriction, point: Any, wanted: np.ndarray) -> QuadraticModel:
-        """Compute the curvature in the columns wanted and in those likely to be wanted next.
+        """Compute a quadratic model in the wanted columns and in columns that are likely to be wanted next.
 
-        If a good model has just lacked a column, and these are most columns anyway, all are taken. Where the
-        function is not convex in so many, they are of no use. A warm model saves the computation.
+        If the previous model lacked a column and these are more than half of the columns, use all columns. If
+        the function is not convex, additional columns are useless. A warm model saves the computation.
         """
         for number, warm in enumerate(self.warm_models):
             if np.array_equal(warm.columns, restriction.columns) and warm.model.inside[wanted].all():
@@ -357,7 +363,7 @@ class _Run:
         return model
 
     def _is_slow(self, model: QuadraticModel, now: float, before: float) -> bool:
-        """Whether steps at this pace would cost more than a new model."""
+        """Whether further steps at this rate would cost more than a new model."""
         if now <= self.tol:
             return False
         if now >= before:
@@ -368,9 +374,10 @@ class _Run:
     def _line_search(
         self, problem: L1Problem, point: Any, step: np.ndarray, worst: float, *, exactly: bool = False
     ) -> tuple[Any, float, float] | None:
-        """Shorten the step until the objective falls enough: the point, the objective, the part; or None.
+        """Shorten the step until the objective decreases sufficiently.
 
-        Where a step promises less than the rounding of the objective, the optimality conditions decide.
+        Return the point, the objective and the fraction of the step, or None if no step succeeds. If the
+        expected decrease is below the rounding error of the objective, the optimality conditions decide.
         """
         penalty, value = self.penalty, self.history[-1]
         slope = point.gradient @ step + penalty.value(point.x + step) - penalty.value(point.x)

@@ -1,4 +1,4 @@
-"""A quadratic model of a smooth function that learns from steps, and its minimum with an elastic net."""
+"""Quadratic model of a smooth function with BFGS updates, and its minimum with an elastic net."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 
 from bagwise.solvers.working_set import ElasticNet, Point
 
-# The least curvature that is believed, relative to the largest: columns may be constant or collinear.
+# Smallest trusted curvature, relative to the largest. Constant and collinear columns have less.
 _FLATTEST = 1e-8
-# A model learns from steps along which the curvature is within this factor of what it expects.
+# A step updates the model only if its curvature is within this factor of the predicted curvature.
 _LARGEST_RATIO = 1e4
-# Where a diagonal larger by one of these parts makes the curvature convex, it is made so: steps correct it,
-# and it serves for many.
+# Relative increases of the diagonal that are tried to make the curvature convex. A convex model can be used
+# for many steps, and updates correct the error.
 _LIFTS = (0.0, 0.003, 0.01, 0.03)
 _MAX_SWEEPS = 1000
 
 
 @dataclass(frozen=True)
 class QuadraticModel:
-    """Curvature of a smooth function, computed at one point and learned from the steps since.
+    """Curvature of a smooth function, computed at one point and updated after every step.
 
-    `H` is the curvature in some `columns` and the last, free entry; `inside` says of every column whether it
-    is one of these, and `is_convex` whether H is positive definite.
+    `H` is the curvature in `columns` and in the last, unpenalised entry. `inside` is a mask of these columns
+    among all columns. `is_convex` is True if H is positive definite.
     """
 
     columns: np.ndarray
@@ -33,23 +33,23 @@ class QuadraticModel:
 
     @classmethod
     def of(cls, curvature: np.ndarray, columns: np.ndarray, n_columns: int) -> QuadraticModel:
-        """Make a model of the curvature in some of all columns; where it is nearly convex, it is made so."""
+        """Make a model from the curvature in a subset of columns; make it convex if it nearly is."""
         inside = np.zeros(n_columns, dtype=bool)
         inside[columns] = True
         diagonal = np.diag(np.diagonal(curvature))
         for lift in _LIFTS:
             if _is_convex(curvature + lift * diagonal):
-                # Twice as much, lest the flattest direction be a thousand times too long.
+                # Without the factor 2, steps in the flattest direction could be 1000 times too long.
                 return cls(columns, inside, curvature + 2 * lift * diagonal, is_convex=True)
         return cls(columns, inside, curvature, is_convex=False)
 
     @property
     def entries(self) -> np.ndarray:
-        """The entries of x that the model knows: its columns and the last."""
+        """Indices of the entries of x in the model: its columns and the last entry."""
         return np.append(self.columns, len(self.inside))
 
     def after(self, old: Point, new: Point) -> QuadraticModel:
-        """Learn from the change of the gradient along a step (the update of BFGS); it stays convex."""
+        """Return the model after a BFGS update with the change of the gradient; it stays convex."""
         from bagwise._core.compiled.coordinate import learn_curvature
 
         entries = self.entries
@@ -61,9 +61,9 @@ class QuadraticModel:
         return replace(self, H=learn_curvature(self.H, change, step @ change, expected, step @ expected))
 
     def minimum(self, point: Point, wanted: np.ndarray, penalty: ElasticNet, tol: float) -> np.ndarray:
-        """Minimise the model around a point plus the penalty; by coordinate descent, if it has an L1 norm.
+        """Minimise the model around a point plus the penalty, by coordinate descent if there is an L1 norm.
 
-        Where the model is convex, all its columns take part, else those wanted alone.
+        If the model is convex, use all its columns; otherwise, use only the wanted columns.
         """
         from bagwise._core.compiled.coordinate import descend
 
@@ -99,10 +99,10 @@ def _is_convex(H: np.ndarray) -> bool:
 
 
 def _made_convex(H: np.ndarray) -> np.ndarray:
-    """Give H itself where it is positive definite, else with its eigenvalues made positive.
+    """Return H if it is positive definite, otherwise H with the absolute values of its eigenvalues.
 
-    Turning negative curvature around keeps the scale of the step and leaves a saddle; a shift of all
-    eigenvalues would give tiny steps along it.
+    Reversing the sign of negative curvature keeps the scale of the step, and the step leaves a saddle point.
+    A shift of all eigenvalues would lead to tiny steps in this direction.
     """
     if _is_convex(H):
         return H

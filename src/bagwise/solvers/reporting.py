@@ -1,4 +1,4 @@
-"""What ``verbose`` shows: one reporter for all iterative models, through `logging` or as one live line."""
+"""Progress output for ``verbose``: a reporter for all iterative models, with `logging` or a live line."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from bagwise.data.blocks import Blocks
 
 _logger = logging.getLogger("bagwise")
 
-# The line of the fit that runs in the main thread, if it has one; fits inside it write there, too.
+# The live line of the fit in the main thread, or None. Nested fits use the same line.
 _line: PlainLine | RichLine | None = None
 
 
 class Reporter:
-    """Reports the progress of a fit.
+    """Report the progress of a fit.
 
-    Silent at 0. At 1 one live line on a terminal: what is done, passes, bags a second, the objective and the
-    time; where standard error is no terminal, or the program has set up logging, a line per start. At 2 a
-    line per iteration.
+    With ``verbose=0`` there is no output. With ``verbose=1``, a terminal shows one live line with the current
+    step, passes, bags per second, the objective and the time. If standard error is not a terminal, or if
+    logging is configured, the output is one line per start instead. With ``verbose=2``, it is one line per
+    iteration.
 
-    Lines go to the logger "bagwise". If the program has set up no logging they appear on standard error,
-    so that ``verbose=1`` alone shows something.
+    Lines are sent to the logger "bagwise". If logging is not configured, they are printed to standard error,
+    so ``verbose=1`` works without further setup.
     """
 
     verbose: int
@@ -49,7 +50,7 @@ class Reporter:
         return _line if self.verbose == 1 else None
 
     def watch(self, blocks: Blocks) -> None:
-        """Show passes over these blocks, if they are so many that a pass takes time."""
+        """Show the progress of passes over these blocks, if they are large."""
         live = self._live
         if live is None or not blocks.are_large:
             return
@@ -65,33 +66,33 @@ class Reporter:
         blocks.on_block = on_block
 
     def log(self, sentence: str) -> None:
-        """Say something that stays, above the live line where there is one."""
+        """Print a permanent line, above the live line if there is one."""
         if self._live is not None:
             self._live.log(sentence)
         elif self.verbose >= 1:
             _logger.info("%s: %s", self.name, sentence)
 
     def doing(self, what: str) -> None:
-        """Say on the live line what the fit is at."""
+        """Show the current step of the fit on the live line."""
         if self._live is not None:
             self._live.progress.doing = what
             self._live.show()
 
     @contextmanager
     def progress(self, n_steps: int) -> Iterator[Callable[[str], None]]:
-        """Count steps on the live line. Gives a function to call with a short text when a step begins."""
+        """Count steps on the live line; yield a function to call with a short text when a step begins."""
         begun = count()
         yield lambda text: self.doing(f"{next(begun)} of {n_steps}" + (f": {text}" if text else ""))
 
     def step(self, what: str) -> None:
-        """Say what the fit does next: on the live line, or in a line of its own."""
+        """Report the next step of the fit: on the live line, or as a separate line."""
         if self._live is not None:
             self.doing(what)
         elif self.verbose >= 1:
             _logger.info("%s: %s", self.name, what)
 
     def start(self, number: int, of: int, result: Any) -> None:
-        """Report the end of one start."""
+        """Report the result of one start."""
         if self._live is not None:
             self._live.progress.objective = result.value
             self.doing(f"start {number + 1} of {of}")
@@ -110,7 +111,7 @@ class Reporter:
             _logger.info("%s: iteration %d: objective %.10g", self.name, number, value)
 
     def fold(self, number: int, of: int, setting: str, values: Any) -> None:
-        """Report what the held-out bags of one fold say of a setting, for every penalty compared."""
+        """Report the held-out scores of a setting in one fold, for every compared penalty."""
         if self._live is not None:
             self.doing(f"{setting}, fold {number + 1} of {of}")
         elif self.verbose >= 1:
@@ -119,7 +120,7 @@ class Reporter:
 
 
 def _begin_line(name: str) -> bool:
-    """Whether there is a live line to write on: one begins where a terminal is watched, and no other does."""
+    """Whether a live line is available; begin one on an interactive terminal if there is none."""
     global _line
     if threading.current_thread() is not threading.main_thread():
         return _line is not None
@@ -133,7 +134,7 @@ _is_fitting = False
 
 @contextmanager
 def shared_live_line() -> Iterator[None]:
-    """Around a fit: its live line, if it begins one, ends with it. Fits inside it change nothing."""
+    """Return a context manager that ends the live line after a fit. Nested fits keep the line open."""
     global _is_fitting, _line
     if _is_fitting or threading.current_thread() is not threading.main_thread():
         yield

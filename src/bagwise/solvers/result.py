@@ -1,4 +1,4 @@
-"""What a solver returns, and how an estimator reports it."""
+"""Results of solvers, and how estimators report them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bagwise.exceptions import ConvergenceWarning, warn_user
 
 
 class Status(Enum):
-    """How a solver ended; the value is the sentence a user reads."""
+    """How a solver run ended. The value is the text of the warning."""
 
     CONVERGED = "converged"
     MAX_ITER = "reached max_iter={max_iter} before tol={tol}; raise max_iter or tol, or scale the features"
@@ -23,26 +23,26 @@ class Status(Enum):
         "could not lower the objective any further although tol={tol} is not reached; raise tol, scale "
         "the features, or raise the penalty"
     )
-    NOT_FINITE = "met a value that is not finite; scale the features or raise the penalty"
+    NOT_FINITE = "computed a value that is not finite; scale the features or raise the penalty"
     INTERRUPTED = "was interrupted; the best parameters so far are kept"
 
 
 @dataclass(frozen=True)
 class SolverResult:
-    """The end of one run.
+    """Result of one solver run.
 
     Attributes
     ----------
-    x : array, or what the model calls its parameters
+    x : array, or a parameter object of the model
         The parameters.
     value : float
-        The objective there.
+        Objective at these parameters.
     status : Status
         How the run ended.
     n_iter : int
-        Iterations done.
+        Number of iterations.
     history : tuple of float
-        The objective at the start and after every iteration.
+        Objective at the start and after every iteration.
     """
 
     x: Any
@@ -61,7 +61,7 @@ Result = TypeVar("Result", bound=SolverResult)
 
 
 def plain_of(result: SolverResult) -> dict[str, Any]:
-    """Return a result whose parameters are an array as values that a checkpoint can store."""
+    """Convert a result with array parameters to plain values that a checkpoint can store."""
     return {
         "x": result.x,
         "value": float(result.value),
@@ -72,30 +72,30 @@ def plain_of(result: SolverResult) -> dict[str, Any]:
 
 
 def result_of(plain: dict[str, Any]) -> SolverResult:
-    """Return the result that `plain_of` turned into plain values."""
+    """Convert the plain values of `plain_of` back to a result."""
     return SolverResult(
         plain["x"], plain["value"], Status[plain["status"]], plain["n_iter"], plain["history"]
     )
 
 
 def rounding_tol(value: float) -> float:
-    """The gradient below which steps change an objective of this size by less than its rounding."""
+    """Return the gradient below which steps change an objective by less than its rounding error."""
     return 10 * float(np.sqrt(np.finfo(float).eps)) * max(1.0, abs(value))
 
 
 def best_of(results: Sequence[Result]) -> Result:
-    """Choose the run with the lowest objective, the first of equals; non-finite ones come last."""
+    """Return the first run with the lowest objective; non-finite objectives rank last."""
     return min(results, key=lambda r: r.value if np.isfinite(r.value) else np.inf)
 
 
 def as_totals(result: Result, total: float) -> Result:
-    """Turn the values of a run per unit of weight into totals, as an estimator reports them."""
+    """Convert objectives per unit of weight to totals, which estimators report."""
     history = tuple(value * total for value in result.history)
     return replace(result, value=result.value * total, history=history)
 
 
 class Recorded:
-    """What `record_result` sets on an estimator, for type checkers."""
+    """Attributes that `record_result` sets on an estimator, for type checkers."""
 
     n_iter_: int
     converged_: bool
@@ -105,11 +105,11 @@ class Recorded:
 
 
 def record_result(estimator: Any, results: Sequence[SolverResult]) -> SolverResult:
-    """Set the fitted attributes that all iterative models share, and warn if the best run did not end well.
+    """Set the fitted attributes of iterative models, and warn if the best run did not converge.
 
     Sets ``n_iter_``, ``converged_``, ``objective_``, ``objective_history_`` (of the best run) and
-    ``objectives_`` (of every start), and gives the best run. A fit that was stopped has not converged,
-    although one of its starts may have; the KeyboardInterrupt at its end says so, without a warning.
+    ``objectives_`` (of every start), and returns the best run. A stopped fit counts as not converged, even if
+    one of its starts converged. It raises KeyboardInterrupt at the end, so there is no warning.
     """
     best = best_of(results)
     stopped = stop_flag().is_set() or Status.INTERRUPTED in map(attrgetter("status"), results)

@@ -1,4 +1,4 @@
-"""Two forms of a kernel matrix that the dual solver reads: all of it, or rows on demand."""
+"""Two representations of a kernel matrix for the dual solver: a full matrix, or rows on demand."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ _ANY = np.iinfo(np.int64).max
 
 
 class DenseRows:
-    """A symmetric matrix that is there.
+    """Symmetric matrix in memory.
 
     Parameters
     ----------
     matrix : array of shape (n_points, n_points)
-        Not copied if it is float64 and C-ordered; the diagonal is, so that a change of it must be told.
+        Not copied if it is float64 and C-ordered. The diagonal is copied, so `diagonal` must be updated if
+        the diagonal of the matrix changes.
 
     Examples
     --------
@@ -41,21 +42,22 @@ class DenseRows:
         self.capacity = len(matrix)
 
     def parts(self, points: np.ndarray) -> Iterator[tuple[Any, ...]]:
-        """Give rows for the points of some variables, in one or more forms, one to be used after another.
+        """Yield the rows for the points of a working set, in one or more forms to use in sequence.
 
-        Yields rows, each variable's place in them, their diagonal, and how many steps this form is good for.
+        Each form consists of the rows, the index of each variable in them, their diagonal, and the number of
+        steps to take with this form.
         """
         own, local = np.unique(points, return_inverse=True)
         in_place = readonly(self.matrix, points, self.diagonal)
-        if 2 * len(own) > len(self.matrix):  # a copy would hardly be smaller
+        if 2 * len(own) > len(self.matrix):  # a copy would be nearly as large
             yield *in_place, _ANY
             return
-        # A copy costs about as much as this many steps without one.
+        # A copy costs about as much as this number of steps without a copy.
         yield *in_place, len(own) // 4
         yield *readonly(self.square(own), local, self.diagonal[own]), _ANY
 
     def square(self, points: np.ndarray) -> np.ndarray:
-        """Give a copy of ``K[points][:, points]``."""
+        """Return a copy of ``K[points][:, points]``."""
         from bagwise._core.compiled.dual import gather_square
 
         square = np.empty((len(points), len(points)))
@@ -70,16 +72,16 @@ class DenseRows:
 
 
 class RowCache:
-    """Rows of a symmetric matrix that are computed when asked for, the last used of which are kept.
+    """Cache of the most recently used rows of a symmetric matrix, which are computed on demand.
 
     Parameters
     ----------
     compute : callable
-        ``points -> array of shape (len(points), n_points)``, the rows of these points.
+        ``points -> array of shape (len(points), n_points)``, which computes the rows of these points.
     diagonal : array of shape (n_points,)
-        The diagonal of the matrix.
+        Diagonal of the matrix.
     max_bytes : float
-        Memory for kept rows. Two rows are kept in any case.
+        Maximum memory of the cache. The cache always has room for at least two rows.
 
     Examples
     --------
@@ -110,7 +112,7 @@ class RowCache:
         self._clock = 0
 
     def rows(self, points: np.ndarray) -> np.ndarray:
-        """Give the rows of at most `capacity` different points."""
+        """Return the rows of at most `capacity` different points."""
         self._clock += 1
         slots = self._slot_of[points]
         self._used[slots[slots >= 0]] = self._clock
@@ -125,23 +127,23 @@ class RowCache:
         return self.kept[self._slot_of[points]]
 
     def forget(self, points: np.ndarray) -> None:
-        """Drop the rows of points whose values have changed."""
+        """Remove the cached rows of points whose values have changed."""
         slots = self._slot_of[points]
         slots = slots[slots >= 0]
         self._point_in[slots], self._used[slots] = -1, 0
         self._slot_of[points] = -1
 
     def parts(self, points: np.ndarray) -> Iterator[tuple[Any, ...]]:
-        """As `DenseRows.parts`, in one form."""
+        """Yield the rows like `DenseRows.parts`, in a single form."""
         own, local = np.unique(points, return_inverse=True)
         yield *readonly(self.square(own), local, self.diagonal[own]), _ANY
 
     def square(self, points: np.ndarray) -> np.ndarray:
-        """As `DenseRows.square`."""
+        """Return a copy of ``K[points][:, points]``, like `DenseRows.square`."""
         return np.ascontiguousarray(self.rows(points)[:, points])
 
     def add(self, points: np.ndarray, change: np.ndarray, product: np.ndarray) -> None:
-        """As `DenseRows.add`, as many rows at a time as are kept."""
+        """Add ``K[:, points] @ change`` to `product`, using at most `capacity` rows at a time."""
         own, local = np.unique(points, return_inverse=True)
         by_point = np.bincount(local, weights=change)
         for begin in range(0, len(own), self.capacity):
@@ -149,5 +151,5 @@ class RowCache:
             product += by_point[some] @ self.rows(own[some])
 
 
-# What the dual solver reads.
+# Kernel matrices that the dual solver accepts.
 Rows = DenseRows | RowCache

@@ -1,4 +1,4 @@
-"""Smooth minimisation: trust-region Newton where curvature is at hand, L-BFGS elsewhere (by scipy)."""
+"""Smooth minimisation with scipy: trust-region Newton if curvature is available, otherwise L-BFGS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status, plain_of, result_of, rounding_tol
 
 ValueAndGradient = Callable[[np.ndarray], tuple[float, np.ndarray]]
-# scipy's first and largest trust radius; a first one that is given must be smaller than the largest.
+# scipy's defaults for the initial and the largest trust radius. scipy requires an initial radius below the
+# largest one.
 _FIRST_RADIUS, _LARGEST_RADIUS = 1.0, 1000.0
 
 HessianProduct = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -27,35 +28,35 @@ def minimize_smooth(
     hessian_product: HessianProduct | None = None,
     has_kinks: bool = False,
 ) -> SolverResult:
-    """Minimise a smooth function, which need not be convex, from `x0`.
+    """Minimise a smooth, possibly nonconvex function, starting at `x0`.
 
-    With `hessian_product` the steps are those of a trust-region Newton method with conjugate gradients,
-    which makes use of negative curvature; without it those of L-BFGS. Either never lets the value rise.
+    With `hessian_product`, the method is trust-region Newton with conjugate gradients, which follows negative
+    curvature. Without it, the method is L-BFGS. In both cases, the value never increases.
 
     Parameters
     ----------
     value_and_gradient : callable
         ``x -> (value, gradient)``.
     x0 : array of shape (n,)
-        The start.
+        Starting point.
     control : Control
-        Converged when no entry of the gradient is larger than its tolerance.
+        The run has converged if no absolute value in the gradient exceeds ``control.tol``.
     hessian_product : callable, optional
         ``(x, v) -> H(x) v``.
     has_kinks : bool
-        Whether the function is smooth only in pieces. Its gradient need not vanish anywhere, so the run
-        has also converged when ten iterations lower the value by less than the share `control.tol`, or when
-        no line search succeeds.
+        Whether the function is only piecewise smooth. The gradient of such a function does not have to
+        vanish at the minimum. Therefore, the run has also converged if the relative decrease in ten
+        iterations is at most `control.tol`, or if no line search succeeds.
 
     Returns
     -------
     SolverResult
-        A run that is stopped ends before its next look at the function, with the best point so far.
+        A stopped run ends before its next function evaluation and returns the best point so far.
 
     Notes
     -----
-    A checkpoint stores the best point after every iteration, and the trust radius. A resumed run goes on from
-    there; L-BFGS has to collect its pairs of steps and gradients again.
+    A checkpoint stores the best point and the trust radius after every iteration. A resumed run continues
+    from this point, but L-BFGS has to rebuild its history of steps and gradients.
     """
     x0 = np.asarray(x0, dtype=np.float64)
     checkpoint = control.checkpoint.next_run(x0, control.tol, control.max_iter)
@@ -88,11 +89,11 @@ def _minimize(
     max_iter -= n_before
     method: dict[str, Any]
     if hessian_product is None:
-        # ftol=0: only the gradient says that the end is reached.
+        # ftol=0, because only the gradient determines convergence.
         options = {"gtol": tol, "ftol": 0.0, "maxiter": max_iter, "maxfun": 20 * max_iter}
         method = {"method": "L-BFGS-B", "options": options}
     else:
-        # scipy looks at the Euclidean norm, which is at least the largest entry.
+        # scipy tests the Euclidean norm of the gradient, which is at least its largest absolute value.
         options = {"gtol": tol, "maxiter": max_iter, "initial_trust_radius": watch.first_radius}
         method = {"method": "trust-ncg", "hessp": watch.unless_stopped(hessian_product), "options": options}
     interrupted = False
@@ -102,10 +103,10 @@ def _minimize(
     except _Stopped:
         interrupted = True
     interrupted = interrupted and not watch.is_lost
-    if watch.value < watch.history[-1]:  # scipy gave a line search up which had seen a better point
+    if watch.value < watch.history[-1]:  # a failed line search of scipy evaluated a better point
         watch.history.append(watch.value)
     n_iter = len(watch.history) - 1 - n_before
-    # Where no step lowers the value and the gradient is that small, what is left is rounding.
+    # If no step lowers the value and the gradient is this small, only rounding errors remain.
     exhausted = n_iter < max_iter and watch.largest_gradient <= rounding_tol(watch.value)
     if interrupted:
         status = Status.INTERRUPTED
@@ -119,11 +120,11 @@ def _minimize(
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error
-    """Leads out of scipy's loop when the stop flag is set, or the loop is lost."""
+    """Raised to leave scipy's loop when the stop flag is set or the loop would not terminate."""
 
 
 class _Watch:
-    """Wraps the function to remember the best point seen, and the value after every iteration."""
+    """Wrapper of the function that stores the best evaluated point and the value after every iteration."""
 
     def __init__(
         self,
@@ -139,11 +140,11 @@ class _Watch:
         self.stalled = False
         self.n_products, self.is_lost = 0, False
         self.radius = _FIRST_RADIUS
-        # The last vector that the Hessian was multiplied by, and the product.
+        # Arguments and result of the last Hessian product.
         self.multiplied: tuple[np.ndarray, np.ndarray] | None = None
 
     def start(self, x: np.ndarray) -> None:
-        """Evaluate the start, or the point that the checkpoint has stored; a stopped run returns it."""
+        """Evaluate the start or the point in the checkpoint; a run that is stopped early returns it."""
         state = self.checkpoint.state()
         if state is not None:
             x, self.radius = state["x"], state["radius"]
@@ -153,13 +154,13 @@ class _Watch:
 
     @property
     def first_radius(self) -> float:
-        """The trust radius at the start: scipy's own, or that of the run that is resumed."""
+        """Initial trust radius: scipy's default, or the radius of the resumed run."""
         return min(self.radius, 0.999 * _LARGEST_RADIUS)
 
     def follow_radius(self, value: float) -> None:
-        """Change the trust radius as scipy changes its own, which it does not show, after a trial step.
+        """Update a copy of scipy's trust radius, which scipy does not expose, after a trial step.
 
-        The last product before a trial step is that of the step itself, for the predicted reduction.
+        scipy computes the Hessian product of the step itself last, for the predicted reduction.
         """
         if self.multiplied is None:
             return
@@ -172,7 +173,7 @@ class _Watch:
             self.radius = min(2.0 * self.radius, _LARGEST_RADIUS)
 
     def result(self, status: Status) -> SolverResult:
-        """Return the best point."""
+        """Return the best point as a result."""
         return SolverResult(self.x, self.value, status, len(self.history) - 1, tuple(self.history))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -183,14 +184,14 @@ class _Watch:
             self.follow_radius(value)
         if value < self.value:
             self.x, self.value, self.gradient = x.copy(), float(value), gradient.copy()
-        # A trial step may overflow; to the line search it is just a bad point.
+        # A trial step can overflow. The line search then treats it as a bad point.
         return (value, gradient) if np.isfinite(value) else (np.inf, np.zeros_like(gradient))
 
     def unless_stopped(self, hessian_product: HessianProduct) -> HessianProduct:
-        """Give the Hessian product, which many times make one step, with a look at the flag before it.
+        """Return the Hessian product with a check of the stop flag, because one step needs many products.
 
-        Conjugate gradients end after as many products as there are variables. Where rounding keeps them from
-        it (numbers at the edge of what a float holds), scipy's loop would never end: the run is then lost.
+        In exact arithmetic, conjugate gradients end after at most one product per variable. Near the limits
+        of the floating-point range, rounding errors can make scipy's loop endless. The run is then abandoned.
         """
 
         def product(x: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -213,9 +214,9 @@ class _Watch:
     def largest_gradient(self) -> float:
         return float(np.abs(self.gradient).max(initial=0.0))
 
-    # scipy tells by the parameter's name what to pass.
+    # scipy selects the argument by the name of this parameter.
     def after_iteration(self, intermediate_result: object) -> None:
-        # Rejected trust-region steps are iterations too; the value stays.
+        # Rejected trust-region steps count as iterations and do not change the value.
         self.history.append(self.value)
         self.checkpoint.keep({"x": self.x, "radius": self.radius, "history": self.history})
         self.control.report(len(self.history) - 1, self.value)

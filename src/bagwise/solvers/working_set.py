@@ -1,4 +1,4 @@
-"""Optimality with an elastic net, and the columns that matter for it."""
+"""Optimality conditions for an elastic net, and the columns that are relevant to them."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-# So many violators may always enter at a time.
+# At least this many violating columns can be added at a time.
 _FEWEST_NEW = 20
 
 
 class Point(Protocol):
-    """What a problem knows at one set of parameters; what else a point holds is the problem's affair."""
+    """Smooth function evaluated at one set of parameters. Problems can add their own attributes."""
 
     @property
     def x(self) -> np.ndarray:
-        """The parameters: a coefficient per column, and a last entry that is free."""
+        """Parameters: one coefficient per column, and a last entry without penalty."""
 
     @property
     def value(self) -> float:
-        """The smooth function there."""
+        """Value of the smooth function."""
 
     @property
     def gradient(self) -> np.ndarray:
-        """Its gradient."""
+        """Gradient of the smooth function."""
 
 
 class ElasticNet(NamedTuple):
-    """The penalty ``l1 sum_k |x_k| + l2 / 2 sum_k x_k^2`` of all entries but the last."""
+    """Penalty ``l1 sum_k |x_k| + l2 / 2 sum_k x_k^2`` on all entries except the last."""
 
     l1: float
     l2: float = 0.0
 
     def value(self, x: np.ndarray) -> float:
-        """The penalty itself."""
+        """Return the value of the penalty."""
         coef = x[:-1]
         return float(self.l1 * np.abs(coef).sum() + 0.5 * self.l2 * (coef @ coef))
 
     def objective(self, point: Point) -> float:
-        """What is minimised."""
+        """Return the minimised objective: the smooth function plus the penalty."""
         return point.value + self.value(point.x)
 
     def gradient(self, point: Point) -> np.ndarray:
-        """The gradient of all but the L1 norm."""
+        """Return the gradient of the objective without the L1 norm."""
         if not self.l2:
             return point.gradient
         gradient = point.gradient.copy()
@@ -50,21 +50,27 @@ class ElasticNet(NamedTuple):
         return gradient
 
     def violation(self, point: Point) -> np.ndarray:
-        """How far each entry is from optimal: the distance of zero from the subdifferential."""
+        """Return the violation of optimality per entry: the distance of zero from the subdifferential."""
         from bagwise._core.compiled.coordinate import violations
 
         return violations(self.gradient(point), point.x, self.l1)
 
 
 def working_set(x: np.ndarray, violation: np.ndarray, tol: float) -> np.ndarray:
-    """The columns of non-zero entries, and those of the worst violators, not many more than of the others."""
+    """Return the columns with nonzero coefficients and the columns with the largest violations.
+
+    The number of violating columns is at most the number of nonzero coefficients, or 20 if that is larger.
+    """
     inside = x[:-1] != 0
     outside = np.flatnonzero(~inside & (violation[:-1] > tol))
     return _with_largest(inside, outside, violation)
 
 
 def with_likely(point: Point, wanted: np.ndarray, threshold: float) -> np.ndarray:
-    """The columns wanted, and those with a gradient above a threshold, no more than of the others."""
+    """Return the wanted columns and those with the largest gradients above a threshold.
+
+    The number of added columns is at most the number of wanted columns, or 20 if that is larger.
+    """
     inside = np.zeros(len(point.x) - 1, dtype=bool)
     inside[wanted] = True
     size = np.abs(point.gradient[:-1])
@@ -72,7 +78,7 @@ def with_likely(point: Point, wanted: np.ndarray, threshold: float) -> np.ndarra
 
 
 def _with_largest(inside: np.ndarray, others: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Join to a set as many others as it has, or a few; the largest come first."""
+    """Add the largest of `others` to a set: as many as the set has, but up to `_FEWEST_NEW` in any case."""
     if len(others) > _FEWEST_NEW:
         most = max(_FEWEST_NEW, np.count_nonzero(inside))
         others = others[np.argsort(-size[others], kind="stable")[:most]]
