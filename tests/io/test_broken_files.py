@@ -338,5 +338,5 @@ def test_slides_without_labels_and_labels_without_slides_are_skipped_aloud(tmp_p
 def test_only_folders_have_tables_of_labels(tmp_path):
     data = make_noisy_or_bags(5, random_state=0)
     path = save_bags(tmp_path / "a.parquet", data.bags, data.y)
-    with pytest.raises(ValueError, match=r"is no folder of h5 or npy files, and takes no 'labels'"):
+    with pytest.raises(ValueError, match=r"'labels' is only for folders of h5 or npy files"):
         scan_bags(path, labels="t.csv")

@@ -153,7 +153,7 @@ def refused(path, match, **options):
 
 def test_a_compressed_npz_file_is_refused_with_the_remedy(tmp_path):
     path = save_npz(tmp_path / "a.npz", some_bags())
-    refused(path, r"a\.npz' is compressed, .*; load_npz reads all, and bagwise convert")
+    refused(path, r"a\.npz' is compressed .*; load it with load_npz, or convert it with bagwise convert")
     assert_same(load_npz(path)[0], some_bags())
 
 
@@ -163,15 +163,15 @@ def test_other_npz_files_are_refused(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.ones((3, 2)))
     refused(tmp_path / "a.npz", "has no array 'offsets'")
     np.savez(tmp_path / "a.npz", X=np.asfortranarray(np.ones((3, 2))), offsets=[0, 3])
-    refused(tmp_path / "a.npz", "column by column; a scan needs a matrix of numbers, row by row")
+    refused(tmp_path / "a.npz", "in Fortran order; a scan needs a numeric matrix in C order")
     np.savez(tmp_path / "a.npz", X=np.ones((3, 2)), offsets=[0, 3])
-    refused(tmp_path / "a.npz", "has no columns", bag="b")
-    refused(tmp_path / "a.npz", "has no column for every feature", features=["a"])
+    refused(tmp_path / "a.npz", "npz files have no columns", bag="b")
+    refused(tmp_path / "a.npz", "does not have one column per feature", features=["a"])
     save_npz(tmp_path / "b.npz", Bags(sp.csr_array(np.eye(3)), [0, 3]))
     refused(tmp_path / "b.npz", "sparse instances, which cannot be scanned")
     (tmp_path / "a.npz").write_bytes(b"no archive")
     refused(tmp_path / "a.npz", "is not a readable npz file")
-    refused(str(tmp_path / "*.npz"), "there are 2 npz files")
+    refused(str(tmp_path / "*.npz"), "path matches 2 npz files")
 
 
 def test_folders_with_a_broken_file_or_label_are_refused(tmp_path):
@@ -180,6 +180,6 @@ def test_folders_with_a_broken_file_or_label_are_refused(tmp_path):
     refused(path, r"b\.npy' has 2 features but '.*s%2F1\.npy' has 3")
     (path / "features" / "b.npy").unlink()
     refused(path, r"labels\.csv', line 3: there is no file 'b\.npy'")
-    refused(path / "labels.csv", "is a file; name the folder with a npy file for every bag", format="npy")
+    refused(path / "labels.csv", "is a file; expected the folder that contains one npy file per bag", format="npy")
     with pytest.raises(ValueError, match=r"neither \.h5 nor \.npy"):
         scan_bags(tmp_path)

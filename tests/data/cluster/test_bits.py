@@ -207,5 +207,5 @@ def test_what_cannot_be_shared_out_says_so(scan, client):
 
     with pytest.raises(ValueError, match=r"without \.on\(client\)"):
         SingleInstanceClassifier(SGDClassifier()).fit(scan.on(client), scan.y)
-    with pytest.raises(TypeError, match=r"client is of type str; .* Client\('tcp://host:8786'\)"):
+    with pytest.raises(TypeError, match=r"client has the type str; .* Client\('tcp://host:8786'\)"):
         scan.on("tcp://localhost:1")

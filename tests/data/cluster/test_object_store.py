@@ -58,7 +58,7 @@ def test_a_scan_of_addresses_gives_what_files_give(small_blocks, address, tmp_pa
     assert model.fit(scan, y).coef_.tobytes() == expected
     with pytest.raises(FileNotFoundError, match="there is no file 's3://bags/none"):
         scan_bags("s3://bags/none*.parquet")
-    with pytest.raises(ValueError, match=r"is an address; .* reads Parquet"):
+    with pytest.raises(ValueError, match=r"is an address; .* only Parquet"):
         scan_bags("s3://bags/x.npz", format="npz")
 
 

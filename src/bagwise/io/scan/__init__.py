@@ -1,8 +1,10 @@
 """Scans: find the bags of files without reading their instances, for data larger than memory.
 
-`scan_files` is `scan_bags`; `parquet` (`parquet_bags`: a row per bag, `parquet_long`: a row per instance),
-`folder` and `npz` are the sources; `runs` puts instances together that belong to one bag; `converting`
-converts files in one pass, and sorts rows of a bag that do not stand together.
+- `scan_files`: `scan_bags`, the entry point for all formats.
+- `parquet` (`parquet_bags`: one row per bag, `parquet_long`: one row per instance), `folder` and `npz`: the
+  sources.
+- `runs`: detection of bags in tables with one row per instance.
+- `converting`: conversion to Parquet in one pass, and sorting if the rows of a bag are not consecutive.
 """
 
 from bagwise.io.scan.scan_files import scan_bags

@@ -1,4 +1,4 @@
-"""From scanned files to Parquet, in bounded memory; rows of a bag that lie apart are sorted on the way."""
+"""Convert scanned files to Parquet with bounded memory, and sort rows if bags are not consecutive."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from bagwise.io.scan.runs import BagComesBackError
 from bagwise.io.scan.scan_files import find_files, scan_bags
 
 _PART_BYTES = 32 * 2**20
-# Rows are shared out to piles on disk, each of which fits into memory; so many bytes make a pile, and as many
-# are gathered before they are shared out.
+# To sort rows, they are distributed to temporary files that each fit in memory. This is the size in bytes of
+# such a file, and of the buffer from which rows are distributed.
 _PILE_BYTES = 32 * 2**20
 
 
@@ -40,19 +40,19 @@ def convert_to_parquet(
     Parameters
     ----------
     source : path or pattern
-        What `scan_bags` takes; here the rows of a bag need not stand together. If they do not, they are
-        brought together first, in files beside the target.
+        The files, as in `scan_bags`. Here the rows of a bag need not be consecutive; if they are not, the
+        rows are sorted first, with temporary files in the folder of the target.
     target : path
-        Where to write.
+        Path of the new file.
     bag, label : str, optional
         As in `scan_bags`.
     layout : {"bags", "long"}
-        What a row is to be.
+        Whether a row of the new file is a bag or an instance.
 
     Returns
     -------
     ScannedBags
-        What was read.
+        The scanned source.
     """
     try:
         return _write(scan_bags(source, bag=bag, label=label), target, layout)
@@ -72,10 +72,10 @@ def _write(scan: ScannedBags, target: Any, layout: str) -> ScannedBags:
 
 
 def sort_long(paths: Sequence[Path], target: Path, *, bag: str | None, label: str | None) -> None:
-    """Write the rows of Parquet files to one file in which those of every bag stand together.
+    """Write the rows of Parquet files to one file in which the rows of every bag are consecutive.
 
-    Bags come in the order in which they begin, rows of a bag in theirs. Memory holds the names of the bags
-    and a few piles of rows; the piles lie in a folder beside the target for that time, as large as all rows.
+    Bags are sorted by their first row, and the rows of a bag keep their order. Memory contains the ids of the
+    bags and a part of the rows. Meanwhile, temporary files in the folder of the target contain all rows.
     """
     readers = [Reader(path, bag, label, streamed=True) for path in paths]
     with ExitStack() as stack:
@@ -109,7 +109,7 @@ def _bag_column(reader: Reader) -> str:
 
 
 def _bytes(readers: Sequence[Reader]) -> int:
-    """How large all rows are, uncompressed."""
+    """Return the uncompressed size of all rows in bytes."""
     footers = [reader.file.metadata for reader in readers]
     return sum(f.row_group(i).total_byte_size for f in footers for i in range(f.num_row_groups))
 
@@ -119,7 +119,7 @@ def _batches(reader: Reader, columns: list[str], rows: int) -> Iterator[Any]:
 
 
 def _ranks(readers: Sequence[Reader], column: str) -> tuple[dict[Any, int], list[int]]:
-    """Number the bags as they begin; give every bag's number, and how many rows each has."""
+    """Return the rank of every bag, by its first row, and the number of rows of each bag."""
     rank: dict[Any, int] = {}
     sizes: list[int] = []
     for reader in readers:
@@ -136,7 +136,7 @@ def _ranks(readers: Sequence[Reader], column: str) -> tuple[dict[Any, int], list
 
 
 def _of_rows(reader: Reader, table: Any, column: str, rank: dict[Any, int]) -> np.ndarray:
-    """Give the number of its bag for every row."""
+    """Return the rank of the bag for every row."""
     found, which = np.unique(reader.tables.column(column, table[column]), return_inverse=True)
     return np.array([rank[name] for name in found.tolist()], dtype=np.int64)[which.ravel()]
 
@@ -160,7 +160,7 @@ def _share_out(
 
 
 def _gathered(tables: Iterator[Any], most: int) -> Iterator[Any]:
-    """Join small tables into larger ones."""
+    """Concatenate small tables to larger ones."""
     waiting: list[Any] = []
     for table in tables:
         waiting.append(table)

@@ -1,4 +1,4 @@
-"""Scans of folders with a file for every bag, and the index that spares opening all of them again."""
+"""Scans of folders with one file per bag, and a cached index that avoids opening all files again."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from bagwise.io._folder import FolderIndex, OpenBag, Shapes, look_at_shapes, rea
 
 @dataclass
 class FolderSource(FileSource):
-    """A file for every bag; units are files.
+    """A source with one file per bag; units are files.
 
     Attributes
     ----------
     open_bag : callable
-        Opens a file and gives its arrays.
+        Function that opens a file and returns its arrays.
     names : list of str
-        The arrays with a value per instance, beside the instances.
+        Names of the arrays with one value per instance, without the instances.
     description : dict or None
-        What is noted of the bags.
+        The stored description of the bags.
     """
 
     open_bag: OpenBag = field(repr=False)
@@ -36,14 +36,14 @@ class FolderSource(FileSource):
     description: dict[str, Any] | None = field(repr=False)
 
     def _stamps_of(self, units: np.ndarray) -> Iterable[Stamp]:
-        return ()  # every file is looked at when it is opened
+        return ()  # every file is checked when it is opened
 
     def _shown_units(self, units: slice) -> str:
         files = [repr(str(stamp.path)) for stamp in self.stamps[units]]
         return shown_run(files)
 
     def _units_of(self, low: int, high: int) -> slice:
-        return slice(low, high)  # also of bags without an instance
+        return slice(low, high)  # bags without instances are units as well
 
     def _parts_of_units(self, units: slice) -> dict[str, Any]:
         return {"stamps": self.stamps[units]}
@@ -63,7 +63,7 @@ class FolderSource(FileSource):
 
 
 class BagPiece:
-    """The instances of one bag, in a file that is open."""
+    """The instances of one bag, in an open file."""
 
     n_rows: Any
 
@@ -74,30 +74,30 @@ class BagPiece:
         self._columns = columns
 
     def copy(self, begin: int, stop: int, out: np.ndarray) -> None:
-        """Write the rows from `begin` to `stop` into `out`, a few at a time."""
+        """Write the rows from `begin` to `stop` into `out`, a few rows at a time."""
         for rows in cut_rows(stop - begin, block_rows(out.shape[1])):
             some = slice(begin + rows.start, begin + rows.stop)
             out[rows] = self._features[some] if len(self._features.shape) == 2 else self._features[0, some]
 
     def take(self, rows: np.ndarray, out: np.ndarray) -> None:
-        """Write some rows into `out`."""
+        """Write the rows with these indices into `out`."""
         whole = np.empty((self.n_rows, out.shape[1]), out.dtype)
         self.copy(0, self.n_rows, whole)
         out[...] = whole[rows]
 
     def sides(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Give the side columns of some rows."""
+        """Return the side columns of the rows with these indices."""
         return {name: values[rows] for name, values in self._columns.items()}
 
 
 def scan_folder(index: FolderIndex, open_bag: OpenBag) -> FolderSource:
-    """Find the sizes of all bags: from what is remembered of the folder, or by opening every file once."""
+    """Return the source of a folder, with bag sizes from the cached index or from every file."""
     stamps = [Stamp.of(path) for path in index.files]
     shapes = _remembered(stamps)
     if shapes is None:
         shapes = look_at_shapes(index, open_bag)
         _remember(stamps, shapes)
-    else:  # side columns may lie in files of their own
+    else:  # side columns can be in separate files, which are not part of the index
         with open_bag(index.files[0]) as arrays:
             shapes = shapes._replace(names=[name for name in arrays if name != "features"])
     offsets = np.append(0, np.cumsum(shapes.sizes))
@@ -124,14 +124,14 @@ def _index_path(stamps: list[Stamp]) -> Path:
 
 
 def _remembered(stamps: list[Stamp]) -> Shapes | None:
-    """Look up the shapes of a folder's files; None if they are not known, or some file is another."""
+    """Return the cached shapes of a folder's files, or None if there is no index or a file has changed."""
     try:
-        # Opened first, because np.load leaves a broken file open.
+        # The file is opened first, because np.load does not close a damaged file.
         with _index_path(stamps).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             if not all(np.array_equal(file[name], now) for name, now in _as_arrays(stamps).items()):
                 return None
             return Shapes(file["sizes"], int(file["n_features"]), np.dtype(str(file["dtype"])), [])
-    except Exception:  # whatever damaged bytes are to zipfile and numpy; they are found out anew
+    except Exception:  # a damaged index causes many kinds of errors; the shapes are then read again
         return None
 
 
@@ -143,7 +143,7 @@ def _remember(stamps: list[Stamp], shapes: Shapes) -> None:
         with replacing(path) as part, part.open("wb") as file:
             np.savez(file, **{**known, **_as_arrays(stamps)})  # type: ignore[arg-type]
     except OSError:
-        return  # it is only quicker with an index
+        return  # the index is optional: it only saves time
 
 
 def _as_arrays(stamps: list[Stamp]) -> dict[str, np.ndarray]:

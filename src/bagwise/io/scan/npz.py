@@ -1,4 +1,4 @@
-"""Scans of npz files whose instances are not compressed."""
+"""Scans of npz files with uncompressed instances."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from bagwise.io.npz import bags_of_arrays, read_arrays
 
 @dataclass
 class NpzSource(FileSource):
-    """A matrix that lies in one piece in a file; units are runs of a few rows.
+    """A source with one contiguous matrix in a file; units are runs of a few rows.
 
     Attributes
     ----------
     begin : int
-        Where the matrix begins in the file, in bytes.
+        Start of the matrix in the file, in bytes.
     per_instance : dict of str to array
         The side columns, which are in memory.
     """
@@ -39,30 +39,34 @@ class NpzSource(FileSource):
     def _pieces(self, units: np.ndarray, sides: bool) -> Iterator[MatrixPiece]:
         buffers = Buffers()
         width = self.n_features * self.dtype.itemsize
-        first = int(self.unit_offsets[0])  # this may be a part of another source
+        first = int(self.unit_offsets[0])  # not 0 if this is a part of another source
         with self.stamps[0].path.open("rb") as file:
             for unit in units:
                 rows = slice(*self.unit_offsets[unit : unit + 2].tolist())
                 X = buffers.empty((rows.stop - rows.start, self.n_features), self.dtype)
                 file.seek(self.begin + rows.start * width)
                 if file.readinto(X.data) != X.nbytes:
-                    raise ValueError(f"{str(self.stamps[0].path)!r} ends before its last instance.")
+                    raise ValueError(
+                        f"{str(self.stamps[0].path)!r} is truncated: it ends before its last instance."
+                    )
                 mine = slice(rows.start - first, rows.stop - first)
                 columns = {name: values[mine] for name, values in self.per_instance.items()}
                 yield MatrixPiece(rows.start, X, columns if sides else {})
 
 
 def scan_npz(path: Path) -> NpzSource:
-    """Read all arrays of a file but the instances, and find where these lie."""
+    """Return the source of a file: read all arrays except the instances, and locate the instances."""
     stamp = Stamp.of(path)
     arrays = read_arrays(path, but=("X",))
     if "X_data" in arrays:
-        raise ValueError(f"{str(path)!r} has sparse instances, which cannot be scanned; load_npz reads them.")
+        raise ValueError(
+            f"{str(path)!r} has sparse instances, which cannot be scanned; load the file with load_npz."
+        )
     if "X" not in arrays:
         raise ValueError(f"{str(path)!r} has no array 'X'; it has {sorted(arrays)}.")
     begin, shape, dtype = _find_matrix(path)
     names = arrays.pop("feature_names", None)
-    # Bags of as many instances without features: all else is read as loading does.
+    # Bags with the same number of instances but no features: ids, labels and columns are read as in load_npz.
     bags, y = bags_of_arrays({**arrays, "X": np.empty((shape[0], 0))}, path)
     return NpzSource(
         offsets=np.asarray(bags.offsets),
@@ -80,17 +84,17 @@ def scan_npz(path: Path) -> NpzSource:
 
 
 def _find_matrix(path: Path) -> tuple[int, tuple[int, int], np.dtype]:
-    """Find where the array `X` begins in the file, and its shape and dtype."""
+    """Return the start of the array `X` in the file, its shape and its dtype."""
     where = repr(str(path))
     with zipfile.ZipFile(path) as archive:
         about = archive.getinfo("X.npy")
         if about.compress_type != zipfile.ZIP_STORED:
             raise ValueError(
-                f"{where} is compressed, so that no part of its instances can be read alone; load_npz reads "
-                "all, and bagwise convert SRC DST.parquet makes a file that can be scanned."
+                f"{where} is compressed and cannot be scanned; load it with load_npz, or convert it with "
+                "bagwise convert SRC DST.parquet."
             )
     with path.open("rb") as file:
-        # The name and the extra field before the array may differ from those in the directory of the archive.
+        # The lengths in the local header can differ from the lengths in the directory of the archive.
         file.seek(about.header_offset + 26)
         name_length, extra_length = np.frombuffer(file.read(4), dtype="<u2").tolist()
         file.seek(about.header_offset + 30 + name_length + extra_length)
@@ -100,6 +104,6 @@ def _find_matrix(path: Path) -> tuple[int, tuple[int, int], np.dtype]:
         if len(shape) != 2 or by_columns or dtype.kind not in "biuf":
             raise ValueError(
                 f"{where} has instances of shape {shape} and type {dtype}"
-                f"{', column by column' if by_columns else ''}; a scan needs a matrix of numbers, row by row."
+                f"{', in Fortran order' if by_columns else ''}; a scan needs a numeric matrix in C order."
             )
         return file.tell(), shape, dtype

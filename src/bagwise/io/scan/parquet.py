@@ -1,4 +1,4 @@
-"""Scans of Parquet files, one or several, whatever a row is."""
+"""Scans of one or more Parquet files: code for both layouts, one row per bag or one row per instance."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from bagwise.io._parquet_reader import Reader
 
 @dataclass
 class ParquetSource(FileSource):
-    """Bags in Parquet files; units are row groups.
+    """Base class of sources in Parquet files; units are row groups.
 
     Attributes
     ----------
     groups : list of (int, int)
-        The file and the row group of every unit.
+        The file index and the row group index of every unit.
     tables : BagTables
-        What columns mean.
+        The conversion of columns to bags.
     """
 
     groups: list[tuple[int, int]] = field(repr=False)
@@ -53,7 +53,7 @@ class ParquetSource(FileSource):
 
     def _pieces(self, units: np.ndarray, sides: bool) -> Iterator[Piece]:
         buffers = Buffers()
-        # Units that follow each other are read together: a batch may begin in one and end in the next.
+        # Consecutive units are read together, because a batch can contain rows of two units.
         for run in np.split(units, np.flatnonzero(np.diff(units) > 1) + 1):
             first = int(self.unit_offsets[run[0]]) if len(run) else 0
             for table in self._batches(run, self._columns(sides)):
@@ -75,19 +75,19 @@ class ParquetSource(FileSource):
 
     @abstractmethod
     def _columns(self, sides: bool) -> list[str]:
-        """Which columns are to be read."""
+        """Return the names of the columns to read."""
 
     @abstractmethod
     def _rows_at_a_time(self) -> int:
-        """How many rows of the table are read at once."""
+        """Return the number of table rows to read at once."""
 
     @abstractmethod
     def _piece(self, first: int, table: Any, sides: bool, buffers: Buffers) -> Piece:
-        """Make instances of some rows of the table."""
+        """Convert rows of the table to instances."""
 
 
 def row_groups(readers: Sequence[Reader]) -> tuple[list[tuple[int, int]], np.ndarray]:
-    """Give file and number of every row group that has rows, and how many these are."""
+    """Return the file index, group index and number of rows of every row group that is not empty."""
     groups, rows = [], []
     for number, reader in enumerate(readers):
         for group in range(reader.file.num_row_groups):
@@ -99,13 +99,13 @@ def row_groups(readers: Sequence[Reader]) -> tuple[list[tuple[int, int]], np.nda
 
 
 def refuse_other_columns(first: Reader, other: Reader) -> None:
-    """Refuse a file whose columns are not those of the first."""
+    """Raise an error if a file has other columns than the first file."""
     ours, theirs = ({f.name: f.type for f in reader.schema} for reader in (first, other))
     for name in [*ours, *theirs]:
         mine, its = (str(types.get(name, "absent")) for types in (ours, theirs))
         if mine != its:
             raise ValueError(
-                f"{other.where} has other columns than {first.where}: {name!r} is {its} and was {mine}."
+                f"{other.where} has other columns than {first.where}: {name!r} is {its} instead of {mine}."
             )
     if other.description != first.description:
-        raise ValueError(f"{other.where} describes its bags in another way than {first.where}.")
+        raise ValueError(f"{other.where} has another description of its bags than {first.where}.")

@@ -1,4 +1,4 @@
-"""Scans of Parquet files with a row per bag."""
+"""Scans of Parquet files with one row per bag."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from bagwise.io.scan.parquet import ParquetSource, row_groups
 
 @dataclass
 class BagRowsSource(ParquetSource):
-    """A row per bag, its instances a list of lists.
+    """A source with one row per bag; the instances of a bag are a list of lists.
 
     Attributes
     ----------
     names : list of str
-        The columns of the files.
+        The column names of the files.
     """
 
     names: list[str] = field(repr=False)
@@ -44,10 +44,10 @@ class BagRowsSource(ParquetSource):
 
 
 def scan_bag_rows(readers: Sequence[Reader], stamps: list[Stamp]) -> BagRowsSource:
-    """Find the bags of some files.
+    """Return the source of files with one row per bag.
 
-    Sizes are in the footer of files that bagwise wrote; else they are known only from the instances, which
-    are read once for them.
+    Files that bagwise wrote contain the bag sizes in the footer. The instances of other files are read once
+    to determine the bag sizes.
     """
     groups, n_rows = row_groups(readers)
     parts: list[BagRows] = []
@@ -58,11 +58,11 @@ def scan_bag_rows(readers: Sequence[Reader], stamps: list[Stamp]) -> BagRowsSour
             if part.instances.size or not parts:
                 if width and part.instances.shape[1] != width:
                     raise ValueError(
-                        f"{reader.where}, row {row}: instances have {part.instances.shape[1]} features, and "
-                        f"before had {width}."
+                        f"{reader.where}, row {row}: instances have {part.instances.shape[1]} features, but "
+                        f"earlier rows have {width}."
                     )
                 width, dtype = part.instances.shape[1], part.instances.dtype
-            part.instances, part.instance_columns = np.empty((0, 0)), {}  # do not hold on to the batch
+            part.instances, part.instance_columns = np.empty((0, 0)), {}  # release the memory of the batch
             parts.append(part)
             row += len(part.sizes)
     if not parts:
@@ -96,7 +96,7 @@ def scan_bag_rows(readers: Sequence[Reader], stamps: list[Stamp]) -> BagRowsSour
 
 
 def _bags_of(reader: Reader) -> Iterator[BagRows]:
-    """Read what is known of bags, a few at a time; the instances, too, if only they say how many they are."""
+    """Yield ids, labels, columns and sizes of bags in batches; instances are read only if sizes need them."""
     every = list(range(reader.file.num_row_groups))
     sizes, about, row = reader.sizes(), reader.description, 0
     if sizes is None or about is None:
@@ -111,15 +111,16 @@ def _bags_of(reader: Reader) -> Iterator[BagRows]:
 
 
 def _likely_bags_at_a_time(reader: Reader) -> int:
-    """How many bags make a block, judged by the mean of all."""
+    """Estimate the number of bags per block from the mean bag size."""
     bags = max(1, reader.file.metadata.num_rows)
     return max(1, int(block_rows(1) / max(1.0, reader.n_values() / bags)))
 
 
 def _bags_at_a_time(offsets: np.ndarray, most: int) -> int:
-    """Find how many bags may be read at once, so that none of these runs is much longer than `most`.
+    """Return how many bags can be read at once, so that a run has at most about `most` instances.
 
-    Runs of a fixed number of bags are all that a file gives; the longest bag is allowed beside a full run.
+    Parquet files are read in runs with a fixed number of rows. A run can exceed `most` by the size of the
+    largest bag.
     """
     n_bags = len(offsets) - 1
     allowed = most + int(np.diff(offsets).max(initial=0))

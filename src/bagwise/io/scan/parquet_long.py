@@ -1,4 +1,4 @@
-"""Scans of Parquet files with a row per instance."""
+"""Scans of Parquet files with one row per instance."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from bagwise.io._parquet_reader import Reader
 from bagwise.io.scan.parquet import ParquetSource, row_groups
 from bagwise.io.scan.runs import Runs
 
-_ROWS = 2**16  # of a few columns, looked at together
+# Maximum number of rows per batch when a scan searches for bags.
+_ROWS = 2**16
 
 
 @dataclass
 class LongSource(ParquetSource):
-    """A row per instance, a column per feature.
+    """A source with one row per instance and one column per feature.
 
     Attributes
     ----------
     features : list of str
         The columns of the features.
     per_instance : dict of str to (str, dict or None)
-        The side columns: where each lies, and how it is described.
+        The side columns: the column in the file, and the stored description of the column.
     """
 
     features: list[str] = field(repr=False)
@@ -41,7 +42,7 @@ class LongSource(ParquetSource):
         return [*self.features, *(column for column, _ in self.per_instance.values() if sides)]
 
     def _rows_at_a_time(self) -> int:
-        # Arrow holds several times what it reads at once.
+        # Arrow needs several times the memory of the rows that it reads at once.
         return max(1, block_rows(self.n_features) // 2)
 
     def _piece(self, first: int, table: Any, sides: bool, buffers: Buffers) -> ColumnsPiece:
@@ -54,7 +55,7 @@ class LongSource(ParquetSource):
 
 
 def scan_long(readers: Sequence[Reader], stamps: list[Stamp], features: Sequence[str] | None) -> LongSource:
-    """Find the bags of some files: by what they say of themselves, or by looking at every column once."""
+    """Return the source of files with one row per instance, from their description or by inference."""
     if features is None and readers[0].description is not None:
         return _scan_described(readers, stamps, readers[0].description)
     return _scan_inferred(readers, stamps, features)
@@ -90,7 +91,7 @@ def _scan_described(readers: Sequence[Reader], stamps: list[Stamp], about: dict[
 def _scan_inferred(
     readers: Sequence[Reader], stamps: list[Stamp], features: Sequence[str] | None
 ) -> LongSource:
-    """Infer roles as `infer_long` does, from one look at all columns that are not named."""
+    """Infer column roles in the same way as `infer_long`, from one pass over all columns without a role."""
     first = readers[0]
     names = first.schema.names
     bag, label = choose_bag_and_label(first.bag, first.label, names, first.where)
@@ -125,7 +126,7 @@ def _scan_inferred(
 def _look_through(
     readers: Sequence[Reader], runs: Runs, bag: str, label: str | None, kinds: dict[str, dict[str, Any]]
 ) -> None:
-    """Show `runs` the columns that it looks at, of all rows."""
+    """Pass the columns that `runs` needs to it, batch by batch."""
     columns, needed = [bag, *runs.columns], (bag, label)
     for reader in readers:
         runs.begin_file(reader.where)
@@ -136,7 +137,7 @@ def _look_through(
                 name: reader.tables.column(name, table[name], row, complete=name in kinds and name in needed)
                 for name in columns
             }
-            if not kinds:  # else empty text is a name or label like any other
+            if not kinds:  # with a description, an empty string is a valid id or label
                 refuse_missing(values, bag, label, reader.where, partial(_row_name, row))
             runs.add({n: restore(v, kinds[n]) if n in kinds else v for n, v in values.items()})
             row += len(table)
@@ -147,7 +148,7 @@ def _row_name(first: int, row: int) -> str:
 
 
 def _dtype_of(readers: Sequence[Reader], name: str, bag: str) -> np.dtype:
-    """Find the dtype of a column that is to be a feature."""
+    """Return the dtype of a column that is used as a feature."""
     where = readers[0].where
     if name not in readers[0].schema.names:
         raise ValueError(
@@ -157,8 +158,8 @@ def _dtype_of(readers: Sequence[Reader], name: str, bag: str) -> np.dtype:
         raise ValueError(f"{where}: the bag column {bag!r} cannot be a feature as well.")
     kind = readers[0].schema.field(name).type
     if not is_number(kind):
-        raise ValueError(f"{where}: the column {name!r} is of the type {kind}; features are numbers.")
-    # Whole numbers with gaps become doubles with NaN.
+        raise ValueError(f"{where}: the column {name!r} has the type {kind}; a feature must be numeric.")
+    # Integers with missing values become doubles with NaN.
     exact = pa.types.is_floating(kind) or not any(_may_have_gaps(reader, name) for reader in readers)
     return np.dtype(kind.to_pandas_dtype() if exact else np.float64)
 

@@ -1,4 +1,4 @@
-"""Find the bags of a table with a row per instance as its rows come by, without its instances in memory."""
+"""Detection of the bags in a table with one row per instance, from a stream of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bagwise.io._long import two_values
 
 @dataclass
 class ColumnOfBags:
-    """What has been seen of a column: whether it describes bags, and then its value for each of them."""
+    """Information about a column: whether it describes bags and, if so, its value for each bag."""
 
     dtypes: set[np.dtype] = field(default_factory=set)
     varies: bool = False
@@ -24,37 +24,37 @@ class ColumnOfBags:
     last: np.ndarray | None = None
 
     def values(self) -> np.ndarray:
-        """Give the value of every bag."""
+        """Return the value of every bag."""
         return join(self.firsts)
 
     @property
     def describes_bags(self) -> bool:
-        """Whether it changes somewhere, but inside no bag."""
+        """Whether the column varies between bags, but never inside a bag."""
         return self.varies and not self.varies_inside
 
     @property
     def dtype(self) -> np.dtype:
-        """What holds all values seen."""
+        """The common dtype of all values so far."""
         return np.result_type(*self.dtypes)
 
 
 class BagComesBackError(ValueError):
-    """The rows of a bag do not stand together."""
+    """The rows of a bag are not consecutive."""
 
 
 class Runs:
-    """The bags of a table whose rows come part by part, the rows of a bag together.
+    """The bags of a table that is read in batches; the rows of a bag must be consecutive.
 
     Parameters
     ----------
     bag : str
-        The column with the bag of every row.
+        The column with the bag id of every row.
     constant : collection of str
-        Columns that must not change inside a bag, such as the label.
+        Columns that must be constant inside a bag, such as the label.
     others : collection of str
-        Columns of which it is to be found out whether they do.
+        Columns for which to determine whether they vary inside a bag.
     numbered : bool
-        Whether the bags have numbers instead of names; they may then begin again in every file.
+        Whether the bag ids are indices, which can start at 0 again in every file.
     """
 
     columns: dict[str, ColumnOfBags]
@@ -73,12 +73,12 @@ class Runs:
         self.n_rows = 0
 
     def begin_file(self, where: str) -> None:
-        """Say that the rows that follow are of another file."""
+        """Start a new file: the following rows belong to it."""
         self._file_starts.append((where, self.n_rows))
         self._new_file = True
 
     def add(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Look at some rows."""
+        """Process a batch of rows."""
         ids = columns[self._bag]
         if not len(ids):
             return
@@ -95,7 +95,7 @@ class Runs:
     def _begins_bag(self, first: Any) -> bool:
         if self._last is None:
             return True
-        # Numbers that begin again are other bags.
+        # Indices that start at 0 again denote other bags.
         begins_again = self._numbered and self._new_file and first == 0
         return bool(first != self._last) or begins_again
 
@@ -126,13 +126,13 @@ class Runs:
         column.last = values[-1:].copy()
 
     def place(self, row: int) -> tuple[str, int]:
-        """In which file a row is, and the number it has there."""
+        """Return the file of a row, and its index in the file."""
         starts = [start for _, start in self._file_starts]
         number = int(np.searchsorted(starts, row, side="right")) - 1
         return self._file_starts[number][0], row - starts[number]
 
     def ids_and_offsets(self) -> tuple[np.ndarray, np.ndarray]:
-        """Give the names of the bags and where they begin; refuse a bag that comes back."""
+        """Return the ids and offsets of the bags; raise an error if the rows of a bag are not consecutive."""
         if not self.n_rows:
             raise ValueError(f"{self._file_starts[0][0]} has no bags.")
         ids, begins = join(self._ids), np.concatenate(self._begins)
@@ -141,7 +141,7 @@ class Runs:
 
     def _refuse_returns(self, ids: np.ndarray, begins: np.ndarray) -> None:
         key = ids
-        if self._numbered:  # a number may stand for another bag in every file
+        if self._numbered:  # the same index can denote another bag in every file
             starts = [start for _, start in self._file_starts]
             key = np.column_stack([ids, np.searchsorted(starts, begins, side="right")])
         _, first, which = np.unique(
@@ -157,10 +157,10 @@ class Runs:
         bag = as_python(ids[later])
         if file != earlier_file:
             raise BagComesBackError(
-                f"{file}, row {row}: the bag {bag!r} stands in {earlier_file}, too (row {earlier_row}); only "
-                "the last bag of a file may go on in the next: bagwise convert SRC DST sorts them."
+                f"{file}, row {row}: the bag {bag!r} is also in {earlier_file} (row {earlier_row}); only the "
+                "last bag of a file can continue in the next; sort the rows with bagwise convert SRC DST."
             )
         raise BagComesBackError(
-            f"{file}, row {row}: the bag {bag!r} comes back, after other bags, having begun in row "
-            f"{earlier_row}; the rows of a bag must stand together: bagwise convert SRC DST sorts them."
+            f"{file}, row {row}: the bag {bag!r} starts again after other bags (its first row is "
+            f"{earlier_row}); the rows of a bag must be consecutive; sort them with bagwise convert SRC DST."
         )

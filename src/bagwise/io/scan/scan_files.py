@@ -1,4 +1,4 @@
-"""One door for scans of all kinds of files."""
+"""`scan_bags`: the entry point for scans of all file formats."""
 
 from __future__ import annotations
 
@@ -28,32 +28,38 @@ def scan_bags(
     labels: FilePath | None = None,
     missing: str | None = None,
 ) -> ScannedBags:
-    """Look through files of bags that may be larger than memory, and leave the instances where they are.
+    """Scan files of bags, which can be larger than memory, without loading the instances.
 
-    Ids, sizes, labels and columns of bags are known afterwards. Of Parquet files that bagwise wrote only
-    these are read. Of others, those with a row per instance are read once, to find out which columns describe
-    bags, unless `features` are named; those with a row per bag are read once for the sizes of bags.
+    The scan contains the ids, sizes, labels and columns of the bags. From Parquet files that bagwise wrote,
+    only these values are read. Other files with one row per bag are read once to determine the bag sizes.
+    Other files with one row per instance are read once to determine which columns describe bags, unless
+    `features` is passed.
 
     Parameters
     ----------
     path : path or pattern
-        A Parquet file with a row per bag, or with a row per instance, the rows of a bag together and bags
-        in any order; a folder of such files, or a pattern such as ``"data/part-*.parquet"`` (in the order
-        of their names; where a row is an instance, the last bag of a file may go on in the next), also by an
-        address that fsspec knows, such as ``"s3://bucket/bags/*.parquet"``; a folder
-        with an .h5 or .npy file for every bag and its table of labels; or an uncompressed .npz file.
+        One of these:
+
+        - a Parquet file with one row per bag, or with one row per instance. In the second case, the rows of a
+          bag must be consecutive;
+        - a folder of such Parquet files, or a pattern such as ``"data/part-*.parquet"``. The files are sorted
+          by name. With one row per instance, the last bag of a file can continue in the next file;
+        - a pattern or address that fsspec supports, such as ``"s3://bucket/bags/*.parquet"``;
+        - a folder with one .h5 or .npy file per bag and a table of labels;
+        - an uncompressed .npz file.
     bag, label : str, optional
-        The columns with the bags and their labels, where the files are of other origin: by default
-        ``bag_id``, ``bag`` or ``slide_id``, and ``y`` or ``label``.
+        The columns with the bag ids and the labels, for Parquet files that bagwise did not write. The
+        defaults are ``bag_id``, ``bag`` or ``slide_id``, and ``y`` or ``label``.
     features : sequence of str, optional
-        The columns with the features, where a row is an instance. By default what the file says, else every
-        column of numbers that varies inside some bag.
+        The feature columns of files with one row per instance. By default they are read from the description
+        in the file; without a description, they are the numeric columns that vary inside a bag.
     positive : optional
         The label of the positive class; `y` is then boolean.
     format : {"parquet", "h5", "npy", "npz"}, optional
-        The kind of file, where its name does not say.
+        The file format, if the name of the file does not determine it.
     labels, missing
-        Of folders, as in `load_h5`: the table of labels, and whether files without a label are left out.
+        For folders with one file per bag, as in `load_h5`: the table of labels, and whether to omit files
+        without a label.
 
     Returns
     -------
@@ -61,7 +67,7 @@ def scan_bags(
 
     See Also
     --------
-    load_bags : reads them into memory.
+    load_bags : Load bags into memory.
 
     Examples
     --------
@@ -85,15 +91,15 @@ def scan_bags(
 
 
 def find_files(path: FilePath, format: str | None) -> tuple[list[Any], str]:
-    """Find the files, or the folder, and their kind."""
+    """Return the files, or the folder, and their format."""
     from bagwise.io.files import folder_format
 
     if format is not None and format not in _FORMATS:
-        raise ValueError(f"format is {format!r}; scan_bags knows {', '.join(_FORMATS)}.")
+        raise ValueError(f"format is {format!r}; expected one of {', '.join(_FORMATS)}.")
     if is_address(path):
         if format not in (None, "parquet"):
             raise ValueError(
-                f"{str(path)!r} is an address; of files that lie elsewhere scan_bags reads Parquet."
+                f"{str(path)!r} is an address; for remote files, scan_bags supports only Parquet."
             )
         return find_remote(str(path)), "parquet"
     place = Path(path)
@@ -114,8 +120,8 @@ def find_files(path: FilePath, format: str | None) -> tuple[list[Any], str]:
         suffix = paths[0].suffix.lower()
         if suffix not in (".parquet", ".npz"):
             raise ValueError(
-                f"{str(paths[0])!r} ends in {suffix!r}; scan_bags expects .parquet, .npz or a folder, or the "
-                f"format by name: one of {', '.join(_FORMATS)}."
+                f"{str(paths[0])!r} ends in {suffix!r}; expected .parquet, .npz or a folder; otherwise pass "
+                f"format=, one of {', '.join(_FORMATS)}."
             )
         format = suffix[1:]
     return paths, format
@@ -131,7 +137,7 @@ def _scan(
 ) -> FileSource:
     if of_folder and kind not in ("h5", "npy"):
         raise ValueError(
-            f"{str(paths[0])!r} is no folder of h5 or npy files, and takes no {next(iter(of_folder))!r}."
+            f"{next(iter(of_folder))!r} is only for folders of h5 or npy files; got {str(paths[0])!r}."
         )
     if kind == "parquet":
         return _scan_parquet(paths, bag, label, features)
@@ -139,7 +145,9 @@ def _scan(
     if kind == "npz":
         return _scan_npz(paths, bag or label)
     if not paths[0].is_dir():
-        raise ValueError(f"{str(paths[0])!r} is a file; name the folder with a {kind} file for every bag.")
+        raise ValueError(
+            f"{str(paths[0])!r} is a file; expected the folder that contains one {kind} file per bag."
+        )
     from bagwise.io.h5 import h5_folder
     from bagwise.io.npy import npy_folder
     from bagwise.io.scan.folder import scan_folder
@@ -152,9 +160,11 @@ def _scan_npz(paths: list[Path], column: str | None) -> FileSource:
     from bagwise.io.scan.npz import scan_npz
 
     if len(paths) > 1:
-        raise ValueError(f"there are {len(paths)} npz files; scan_bags reads one.")
+        raise ValueError(f"path matches {len(paths)} npz files; scan_bags supports only one npz file.")
     if column is not None:
-        raise ValueError(f"{str(paths[0])!r} has no columns, and so no {column!r} for bags or labels.")
+        raise ValueError(
+            f"{str(paths[0])!r} has no column {column!r}: npz files have no columns; omit bag and label."
+        )
     return scan_npz(paths[0])
 
 
@@ -184,5 +194,6 @@ def _scan_parquet(
 def _refuse_features(features: Sequence[str] | None, where: str) -> None:
     if features is not None:
         raise ValueError(
-            f"{where} has no column for every feature; features= is for tables with a row per instance."
+            f"{where} does not have one column per feature; features= requires a table with one row per "
+            "instance."
         )
