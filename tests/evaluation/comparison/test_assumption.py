@@ -65,8 +65,8 @@ def judged(kind, n_bags, seed, cv=5):
 def test_the_assumption_is_found_where_it_is_known(kind):
     found = judged(kind, 150, 0, cv=3)
     assert found.assumption_.kind == kind
-    assert found.assumption_.sentence.startswith("The data say that ")
-    assert found.assumption_.sentence in repr(found).replace("\n", " ")
+    assert found.assumption_.sentence.startswith("The data support the assumption that ")
+    assert found.assumption_.sentence in repr(found).replace("-\n", "-").replace("\n", " ")
     assert len(found.assumption_.evidence) >= 4
     assert (found.assumption_.diagnosis is not None) == (kind in ("one instance", "a count"))
 
@@ -75,7 +75,7 @@ def test_the_assumption_is_found_where_it_is_known(kind):
 def test_labels_that_mean_nothing_are_not_explained():
     found = judged("nothing", 100, 0, cv=3)
     assert found.assumption_.kind is None
-    assert "no model is better than always saying the most frequent label" in found.assumption_.sentence
+    assert "No model is better than always predicting the most frequent" in found.assumption_.sentence
 
 
 def test_bags_of_one_size_do_not_tell_a_share_from_a_count():
@@ -89,7 +89,7 @@ def test_bags_of_one_size_do_not_tell_a_share_from_a_count():
         "statistics": make_pipeline(BagStatistics(("mean",)), LogisticRegression()),
     }
     found = compare(X.reshape(100, 4, 2), y, models, cv=3, random_state=0, verbose=0)
-    assert found.assumption_.kind is None and "cannot be told" in found.assumption_.sentence
+    assert found.assumption_.kind is None and "The data do not show" in found.assumption_.sentence
 
 
 def test_where_a_kind_of_model_is_not_heard_the_others_prove_nothing():

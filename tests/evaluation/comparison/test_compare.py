@@ -184,19 +184,19 @@ def _never(**options):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"scoring": "acuracy"}, r"there is no scoring 'acuracy'; did you mean 'accuracy'\?"),
+        ({"scoring": "acuracy"}, r"unknown scoring 'acuracy'; did you mean 'accuracy'\?"),
         ({"scoring": ()}, "scoring is empty"),
-        ({"cv": 1}, "cv is 1; expected 2 folds or more"),
-        ({"repeats": 0}, "repeats must be a number from 1 on; got 0"),
-        ({"repeats": 2, "cv": StratifiedKFold(3)}, "repeats is 2, but cv draws its own folds"),
+        ({"cv": 1}, "cv is 1; expected at least 2 folds"),
+        ({"repeats": 0}, "repeats must be an integer >= 1; got 0"),
+        ({"repeats": 2, "cv": StratifiedKFold(3)}, "repeats is 2, but cv is not an integer"),
         ({"groups": np.arange(3)}, "groups has the shape"),
         ({"groups": (np.arange(30) % 2).astype(int) * 0}, "two 1 and two 0 bags of different groups"),
-        ({"cv": [(np.arange(15), np.arange(10, 30))] * 2}, "holds some bags out more than once"),
+        ({"cv": [(np.arange(15), np.arange(10, 30))] * 2}, "holds out at least one bag more than once"),
         ({"models": {}}, "models must be 'default', 'positive_unlabeled', or a dict"),
-        ({"models": {"x": BagStatistics()}}, "is no classifier"),
+        ({"models": {"x": BagStatistics()}}, "must be a classifier"),
         ({"models": "defualt"}, "models must be 'default'"),
-        ({"y": np.zeros(30)}, "y has one class only, 0.0"),
-        ({"y": np.linspace(0.1, 0.9, 30)}, "numbers that are no classes"),
+        ({"y": np.zeros(30)}, "y has only one class, 0.0"),
+        ({"y": np.linspace(0.1, 0.9, 30)}, "y is continuous"),
         ({"y": np.r_[np.nan, np.arange(29) % 2]}, "y has no label for 1 of 30 bags"),
         ({"y": np.arange(20) % 2}, "X has 30 bags but y has 20 labels"),
     ],
@@ -218,10 +218,10 @@ def test_a_training_fold_of_one_class_is_refused_and_a_test_fold_of_one_class_is
     one = np.array([1, 3, 5])
     folds = [(np.setdiff1d(np.arange(30), one), one), (np.arange(15), np.arange(15, 30))]
     found = quiet(bags, y, {"records": statistics_of(LogisticRegression())}, cv=folds)
-    assert any("Folds of one class, in which no AUC can be computed: 1." in note for note in found.notes_)
+    assert any("not defined in folds that hold out only one class: 1." in note for note in found.notes_)
     scores = found["records"].scores
     assert np.isnan(scores["roc_auc"][0]) and np.isfinite(scores["neg_log_loss"]).all()
-    with pytest.raises(ValueError, match="every fold holds out bags of one class only"):
+    with pytest.raises(ValueError, match="every fold holds out bags of only one class"):
         quiet(bags, y, _never(), cv=folds[:1])
     assert np.isnan(found.oof_["records"][0, 0])  # held out by nobody
 
@@ -231,7 +231,7 @@ def test_fewer_folds_than_asked_for_are_told():
     y = np.arange(30) < 3
     found = quiet(bags, y, {"records": Recorder()})
     assert len(found.folds_) == 3
-    assert "3 folds instead of 5: the rarest class has bags for no more." in found.notes_
+    assert "3 folds instead of 5, because the rarest class has too few bags." in found.notes_
 
 
 # ---------------------------------------------------------------- Ctrl-C, seeds, jobs

@@ -38,14 +38,14 @@ def test_sparse_instances_leave_out_what_does_not_take_them(data):
     bags = data.bags.with_instances(sp.csr_array(data.bags.instances))
     entries, notes = chosen(bags, data.y)
     assert "EM-DD" not in entries and "logistic, or rule" in entries and "bag statistics, SVM" in entries
-    assert "Left out, as they do not take sparse instances: mixture, Gaussian; EM-DD." in notes
+    assert "Left out because they do not support sparse instances: mixture, Gaussian; EM-DD." in notes
 
 
 def test_missing_values_are_replaced_inside_the_training_bags(data):
     instances = data.bags.instances.copy()
     instances[::5, 0] = np.nan
     entries, notes = chosen(data.bags.with_instances(instances), data.y)
-    assert "Missing values: replaced by medians of the training bags" in notes
+    assert "Missing values are replaced by medians of the training bags" in notes
     search = entries["MI-SVM"].estimator  # the search is around the step that replaces
     assert isinstance(search, GridSearchCV) and "oninstances" in search.estimator.named_steps
     assert isinstance(entries["mixture, Gaussian"].estimator, GridSearchCV)
@@ -58,7 +58,7 @@ def test_many_instances_leave_out_kernels_and_trees():
     entries, notes = chosen(bags, np.arange(40) % 2, cv=10)
     assert not {"MI-SVM", "boosted trees", "EM-DD", "copied labels, forest"} & set(entries)
     assert {"logistic, or rule", "mixture, Gaussian", "bag statistics, logistic"} <= set(entries)
-    assert "216,000 instances to learn from would take them too long" in notes
+    assert "a fit to 216,000 instances would take too long" in notes
 
 
 def test_a_scan_has_only_what_streams(data, tmp_path):
@@ -66,13 +66,13 @@ def test_a_scan_has_only_what_streams(data, tmp_path):
     bags = scan_bags(tmp_path / "bags.parquet")
     entries, notes = chosen(bags, bags.y)
     assert {"logistic, or rule", "mixture, Gaussian", "bag statistics, SVM"} <= set(entries)
-    assert "Left out, as they do not learn from files: EM-DD; MI-SVM" in notes
+    assert "Left out because they cannot be fitted to scanned files: EM-DD; MI-SVM" in notes
 
 
 def test_many_classes_have_models_that_take_them(data):
     entries, notes = chosen(data.bags, np.arange(30) % 3)
     assert {*entries} >= {"bag statistics, SVM", "logistic, or rule", OF_MANY_CLASSES[0].name}
-    assert "as they tell two classes apart, and there are 3" in notes
+    assert "because they support only two classes, and y has 3" in notes
 
 
 def test_settings_are_chosen_by_groups_and_not_at_all_in_too_few_bags(data):
@@ -81,7 +81,7 @@ def test_settings_are_chosen_by_groups_and_not_at_all_in_too_few_bags(data):
     y = np.arange(30) < 2
     entries, notes = chosen(data.bags, y, cv=2)
     assert not any(isinstance(entry.estimator, GridSearchCV) for entry in entries.values())
-    assert "Training bags are too few to choose settings in" in notes
+    assert "There are too few training bags to choose settings" in notes
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
-"""`compare`: several models on the same folds, with intervals and paired tests.
+"""`compare`: compare models on the same cross-validation folds, with intervals and paired tests.
 
-- `portfolio`: the models and baselines, their settings and assumptions, and what is known of a user's model.
-  `suited`: which of them suit the data.
-- `plan`: what is read and refused before anything runs. `perform`: the whole run. `running`: all models
-  on all splits, and how long they may take; a checkpoint keeps finished cells. `assemble`: rows.
-- `scoring`, `differences`: scores, intervals, paired tests. `assumption`: what the data imply about the
-  rule.
-- `compare`, `comparison`, `results`, `table`: what is returned and shown. `with_truth`: the demonstration.
+- `portfolio`: the default models and the baselines, with their settings and assumptions; also the family and
+  the assumption of a user's model. `suited`: the default models that suit the data.
+- `plan`: input validation before any computation. `perform`: the complete run. `running`: fits and
+  predictions of all models in all splits, the estimated time, and the checkpoint of finished cells (one model
+  in one split). `assemble`: one result per model.
+- `scoring`, `differences`: scores, intervals and paired tests. `assumption`: the assumption about bag labels
+  that the data support.
+- `compare`, `comparison`, `results`, `table`: the public function, its results and their display.
+  `with_truth`: scores of instances and bags for the demonstration.
 """
 
 from bagwise.evaluation.comparison.compare import compare

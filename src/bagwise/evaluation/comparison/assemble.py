@@ -1,4 +1,4 @@
-"""From the cells of a model to its row."""
+"""Assemble the result of a model from its cells (one per split)."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def assemble(
     n_repeats: int,
     scorers: Mapping[str, Callable[..., float]],
 ) -> ModelResult:
-    """Score the predictions of a model, split by split and all together.
+    """Return the result of a model, with scores of each split and of all held-out bags.
 
     Parameters
     ----------
     entry : Entry
         The model.
     cells : sequence of dict
-        What `run_cell` gave, of every split.
+        Result of `run_cell` for each split.
     data : Labelled
         The bags.
     folds : sequence of (train, test)
         The splits.
     n_repeats : int
-        How often all bags were cut into folds.
+        Number of repeats of the cross-validation.
     scorers : dict
-        By name.
+        Scorers by name.
     """
     told = tuple(dict.fromkeys(message for cell in cells for message in cell["warnings"]))
     shape = (n_repeats, len(data.codes))
@@ -90,7 +90,7 @@ def assemble(
 def _held_out(
     cells: Sequence[Mapping[str, Any]], folds: Sequence[Split], data: Labelled
 ) -> tuple[np.ndarray, HeldOut]:
-    """Join the cells of some splits: indices of the bags held out, split after split, and predictions."""
+    """Return the indices of the held-out bags of these splits, and the concatenated predictions."""
     rows = np.concatenate([test for _, test in folds])
     fold = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
     outputs: dict[Output, np.ndarray] = {

@@ -1,4 +1,4 @@
-"""What the data say of how instances make the label of a bag."""
+"""Assumption about how instances determine bag labels, inferred from a comparison of models."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from bagwise.evaluation.comparison.results import ModelResult
 from bagwise.evaluation.held_out.intervals import mean_test
 from bagwise.models.base.log_loss import log_probability
 
-# A difference counts from this p value on. Between it and the other, the whole bag may be what matters.
+# A difference is significant below the first p value. A p value between both leaves open whether the label
+# depends on the whole bag.
 _SURE, _DOUBT = 0.01, 0.2
-# BIC must be lower by this before a count is believed in: "clearly" in `diagnose_rule`.
+# Minimum BIC difference in favour of a count; `diagnose_rule` calls such a difference clear.
 _CLEAR_BIC = 6.0
-# `diagnose_rule` fits four rules to all bags: with more instances it takes longer than the rest.
+# `diagnose_rule` fits four rules to all bags. With more instances it would take longer than the comparison.
 _MOST_DIAGNOSED = 20_000
 
 _WORDS = {
     ONE: "one positive instance makes a bag positive",
-    SHARE: "the share of positive instances makes a bag positive",
-    COUNT: "several positive instances make a bag positive, and one is not enough",
-    WHOLE: "the bag as a whole makes the label, not its instances one by one",
+    SHARE: "the label depends on the share of positive instances",
+    COUNT: "several positive instances make a bag positive and one is not enough",
+    WHOLE: "the label depends on the bag as a whole, not on single instances",
 }
 _LOOKING_AT = {
     ONE: "one instance",
@@ -39,18 +40,18 @@ _LOOKING_AT = {
 
 @dataclass(frozen=True, eq=False)
 class Assumption:
-    """What a bag's label seems to depend on, and why one may think so.
+    """Assumption about bag labels that the data support, with the evidence for it.
 
     Attributes
     ----------
     kind : {"one instance", "a share", "a count", "the whole bag"} or None
-        None where it cannot be told.
+        What the bag label depends on; None if the data do not show it.
     sentence : str
-        The answer in words.
+        The conclusion as a sentence.
     evidence : tuple of str
-        Sentences with the numbers behind it.
+        Sentences with the values that support the conclusion.
     diagnosis : RuleDiagnosis or None
-        What `diagnose_rule` found, where it was asked.
+        The result of `diagnose_rule`, if it was called.
     """
 
     kind: str | None
@@ -61,7 +62,7 @@ class Assumption:
 
 @dataclass(frozen=True, eq=False)
 class _Champion:
-    """The best model of a kind, and the log-likelihood of every bag that was held out from it."""
+    """Best model of a kind, with the log-likelihood of each held-out bag."""
 
     kind: str
     name: str
@@ -73,7 +74,7 @@ class _Champion:
         return float(self.values.mean())
 
     def against(self, other: _Champion) -> tuple[float, float]:
-        """Give the mean difference of the two on the same bags, and its p value."""
+        """Return the mean difference of the two models on the same bags, and its p value."""
         return mean_test(self.values - other.values, self.groups)
 
     def is_surely_better(self, other: _Champion) -> bool:
@@ -84,27 +85,28 @@ class _Champion:
 def judge_assumption(
     results: Sequence[ModelResult], majority: ModelResult, data: Labelled, seed: int
 ) -> Assumption | None:
-    """Say what the label of a bag depends on, or that it cannot be told.
+    """Return the assumption about bag labels that the data support, if any.
 
-    Models are of four kinds, by what they take a label to depend on. Of every kind the one with the best
-    log-likelihood of held-out bags stands for it, and kinds are compared bag by bag. The whole bag is
-    believed in only if its model is better than those of all other kinds, because it can imitate them. One
-    instance and a count of them are rules of counts both, which `diagnose_rule` tells apart.
+    There are four kinds of models, which differ in what a bag label depends on. Each kind is represented by
+    its model with the best held-out log-likelihood, and the kinds are compared bag by bag. Models of the
+    whole bag can imitate the other kinds. The whole bag is therefore chosen only if its model is better than
+    those of all other kinds. One instance and a count are both count rules; `diagnose_rule` decides between
+    them.
 
-    None where there is nothing to compare: more than two classes, positive and unlabeled bags, or no model
-    with probabilities that looks at instances one by one (or counts them), at their share, or at the whole
-    bag. Where one of these is not heard, the others prove nothing.
+    Return None for more than two classes and for positive and unlabeled bags. Also return None unless there
+    are models with probabilities for the whole bag, for the share, and for one instance or a count: if a kind
+    is missing, a comparison of the others proves nothing.
 
     Parameters
     ----------
     results : sequence of ModelResult
         The models.
     majority : ModelResult
-        The baseline that knows no instances.
+        The baseline that does not use instances.
     data : Labelled
         The bags.
     seed : int
-        For `diagnose_rule`.
+        Random state for `diagnose_rule`.
     """
     if len(data.classes) != 2 or data.from_unlabeled:
         return None
@@ -117,8 +119,9 @@ def judge_assumption(
     if not first.is_surely_better(chance):
         gain, p = first.against(chance)
         sentence = (
-            "What makes a bag positive cannot be told: no model is better than always saying the most "
-            f"frequent label ({first.name}: {gain:+.3f} in log-likelihood a held-out bag, p = {p:.2g})."
+            "The data do not show what makes a bag positive. No model is better than always predicting the "
+            f"most frequent label ({first.name!r}: {gain:+.3f} in log-likelihood per held-out bag, "
+            f"p = {p:.2g})."
         )
         return Assumption(None, sentence, tuple(evidence))
     whole = next(one for one in best if one.kind == WHOLE)
@@ -138,7 +141,7 @@ def judge_assumption(
 
 
 def _champions(results: Sequence[ModelResult], data: Labelled) -> list[_Champion]:
-    """The best model of every kind, best first; models without probabilities cannot be compared."""
+    """Return the best model of each kind, best first, without models that have no probabilities."""
     best: dict[str, _Champion] = {}
     for one in results:
         if one.assumes is None or one.oof_kind != "probability":
@@ -150,14 +153,14 @@ def _champions(results: Sequence[ModelResult], data: Labelled) -> list[_Champion
 
 
 def _champion(one: ModelResult, kind: str, data: Labelled) -> _Champion:
-    assert one.oof is not None  # who has probabilities has them
+    assert one.oof is not None  # `oof_kind` is "probability"
     by_bag = np.mean([log_probability(np.column_stack([1 - p, p]), data.codes) for p in one.oof], axis=0)
     held = np.isfinite(by_bag)
     return _Champion(kind, one.name, by_bag[held], None if data.groups is None else data.groups[held])
 
 
 def _diagnose(data: Labelled, seed: int) -> Any:
-    """Ask `diagnose_rule`; None where it cannot answer: files, too many instances, missing values."""
+    """Return the result of `diagnose_rule`; None for scans, too many instances or missing values."""
     if is_scan(data.bags) or data.bags.n_instances > _MOST_DIAGNOSED:
         return None
     from bagwise.models.linear_model import diagnose_rule
@@ -171,18 +174,18 @@ def _diagnose(data: Labelled, seed: int) -> Any:
 
 
 def _one_or_count(first: _Champion, second: _Champion, evidence: list[str], diagnosis: Any) -> Assumption:
-    """Tell one instance from a count of them, by the rules that `diagnose_rule` has fitted."""
-    unknown = "Positive instances make a bag positive; whether one is enough cannot be told"
+    """Decide between one instance and a count of instances by the rules that `diagnose_rule` fitted."""
+    unknown = "Positive instances make a bag positive. The data do not show whether one is enough"
     if diagnosis is None:
-        why = "the rules of counts were not fitted (files, missing values or too many instances)"
+        why = "count rules were not fitted (scanned files, missing values or too many instances)"
         return Assumption(None, f"{unknown}: {why}.", tuple(evidence))
     evidence = [*evidence, diagnosis.sentence]
     bic = dict(zip(diagnosis.names, diagnosis.bic, strict=True))
     best = diagnosis.best
     other = min((name for name in bic if name != best), key=lambda name: bic[name])
     of_rules = (
-        f" Of the rules of counts {best!r} fits best (BIC lower than that of {other!r} by "
-        f"{bic[other] - bic[best]:.1f})."
+        f" The count rule {best!r} fits best; its BIC is lower than that of {other!r} by "
+        f"{bic[other] - bic[best]:.1f}."
     )
     rule = diagnosis.models[best].rule_
     is_sharp = best == "logistic" and -rule.intercept / rule.slope < 1.0
@@ -195,13 +198,13 @@ def _one_or_count(first: _Champion, second: _Champion, evidence: list[str], diag
 
 def _told(one: _Champion, best: _Champion) -> str:
     said = (
-        f"Models that look at {_LOOKING_AT[one.kind]}: log-likelihood {one.mean:.3f} a held-out bag "
-        f"({one.name})"
+        f"Best model based on {_LOOKING_AT[one.kind]}: {one.name!r}, log-likelihood {one.mean:.3f} per "
+        "held-out bag"
     )
     if one is best:
-        return f"{said}, the best."
+        return f"{said}, the best of all."
     gain, p = one.against(best)
-    return f"{said}, {gain:+.3f} from the best, p = {p:.2g}."
+    return f"{said}, {gain:+.3f} compared with the best of all (p = {p:.2g})."
 
 
 def _answer(
@@ -214,9 +217,9 @@ def _answer(
 ) -> Assumption:
     gain, p = first.against(second)
     sentence = (
-        f"The data say that {_WORDS[kind]}: {first.name} is better than the best model that looks at "
-        f"{_LOOKING_AT[second.kind]} ({second.name}) by {gain:.3f} in log-likelihood a held-out bag "
-        f"(p = {p:.2g})."
+        f"The data support the assumption that {_WORDS[kind]}. {first.name!r} is better than the best model "
+        f"based on {_LOOKING_AT[second.kind]} ({second.name!r}) by {gain:.3f} in log-likelihood per held-out "
+        f"bag (p = {p:.2g})."
     )
     return Assumption(kind, sentence + more, tuple(evidence), diagnosis)
 
@@ -224,8 +227,8 @@ def _answer(
 def _cannot(first: _Champion, second: _Champion, evidence: list[str]) -> Assumption:
     gain, p = first.against(second)
     sentence = (
-        f"Whether a label depends on {_LOOKING_AT[first.kind]} or on {_LOOKING_AT[second.kind]} cannot be "
-        f"told: {first.name} and {second.name} differ by {abs(gain):.3f} in log-likelihood a held-out bag "
-        f"(p = {p:.2g})."
+        f"The data do not show whether a label depends on {_LOOKING_AT[first.kind]} or on "
+        f"{_LOOKING_AT[second.kind]}. {first.name!r} and {second.name!r} differ by {abs(gain):.3f} in "
+        f"log-likelihood per held-out bag (p = {p:.2g})."
     )
     return Assumption(None, sentence, tuple(evidence))

@@ -1,4 +1,4 @@
-"""`compare`: models side by side on the same folds."""
+"""`compare`: compare models on the same cross-validation folds."""
 
 from __future__ import annotations
 
@@ -27,74 +27,78 @@ def compare(
     random_state: Any = None,
     verbose: int = 1,
 ) -> Comparison:
-    """Hold models against each other on the same folds, to see which one to use.
+    """Compare models on the same cross-validation folds, to choose one of them.
 
-    Every model is fitted to the training bags of every split and judged on the others. Whatever it chooses
-    (penalties, numbers of components) it chooses inside its training bags, so that no held-out bag has a say
-    in it. Two baselines stand beside them: always the most frequent label, and a logistic regression of the
-    logarithm of a bag's size. A model that is no better than these has learned nothing from instances.
+    In each split, each model is fitted to the training bags and evaluated on the held-out bags. Settings such
+    as the penalty or the number of components are chosen within the training bags, so held-out bags have no
+    influence on them. Two baselines are included: the most frequent label, and a logistic regression on the
+    logarithm of the bag size. A model that is not better than the baselines has learned nothing from
+    instances.
 
-    Use it before deciding on a model. It does not say how good the winner is once it was picked as the best
-    of many by these very scores: that is a little less than its row shows.
+    Use this function before you decide on a model. The score of the best model is slightly optimistic,
+    because the model was selected by the same score.
 
     Parameters
     ----------
     X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
         The bags.
     y : array of shape (n_bags,)
-        Their labels, of two classes or more. Where labels are missing (NaN, None) and all others are one,
-        bags are positive and unlabeled.
+        Bag labels of two or more classes. If labels are missing (NaN, None) and all other labels are equal,
+        the bags are treated as positive and unlabeled.
     models : "default", "positive_unlabeled" or dict, default="default"
-        Names and classifiers, not fitted; of the latter, a search such as `GridSearchCV` is nested by itself.
-        "default" takes one or two of every family that suit the data (`Comparison.notes_` says which are left
-        out, and why), with small grids of settings. "positive_unlabeled" does so where the greater label
-        marks positive bags, and the other unlabeled ones.
+        A dict contains names and unfitted classifiers. A search such as `GridSearchCV` is nested: it runs
+        within the training bags. "default" uses one or two models of each family that suit the data, with
+        small grids of settings. `Comparison.notes_` lists the models that are left out, with the reason.
+        "positive_unlabeled" does the same for positive and unlabeled bags. The greater label marks positive
+        bags.
     groups : array of shape (n_bags,), optional
-        Bags of one group (a patient) are never on both sides of a split, in splits inside training bags
-        neither.
+        Group of each bag, such as the patient. Bags of one group are never on both sides of a split. This
+        also holds for splits within the training bags.
     cv : int, splitter or list of (train, test), default=5
-        Stratified folds, fewer if a class has fewer bags (or groups); or what scikit-learn takes, if it holds
-        out no bag twice.
+        Number of stratified folds; fewer folds are used if a class has fewer bags (or groups). Splitters and
+        lists of splits work as in scikit-learn, but must not hold out a bag more than once.
     repeats : int, default=1
-        How often all bags are cut into folds anew.
+        Number of times to repeat the cross-validation with new folds.
     scoring : str, sequence of str, or dict from names to scorers
-        Scores, higher is better, as in scikit-learn. The first orders the models, and chooses their settings.
-        Scorers are shown predictions, not models. With more than two classes the default takes "roc_auc_ovr";
-        with unlabeled bags "roc_auc" of positive against unlabeled bags, and "neg_pu_risk".
+        Scores as in scikit-learn; higher is better. The first score ranks the models and chooses their
+        settings. Scorers receive stored predictions instead of models. With more than two classes, the
+        default uses "roc_auc_ovr". With unlabeled bags, it uses "neg_pu_risk" and "roc_auc", the AUC of
+        positive against unlabeled bags.
     n_jobs : int or None, default=None
-        Splits computed at the same time, by joblib in processes. The result does not depend on it.
+        Number of splits that are computed in parallel, in joblib processes. The result does not depend on it.
     checkpoint : path, optional
-        A file that remembers what has finished: after a crash the same call goes on from there.
+        A file that stores finished splits. After a crash, the same call resumes from it.
     random_state : int, RandomState or None, default=None
-        Draws folds and whatever models draw, where these have no seed of their own.
+        Seed for the folds, and for models that have no seed.
     verbose : int, default=1
-        1 says on standard error what will run and how long it may take, and how far it is; 0 is silent.
+        If 1, show the models, the estimated time and the progress on standard error; if 0, show nothing.
 
     Returns
     -------
     Comparison
-        A table when printed; `differences()`, `to_frame()`, `plot()`, `report(path)`, `assumption_`.
+        Printed as a table; see `differences()`, `to_frame()`, `plot()`, `report(path)` and `assumption_`.
 
     Raises
     ------
     ComparisonInterrupted
-        A KeyboardInterrupt, at Ctrl-C: what has finished is its `comparison`.
+        After Ctrl-C. It is a KeyboardInterrupt whose attribute `comparison` contains the finished models.
 
     Notes
     -----
-    **Intervals** (95 %) say how well the models that were fitted here would do on more bags like these; they
-    leave out how another training set would change the models. Shares have Wilson's interval, the AUC
-    Newcombe's (of pairs inside folds), log loss and Brier score that of a mean over bags; bags of one group
-    count for as many as the spread between groups says. Other scores have the interval of the corrected
-    t-test over splits. With repeats, ends are means over them, which is a little too wide.
+    **Intervals** (95 %) describe the score of the fitted models on more bags like these. They do not include
+    the variation between training sets. Proportions have Wilson's interval. The AUC has Newcombe's interval,
+    for pairs within folds. Log loss and Brier score have the interval of a mean over bags. Grouped bags are
+    down-weighted by the design effect. Other scores have the interval of the corrected t-test over splits.
+    With repeats, the limits are averaged over the repeats, so the interval is slightly too wide.
 
-    **Differences** are paired, split by split, and tested by the corrected resampled t-test of Nadeau and
-    Bengio (2003): training sets overlap, and a plain t-test would find differences that are not there. Its
-    p values are of one pair: of many pairs that do not differ, one in twenty falls below 0.05.
-    docs/compare.md has the coverage and the error rates that simulations found.
+    **Differences** are paired by split and tested with the corrected resampled t-test of Nadeau and Bengio
+    (2003). Training sets overlap, so a plain t-test would report false differences too often. The p values
+    are not corrected for multiple comparisons: among many equal pairs, one in twenty has p < 0.05.
+    docs/compare.md contains the coverage and the error rates in simulations.
 
-    **Cost**: number of models times splits times what a model costs with its choices, about 10 fits each. An
-    estimate, from fits to a few bags, is in `notes_` and said before anything else runs.
+    **Cost**: the number of models times the number of splits times the cost of one model including its
+    search, about 10 fits. An estimate from fits to a few bags is stored in `notes_` and shown before the
+    start.
 
     References
     ----------

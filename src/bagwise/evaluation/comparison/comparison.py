@@ -1,4 +1,4 @@
-"""What `compare` gives."""
+"""`Comparison`: the result of `compare`."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Models side by side, on the same folds: what `compare` gives.
+    """Results of models on the same cross-validation folds, returned by `compare`.
 
     Attributes
     ----------
     results : list of ModelResult
-        The models, in the order in which they were given.
+        The models, in the order of `models`.
     baselines : list of ModelResult
-        Always the most frequent label, and logistic regression of the logarithm of a bag's size.
+        The most frequent label, and logistic regression on the logarithm of the bag size.
     scoring : tuple of str
-        The scores. The first is what models are ordered by.
+        Names of the scores. The first one ranks the models.
     classes_ : array
-        The labels.
+        The class labels.
     y_ : array of shape (n_bags,)
-        The labels of the bags, as they were learned.
+        The bag labels used for training.
     groups_ : array of shape (n_bags,) or None
-        Their groups.
+        Group of each bag.
     from_unlabeled : bool
-        Whether True marks positive bags, and False unlabeled ones.
+        Whether the bags are positive and unlabeled. The label True then marks positive bags.
     folds_ : list of (train, test)
-        Numbers of bags, the same for all models; all folds of the first repeat, then those of the second.
+        Indices of bags. The splits are the same for all models and sorted by repeat.
     n_repeats : int
-        How often all bags were cut into folds.
+        Number of repeats of the cross-validation.
     assumption_ : Assumption or None
-        What the data say of how instances make a label: its `sentence` and its `evidence`.
+        The assumption about bag labels that the data support: its `sentence` and its `evidence`.
     notes_ : tuple of str
-        What was said before anything ran: which models, why not others, and how long it would take.
+        Notes from before the start: the models, the models left out with the reason, and the estimated time.
     is_complete : bool
-        False if Ctrl-C ended it: models have then fewer scores than there are splits.
+        False if Ctrl-C stopped the comparison. It then contains only models with results for all splits.
     seed_ : int
-        Give it as `random_state`, and all comes out the same.
+        The seed. Passed as `random_state`, it reproduces the comparison.
     digest_ : str
-        Of the bags and their labels, as ``training_digest_`` of a fitted model.
+        Digest of the bags and their labels, like ``training_digest_`` of a fitted model.
     versions_ : dict
-        Of bagwise and what it stands on.
+        Versions of bagwise, Python and the main dependencies.
     code_ : str
-        Python that repeats the comparison.
+        Python code that repeats the comparison.
 
     See Also
     --------
-    compare : makes it.
+    compare : Compare models on the same cross-validation folds.
 
     Examples
     --------
@@ -87,43 +87,43 @@ class Comparison:
 
     @property
     def rows(self) -> list[ModelResult]:
-        """Models and baselines, by the first score, best first; those that failed at the end."""
+        """Models and baselines, sorted by the first score, best first; failed models are last."""
         first = self.scoring[0]
         everybody = [*self.results, *self.baselines]
         return sorted(everybody, key=lambda one: (np.isnan(one.mean[first]), -one.mean[first]))
 
     @property
     def best(self) -> ModelResult | None:
-        """The model with the best first score, baselines left out; None if all failed."""
+        """Model with the best value of the first score, without the baselines; None if all models failed."""
         finished = [one for one in self.rows if not one.is_baseline and one.error is None]
         return finished[0] if finished else None
 
     @property
     def oof_(self) -> dict[str, np.ndarray | None]:
-        """Probabilities or scores out of fold, by the name of the model."""
+        """Out-of-fold probabilities or scores, by model name."""
         return {one.name: one.oof for one in self.rows}
 
     def __getitem__(self, name: str) -> ModelResult:
-        """Give a model, or a baseline, by its name."""
+        """Return the result of a model or baseline by its name."""
         for one in self.rows:
             if one.name == name:
                 return one
-        raise KeyError(f"there is no model {name!r}; there are {', '.join(repr(r.name) for r in self.rows)}.")
+        raise KeyError(f"there is no model {name!r}; expected {', '.join(repr(r.name) for r in self.rows)}.")
 
     def differences(self, scoring: str | None = None, *, against: str | None = None) -> list[Difference]:
-        """Compare every model with one of them, by the differences of their scores on the same splits.
+        """Compare all models with a reference model by their score differences on the same splits.
 
         Parameters
         ----------
         scoring : str, optional
-            Which score; the first by default.
+            Name of the score; by default the first one.
         against : str, optional
-            The name of the model that the others are compared with; the best by default.
+            Name of the reference model; by default the best model.
 
         Returns
         -------
         list of Difference
-            Each with its mean, a 95 % interval and a p value of the corrected resampled t-test.
+            Mean difference, 95 % interval and p value (corrected resampled t-test) of each model.
         """
         scoring = self.scoring[0] if scoring is None else scoring
         if scoring not in self.scoring:
@@ -134,32 +134,32 @@ class Comparison:
         return paired_differences(self.rows, reference, scoring, self.folds_)
 
     def to_frame(self) -> Any:
-        """Give a pandas frame with a row for every model, best first."""
+        """Return a pandas data frame with one row per model, best first."""
         from bagwise.evaluation.comparison.table import as_frame
 
         return as_frame(self)
 
     def plot(self, scoring: str | None = None, *, ax: Any = None) -> Display:
-        """Draw every model's score with its interval, and the scores of the splits behind it.
+        """Plot the score of each model with its interval and the scores of the splits.
 
         Parameters
         ----------
         scoring : str, optional
-            Which score; the first by default.
+            Name of the score; by default the first one.
         ax : matplotlib axes, optional
-            Where to draw; by default into a new figure.
+            Axes to draw into; by default those of a new figure.
 
         Returns
         -------
         Display
-            With `figure_` and `ax_`.
+            Display with the attributes `figure_` and `ax_`.
         """
         from bagwise.evaluation.comparison.table import plot_comparison
 
         return plot_comparison(self, scoring, ax=ax)
 
     def report(self, path: Any, X: Any = None, y: Any = None) -> Any:
-        """Write a page (HTML) that shows all of it, and with the bags more: see `bagwise.write_report`."""
+        """Write an HTML report, with more details if the bags are passed: see `bagwise.write_report`."""
         from bagwise.report import write_report
 
         return write_report(self, path, X, y)

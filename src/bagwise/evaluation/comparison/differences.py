@@ -1,4 +1,4 @@
-"""Paired differences of scores on the same splits: the corrected resampled t-test."""
+"""Paired score differences on the same splits: the corrected resampled t-test."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from bagwise.evaluation.held_out.intervals import LEVEL
 
 @dataclass(frozen=True)
 class Difference:
-    """How much better or worse a model is than another, on the same splits.
+    """Score difference of two models on the same splits.
 
     Attributes
     ----------
     name, against : str
-        The two models.
+        Names of the model and of the reference model.
     scoring : str
-        The score.
+        Name of the score.
     mean : float
-        That of `name` less that of `against`, over the splits.
+        Mean over the splits of the score of `name` minus the score of `against`.
     low, high : float
-        Its 95 % interval.
+        95 % interval of the difference.
     p : float
-        The two-sided p value of no difference, for this pair alone. NaN where there are fewer than two
-        splits, or all differ by the same.
+        Two-sided p value of the hypothesis that the models are equal, not corrected for multiple
+        comparisons. NaN if there are fewer than two splits, or if the difference is the same in all splits.
     """
 
     name: str
@@ -41,21 +41,22 @@ class Difference:
 
 
 def corrected_t(differences: np.ndarray, held_per_one: float) -> tuple[float, float, float, float]:
-    """Test whether scores on the same splits differ: mean, low, high, p.
+    """Test whether scores on the same splits differ, and return mean, low, high and p.
 
-    Training sets of splits overlap, so that the spread of their differences says too little about the mean.
-    Nadeau and Bengio's variance of the mean of J differences d is ::
+    The training sets of the splits overlap, so the spread of the differences underestimates the variance of
+    their mean. Nadeau and Bengio estimate the variance of the mean of J differences d by ::
 
         (1 / J + n_test / n_train) * sum (d - mean d)^2 / (J - 1)
 
-    and mean / root of it is referred to t with J - 1 degrees of freedom.
+    The mean divided by the square root of this variance is compared with a t distribution with J - 1 degrees
+    of freedom.
 
     Parameters
     ----------
     differences : array of shape (n_splits,)
-        Of the two scores; NaN are left out.
+        Differences of the two scores; NaN are ignored.
     held_per_one : float
-        The number of bags held out for one that is learned from, n_test / n_train.
+        Number of held-out bags per training bag, n_test / n_train.
 
     References
     ----------
@@ -76,7 +77,7 @@ def corrected_t(differences: np.ndarray, held_per_one: float) -> tuple[float, fl
     mean = float(known.mean())
     spread = float(known.std(ddof=1)) if n > 1 else np.nan
     error = np.sqrt(1 / n + held_per_one) * spread
-    # Rounding apart, equal differences have no spread, and no test speaks of them.
+    # The test is not defined if all differences are equal up to rounding.
     if not error > 1e-12 * max(1.0, abs(mean)):
         return mean, np.nan, np.nan, np.nan
     width = float(t.ppf(0.5 + LEVEL / 2, n - 1) * error)
@@ -85,7 +86,7 @@ def corrected_t(differences: np.ndarray, held_per_one: float) -> tuple[float, fl
 
 
 def held_per_learned(folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
-    """Give n_test / n_train, the mean over folds."""
+    """Return the mean over folds of n_test / n_train."""
     return float(np.mean([len(test) / len(train) for train, test in folds]))
 
 
@@ -95,7 +96,7 @@ def paired_differences(
     scoring: str,
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
 ) -> list[Difference]:
-    """Compare every other model that has scores with a reference."""
+    """Compare all other models that have scores with a reference model."""
     share = held_per_learned(folds)
     return [
         Difference(

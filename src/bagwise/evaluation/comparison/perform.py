@@ -1,4 +1,4 @@
-"""A comparison from beginning to end: read and refuse, draw folds, note, run, judge."""
+"""A complete comparison: validation, folds, notes, fits and results."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from bagwise.models.base.labels import training_digest
 from bagwise.persist.checkpoints import CheckpointLike, opened
 from bagwise.persist.checkpoints.identity import described
 
-# ClassNames for `models`, and whether bags that are not positive are then unlabeled.
+# Values of `models` other than a dict, and whether the bags are then positive and unlabeled.
 _WORDS = {"default": False, "positive_unlabeled": True}
 
 
 @dataclass(eq=False)
 class Plan:
-    """A comparison before it runs: the arguments of `compare`, read, and refused where they cannot work.
+    """A comparison before it runs: the validated arguments of `compare`.
 
-    `draw` adds what depends on the seed: folds and models.
+    `draw` adds the folds and the models, which depend on the seed.
     """
 
     X: Any
@@ -72,13 +72,13 @@ class Plan:
         self.digest: str = training_digest(self.data.bags, self.data.y, np.ones(len(self.data.y)))
 
     def identity(self) -> dict[str, Any]:
-        """What a checkpoint must be of."""
+        """Return the identity of the comparison, which a checkpoint must match."""
         names = ("models", "groups", "cv", "repeats", "scoring", "random_state")
         parameters = {name: described(getattr(self, name)) for name in names}
         return {"model": "compare", "bags": self.digest, "parameters": parameters}
 
     def draw(self, place: CheckpointLocation) -> None:
-        """Draw the folds, make the models, and note what will run."""
+        """Draw the folds, create the models, and write notes about them."""
         self.seed = read_seed(place.seed(self.random_state))
         self.folds = cut_folds(self.data, self.cv, self.repeats, self.seed)
         place.agree_on_folds(self.folds)
@@ -95,7 +95,7 @@ class Plan:
         self.notes = [opening, *of_folds, *self.notes, *notes]
 
     def comparison(self, cells: Cells, *, is_complete: bool) -> Comparison:
-        """Put together what has finished; judge the assumption where all has."""
+        """Return the results of the finished models; if all are finished, also the supported assumption."""
         data, repeats = self.data, int(self.repeats)
         rows = []
         for number, entry in enumerate(self.entries):
@@ -135,19 +135,19 @@ def perform(
     note: Callable[[str], None],
     progress: Callable[[int], AbstractContextManager[Callable[[str], None]]],
 ) -> Comparison:
-    """Compare models: see `compare`.
+    """Run a comparison: see `compare`.
 
     Parameters
     ----------
     plan : Plan
-        What is compared.
+        The data, models, folds and scores.
     n_jobs, checkpoint : int or None, path or None
         As in `compare`.
     note : callable
-        Called with sentences on what will run, before it does: `Screen.note`, `Reporter.log`.
+        Called with notes about the plan before the start: `Screen.note`, `Reporter.log`.
     progress : callable
-        Gives, for a number of steps, a block in which a function is called with a short text as each
-        begins: `Screen.progress`, `Reporter.progress`.
+        Returns a context manager for a number of steps. Its value is a function that is called with a short
+        text at the start of each step: `Screen.progress`, `Reporter.progress`.
     """
     cells = None
     try:
@@ -165,19 +165,19 @@ def perform(
                 cells.run(n_jobs, begin)
                 return plan.comparison(cells, is_complete=True)
     except KeyboardInterrupt as stop:
-        told = str(stop) or "the comparison was interrupted; what has finished is in .comparison"
+        told = str(stop) or "the comparison was interrupted; the attribute comparison has the finished models"
         finished = None if cells is None else plan.comparison(cells, is_complete=False)
         raise ComparisonInterrupted(told, finished) from stop
 
 
 def versions() -> dict[str, str]:
-    """Give the versions of bagwise and of what its numbers depend on."""
+    """Return the versions of bagwise, Python and the packages that influence the results."""
     known = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
     return {"bagwise": __version__, "python": platform.python_version(), **known}
 
 
 def code_of(plan: Plan) -> str:
-    """Write the call that repeats a comparison; X, y and groups are the user's."""
+    """Return Python code that repeats a comparison; the user supplies X, y and groups."""
     lines = ["from bagwise import compare", ""]
     arguments = ["X", "y"]
     if plan.given is not None:

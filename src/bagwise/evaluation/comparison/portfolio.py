@@ -1,4 +1,4 @@
-"""The models that are compared, their settings and what they assume: ours, the baselines and those given."""
+"""The models of a comparison, with settings and assumptions: default models, baselines and users' models."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from bagwise.models.svm import MISVC, MissSVC, SetKernelSVC
 from bagwise.models.trees import MIGradientBoostingClassifier
 from bagwise.models.wrappers.single_instance import SingleInstanceClassifier
 
-# What a model takes the label of a bag to depend on.
+# What the label of a bag depends on, according to a model.
 ONE, SHARE, COUNT, WHOLE = "one instance", "a share", "a count", "the whole bag"
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model that is held against others.
+    """A default model of a comparison.
 
     Attributes
     ----------
     name, family : str
-        What it is called, and the family that it stands for.
+        Name and model family.
     make : callable
-        Makes it of a seed, with the settings that it has by default.
+        Function that returns the model with its default settings, given a seed.
     assumes : str
-        What it takes the label of a bag to depend on.
+        What the label of a bag depends on, according to the model.
     grid : dict
-        Settings that a comparison chooses among, inside its training bags.
+        Settings among which a comparison chooses, within the training bags.
     make_choosing : callable, optional
-        Makes, of a seed, one that chooses by itself instead.
+        Function that returns a model that chooses its settings itself, given a seed. It replaces `grid`.
     most_instances : float
-        With more instances to learn from, a comparison leaves it out: it would take too long.
+        Maximum number of training instances. With more, a fit would take too long and the model is left out.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A row of a comparison to be: an estimator, as it is fitted in every split."""
+    """A model of a comparison before it runs: the estimator that is cloned and fitted in each split."""
 
     name: str
     family: str
@@ -69,12 +69,12 @@ class Entry:
     estimator: Any
 
     def about(self) -> dict[str, Any]:
-        """What the row says of the model itself."""
+        """Return the fields of `ModelResult` that describe the model."""
         return vars(self).copy()
 
 
 _COST = [0.1, 1.0, 10.0, 100.0]
-# Instances that a machine with a kernel of them, trees and searches of prototypes can take in minutes.
+# Maximum number of instances for fits in minutes: kernel SVMs, trees, and searches for prototypes.
 _OF_KERNELS, _OF_TREES, _OF_SEARCHES = 8_000, 200_000, 50_000
 
 
@@ -92,7 +92,7 @@ def _copied(name: str, rule: str, assumes: str, *, forest: bool = False) -> Mode
     def make(seed: int) -> Any:
         if forest:
             return SingleInstanceClassifier(RandomForestClassifier(random_state=seed), rule=rule)
-        # Scaled without a shift, sparse instances stay sparse.
+        # Scaling without centering keeps sparse instances sparse.
         inside = make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000))
         return SingleInstanceClassifier(inside, rule=rule)
 
@@ -117,7 +117,7 @@ def _statistics(name: str, classifier: Any) -> Model:
     )
 
 
-# One or two of every family; a new family is a line more. Not above eight: it has to fit a screen.
+# One or two models per family. At most eight models, so that the table fits on a screen.
 REPRESENTATIVES = (
     _logistic("logistic, or rule", "or", ONE),
     _logistic("logistic, mean rule", "mean", SHARE),
@@ -141,7 +141,7 @@ REPRESENTATIVES = (
     _statistics("bag statistics, SVM", SVC()),
 )
 
-# What `bagwise demo --all` adds.
+# Additional models of `bagwise demo --all`.
 VARIANTS = (
     _logistic("logistic, softmax", "softmax", ONE),
     Model("MissSVM", "kernel machine", lambda seed: MissSVC(), ONE, {"C": _COST}, most_instances=_OF_KERNELS),
@@ -160,7 +160,7 @@ VARIANTS = (
     _statistics("bag statistics, logistic", LogisticRegression(max_iter=1000)),
 )
 
-# What a comparison adds to them: a model of counts, boosted trees, and a probability from whole bags.
+# Additional models of a comparison: a count rule, boosted trees, and whole-bag statistics with probabilities.
 FURTHER = (
     Model(
         "logistic, count rule",
@@ -180,7 +180,7 @@ FURTHER = (
     VARIANTS[-1],
 )
 
-# Where there are more than two classes.
+# Additional models for more than two classes.
 OF_MANY_CLASSES = (
     Model(
         "nearest bags",
@@ -192,7 +192,7 @@ OF_MANY_CLASSES = (
     ),
 )
 
-# Where labels mark positive bags, and all others are unlabeled; they choose by themselves, or have no choice.
+# Models for positive and unlabeled bags. They choose their settings during the fit, or have none to choose.
 FROM_UNLABELED = (
     Model("PU set kernel", "kernel machine", lambda seed: PUSetKernelClassifierCV(random_state=seed), WHOLE),
     Model(
@@ -213,7 +213,7 @@ FROM_UNLABELED = (
 
 
 def log_sizes(bags: Any) -> np.ndarray:
-    """Give the logarithm of the number of instances of every bag, as a column: nothing else is looked at."""
+    """Return the logarithm of the bag sizes as a column, the only feature of the size baseline."""
     return np.log(np.asarray(bags.sizes, dtype=float))[:, None]
 
 
@@ -228,7 +228,7 @@ BASELINES = (
 )
 
 
-# Families by the package or module of `bagwise.models` that defines a class; modules come first.
+# Families by the package or module of `bagwise.models` that defines a class; the first match counts.
 _FAMILIES = {
     "linear_model": "linear model",
     "mixture": "mixture",
@@ -256,7 +256,7 @@ _OF_CLASSES = {"MISVC": ONE, "InstanceMISVC": ONE, "MissSVC": ONE, "SparseMISVC"
 
 
 def entry_of(name: str, estimator: Any, seed: int) -> Entry:
-    """Make a row of a model: its open seeds are set, so that a fit can be repeated."""
+    """Return the entry of a user's model, with unset seeds filled in so that fits are reproducible."""
     core = _core(estimator)
     module = type(core).__module__
     family = next(
@@ -270,7 +270,7 @@ def entry_of(name: str, estimator: Any, seed: int) -> Entry:
 
 
 def _core(estimator: Any) -> Any:
-    """Look through searches and pipelines: what turns bags into vectors, or else the last step."""
+    """Return the bag-to-vector step of a search or pipeline, otherwise its final estimator."""
     if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):
         return _core(estimator.estimator)
     for _, step in getattr(estimator, "steps", ()):

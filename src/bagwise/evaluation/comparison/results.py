@@ -1,4 +1,4 @@
-"""What a comparison knows of one model."""
+"""`ModelResult`: the results of one model in a comparison."""
 
 from __future__ import annotations
 
@@ -13,46 +13,48 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class ModelResult:
-    """A model of a comparison: its scores on bags that it was not fitted to.
+    """Scores and predictions of a model in a comparison, for held-out bags.
 
-    Splits are those of `Comparison.folds_`, in their order; a repeat is one cut of all bags into folds.
+    The splits are in the order of `Comparison.folds_`. A repeat is one partition of all bags into folds.
 
     Attributes
     ----------
     name : str
-        What it is called.
+        Name of the model.
     family : str
-        The kind of model, such as "linear model"; "baseline" for those that nobody would use.
+        Model family, such as "linear model". Baselines have the family "baseline".
     assumes : str or None
-        What it takes a bag's label to depend on: "one instance", "a share", "a count" or "the whole bag";
-        None where that is not known.
+        What a bag label depends on according to the model: "one instance", "a share", "a count" or "the whole
+        bag"; None if this is not known.
     estimator : estimator
-        Not fitted: ``estimator.fit(X, y)`` makes the model anew, with all choices.
+        The unfitted estimator. ``estimator.fit(X, y)`` repeats the fit, including the choice of settings.
     scores : dict
-        Of every scoring, an array with a score of every split: what scikit-learn's `cross_validate` gives.
-        NaN where a model does not say what the score needs (a probability), or bags do not (one class).
+        For each score name, an array with one score per split, as in scikit-learn's `cross_validate`. NaN if
+        the model lacks the required output (such as probabilities), or if the bags have only one class.
     mean : dict
-        Of every scoring, the score of all bags held out: accuracy and log loss weigh bags alike, the AUC
-        pairs of bags inside folds; other scores, splits.
+        For each score name, the score of all held-out bags. Accuracy and log loss are means over bags, the
+        AUC is a mean over pairs of bags within folds, and other scores are means over splits.
     interval : dict
-        Of every scoring, a 95 % interval (low, high): see `compare`.
+        For each score name, a 95 % interval (low, high): see `compare`.
     fit_seconds, predict_seconds : array of shape (n_splits,)
-        By the clock on the wall; NaN where a split failed.
+        Wall-clock time; NaN if a split failed.
     fit_processor_seconds, predict_processor_seconds : array of shape (n_splits,)
-        The time of the processor, of all threads together.
+        Processor time of all threads together.
     predictions : array of shape (n_repeats, n_bags)
-        The label that was predicted for every bag by a model fitted without it; None where there is none.
+        Predicted label of each bag by the model that was fitted without the bag; None if there is no such
+        model.
     oof : array of shape (n_repeats, n_bags) or (n_repeats, n_bags, n_classes), or None
-        The probability of ``classes_[1]`` out of fold (with more classes: of all of them), or the score where
-        there is no probability. NaN where there is none; None if the model has neither.
+        Out-of-fold probability of ``classes_[1]``, or of all classes if there are more than two; the score if
+        the model has no probabilities. NaN for bags that no fold holds out; None if the model has neither.
     oof_kind : {"probability", "score"} or None
-        Which of them it is. Scores of different splits are of different models, and not to be compared.
+        Whether `oof` contains probabilities or scores. Scores of different splits come from different models
+        and are not comparable.
     choices : list of dict
-        For every split, the settings that were chosen inside its training bags.
+        For each split, the settings that were chosen within its training bags.
     error : str or None
-        Why it failed, in a sentence, where it did; its scores are then NaN.
+        Why the model failed, as a sentence; its scores are then NaN. None if it did not fail.
     warnings : tuple of str
-        What its fits warned of, each once.
+        Distinct warnings of the fits.
     """
 
     name: str
@@ -75,7 +77,7 @@ class ModelResult:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it is there to be beaten."""
+        """Whether the model is a baseline."""
         return self.family == "baseline"
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""All cells of a comparison: how long they will take, and their fits, remembered in a checkpoint."""
+"""The cells of a comparison (one model in one split): estimated time, fits and checkpoint."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from bagwise.models.base.held_out import OUTPUTS, cross_predict
 from bagwise.persist.checkpoints.identity import described
 
 _OF_A_CLASS = 12
-# A model, by its place, and a split.
+# Indices of a model and of a split.
 Key = tuple[int, int]
-# Kernel matrices grow with the square of the instances, all else with their number.
+# The time of kernel methods grows with the square of the number of instances, all other times linearly.
 _POWERS = {"kernel machine": 2.0}
-# What was chosen inside a fit, in models of ours that choose by themselves.
+# Attributes with the settings that bagwise's cross-validated models choose during a fit.
 _CHOSEN = ("alpha_", "degree_")
 
 
 class Cells:
-    """What models said in the splits that have finished.
+    """Predictions of models in the finished splits.
 
-    Cells go model by model, so that what is finished when somebody stops it are whole models. Whatever the
-    number of jobs, a cell is computed by the same function of the same arguments with one thread of BLAS: the
-    bits are the same.
+    Cells are computed model by model, so that an interrupted run contains complete models. Each cell is
+    computed by the same function with the same arguments and one BLAS thread. The results are therefore
+    bitwise identical for any number of jobs.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class Cells:
         The bags.
     folds : sequence of (train, test)
         The splits.
-    place : CheckpointLocation, optional
-        Where cells are kept as they finish; those that it knows are not computed again.
+    `place` : CheckpointLocation, optional
+        Checkpoint that stores finished cells. Stored cells are not computed again.
     """
 
     few: np.ndarray
@@ -60,7 +60,7 @@ class Cells:
         self.folds = folds
         self.place = place
         self.found: dict[Key, dict[str, Any]] = {}
-        # The first bags of every class: enough to load code, and to see what a fit costs.
+        # The first bags of each class: enough to compile code and to estimate the time of a fit.
         self.few = np.sort(
             np.concatenate(
                 [np.flatnonzero(data.codes == code)[:_OF_A_CLASS] for code in np.unique(data.codes)]
@@ -70,7 +70,7 @@ class Cells:
         self.found |= {key: cell.end() for key, cell in known if cell.has_ended}
 
     def of(self, model: int) -> list[dict[str, Any]] | None:
-        """Give all cells of a model; None if one is missing. A cell that failed stands for those after it."""
+        """Return the cells of a model up to the first failed one; None if one is missing."""
         keys = [(model, split) for split in range(len(self.folds))]
         known = [self.found.get(key) for key in keys]
         cells = []
@@ -83,23 +83,23 @@ class Cells:
         return cells
 
     def n_left(self, model: int) -> int:
-        """How many splits of a model are to be computed."""
+        """Return the number of splits of a model that are not computed yet."""
         return sum((model, split) not in self.found for split in range(len(self.folds)))
 
     def run(self, n_jobs: int | None, begin: Callable[[str], None]) -> None:
-        """Compute all that is left.
+        """Compute all missing cells.
 
         Parameters
         ----------
         n_jobs : int or None
-            As joblib takes it.
+            Number of jobs, as in joblib.
         begin : callable
-            Called once before the first cell, and with the name of every cell that has finished.
+            Called once before the first cell, and with the name of each finished cell.
         """
         left = [key for key in self._keys() if key not in self.found]
         computed: Iterable[tuple[Key, dict[str, Any]]]
         if effective_n_jobs(n_jobs) == 1:
-            # One after the other, so that a failure spares the splits that follow.
+            # Lazy, so that the remaining splits of a failed model are skipped.
             computed = (_keyed(key, *self._arguments(key)) for key in left if not self._has_failed(key))
         else:
             shared = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
@@ -116,7 +116,7 @@ class Cells:
         return [(model, split) for model in range(len(self.entries)) for split in range(len(self.folds))]
 
     def _has_failed(self, key: Key) -> bool:
-        """Whether a split before has failed: this model has no row of numbers, whatever the others say."""
+        """Return whether an earlier split of the model failed. The model then has no scores anyway."""
         model, split = key
         before = [self.found.get((model, k)) for k in range(split)]
         return any(cell is not None and cell["error"] is not None for cell in before)
@@ -137,18 +137,18 @@ def _name(key: Key) -> str:
 
 
 def estimate_seconds(cells: Cells, n_jobs: int | None) -> float | None:
-    """Fit every model to a few bags, and say how many seconds all cells that are left will take.
+    """Estimate the time of all missing cells in seconds, by fitting each model to a few bags.
 
-    What is counted is a second fit, for which compiled code is there; its time grows with the number of
-    instances, of kernel machines with its square. None where nothing is left, or no model can be fitted to
-    few bags: then there is nothing to go by.
+    Each model is fitted twice, and only the second fit is timed, because the first one compiles code. The
+    time is extrapolated linearly in the number of instances, and quadratically for kernel methods. Return
+    None if no cell is missing, or if no model can be fitted to a few bags.
     """
     data, few = cells.data, cells.few
     sizes = np.asarray(data.bags.sizes, dtype=float)
     learned = np.mean([sizes[train].sum() for train, _ in cells.folds])
     growth = max(1.0, float(learned / sizes[few].sum()))
     total, is_known = 0.0, False
-    # Every bag a group of its own costs the same, and can always be cut.
+    # Use one group per bag, so that this tiny subset can be split; the cost is the same.
     groups = None if data.groups is None else np.arange(len(data.y))
     for number, entry in enumerate(cells.entries):
         left = cells.n_left(number)
@@ -165,7 +165,7 @@ def estimate_seconds(cells: Cells, n_jobs: int | None) -> float | None:
 
 
 def format_duration(seconds: float) -> str:
-    """Say how long something takes.
+    """Format a duration as text.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def format_duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours"
 
 
-# Models that were fitted in this process: their code is compiled, or loaded, before the clock runs.
+# Models that were already fitted in this process, so their code is compiled or loaded before timing starts.
 _have_run: set[str] = set()
 
 
@@ -195,12 +195,12 @@ def run_cell(
     test: np.ndarray,
     few: np.ndarray | None = None,
 ) -> dict[str, Any]:
-    """Fit a clone to the training bags, and let it predict those that were held out.
+    """Fit a clone of a model to the training bags and predict the held-out bags.
 
-    Gives plain values, for a checkpoint: the outputs of the held-out bags by the names of methods, as a
-    `HeldOut` has them (None where the model has no such method), seconds, choices, warnings, and the error's
-    sentence instead where the model fails. `few` are bags to fit first, where a process has not seen the
-    model yet.
+    The returned dict contains plain values, so that a checkpoint can store it. It has the outputs for the
+    held-out bags by method name, as in `HeldOut` (None if the model has no such method), and the seconds,
+    choices and warnings. If the model fails, it has the error message instead of outputs. If this process has
+    not fitted the model before, the model is first fitted to the bags `few`.
     """
     cell: dict[str, Any] = {"error": None}
     name = described(estimator)
@@ -216,7 +216,7 @@ def run_cell(
             _check_finite(outputs)
             cell |= {output: outputs.get(output) for output in OUTPUTS}
             cell |= {"seconds": held.seconds[0].tolist(), "choices": choices_of(held.models[0])}
-        except Exception as error:  # whatever it is, the other models go on
+        except Exception as error:  # after any error, the comparison continues with the other models
             raise_if_stopped()
             cell["error"] = sentence_of(error)
     cell["warnings"] = list(dict.fromkeys(" ".join(str(one.message).split()) for one in caught))
@@ -225,13 +225,13 @@ def run_cell(
 
 def _check_finite(outputs: Mapping[Any, np.ndarray]) -> None:
     if not np.isfinite(outputs.get("predict_proba", 0.0)).all():
-        raise ValueError("the model gave a probability that is no number.")
+        raise ValueError("the model predicted a probability that is not finite.")
     if np.isnan(outputs.get("decision_function", 0.0)).any():
-        raise ValueError("the model gave a score that is no number.")
+        raise ValueError("the model predicted a score that is NaN.")
 
 
 def choices_of(fitted: Any) -> dict[str, Any]:
-    """Say what a fit has chosen: settings of a search, or of a model that chooses by itself."""
+    """Return the settings that a search or a cross-validated model has chosen."""
     steps = getattr(fitted, "steps", None)
     if steps:
         return choices_of(steps[-1][1])
@@ -248,7 +248,7 @@ def _plain(value: Any) -> Any:
 
 
 def sentence_of(error: BaseException) -> str:
-    """Make one sentence of an error; the kind is named where it is not plain that a model refused."""
+    """Return an error message on one line, with the exception type unless the model rejected its input."""
     told = " ".join(str(error).split())
     if isinstance(error, (ValueError, TypeError, MemoryError)) and told:
         return told

@@ -1,4 +1,4 @@
-"""The scores of a comparison: what `scoring` may be; of splits as by scikit-learn, of all with intervals."""
+"""The scores of a comparison: scorers, scores of a split, and scores of all bags with intervals."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from bagwise.models.base.held_out import HeldOut
 from bagwise.models.pu import ClassPriorEstimator
 
 DEFAULT_SCORING = ("accuracy", "roc_auc", "neg_log_loss")
-# Scores that a class more than two would make of other pairs.
+# Binary scorers and their multi-class replacements.
 _OF_TWO_CLASSES = {"roc_auc": "roc_auc_ovr"}
 
 
 class _Predictions(ClassifierMixin, BaseEstimator):
-    """Held-out predictions in the shape of a fitted classifier, which scikit-learn's scorers ask again.
+    """Held-out predictions with the interface of a fitted classifier, for scikit-learn's scorers.
 
-    Labels are indices in the list of classes, so that the positive class is 1 for every score.
+    Labels are indices of the classes, so that all scorers use class 1 as the positive class.
     """
 
     def __init__(self, held: HeldOut):
@@ -36,31 +36,31 @@ class _Predictions(ClassifierMixin, BaseEstimator):
 
     @property
     def classes_(self) -> np.ndarray:
-        """The indices of the classes."""
+        """Indices of the classes."""
         return np.arange(len(self.held.classes))
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the labels that were predicted, whatever X is."""
+        """Return the stored predicted labels; X is ignored."""
         return self.held.predicted
 
     @available_if(lambda self: "predict_proba" in self.held.outputs)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities that were predicted."""
+        """Return the stored probabilities; X is ignored."""
         return self.held.outputs["predict_proba"]
 
     @available_if(lambda self: "decision_function" in self.held.outputs)
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores that were predicted."""
+        """Return the stored scores; X is ignored."""
         return self.held.outputs["decision_function"]
 
 
 def read_scoring(
     scoring: Any, data: Labelled, random_state: Any
 ) -> tuple[dict[str, Callable[..., float]], list[str]]:
-    """Give scorers by name, and what there is to say of them; unknown ones are refused."""
+    """Return the scorers by name, and notes about them; raise an error for unknown names."""
     if isinstance(scoring, Mapping):
         named = dict(scoring)
     elif isinstance(scoring, str):
@@ -69,7 +69,7 @@ def read_scoring(
         named = {name: name for name in scoring}
     else:
         raise TypeError(
-            "scoring must be the name of a score, several of them, or a dict from names to scorers; got "
+            "scoring must be the name of a score, a list of names, or a dict from names to scorers; got "
             f"{scoring!r}."
         )
     if not named:
@@ -84,11 +84,11 @@ def read_scoring(
 
 
 def _of_unlabeled(data: Labelled, random_state: Any) -> tuple[dict[str, Callable[..., float]], list[str]]:
-    """Scores that unlabeled bags allow, at one class prior for all models."""
+    """Return the default scorers for positive and unlabeled bags, with one class prior for all models."""
     prior = ClassPriorEstimator(random_state=random_state).fit(data.bags, data.y).class_prior_
     notes = [
-        "Bags are positive and unlabeled: the AUC is that of positive against unlabeled bags, which orders "
-        f"models as the true one does; neg_pu_risk is at a class prior of {prior:.2f}, estimated once."
+        "Bags are positive and unlabeled. roc_auc compares positive with unlabeled bags and ranks models "
+        f"like the true AUC. neg_pu_risk uses a class prior of {prior:.2f}, estimated once for all models."
     ]
     return {"roc_auc": get_scorer("roc_auc"), "neg_pu_risk": make_pu_scorer(prior)}, notes
 
@@ -98,19 +98,19 @@ def _scorer(scorer: Any, n_classes: int) -> Callable[..., float]:
         return scorer
     if scorer in _OF_TWO_CLASSES and n_classes > 2:
         raise ValueError(
-            f"scoring {scorer!r} is of two classes, and y has {n_classes}; take {_OF_TWO_CLASSES[scorer]!r}."
+            f"scoring {scorer!r} needs two classes, but y has {n_classes}; use {_OF_TWO_CLASSES[scorer]!r}."
         )
     try:
         return get_scorer(scorer)
     except (ValueError, TypeError, KeyError):
         known = get_scorer_names()
         near = get_close_matches(str(scorer), known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "sklearn.metrics.get_scorer_names() lists them."
-        raise ValueError(f"there is no scoring {scorer!r}; {hint}") from None
+        hint = f"did you mean {near[0]!r}?" if near else "see sklearn.metrics.get_scorer_names()."
+        raise ValueError(f"unknown scoring {scorer!r}; {hint}") from None
 
 
 def score_of_split(name: str, scorer: Callable[..., float], held: HeldOut) -> float:
-    """Score one split; NaN where the model does not say what it takes, or bags of one class do not."""
+    """Return the score of one split; NaN if the model lacks the required output, or for only one class."""
     by_bag = score_by_bag(name, held)
     if by_bag is not None:
         return float(by_bag.mean())
@@ -120,7 +120,7 @@ def score_of_split(name: str, scorer: Callable[..., float], held: HeldOut) -> fl
         warnings.simplefilter("ignore")
         try:
             return float(scorer(_Predictions(held), None, held.codes))
-        except (AttributeError, ValueError):  # there is no probability, or no score of so many classes
+        except (AttributeError, ValueError):  # no probabilities, or an unsupported number of classes
             return np.nan
 
 
@@ -130,16 +130,16 @@ def score_together(
     repeats: Sequence[tuple[HeldOut, np.ndarray | None]],
     folds: Sequence[Split],
 ) -> tuple[float, Interval]:
-    """Score all bags held out, with an interval: that of a repeat, the mean of the ends over repeats.
+    """Return the score of all held-out bags with an interval, both averaged over the repeats.
 
     Parameters
     ----------
     name : str
-        The score.
+        Name of the score.
     scores : array of shape (n_splits,)
-        Those of the splits.
+        Scores of the splits.
     repeats : sequence of (HeldOut, groups)
-        Of every repeat: the bags held out, and their groups, if there are any.
+        Held-out predictions of each repeat, and the groups of the bags or None.
     folds : sequence of (train, test)
         All splits.
     """

@@ -1,4 +1,4 @@
-"""Which models suit the data: `models="default"`."""
+"""Selection of default models that suit the data, for `models="default"`."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from bagwise.evaluation.comparison.portfolio import (
 from bagwise.models.linear_model import MILogisticRegressionCV
 from bagwise.models.wrappers.pipeline import OnInstances, make_bag_pipeline
 
-# Folds inside training bags, in which settings are chosen.
+# Maximum number of folds within the training bags for choosing settings.
 _INNER_FOLDS = 3
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the choice of models depends on.
+    """Properties of the data that determine which models are compared.
 
     Attributes
     ----------
     n_instances : int
-        Instances of a training set.
+        Number of instances in the largest training set.
     n_classes : int
-        Classes.
+        Number of classes.
     is_scan, is_sparse, has_missing, from_unlabeled : bool
-        Whether bags lie in files, instances are sparse or have missing values, and labels mark positive bags
-        only.
+        Whether the bags are scanned files, whether instances are sparse or have missing values, and whether
+        the bags are positive and unlabeled.
     n_inner : int
-        Folds that training bags can be cut into; below 2 settings cannot be chosen.
+        Number of folds for choosing settings within the training bags. Below 2, settings cannot be chosen.
     in_groups : bool
-        Whether they are cut by groups.
+        Whether these folds keep groups together.
     """
 
     n_instances: int
@@ -60,7 +60,7 @@ class Facts:
 
 
 def facts_of(data: Labelled, folds: list[Split]) -> Facts:
-    """Look at the data, once."""
+    """Return the properties of the data that determine which models are compared."""
     bags, sizes = data.bags, np.asarray(data.bags.sizes)
     n_instances = int(max(sizes[train].sum() for train, _ in folds))
     scanned = is_scan(bags)
@@ -81,7 +81,7 @@ def facts_of(data: Labelled, folds: list[Split]) -> Facts:
 
 
 def _rarest(data: Labelled, train: np.ndarray) -> int:
-    """How many bags, or groups, the rarest class of a training set has."""
+    """Return the number of bags (or groups) of the rarest class in a training set."""
     of_class = [train[data.codes[train] == code] for code in range(len(data.classes))]
     return min(len(some) if data.groups is None else len(np.unique(data.groups[some])) for some in of_class)
 
@@ -89,16 +89,16 @@ def _rarest(data: Labelled, train: np.ndarray) -> int:
 def suited_models(
     facts: Facts, scoring: str | Callable[..., Any], seed: int
 ) -> tuple[list[Entry], list[str]]:
-    """Choose models for the data, and say why others are left out.
+    """Return the models that suit the data, and notes about the models that are left out.
 
     Parameters
     ----------
     facts : Facts
-        The data.
+        Properties of the data.
     scoring : str or scorer
-        By which settings are chosen inside training bags.
+        Score that chooses settings within the training bags.
     seed : int
-        For models that draw random numbers.
+        Seed of the models and of the inner folds.
     """
     offered: tuple[Model, ...] = (*REPRESENTATIVES, *FURTHER)
     if facts.from_unlabeled:
@@ -117,41 +117,41 @@ def suited_models(
         Entry(model.name, model.family, model.assumes, _choosing(model, facts, scoring, seed))
         for model in kept
     ]
-    notes = [f"Left out, {reason}: {'; '.join(names)}." for reason, names in left_out.items()]
+    notes = [f"Left out because {reason}: {'; '.join(names)}." for reason, names in left_out.items()]
     if facts.n_inner < 2 and not facts.from_unlabeled:
-        notes.append("Training bags are too few to choose settings in: all models have their defaults.")
+        notes.append("There are too few training bags to choose settings, so all models use their defaults.")
     if facts.has_missing:
-        notes.append("Missing values: replaced by medians of the training bags, but for the mixture.")
+        notes.append("Missing values are replaced by medians of the training bags, except for the mixture.")
     return entries, notes
 
 
 def _unsuited(model: Model, plain: Any, facts: Facts) -> str | None:
-    """Why a model is left out, or None."""
+    """Return why a model is left out, or None if it suits the data."""
     entrance = _entrance(plain)
     takes_many = get_tags(plain).classifier_tags.multi_class
     if facts.is_scan and not getattr(entrance, "_streams", False):
-        return "as they do not learn from files"
+        return "they cannot be fitted to scanned files"
     if facts.n_instances > model.most_instances:
-        return f"as {facts.n_instances:,} instances to learn from would take them too long"
+        return f"a fit to {facts.n_instances:,} instances would take too long"
     if facts.is_sparse and not get_tags(entrance).input_tags.sparse:
-        return "as they do not take sparse instances"
-    # Logistic regression stands for the others, a class against the rest.
+        return "they do not support sparse instances"
+    # Logistic regression is the only binary model that is fitted one-vs-rest.
     if facts.n_classes > 2 and not takes_many and model.make_choosing is None:
-        return f"as they tell two classes apart, and there are {facts.n_classes}"
+        return f"they support only two classes, and y has {facts.n_classes}"
     return None
 
 
 def _entrance(estimator: Any) -> Any:
-    """Whoever sees the instances: a model, or the first step of a pipeline."""
+    """Return the estimator that receives the instances: the first step of a pipeline, or the model."""
     steps = getattr(estimator, "steps", None)
     return _entrance(steps[0][1]) if steps else estimator
 
 
 def _choosing(model: Model, facts: Facts, scoring: str | Callable[..., Any], seed: int) -> Any:
-    """Make a model that chooses its settings inside the bags that it is fitted to."""
+    """Return an estimator that chooses its settings within its training bags."""
     plain = model.make(seed)
     if facts.n_classes > 2 and not get_tags(plain).classifier_tags.multi_class:
-        # Without folds: those of one class against the rest would not know of groups.
+        # BIC needs no folds; `OneVsRestClassifier` would not pass groups to the folds.
         return _filled(
             OneVsRestClassifier(MILogisticRegressionCV(plain.rule, criterion="bic", random_state=seed)), facts
         )
@@ -162,7 +162,7 @@ def _choosing(model: Model, facts: Facts, scoring: str | Callable[..., Any], see
     filled = _filled(plain, facts)
     if not model.grid:
         return filled
-    # A step of its own before the model has the model's settings behind its name.
+    # In a pipeline, the names of the model's settings start with the name of its step.
     prefix = "" if filled is plain else f"{filled.steps[-1][0]}__"
     kind = StratifiedGroupKFold if facts.in_groups else StratifiedKFold
     inner = kind(facts.n_inner, shuffle=True, random_state=seed)
@@ -171,7 +171,7 @@ def _choosing(model: Model, facts: Facts, scoring: str | Callable[..., Any], see
 
 
 def _filled(estimator: Any, facts: Facts) -> Any:
-    """Put medians in the place of missing values, before a model that does not take them."""
+    """Add median imputation before a model that does not support missing values."""
     if not facts.has_missing or get_tags(_entrance(estimator)).input_tags.allow_nan:
         return estimator
     filling = SimpleImputer(strategy="median", keep_empty_features=True)

@@ -1,4 +1,4 @@
-"""A comparison as text in 80 columns, as a frame, and as a picture."""
+"""A comparison as a text table of 80 columns, as a data frame, and as a plot."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ if TYPE_CHECKING:
     from bagwise.evaluation.comparison.comparison import Comparison
 
 WIDTH = 80
-# Longer names are cut, so that the table keeps its width.
+# Longer names are shortened, so that the table fits into 80 columns.
 _LONGEST_NAME = 24
-# What scores are called.
+# Titles of scores.
 TITLES = {"roc_auc": "AUC", "roc_auc_ovr": "AUC", "brier_score": "Brier score", "pu_risk": "PU risk"}
 
 
 def title_of(scoring: str) -> str:
-    """What a score is called; of a loss scikit-learn has the negative, so it has a minus."""
+    """Return the title of a score, with a minus sign for scikit-learn's negated losses."""
     return ("-" if scoring.startswith("neg_") else "") + title_of_shown(scoring)
 
 
 def title_of_shown(scoring: str) -> str:
-    """What a score is called where it is `shown`."""
+    """Return the title of a score for values converted by `shown`, without the minus sign."""
     plain = scoring.removeprefix("neg_")
     return TITLES.get(plain, plain.replace("_", " "))
 
 
 def shown(scoring: str, value: Any) -> Any:
-    """Give a score as people know it: a loss without the minus that makes it a score."""
+    """Return the value to display: a negated loss is converted back to a loss."""
     return -value if scoring.startswith("neg_") else value
 
 
 def _headings(comparison: Comparison) -> list[str]:
-    r"""Headings of a table in 80 columns, with ``\n``: the first score has its interval, two others none."""
+    r"""Return the headings of the text table, with ``\n`` between the lines of a heading."""
     first, *others = comparison.scoring
     heads = [title_of_shown(name).replace(" ", "\n", 1) for name in others[:2]]
-    return ["model", f"{title_of_shown(first)}\n(95 % interval)", *heads, "to the\nbest", "p", "sec-\nonds"]
+    return ["model", f"{title_of_shown(first)}\n(95 % interval)", *heads, "vs\nbest", "p", "time\n(s)"]
 
 
 def _cells(comparison: Comparison) -> list[list[str]]:
-    """Cells of that table, a row for every model, best first."""
+    """Return the cells of the text table, one row per model, best first."""
     first, *others = comparison.scoring
     behind = {one.name: one for one in comparison.differences()}
     rows = []
@@ -69,12 +69,12 @@ def _cells(comparison: Comparison) -> list[list[str]]:
 
 
 def as_table(comparison: Comparison) -> Table:
-    """Give the table in 80 columns."""
+    """Return the table of all models, which is at most 80 columns wide."""
     return Table.of(_headings(comparison), _cells(comparison))
 
 
 def as_text(comparison: Comparison) -> str:
-    """Lay a comparison out in 80 columns."""
+    """Format a comparison as text in 80 columns."""
     lines = list(table_lines(as_table(comparison)))
     for text in remarks(comparison):
         lines += ["", *textwrap.wrap(text, WIDTH)]
@@ -82,18 +82,18 @@ def as_text(comparison: Comparison) -> str:
 
 
 def remarks(comparison: Comparison) -> list[str]:
-    """What stands below the table: how it came about, what failed, and what the data say."""
+    """Return the remarks below the table: folds and seed, failures, and the supported assumption."""
     n_folds = len(comparison.folds_) // comparison.n_repeats
     how = f"{len(comparison.y_)} bags, {n_folds} folds"
     if comparison.n_repeats > 1:
-        how += f", {comparison.n_repeats} times"
+        how += f", {comparison.n_repeats} repeats"
     if comparison.groups_ is not None:
         how += f", {len(np.unique(comparison.groups_))} groups kept together"
     how += f", seed {comparison.seed_}."
     if comparison.best is not None:
-        how += " To the best: the difference, with its p by the corrected resampled t-test."
+        how += " vs best: difference from the best model, with p of the corrected resampled t-test."
     if not comparison.is_complete:
-        how = f"Interrupted: only models that had finished. {how}"
+        how = f"Interrupted: only finished models are shown. {how}"
     told = [how]
     told += [f"{one.name} failed: {one.error}" for one in comparison.rows if one.error is not None]
     if comparison.assumption_ is not None:
@@ -102,7 +102,7 @@ def remarks(comparison: Comparison) -> list[str]:
 
 
 def as_frame(comparison: Comparison) -> Any:
-    """Give a pandas frame, a row for every model, best first."""
+    """Return a pandas data frame with one row per model, best first."""
     import pandas as pd
 
     behind = {one.name: one for one in comparison.differences()}
@@ -142,7 +142,7 @@ def _seconds(one: ModelResult) -> str:
 
 
 def plot_comparison(comparison: Comparison, scoring: str | None = None, *, ax: Any = None) -> Display:
-    """Draw scores with intervals, a line for every model, best on top: see `Comparison.plot`."""
+    """Plot scores with intervals, one line per model, best on top: see `Comparison.plot`."""
     scoring = comparison.scoring[0] if scoring is None else scoring
     if scoring not in comparison.scoring:
         known = ", ".join(map(repr, comparison.scoring))
@@ -162,7 +162,5 @@ def plot_comparison(comparison: Comparison, scoring: str | None = None, *, ax: A
     ax.set_yticks(range(len(rows)), [one.name for one in rows])
     ax.set_ylim(-0.6, len(rows) - 0.4)
     better = " (lower is better)" if scoring.startswith("neg_") else ""
-    ax.set_xlabel(
-        f"{title_of_shown(scoring)} of held-out bags{better}, 95 % interval; small marks are splits"
-    )
+    ax.set_xlabel(f"{title_of_shown(scoring)} of held-out bags{better}, 95 % interval; small marks: splits")
     return Display(ax.figure, ax)

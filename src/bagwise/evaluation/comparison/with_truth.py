@@ -1,4 +1,4 @@
-"""Cross-validation where the labels of instances are known, as in the demonstration."""
+"""Cross-validation on data with instance labels, for the demonstration."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ N_FOLDS = 5
 
 @dataclass(frozen=True)
 class Score:
-    """What a model reaches on test bags, as means over the folds."""
+    """Scores of a model on test bags, averaged over the folds."""
 
     model: Model
     bag_accuracy: float
     bag_auc: float
-    instance_auc: float | None  # None: the model says nothing of instances
-    seconds: float  # of fits and predictions, all folds together
-    warnings: tuple[str, ...]  # what the model warned of, each message once
+    instance_auc: float | None  # None if the model has no instance-level predictions
+    seconds: float  # total time of fits and predictions in all folds
+    warnings: tuple[str, ...]  # distinct warnings of the model
 
 
 def make_folds(bags: Bags, y: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Split bags into training and test ones, `N_FOLDS` times: the same for all models."""
+    """Return `N_FOLDS` stratified splits of the bags into training and test bags, for all models."""
     splitter = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
     return list(splitter.split(bags.offsets[:-1], y))
 
@@ -44,20 +44,20 @@ def cross_validate(
     seed: int,
     begin: Callable[[str], None],
 ) -> Score:
-    """Fit a model on every fold's training bags and score it on its test bags.
+    """Fit a model to the training bags of each fold and score it on the test bags.
 
     Parameters
     ----------
     model : Model
-        What to fit.
+        The model to fit.
     data : Bunch
-        With `bags`, `y` and the hidden `instance_y`, as `load_digit_bags` gives it.
+        Data set with `bags`, `y` and the hidden `instance_y`, as returned by `load_digit_bags`.
     folds : sequence of (train, test)
-        As from `make_folds`.
+        The splits, as returned by `make_folds`.
     seed : int
-        For the random choices of the model.
+        Seed of the model.
     begin : callable
-        Told of every step; there is one more than there are folds.
+        Called with a short text at the start of each step. There is one more step than there are folds.
     """
     bags, y = data.bags, data.y
     few = np.concatenate([np.flatnonzero(y == label)[:5] for label in (0, 1)])
@@ -73,7 +73,7 @@ def cross_validate(
             begin=lambda text: begin(f"{model.name}, {text}"),
         )
         score = held.score if held.probability is None else held.probability
-        assert score is not None  # all models have one of them
+        assert score is not None  # all models have probabilities or scores
         accuracy = [held.is_right[test].mean() for _, test in folds]
         bag_auc = [roc_auc_score(y[test], score[test]) for _, test in folds]
         start = time.perf_counter()
@@ -93,7 +93,7 @@ def cross_validate(
 
 
 def _instance_auc(fitted: Any, bags: Bags, instance_y: Any) -> float:
-    """Return how well a model ranks instances; NaN if it has no scores of them."""
+    """Return the AUC of the instance predictions; NaN if the model has none."""
     if hasattr(fitted, "predict_proba_instances"):
         return roc_auc_score(instance_y, fitted.predict_proba_instances(bags)[:, 1])
     if hasattr(fitted, "decision_function_instances"):
