@@ -295,7 +295,7 @@ def test_impossible_grids_are_refused(cls):
     bags, y, _, _ = pu_bags()
     for wrong in ({"gammas": [1.0, -1.0]}, {"gammas": ["wide"]}, {"alphas": []}, {"alphas": [0.0]}):
         with pytest.raises(
-            ValueError, match="gammas must be positive numbers, 'scale' or 'auto', and alphas"
+            ValueError, match="gammas must be values > 0, 'scale' or 'auto', and alphas must be"
         ):
             cls(**wrong).fit(bags, y)
     with pytest.raises(ValueError, match="all bags are positive"):

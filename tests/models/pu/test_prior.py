@@ -227,7 +227,7 @@ def test_degrees_are_chosen_by_the_least_criterion_and_a_given_ridge_is_used():
     given = ClassPriorEstimator(method="ratio", degree=chosen.degree_, ridge=chosen.ridge_).fit(bags, y)
     assert given.path_ is None
     assert given.class_prior_ == pytest.approx(chosen.class_prior_, rel=1e-9)
-    with pytest.raises(ValueError, match="degree must be whole numbers from 1; got"):
+    with pytest.raises(ValueError, match="degree must be one or more integers >= 1; got"):
         ClassPriorEstimator(degree=[0, 1]).fit(bags, y)
 
 
@@ -336,7 +336,7 @@ def test_identical_bags_say_that_all_may_be_positive():
 
 def test_too_few_bags_to_estimate_are_refused():
     bags = [np.ones((2, 3)), np.zeros((2, 3)), np.zeros((1, 3))]
-    with pytest.raises(ValueError, match=r"fewer than two positive or unlabeled bags.*Pass class_prior"):
+    with pytest.raises(ValueError, match=r"at least two positive and two unlabeled bags.*Pass class_prior"):
         ClassPriorEstimator().fit(bags, [1, 0, 0])
     assert PUSetKernelClassifier(class_prior=0.5).fit(bags, [1, 0, 0]).class_prior_ == 0.5
 
@@ -356,9 +356,9 @@ def test_the_sensitivity_plot_shows_risk_and_decisions():
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == [
         "positive bags found",
-        "unlabeled bags called positive",
+        "unlabeled bags classified as positive",
         "zero-one PU risk",
-        "the prior assumed",
+        "assumed prior",
     ]
     called = axes.lines[1].get_ydata()
     assert (np.diff(called) >= 0).all()  # a larger prior never calls fewer bags positive here

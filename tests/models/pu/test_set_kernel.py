@@ -68,8 +68,8 @@ def test_raw_int16_is_the_same_as_floats():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (np.zeros(120), "one class only, 0.0: all bags are unlabeled. .* needs positive bags as well"),
-        (np.ones(120), "one class only, 1.0: all bags are positive. .* needs unlabeled bags as well"),
+        (np.zeros(120), "one class only, 0.0: all bags are unlabeled. .* also needs positive bags"),
+        (np.ones(120), "one class only, 1.0: all bags are positive. .* also needs unlabeled bags"),
         (np.arange(120) % 2 - 1, "-1 and 0, which both mean unlabeled"),
         (np.arange(120) % 3 - 1, "0 and -1 both mean unlabeled; pass y == 1"),
     ],
@@ -154,7 +154,7 @@ def test_kmeans_centers_of_equal_bags_are_fewer():
 
 def test_all_centers_of_too_many_bags_are_refused():
     X = np.zeros((5001, 1))
-    with pytest.raises(ValueError, match=r'beyond 5,000 bags choose centers="random" or centers="kmeans"'):
+    with pytest.raises(ValueError, match=r'more than 5,000 bags use centers="random" or centers="kmeans"'):
         PUSetKernelClassifier(class_prior=0.3).fit(X, np.arange(5001) % 2)
 
 
@@ -239,7 +239,7 @@ def test_the_cross_validated_prior_is_estimated_once():
 @pytest.mark.parametrize("wrong", [{"degrees": []}, {"degrees": (0, 1)}, {"alphas": (0.0,)}])
 def test_an_empty_or_impossible_grid_is_refused(wrong):
     bags, y, _ = pu_bags()
-    with pytest.raises(ValueError, match=r"degrees must be whole numbers from 1|alphas must be positive"):
+    with pytest.raises(ValueError, match=r"degrees must be one or more integers >= 1|alphas must be one or more values > 0"):
         PUSetKernelClassifierCV(**wrong).fit(bags, y)
 
 

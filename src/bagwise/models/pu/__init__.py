@@ -1,13 +1,15 @@
-"""Positive and unlabeled bags: class priors, classifiers, and the risk by which they are chosen.
+"""Learning from positive and unlabeled bags: class-prior estimates, classifiers, and their risk.
 
-The intercept of a score absorbs the mean of the unlabeled features, so kernels with nearly equal values
-keep their precision, and one ridge problem gives both the squared loss and the class prior.
+Features are centered by their mean over the unlabeled bags, and the intercept of the score absorbs this mean.
+Kernels with nearly constant values therefore keep their precision. The same ridge problem yields the
+classifier with squared loss and the class prior.
 
-- `set_kernel`, `cv`: PU-SKC. `pumil`, `lsdd`, `dsdd`, `difference_cv`, `instances`: the paper's rivals.
-- `prior`, with `tail` and `ratio`: two estimates of the class prior from a `sample`; `estimates`: the
+- `set_kernel`, `cv`: PU-SKC. `pumil`, `lsdd`, `dsdd`, `difference_cv`, `instances`: the methods that its
+  paper compares it with.
+- `prior`, `tail`, `ratio`, `sample`: two class-prior estimates from the same sample; `estimates`: their
   results.
-- `losses`, `risk`: the losses, their minimisation, a bound. `features`: basis functions.
-- `base`: what the estimators share. `plots`: plots of risks and priors.
+- `losses`, `risk`: loss functions, risk minimisation, and a risk bound. `features`: basis functions.
+- `base`: shared code of the estimators. `plots`: risk as a function of the class prior.
 """
 
 from bagwise.models.pu.cv import PUSetKernelClassifierCV

@@ -1,4 +1,4 @@
-"""What models of positive and unlabeled bags share: basis functions, the meaning of labels, predictions."""
+"""Shared code of the models of positive and unlabeled bags: basis functions, folds, labels, predictions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def pu_folds(
     plain: str,
     groups: ArrayLike | None = None,
 ) -> list[Split]:
-    """`bag_folds` for positive and unlabeled bags; `plain` is the class that needs no folds."""
+    """Return the folds of `bag_folds` for positive and unlabeled bags.
+
+    `plain` is the name of the class without cross-validation, which the error message recommends.
+    """
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     kinds = ("unlabeled", "positive")
     remedy = f"Use {plain}, which needs no folds."
@@ -52,19 +55,19 @@ def pu_folds(
         for label, kind in enumerate(kinds):
             if not (training.y[test] == label).any():
                 raise ValueError(
-                    f"fold {number} of cv holds out no {kind} bag of non-zero weight; scores of positive and "
-                    "unlabeled bags need both."
+                    f"fold {number} of cv holds out no {kind} bag of non-zero weight; every fold needs at "
+                    "least one positive and one unlabeled bag."
                 )
     return folds
 
 
 class SetKernelEstimator(Scaled, BagEstimator):
-    """An estimator with basis functions of bags: `kernel`, `centers`, `n_centers`, `random_state`."""
+    """Base class for estimators with `kernel`, `centers`, `n_centers` and `random_state`."""
 
     def _choose_centers(self, training: Training, random_state: Seed = None) -> np.ndarray | None:
-        """Numbers of the training bags, scaled, that are centers; None if the user gave centers.
+        """Return the indices of the training bags that are centers; None if the user passed centers.
 
-        They are drawn from a `random_state` in place of the estimator's own, if there is one.
+        If `random_state` is not None, it replaces the estimator's `random_state`.
         """
         if not isinstance(self.centers, str):
             return None
@@ -81,23 +84,23 @@ class SetKernelEstimator(Scaled, BagEstimator):
 class PUClassifier(Scaled, ScoreClassifier):
     """A classifier that learns from positive (``classes_[1]``) and unlabeled (``classes_[0]``) bags.
 
-    What is learnt is to tell positive from *negative*: a prediction of ``classes_[0]`` means negative.
+    The model separates positive from *negative* bags: a prediction of ``classes_[0]`` means negative.
     """
 
     def _learn(self, training: Training, sample_weight: ArrayLike | None) -> None:
-        """Fit to bags that are read, not scaled; `sample_weight` is what the user gave."""
+        """Fit to unscaled `training` bags; `sample_weight` are the weights as the user passed them."""
         raise NotImplementedError
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from positive and unlabeled bags.
+        """Fit the model to positive and unlabeled bags.
 
         Parameters
         ----------
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             Positive and unlabeled bags.
         y : array of shape (n_bags,)
-            1 or True marks positive bags; 0, -1 or False unlabeled ones.
+            Labels: 1 or True for positive bags; 0, -1 or False for unlabeled ones.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -124,18 +127,18 @@ class PUClassifier(Scaled, ScoreClassifier):
         return super().predict(X)
 
     def score(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy against *true* labels, positive or negative, of bags that were labelled for a test.
+        """Return the accuracy against *true* labels, that is, positive or negative.
 
         Labels that mark positive and unlabeled bags are not true labels: accuracy against them rewards
-        calling every unlabeled bag negative. Judge by such labels with `bagwise.pu_risk`, and search
-        with `bagwise.make_pu_scorer`.
+        models that classify every unlabeled bag as negative. With such labels, evaluate models with
+        `bagwise.pu_risk` and search parameters with `bagwise.make_pu_scorer`.
 
         Parameters
         ----------
         X : Bags, list of arrays, 3-D or 2-D array
             The bags.
         y : array of shape (n_bags,)
-            Their true labels.
+            True labels of the bags.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 

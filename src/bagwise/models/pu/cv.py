@@ -1,4 +1,4 @@
-"""PU-SKC with its degree and penalty chosen by the risk of held-out bags."""
+"""PU-SKC with degree and penalty chosen by cross-validation of the PU risk."""
 
 from __future__ import annotations
 
@@ -22,38 +22,39 @@ from bagwise.solvers.reporting import Reporter
 
 
 class PUSetKernelClassifierCV(SetKernelScore):
-    """`PUSetKernelClassifier` whose degree and penalty are chosen by the PU risk of held-out bags.
+    """`PUSetKernelClassifier` with degree and penalty chosen by the PU risk of held-out bags.
 
-    For every degree and every alpha the zero-one PU risk (`bagwise.pu_risk`) is averaged over folds,
-    each with its share of positive and of unlabeled bags. The least wins; of equals the lowest degree, then
-    the strongest penalty, wins. Accuracy against the labels would choose a model that calls every unlabeled
-    bag negative.
+    For every degree and every alpha, the zero-one PU risk (`bagwise.pu_risk`) is averaged over folds that are
+    stratified by label. The lowest average wins. Ties are resolved in favour of the lowest degree, then the
+    strongest penalty. Accuracy against the labels would favour a model that classifies every unlabeled bag as
+    negative.
 
     Parameters
     ----------
     kernel, loss, centers, n_centers, scale, tol
         As in `PUSetKernelClassifier`.
     degrees : sequence of int, default=(1, 2, 3)
-        The degrees compared. A kernel that is a callable has none.
+        Degrees to compare. A callable kernel has no degree.
     alphas : sequence of float, default=(1.0, 1e-3, 1e-6)
-        The penalties compared.
+        Penalties to compare.
     class_prior : float or None, default=None
-        The share of positive bags among the unlabeled ones. By default it is estimated once, on all bags, as
-        `ClassPriorEstimator` does: risks can only be compared at one prior.
+        Share of positive bags among the unlabeled bags. By default, the prior is estimated once from all bags
+        with the defaults of `ClassPriorEstimator`, because risks are only comparable at the same prior.
     cv : int or splitter, default=5
-        Number of folds (fewer if there are fewer positive bags), or any scikit-learn splitter, or a list of
-        splits. Copies of a bag must lie in one fold, or the choice is made on what was learnt by heart.
+        Number of folds (fewer if there are fewer positive bags), a scikit-learn splitter, or a list of
+        splits. Keep copies of a bag in one fold; otherwise held-out bags are also training bags, and the
+        choice overfits.
     random_state : int, RandomState instance or None, default=None
-        Draws folds and centers.
+        Seed or generator of folds and centers.
     verbose : int, default=0
-        1 reports every fold and the end of the fit on all bags, 2 also the steps of that fit.
+        1 reports every fold and the result of the fit on all bags, 2 also the iterations of that fit.
 
     Attributes
     ----------
     degree_, alpha_ : int, float
-        The choice.
+        The chosen degree and penalty.
     risks_ : array of shape (n_degrees, n_alphas, n_folds)
-        Zero-one PU risk of every fold.
+        Zero-one PU risk in every fold.
     class_prior_, prior_estimate_, basis_, coef_, intercept_, scaler_, classes_
         As in `PUSetKernelClassifier`, fitted on all bags.
     objective_, n_iter_, converged_
@@ -61,8 +62,8 @@ class PUSetKernelClassifierCV(SetKernelScore):
 
     Notes
     -----
-    Kernel matrices are computed once for each degree and cut into folds; along the penalties every solution
-    starts the next. Features are scaled by the range of all training bags, whose labels are not looked at.
+    Kernel matrices are computed once per degree and split into folds. Every solution is the start for the
+    next penalty. Features are scaled by the range of all training bags, which does not use the labels.
 
     References
     ----------
@@ -92,7 +93,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         "alphas": ["array-like"],
         "cv": ["cv_object"],
     }
-    # As scikit-learn's splitters of groups do: whoever routes groups need not ask for them to come here.
+    # Request `groups` by default, as scikit-learn's group splitters do.
     __metadata_request__fit = {"groups": True}
 
     _example_parameters = {"degrees": (1, 2), "alphas": (1e-2, 1e-3), "cv": 3}
@@ -136,23 +137,23 @@ class PUSetKernelClassifierCV(SetKernelScore):
         *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
-        """Choose degree and penalty, and fit on all bags.
+        """Choose degree and penalty by cross-validation and fit on all bags.
 
         Parameters
         ----------
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             Positive and unlabeled bags.
         y : array of shape (n_bags,)
-            1 or True marks positive bags; 0, -1 or False unlabeled ones.
+            Labels: 1 or True for positive bags; 0, -1 or False for unlabeled ones.
         sample_weight : array of shape (n_bags,), optional
-            Weights of the bags, also in the risk.
+            Weights of the bags, which also apply in the risk.
         groups : array of shape (n_bags,), optional
-            The patient, plate or day of every bag: bags of one group are in one fold, for `cv` that is a
-            number or a splitter of groups, here and where the class prior is estimated. With scikit-learn's
-            metadata routing, groups that are passed to a search or cross-validation come here as well.
+            Group of every bag, for example its patient, plate or day. If `cv` is an integer or a group
+            splitter, the bags of a group stay in one fold, also when the class prior is estimated. With
+            scikit-learn's metadata routing, a search or cross-validation passes its groups to this method.
         checkpoint : path, optional
-            A file that keeps what the fit has found out so far: after a crash the same call goes on from
-            there (docs/checkpoints.md). It is removed at the end.
+            File that stores the progress of the fit. After a crash, the same call resumes from it
+            (docs/checkpoints.md). The file is removed at the end.
 
         Returns
         -------
@@ -172,7 +173,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
         matrices = [basis(training.bags) for basis in bases]
         splits = pu_folds(self.cv, training, sample_weight, random_state, "PUSetKernelClassifier", groups)
         place.agree_on_folds(splits)
-        # Splits that were given, and groups, keep copies of a bag together; those of a number need not.
+        # Explicit splits and groups keep copies of a bag together, so the class prior needs the same folds.
         given = None if isinstance(self.cv, Integral) and groups is None else splits
         self._settle_prior(training, dict(zip(degrees, matrices, strict=True)), given)
         self.risks_ = np.empty((len(degrees), len(alphas), len(splits)))
@@ -183,7 +184,7 @@ class PUSetKernelClassifierCV(SetKernelScore):
                 risks = place.cell(name, self._fold, matrix, training, chosen, alphas, *split)
                 self.risks_[row, :, number] = risks
                 reporter.fold(number, len(splits), f"degree {degree}", risks)
-        # Ties go to the first: degrees rise and penalties fall.
+        # Ties go to the first entry; degrees are ascending and penalties are descending.
         best = np.unravel_index(np.argmin(self.risks_.mean(axis=2).round(12)), self.risks_.shape[:2])
         self.degree_, self.alpha_ = int(degrees[best[0]]), float(alphas[best[1]])
         features = split_features(matrices[best[0]], training.y, training.weight)
@@ -193,14 +194,14 @@ class PUSetKernelClassifierCV(SetKernelScore):
         degrees = check_degrees(self.degrees, "degrees")
         alphas = np.sort(np.atleast_1d(np.asarray(self.alphas, dtype=np.float64)))[::-1]
         if not len(alphas) or not (alphas > 0).all():
-            raise ValueError(f"alphas must be positive numbers; got {self.alphas!r}.")
+            raise ValueError(f"alphas must be one or more values > 0; got {self.alphas!r}.")
         return (degrees[:1] if callable(self.kernel) else degrees), alphas
 
     def _fold(
         self, matrix: Any, training: Any, chosen: Any, alphas: Any, train: Any, test: Any
     ) -> list[float]:
-        """Risk of the held-out bags of one fold, for every alpha."""
-        # Centers are bags of the fold's training part.
+        """Return the risk of the held-out bags of one fold for every alpha."""
+        # Only use centers from the fold's training part.
         columns = slice(None) if chosen is None else np.isin(chosen, train)
         features = split_features(matrix[train][:, columns], training.y[train], training.weight[train])
         held = matrix[test][:, columns]

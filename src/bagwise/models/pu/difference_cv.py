@@ -1,4 +1,4 @@
-"""LSDD and DSDD with width and penalty chosen by their own criteria on held-out bags."""
+"""LSDD and DSDD with width and penalty chosen by cross-validation, each by its own criterion."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ GRID_CONSTRAINTS: dict[str, Any] = {
     "random_state": ["random_state"],
 }
 
-# Widths compared by default, as multiples of "scale".
+# Widths to compare by default, as multiples of "scale".
 _MULTIPLES = (0.1, 1.0, 10.0)
 
 
 class ChosenDifference(DifferenceClassifier):
-    """A difference of densities whose width and penalty have the least criterion over folds of bags."""
+    """Base class of difference classifiers that choose width and penalty by cross-validation."""
 
     gammas_: np.ndarray
     alphas_: np.ndarray
@@ -40,12 +40,12 @@ class ChosenDifference(DifferenceClassifier):
         numbers = np.arange(len(training.y))
         folds = [tuple(np.isin(numbers, part) for part in split) for split in splits]
         self.criterion_ = self._criterion(parts, self.gammas_.tolist(), self.alphas_.tolist(), folds)
-        # Ties go to the first: penalties fall.
+        # Ties go to the first entry; penalties are descending.
         best = np.unravel_index(np.argmin(self.criterion_), self.criterion_.shape)
         return float(self.gammas_[best[0]]), float(self.alphas_[best[1]])
 
     def _grid(self, training: Training) -> tuple[np.ndarray, np.ndarray]:
-        """The widths as they were given, and the penalties from the strongest."""
+        """Return the widths in the order of `gammas`, and the penalties in descending order."""
         try:
             if self.gammas is None:
                 gammas = resolve_width("scale", training) * np.array(_MULTIPLES)
@@ -57,8 +57,8 @@ class ChosenDifference(DifferenceClassifier):
             is_possible = False
         if not is_possible:
             raise ValueError(
-                "gammas must be positive numbers, 'scale' or 'auto', and alphas positive numbers; got "
-                f"gammas={self.gammas!r} and alphas={self.alphas!r}."
+                "gammas must be values > 0, 'scale' or 'auto', and alphas must be one or more values > 0; "
+                f"got gammas={self.gammas!r} and alphas={self.alphas!r}."
             )
         return gammas, alphas
 
@@ -68,45 +68,45 @@ def _width(gamma: Any, training: Training) -> float:
 
 
 class LSDDClassifierCV(ChosenDifference, LSDDScore):
-    """`LSDDClassifier` whose width and penalty are chosen by its criterion on held-out bags.
+    """`LSDDClassifier` with width and penalty chosen by its criterion on held-out bags.
 
-    For every gamma and every alpha the criterion of LSDD, ``coef'H coef - 2 coef'h``, with the coefficients
-    of the bags that learn and the h of those that are held out, is averaged over folds, each with its share
-    of positive and of unlabeled bags. The least wins; of equals the first gamma, then the strongest penalty.
+    For every gamma and every alpha, the criterion of LSDD, ``coef'H coef - 2 coef'h``, is averaged over folds
+    that are stratified by label. The coefficients come from the training bags and h from the held-out bags.
+    The lowest average wins. Ties are resolved in favour of the first gamma, then the strongest penalty.
 
     Parameters
     ----------
-    gammas : sequence of numbers, "scale" or "auto", or None, default=None
-        The widths compared; by default a tenth of "scale", "scale", and ten times "scale".
+    gammas : sequence of float, "scale" or "auto", or None, default=None
+        Widths to compare; by default a tenth of "scale", "scale", and ten times "scale".
     alphas : sequence of float, default=(1.0, 1e-3, 1e-6)
-        The penalties compared.
+        Penalties to compare.
     n_centers, scale
         As in `LSDDClassifier`.
     cv : int, splitter or splits, default=5
-        Number of folds (fewer if there are fewer positive bags), any scikit-learn splitter, or a list of
-        (train, test). Copies of a bag must lie in one fold, or the choice is made on what was learnt by
-        heart.
+        Number of folds (fewer if there are fewer positive bags), a scikit-learn splitter, or a list of
+        (train, test). Keep copies of a bag in one fold; otherwise held-out bags are also training bags, and
+        the choice overfits.
     random_state : int, RandomState instance or None, default=None
-        Draws centers and folds.
+        Seed or generator of centers and folds.
 
     Attributes
     ----------
     gamma_, alpha_ : float
-        The choice.
+        The chosen width and penalty.
     gammas_, alphas_ : arrays
-        The widths compared, in the order given, and the penalties, falling.
+        The compared widths, in the order of `gammas`, and the compared penalties in descending order.
     criterion_ : array of shape (n_gammas, n_alphas)
-        What was compared: the criterion of held-out bags, as the logarithm of its size with its sign turned
-        (see Notes); the least is best.
+        Criterion of the held-out bags, on a signed logarithmic scale (see Notes): the logarithm of its
+        absolute value, shifted to be positive, with the sign of the criterion. The lowest entry is the best.
     centers_, coef_, scaler_, classes_, n_features_in_
         As in `LSDDClassifier`, fitted on all bags.
 
     Notes
     -----
-    O(n_instances n_centers) for each gamma, and an eigendecomposition of H that serves all alphas and folds;
-    there are no iterations. The factor (pi / (2 gamma)) ** (n_features / 2) of the printed H, which
-    `LSDDClassifier` leaves out, counts when values of gamma are compared, in logarithms: in many dimensions
-    it lets the narrowest Gaussian win that is any good.
+    The cost is O(n_instances n_centers) per gamma, plus an eigendecomposition of H that is reused for all
+    alphas and folds. There are no iterations. `LSDDClassifier` omits a factor of the paper's H,
+    (pi / (2 gamma)) ** (n_features / 2). A comparison of gammas needs this factor, so the criterion includes
+    it, in logarithms. In many dimensions, the narrowest Gaussian with a useful fit then wins.
 
     References
     ----------
@@ -148,14 +148,14 @@ class LSDDClassifierCV(ChosenDifference, LSDDScore):
 
 
 class DSDDClassifierCV(ChosenDifference, DSDDScore):
-    """`DSDDClassifier` whose width and penalty are chosen by the risk of held-out instances.
+    """`DSDDClassifier` with width and penalty chosen by the risk of held-out instances.
 
-    For every gamma and every alpha the loss of DSDD over the instances of held-out bags, ::
+    For every gamma and every alpha, the loss of DSDD over the instances of held-out bags, ::
 
         mean_P(ramp(f)) / 2 + mean_U(ramp(-f)) / 2
 
-    is averaged over folds, each with its share of positive and of unlabeled bags. The least wins; of equals
-    the first gamma, then the strongest penalty.
+    is averaged over folds that are stratified by label. The lowest average wins. Ties are resolved in favour
+    of the first gamma, then the strongest penalty.
 
     Parameters
     ----------
@@ -164,27 +164,27 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
     fit_intercept, max_instances, scale, tol, max_iter
         As in `DSDDClassifier`.
     random_state : int, RandomState instance or None, default=None
-        Draws instances and folds.
+        Seed or generator of instances and folds.
     verbose : int, default=0
-        1 reports every fold and the end of the fit, 2 also the convex steps of the fit on all bags.
+        1 reports every fold and the result of the fit, 2 also the convex steps of the fit on all bags.
 
     Attributes
     ----------
     gamma_, alpha_ : float
-        The choice.
+        The chosen width and penalty.
     gammas_, alphas_ : arrays
-        The widths compared, in the order given, and the penalties, falling.
+        The compared widths, in the order of `gammas`, and the compared penalties in descending order.
     criterion_ : array of shape (n_gammas, n_alphas)
-        What was compared: the risk of held-out instances.
+        Risk of the held-out instances.
     support_vectors_, dual_coef_, intercept_, scaler_, classes_, n_features_in_
         As in `DSDDClassifier`, fitted on all bags.
     objective_, objective_history_, n_iter_, converged_
-        As in `DSDDClassifier`, of the fit on all bags.
+        As in `DSDDClassifier`, for the fit on all bags.
 
     Notes
     -----
-    The kernel matrix of instances is computed once for each gamma, O(max_instances^2), and cut into folds.
-    There are ``len(gammas) * len(alphas) * cv`` fits of folds, solved to two digits, which is enough to
+    The kernel matrix of instances, O(max_instances^2), is computed once per gamma and split into folds. The
+    ``len(gammas) * len(alphas) * cv`` fits of folds have a precision of two digits, which is sufficient to
     compare them.
 
     References
@@ -206,7 +206,7 @@ class DSDDClassifierCV(ChosenDifference, DSDDScore):
     """
 
     _parameter_constraints: dict[str, Any] = {**GRID_CONSTRAINTS, **RAMP_CONSTRAINTS}
-    # Folds are solved to two digits: settings that are closer than that may be chosen either way.
+    # Folds are solved to two digits, so the choice between settings with a smaller difference is arbitrary.
     _example_parameters = {"gammas": ("scale", 50.0), "alphas": (0.1, 1e-3), "cv": 3}
 
     def __init__(

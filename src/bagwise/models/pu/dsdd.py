@@ -1,4 +1,4 @@
-"""DSDD: the sign of the difference of two densities of instances, learnt directly."""
+"""DSDD: the sign of the difference of two instance densities, estimated directly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RAMP_CONSTRAINTS: dict[str, Any] = {
 
 
 class _Parts(NamedTuple):
-    """Instances to learn from: the number of their bag, its sign, 1 for positive and -1, and its weight."""
+    """Training instances: values, index of the bag, sign (1 in positive, -1 in unlabeled bags), weight."""
 
     Z: np.ndarray
     bag_of: np.ndarray
@@ -41,14 +41,14 @@ class _Parts(NamedTuple):
     weight: np.ndarray
 
     def kernel(self, gamma: float) -> np.ndarray:
-        """The kernel matrix of the instances."""
+        """Return the kernel matrix of the instances."""
         return InstanceKernel("rbf", gamma)(self.Z, self.Z)
 
 
 class DSDDScore(Recorded, DifferenceClassifier):
-    """The score of DSDD, and its criterion.
+    """Score and model-selection criterion of DSDD.
 
-    A subclass has the parameters `fit_intercept`, `max_instances`, `tol`, `max_iter`, `verbose` and
+    Subclasses have the parameters `fit_intercept`, `max_instances`, `tol`, `max_iter`, `verbose` and
     `random_state`.
     """
 
@@ -64,7 +64,7 @@ class DSDDScore(Recorded, DifferenceClassifier):
         return _Parts(bags.instances[drawn], bag_of, 2.0 * training.y[bag_of] - 1.0, training.weight[bag_of])
 
     def _draw(self, training: Training) -> np.ndarray:
-        """Numbers of the instances to learn from: all, or a share of either kind of bag."""
+        """Return the indices of the training instances: all, or a sample stratified by kind of bag."""
         positive = training.y[training.bags.bag_index] == 1
         n = len(positive)
         if n <= self.max_instances:
@@ -93,12 +93,12 @@ class DSDDScore(Recorded, DifferenceClassifier):
         return np.array(rows)
 
     def _fold(self, K: np.ndarray, parts: _Parts, fold: Any, alphas: Any) -> list[float]:
-        """Risk of the held-out instances, for every alpha."""
+        """Return the risk of the held-out instances for every alpha."""
         kept, held = (part[parts.bag_of] for part in fold)
         sign, weight = parts.sign, parts.weight
         square = K[np.ix_(kept, kept)]
         rectangle = K[np.ix_(held, kept)]
-        # A choice among a few values is not helped by more digits.
+        # A higher precision would not change the choice between a few values.
         control = Control(max(self.tol, 1e-2), self.max_iter)
         risks = []
         for alpha in alphas:
@@ -126,59 +126,61 @@ class DSDDScore(Recorded, DifferenceClassifier):
 
 
 class DSDDClassifier(DSDDScore):
-    """Sign of the difference of two densities of instances, without the densities.
+    """Classify instances by the sign of a difference of two densities, without estimating the densities.
 
-    Positive instances are more frequent in positive bags than in unlabeled ones, and negative instances less.
-    The sign of the difference is what best tells instances of the two kinds of bags apart, if either kind
-    counts as a half: the fit minimises ::
+    Positive instances are more frequent in positive bags than in unlabeled ones, and negative instances are
+    less frequent. The sign of this difference is the best classifier of instances by kind of bag, if both
+    kinds have weight one half. The fit minimises ::
 
         alpha / 2 |f|^2 + mean_P(ramp(f)) / 2 + mean_U(ramp(-f)) / 2
 
-    with ramp(z) = max(0, min(1, (1 - z) / 2)), f in the space of a Gaussian kernel plus an intercept, and
-    means over the instances of positive and of unlabeled bags. An instance is positive where f >= 0, and a
-    bag if one of its instances is. The class prior plays no part, nor in predictions: instances are judged as
-    if half of them were positive.
+    with ramp(z) = max(0, min(1, (1 - z) / 2)). Here f is a function in the space of a Gaussian kernel plus an
+    intercept, and the means are over the instances of positive and of unlabeled bags. An instance is positive
+    if f >= 0, and a bag is positive if one of its instances is. Neither the fit nor the predictions use the
+    class prior: instances are classified as if half of them were positive.
 
     Parameters
     ----------
     gamma : float, "scale" or "auto", default="scale"
-        Width of the Gaussian ``exp(-gamma |x - z|^2)``.
+        Parameter of the Gaussian kernel ``exp(-gamma |x - z|^2)``.
     alpha : float, default=1e-3
-        The penalty. `DSDDClassifierCV` chooses it, and gamma.
+        Weight of the penalty. `DSDDClassifierCV` chooses alpha and gamma by cross-validation.
     fit_intercept : bool, default=True
-        Whether f has an intercept. Without it f is zero far from all training instances.
+        Whether f has an intercept. Without an intercept, f is zero far from all training instances.
     max_instances : int, default=2000
-        If there are more instances, this many are drawn for training, each kind of bag in its proportion.
+        Maximum number of training instances. If there are more, a random sample is drawn, stratified by kind
+        of bag.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="minmax"
         How features are scaled.
     tol : float, default=1e-6
-        Relative gap of the convex steps, and the gain below which they end.
+        Relative duality gap of the convex steps, and the gain below which these steps stop.
     max_iter : int, default=50
-        The most convex steps.
+        Maximum number of convex steps.
     random_state : int, RandomState instance or None, default=None
-        Draws instances.
+        Seed or generator of the sample of instances.
     verbose : int, default=0
-        1 reports the end of the fit, 2 every convex step.
+        1 reports the result of the fit, 2 also every convex step.
 
     Attributes
     ----------
     gamma_, alpha_ : float
-        The values used.
+        The values used in the fit.
     support_vectors_, dual_coef_, intercept_ : arrays of shape (n, n_features), (1, n) and (1,)
         The score: ``sum_t dual_coef_[0, t] k(x, support_vectors_[t]) + intercept_[0]``.
     objective_, objective_history_, n_iter_, converged_
-        The objective above, convex steps, and whether `tol` was reached.
+        The objective above, the number of convex steps, and whether `tol` was reached.
     scaler_, classes_, n_features_in_
         As in `PUSetKernelClassifier`.
 
     Notes
     -----
-    The ramp is a difference of two hinges, so the fit is a sequence of support vector machines (the
-    concave-convex procedure), each started at the last; the kernel matrix of instances, O(n^2) for n up to
-    `max_instances`, is computed once. It ends in a local minimum. The authors' program penalises the
-    coefficients of basis functions, ``|coef|^2``, and has no intercept; here the penalty is the norm of f in
-    the kernel's space, for which no second matrix is needed. What either changes is in
-    docs/reproduction/pu-table3.md.
+    The ramp is a difference of two hinges. The fit is therefore a sequence of support vector machines (the
+    concave-convex procedure), each started from the previous solution. It converges to a local minimum. The
+    kernel matrix of instances is computed once; its size is O(n^2) for n up to `max_instances`.
+
+    The authors' program penalises the coefficients of basis functions, ``|coef|^2``, and has no intercept.
+    Here the penalty is the norm of f in the kernel space, which needs no second matrix.
+    docs/reproduction/pu-table3.md shows the effect of both differences.
 
     References
     ----------
@@ -224,7 +226,7 @@ class DSDDClassifier(DSDDScore):
 
 
 def _halves(sign: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Weights that add up to one half for either sign."""
+    """Scale the weights so that they sum to one half for either sign."""
     share = weight.copy()
     for label in (1.0, -1.0):
         share[sign == label] *= 0.5 / max(weight[sign == label].sum(), np.finfo(float).tiny)
@@ -232,7 +234,7 @@ def _halves(sign: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def ramp(z: np.ndarray) -> np.ndarray:
-    """``max(0, min(1, (1 - z) / 2))``."""
+    """Return ``max(0, min(1, (1 - z) / 2))``."""
     return np.clip(0.5 * (1.0 - z), 0.0, 1.0)
 
 
@@ -247,7 +249,7 @@ class RampScore:
 
 
 class _Flipped:
-    """Which points lie so far on the wrong side that their loss is flat."""
+    """Flags of the points that are so far on the wrong side that the ramp is constant."""
 
     def __init__(self, flags: np.ndarray):
         self.flags = flags
@@ -261,22 +263,22 @@ class _Flipped:
 class RampProblem:
     """``alpha / 2 |f|^2 + sum_i weight_i ramp(y_i f(x_i))`` as a sum of a convex and a concave part.
 
-    The ramp is half a hinge with its corner at 1 less half a hinge with its corner at -1. The second is
-    replaced by its tangent: points beyond -1 then have bounds moved by their weight, and the rest is the
-    dual of a support vector machine.
+    The ramp is half a hinge with its corner at 1 minus half a hinge with its corner at -1. The second hinge
+    is replaced by its tangent. This shifts the bounds of points beyond -1 by their weight, and the remaining
+    problem is the dual of a support vector machine.
 
     Parameters
     ----------
     kernel : array of shape (n, n)
-        The matrix K of the points.
+        Kernel matrix K of the points.
     sign : array of shape (n,)
         Labels y, 1 or -1.
     weight : array of shape (n,)
         Weights of the points.
     alpha : float
-        The penalty.
+        Weight of the penalty.
     fit_intercept : bool
-        Whether scores have an intercept; if not, it is zero.
+        Whether scores have an intercept; otherwise it is zero.
     """
 
     bound: np.ndarray
@@ -290,7 +292,7 @@ class RampProblem:
         alpha: float,
         fit_intercept: bool = True,
     ):
-        # A point where all scores are zero, free to take up any sum: its gradient, the intercept, is zero.
+        # The extra point has score zero and a free dual variable, so its gradient, the intercept, is zero.
         self.rows = DenseRows(kernel if fit_intercept else np.pad(kernel, (0, 1)))
         self.sign = sign
         self.weight = weight
@@ -299,16 +301,16 @@ class RampProblem:
         self.bound = 0.5 * weight / alpha
 
     def zero(self) -> RampScore:
-        """The score that is zero everywhere."""
+        """Return the score that is zero everywhere."""
         zeros = np.zeros(len(self.sign))
         return RampScore(zeros, zeros, 0.0, 0.5 * float(self.weight.sum()))
 
     def linearize(self, point: RampScore) -> _Flipped:
-        """Points whose ramp is flat."""
+        """Return the points where the ramp is constant."""
         return _Flipped(self.sign * (point.product + point.intercept) < -1.0)
 
     def solve(self, piece: _Flipped, start: RampScore, control: Control) -> RampScore:
-        """Minimise with the tangent of a piece."""
+        """Minimise the objective with the tangent at these flags."""
         moved = np.where(piece.flags, self.bound, 0.0)
         low, high = -moved, self.bound - moved
         positive = self.sign > 0

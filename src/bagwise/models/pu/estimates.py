@@ -1,4 +1,4 @@
-"""An estimate of the class prior with its uncertainty, and what is said where two of them disagree."""
+"""A class-prior estimate with its uncertainty, and the warning if two estimates disagree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from bagwise.exceptions import ClassPriorWarning, warn_user
 
-# The level of the intervals that two estimates are compared by.
+# Level of the intervals by which two estimates are compared.
 LEVEL = 0.9
 
 
@@ -20,14 +20,14 @@ class PriorEstimate:
     Attributes
     ----------
     method : {"tail", "ratio"}
-        What it was estimated by.
+        The estimation method.
     class_prior : float
         The estimate, in (0, 1].
     log_error : float
-        Standard error of its logarithm, from the sampling of bags.
+        Standard error of the logarithm of the estimate, due to the sampling of bags.
     overlap : bool
-        Whether negative bags are seen to look like positive ones. The estimate is then an upper one, and
-        nothing but zero is a lower end.
+        Whether the scores show that negative bags look like positive ones. If so, the estimate is an upper
+        bound, and the lower limit of its interval is zero.
     """
 
     method: str
@@ -36,17 +36,17 @@ class PriorEstimate:
     overlap: bool
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """Both ends of an interval of the class prior; the lower is 0 where the classes overlap."""
+        """Return the limits of an interval of the class prior; the lower one is 0 if the classes overlap."""
         low, high = self._sampling(level)
         return (0.0 if self.overlap else low), high
 
     def _sampling(self, level: float) -> tuple[float, float]:
-        """Both ends of an interval of what the estimate tends to with many bags."""
+        """Return the limits of an interval of the value that the estimate converges to with many bags."""
         factor = math.exp(float(norm.ppf(0.5 + 0.5 * level)) * self.log_error)
         return self.class_prior / factor, min(1.0, self.class_prior * factor)
 
     def disagrees(self, other: PriorEstimate) -> bool:
-        """Whether the intervals of the two, from the sampling of bags alone, lie apart."""
+        """Return whether the sampling intervals of two estimates do not overlap."""
         (low, high), (other_low, other_high) = self._sampling(LEVEL), other._sampling(LEVEL)
         return low > other_high or other_low > high
 
@@ -56,12 +56,12 @@ class PriorEstimate:
 
 
 def warn_if_apart(estimate: PriorEstimate, check: PriorEstimate) -> None:
-    """Warn where two estimates disagree by more than the sampling of bags explains."""
+    """Warn if two estimates differ by more than the sampling of bags explains."""
     if estimate.disagrees(check):
         warn_user(
             f"two estimates of the class prior disagree beyond their {LEVEL:.0%} intervals: {estimate} and "
-            f"{check}. Where negative bags look like positive ones both are too large; where positive bags "
-            "are not a sample of those among the unlabeled, neither means anything. Pass class_prior if you "
-            "know it.",
+            f"{check}. If negative bags look like positive ones, both are too large. If the positive bags "
+            "are not a random sample of all positive bags, neither is valid. Pass class_prior if you know "
+            "it.",
             ClassPriorWarning,
         )

@@ -1,4 +1,4 @@
-"""What the methods for positive and unlabeled bags compute with: features of bags."""
+"""Basis functions and features for the methods for positive and unlabeled bags."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ from bagwise.similarity import InstanceKernel, bag_statistics, require_memory, s
 from bagwise.similarity.centred import RisingPolynomial, far_origin
 from bagwise.solvers.rows import DenseRows, RowCache
 
-# Beyond this many bytes rows of the matrix of unlabeled bags are computed when asked for.
+# If the Gram matrix of the unlabeled bags is larger than this, its rows are computed on demand.
 _DENSE_BYTES = 2**30
 
-# With all bags as centers the cost grows with their third power.
+# With all bags as centers, the cost grows with the cube of their number.
 _MOST_CENTERS = 5000
 
 
 @dataclass(frozen=True)
 class BagBasis:
-    """Basis functions of a bag: its kernel with every center, ``sqrt(weight of the center) * k(X, center)``.
+    """Basis functions of a bag: ``sqrt(weight of the center) * k(X, center)`` for every center.
 
-    A center of weight two is thereby the same as two equal centers, each with a coefficient of its own.
+    A center of weight two is equivalent to two equal centers with separate coefficients.
 
     Parameters
     ----------
     kernel : {"minimax", "mean", "set"} or callable
-        "minimax" is ``(s(X)'s(Z) / (2 n_features) + 1) ** degree`` with the minimum and maximum of every
-        feature, "mean" the same of the means, "set" the mean over all pairs of instances. A callable
-        ``kernel(bags, other)`` returns the matrix of two `Bags`. Where the centers lie far from the origin,
-        values of a polynomial are counted from its value at a place amid them: a constant for each center.
+        "minimax" is ``(s(X)'s(Z) / (2 n_features) + 1) ** degree``, where s(X) contains the minimum and
+        maximum of every feature. "mean" uses the means instead. "set" averages the polynomial over all pairs
+        of instances. A callable ``kernel(bags, other)`` returns the kernel matrix of two `Bags`. If the
+        centers are far from the origin, each polynomial basis function is reduced by its value at a point
+        between the centers; this subtracts a constant per center.
     degree : int
-        Degree of the polynomial; a callable has no use for it.
+        Degree of the polynomial; ignored for a callable.
     centers : Bags
-        The centers, scaled as the bags are.
+        The centers, with the same scaling as the bags.
     weight : array of shape (n_centers,)
         Weights of the centers.
     """
@@ -50,7 +51,7 @@ class BagBasis:
     weight: np.ndarray
 
     def __call__(self, bags: Bags) -> np.ndarray:
-        """Features of bags: shape (n_bags, n_centers)."""
+        """Return the features of bags, shape (n_bags, n_centers)."""
         require_memory(len(bags), len(self.centers), "bags and centers")
         return self._kernel_matrix(bags) * np.sqrt(self.weight)
 
@@ -63,7 +64,7 @@ class BagBasis:
                     f"{(len(bags), len(self.centers))}; it returned an array of shape {matrix.shape}."
                 )
             return matrix
-        # Dividing by the number of features keeps the values of scaled features within [1, 2 ** degree].
+        # Dividing by the number of statistics keeps the kernel of scaled features within [1, 2 ** degree].
         n_statistics = bags.n_features * (2 if self.kernel == "minimax" else 1)
         parameters = ("poly", 1.0 / n_statistics, self.degree, 1.0)
         polynomial = InstanceKernel(*parameters)
@@ -83,16 +84,16 @@ class InstanceBasis:
     Parameters
     ----------
     gamma : float
-        The width.
+        Parameter of the Gaussian.
     centers : array of shape (n_centers, n_features) or CSR matrix
-        The centers, scaled as the instances are.
+        The centers, with the same scaling as the instances.
     """
 
     gamma: float
     centers: Any
 
     def __call__(self, bags: Bags) -> np.ndarray:
-        """Features of all instances of bags: shape (n_instances, n_centers)."""
+        """Return the features of all instances of bags, shape (n_instances, n_centers)."""
         require_memory(bags.n_instances, self.centers.shape[0], "instances and centers")
         return InstanceKernel("rbf", self.gamma)(bags.instances, self.centers)
 
@@ -100,17 +101,17 @@ class InstanceBasis:
 def choose_centers(
     centers: Any, n_centers: int, bags: Bags, kernel: Any, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Choose bags as centers: their numbers, rising.
+    """Choose bags as centers and return their indices in ascending order.
 
-    "random" draws without replacement; "kmeans" takes the bags nearest to the means of clusters of the
-    bags' statistics.
+    "random" draws without replacement. "kmeans" clusters bag statistics and chooses the bag nearest to the
+    mean of every cluster.
     """
     n = len(bags)
     if centers == "all":
         if n > _MOST_CENTERS:
             raise ValueError(
-                f'centers="all" of {n:,} bags would take hours; beyond {_MOST_CENTERS:,} bags choose '
-                'centers="random" or centers="kmeans", n_centers=500.'
+                f'centers="all" would take hours for {n:,} bags; for more than {_MOST_CENTERS:,} bags use '
+                'centers="random" or centers="kmeans", with n_centers=500.'
             )
         return np.arange(n)
     if n_centers >= n:
@@ -118,7 +119,7 @@ def choose_centers(
     if centers == "random":
         return np.sort(rng.permutation(n)[:n_centers])
     vectors = bag_statistics(bags, "minimax" if kernel == "minimax" else "mean")
-    # Equal bags make fewer clusters than asked for, which k-means would warn about.
+    # With equal bags there are fewer distinct points than clusters, and k-means would warn.
     n_clusters = min(n_centers, len(np.unique(vectors, axis=0)))
     clusters = KMeans(n_clusters, n_init=1, random_state=rng).fit(vectors)
     distance = ((vectors - clusters.cluster_centers_[clusters.labels_]) ** 2).sum(axis=1)
@@ -128,30 +129,30 @@ def choose_centers(
 
 
 class PUFeatures:
-    """Features of positive and of unlabeled bags, with the mean of the unlabeled ones taken away.
+    """Features of positive and of unlabeled bags, centered by the mean over the unlabeled bags.
 
-    A constant in a score (its intercept, and the constant of a density ratio) takes up the mean, so nothing
-    is lost, and kernels whose values are all nearly equal keep their precision.
+    Centering loses no information, because a constant term absorbs the mean: the intercept of a score, or the
+    constant of a density ratio. It preserves the precision of kernels with nearly constant values.
 
     Parameters
     ----------
     positive, unlabeled : arrays of shape (n_positive, n_centers) and (n_unlabeled, n_centers)
         The features.
     positive_weight, unlabeled_weight : arrays
-        Weights of the bags, which say how often each is there.
+        Weights of the bags; a weight of two is equivalent to two copies.
 
     Attributes
     ----------
     mean : array of shape (n_centers,)
         The weighted mean over unlabeled bags.
     positive, unlabeled : arrays
-        The features less that mean.
+        The centered features.
     positive_share, unlabeled_share : arrays
-        The weights, adding up to one each.
+        The weights, normalised to sum to one for each kind of bag.
     n_positive, n_unlabeled : float
-        The numbers of bags, as the weights count them.
+        Effective numbers of bags, according to their weights.
     shift : array of shape (n_centers,)
-        The mean of positive bags less the mean of unlabeled ones.
+        Mean of the positive bags minus mean of the unlabeled bags.
     """
 
     n_positive: float
@@ -170,7 +171,7 @@ class PUFeatures:
         positive_weight: np.ndarray,
         unlabeled_weight: np.ndarray,
     ):
-        # How many bags there are: one of weight two is there twice, and one of weight 0.1 is still there.
+        # Large weights count as copies, but a bag of weight 0.1 still counts as one bag.
         self.n_positive = max(float(positive_weight.sum()), len(positive_weight))
         self.n_unlabeled = max(float(unlabeled_weight.sum()), len(unlabeled_weight))
         self.positive_share = positive_weight / positive_weight.sum()
@@ -182,7 +183,7 @@ class PUFeatures:
 
     @cached_property
     def gram(self) -> DenseRows | RowCache:
-        """Inner products of the unlabeled bags' features, for the dual solver."""
+        """Return inner products of the unlabeled bags' features, for the dual solver."""
         features = self.unlabeled
         if 8.0 * len(features) ** 2 <= _DENSE_BYTES:
             return DenseRows(features @ features.T)
@@ -191,20 +192,21 @@ class PUFeatures:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Covariance of the unlabeled bags' features: shape (n_centers, n_centers)."""
+        """Return the covariance of the unlabeled bags' features, shape (n_centers, n_centers)."""
         half = np.sqrt(self.unlabeled_share)[:, None] * self.unlabeled
         return half.T @ half
 
     def is_graded(self, alpha: float) -> bool:
-        """Whether a penalty `alpha` drowns in the rounding of squared features, as far from the origin."""
+        """Return whether rounding errors of squared features, if these are large, exceed the penalty."""
         largest = max(np.abs(part).max(initial=0.0) for part in (self.unlabeled, self.positive))
         return largest**2 * len(self.mean) > 1e10 * alpha
 
     @cached_property
     def turned(self) -> tuple[PUFeatures, np.ndarray]:
-        """The same features by their principal axes, and these axes: shape (n_centers, rank).
+        """Return the features in their principal axes, and these axes, shape (n_centers, rank).
 
-        Large and small features are then columns of their own, which a Cholesky factor keeps apart.
+        This separates large and small components into different columns, so that a Cholesky factorisation
+        keeps the precision of the small ones.
         """
         n, stacked = len(self.unlabeled), np.vstack([self.unlabeled, self.positive])
         left, sizes, axes = svd(stacked, full_matrices=False)
@@ -213,11 +215,11 @@ class PUFeatures:
         return PUFeatures(left[n:], left[:n], self.positive_share, self.unlabeled_share), axes[:rank].T
 
     def scores(self, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scores of positive and unlabeled bags without an intercept."""
+        """Return the scores of positive and unlabeled bags, without an intercept."""
         return self.positive @ coef, self.unlabeled @ coef
 
 
 def split_features(matrix: np.ndarray, y: np.ndarray, weight: np.ndarray) -> PUFeatures:
-    """Features of the positive and of the unlabeled bags among the rows of a matrix."""
+    """Split the rows of a feature matrix into those of positive and those of unlabeled bags."""
     positive = y == 1
     return PUFeatures(matrix[positive], matrix[~positive], weight[positive], weight[~positive])

@@ -1,4 +1,4 @@
-"""What the instance-level methods for positive and unlabeled bags share: one fit, and its settings."""
+"""Shared code of the instance-level methods for positive and unlabeled bags: base class and parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bagwise.similarity import InstanceKernel, resolve_gamma
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 
 DIFFERENCE_CONSTRAINTS: dict[str, Any] = {
-    # Lists are refused by a sentence that says where they belong.
+    # Lists pass this check, so that `_choose` can refer to the class with cross-validation.
     "gamma": [StrOptions({"scale", "auto"}), _POSITIVE, "array-like"],
     "alpha": [_POSITIVE, "array-like"],
     "scale": SCALE_CONSTRAINT,
@@ -26,16 +26,17 @@ DIFFERENCE_CONSTRAINTS: dict[str, Any] = {
 
 
 class DifferenceClassifier(PUClassifier, InstanceScoreClassifier):
-    """The sign of the difference of two densities of instances, through a Gaussian kernel.
+    """Classifier by the sign of a difference of two instance densities, with a Gaussian kernel.
 
-    A subclass gives three methods. What `_gather` returns, the other two receive as `parts`.
+    Subclasses implement `_gather`, `_solve` and `_criterion`. The last two receive the result of `_gather` as
+    `parts`.
     """
 
     gamma_: float
     alpha_: float
 
     def _gather(self, training: Training) -> Any:
-        """Draw what is drawn, and compute what all widths and penalties share."""
+        """Draw the random samples, and compute everything that does not depend on width and penalty."""
         raise NotImplementedError
 
     def _solve(self, parts: Any) -> None:
@@ -43,9 +44,9 @@ class DifferenceClassifier(PUClassifier, InstanceScoreClassifier):
         raise NotImplementedError
 
     def _criterion(self, parts: Any, gammas: Any, alphas: Any, folds: Any) -> np.ndarray:
-        """What is least at the best width and penalty: shape (n_gammas, n_alphas).
+        """Return the criterion to minimise, shape (n_gammas, n_alphas).
 
-        A fold is two masks of the bags: those that learn, and those that are held out.
+        A fold consists of two masks of the bags: training bags and held-out bags.
         """
         raise NotImplementedError
 
@@ -56,7 +57,7 @@ class DifferenceClassifier(PUClassifier, InstanceScoreClassifier):
         self._solve(parts)
 
     def _choose(self, training: Training, sample_weight: Any, parts: Any) -> tuple[float, float]:
-        """The width and the penalty to be used."""
+        """Return the width and the penalty of the fit."""
         name = type(self).__name__
         for parameter, value in (("gamma", self.gamma), ("alpha", self.alpha)):
             if np.ndim(value):
@@ -68,13 +69,13 @@ class DifferenceClassifier(PUClassifier, InstanceScoreClassifier):
 
 
 def resolve_width(gamma: float | str, training: Training) -> float:
-    """The number that a `gamma` means, for the instances of scaled bags."""
+    """Return the numeric value of `gamma` for the instances of scaled bags."""
     bags = training.bags
     return resolve_gamma(gamma, bags.instances, np.repeat(training.weight, bags.sizes))
 
 
 def expand(Z: Any, centers: Any, gamma: float, coef: np.ndarray) -> np.ndarray:
-    """``sum_c coef_c exp(-gamma |z - center_c|^2)`` for the rows z of Z, block by block."""
+    """Return ``sum_c coef_c exp(-gamma |z - center_c|^2)`` for the rows z of Z, block by block."""
     kernel = InstanceKernel("rbf", gamma)
     scores = np.empty(Z.shape[0])
     for rows in cut_rows(Z.shape[0], block_rows(centers.shape[0])):

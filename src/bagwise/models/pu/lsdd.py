@@ -1,4 +1,4 @@
-"""LSDD: the difference of the densities of instances in positive and in unlabeled bags, by least squares."""
+"""LSDD: the difference of instance densities in positive and in unlabeled bags, by least squares."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CENTER_CONSTRAINTS: dict[str, Any] = {"n_centers": [Interval(Integral, 1, None, 
 
 @dataclass(frozen=True)
 class _Width:
-    """Basis functions of one width: their weighted sums over the instances of every bag, and H's spectrum."""
+    """Basis functions of one width: weighted sums over the instances of each bag, and the spectrum of H."""
 
     sums: np.ndarray
     values: np.ndarray
@@ -33,14 +33,14 @@ class _Width:
 
 @dataclass(frozen=True)
 class _Parts:
-    """The training bags, roots of the centers' weights, and the widths computed so far."""
+    """Training bags, square roots of the centers' weights, and a cache of the basis functions by width."""
 
     training: Training
     root: np.ndarray
     widths: dict[float, _Width] = field(default_factory=dict)
 
     def difference(self, width: _Width, chosen: np.ndarray) -> np.ndarray:
-        """The vector h of some bags, a mask: the mean over positive bags less that over unlabeled ones."""
+        """Return the vector h for a mask of bags: mean over positive bags minus mean over unlabeled bags."""
         bags, y, weight = self.training
         means = []
         for label in (1, 0):
@@ -50,9 +50,9 @@ class _Parts:
 
 
 class LSDDScore(DifferenceClassifier):
-    """The score of LSDD, and its criterion.
+    """Score and model-selection criterion of LSDD.
 
-    A subclass has the parameters `n_centers` and `random_state`.
+    Subclasses have the parameters `n_centers` and `random_state`.
     """
 
     centers_: Any
@@ -63,7 +63,7 @@ class LSDDScore(DifferenceClassifier):
         rng = check_random_state(self.random_state)
         drawn = np.sort(rng.permutation(bags.n_instances)[: self.n_centers])
         self.centers_ = bags.instances[drawn]
-        # A center of weight two is two centers. Of the bags only shares count, which do not overflow.
+        # A center of weight two counts as two centers. Bag weights are normalised to avoid overflow.
         root = np.sqrt(np.repeat(training.weight, bags.sizes)[drawn])
         return _Parts(training._replace(weight=training.weight / training.weight.max()), root)
 
@@ -74,7 +74,7 @@ class LSDDScore(DifferenceClassifier):
         return parts.widths[gamma]
 
     def _sums(self, training: Training, gamma: float) -> np.ndarray:
-        """Weighted sum of the basis functions over the instances of every bag: shape (n_bags, n_centers)."""
+        """Return weighted sums of the basis functions over the instances of each bag: (n_bags, n_centers)."""
         kernel, bags = InstanceKernel("rbf", gamma), training.bags
         values = np.empty((bags.n_instances, self.centers_.shape[0]))
         for rows in cut_rows(len(values), block_rows(values.shape[1])):
@@ -95,8 +95,8 @@ class LSDDScore(DifferenceClassifier):
                 _held_out(width, alphas, *(parts.difference(width, part) for part in fold)) for fold in folds
             ]
             rows.append(np.mean(of_folds, axis=0))
-        # The factor of each gamma that unit length left out, as a shift of the logarithm of the criterion's
-        # size.
+        # The scaling of the basis functions omits a factor that depends on gamma. Here it is a shift of the
+        # logarithm of the criterion.
         shift = 0.5 * parts.training.bags.n_features * np.log(2.0 * np.array(gammas) / np.pi)
         return _signed_log(np.array(rows), shift[:, None])
 
@@ -112,48 +112,48 @@ class LSDDScore(DifferenceClassifier):
 
 
 class LSDDClassifier(LSDDScore):
-    """Sign of the difference of two densities of instances: those of positive and of unlabeled bags.
+    """Classify instances by the sign of the difference of their densities in positive and unlabeled bags.
 
-    Positive instances are more frequent in positive bags than in unlabeled ones, and negative instances less.
-    With p and p' the two densities and f(x) = sum_c coef_c k(x, center_c), k a Gaussian scaled to length one,
-    the fit minimises an estimate of ::
+    Positive instances are more frequent in positive bags than in unlabeled ones, and negative instances are
+    less frequent. Let p and p' be the two densities, and f(x) = sum_c coef_c k(x, center_c) with a Gaussian k
+    of length one. The fit minimises an estimate of ::
 
         integral (f - (p - p'))^2 dx + alpha |coef|^2  =  coef'H coef - 2 coef'h + alpha |coef|^2 + constant
 
-    with ``H_cd = exp(-gamma |center_c - center_d|^2 / 2)`` and h the mean of the basis functions over
-    instances of positive bags less that over instances of unlabeled bags. An instance is positive where f >=
-    0, and a bag if one of its instances is. Use it as a quick baseline in few dimensions; the class prior
-    plays no part.
+    with ``H_cd = exp(-gamma |center_c - center_d|^2 / 2)``. The vector h is the mean of the basis functions
+    over instances of positive bags minus the mean over instances of unlabeled bags. An instance is positive
+    if f >= 0, and a bag is positive if one of its instances is. The class prior is not used. LSDD is a quick
+    baseline for few dimensions.
 
     Parameters
     ----------
     gamma : float, "scale" or "auto", default="scale"
-        Width of the Gaussian ``exp(-gamma |x - z|^2)``.
+        Parameter of the Gaussian ``exp(-gamma |x - z|^2)``.
     alpha : float, default=1e-3
-        The penalty. `LSDDClassifierCV` chooses it, and gamma.
+        Weight of the penalty. `LSDDClassifierCV` chooses alpha and gamma by cross-validation.
     n_centers : int, default=300
-        Instances drawn as centers. With fewer than there are, another draw gives another fit: also where a
-        bag is repeated instead of weighted.
+        Number of training instances that are drawn as centers. If there are more instances, the fit depends
+        on the draw; repeating a bag is then not equivalent to increasing its weight.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="minmax"
         How features are scaled.
     random_state : int, RandomState instance or None, default=None
-        Draws centers.
+        Seed or generator of the centers.
 
     Attributes
     ----------
     gamma_, alpha_ : float
-        The values used.
+        The values used in the fit.
     centers_, coef_ : arrays of shape (n_centers, n_features) and (1, n_centers)
-        The fit.
+        Centers and coefficients of the basis functions.
     scaler_, classes_, n_features_in_
         As in `PUSetKernelClassifier`.
 
     Notes
     -----
-    The fit is a closed form, O(n_instances n_centers + n_centers^3): there are no iterations, so neither
-    `n_iter_` and `converged_` nor `verbose`. Basis functions of length one leave out the factor
-    (pi / (2 gamma)) ** (n_features / 2) of the printed H, which over- or underflows in 166 dimensions; it
-    would only change what alpha means.
+    The fit has a closed form and costs O(n_instances n_centers + n_centers^3). There are no iterations, and
+    therefore no `n_iter_`, `converged_` or `verbose`. Basis functions of length one omit the factor
+    (pi / (2 gamma)) ** (n_features / 2) of the paper's H, which over- or underflows in 166 dimensions. This
+    factor would only change the meaning of alpha.
 
     References
     ----------
@@ -191,14 +191,14 @@ class LSDDClassifier(LSDDScore):
 
 
 def _held_out(width: _Width, alphas: Any, train: np.ndarray, held: np.ndarray) -> list[float]:
-    """``coef'H coef - 2 coef'h`` with h of held-out bags, for every alpha."""
+    """Return ``coef'H coef - 2 coef'h`` with h of the held-out bags, for every alpha."""
     inside, outside = train @ width.axes, held @ width.axes
     coefs = [inside / (width.values + alpha) for alpha in alphas]
     return [float((coef * coef) @ width.values - 2.0 * coef @ outside) for coef in coefs]
 
 
 def _signed_log(values: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Numbers in the order of ``values * exp(shift)``, without overflow."""
+    """Return values in the same order as ``values * exp(shift)``, without overflow."""
     with np.errstate(divide="ignore"):
         size = np.log(np.abs(values)) + shift
     # Any offset that makes all sizes positive keeps the order.

@@ -1,4 +1,4 @@
-"""What a classifier of positive and unlabeled bags makes of the class prior it is told."""
+"""Plot of the effect of the assumed class prior on a classifier of positive and unlabeled bags."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _PRIORS = np.linspace(0.05, 0.95, 19)
 def prior_sensitivity(
     model: Any, X: BagsLike, y: ArrayLike, *, class_priors: ArrayLike | None = None, cv: int = 5
 ) -> dict[str, np.ndarray]:
-    """Fit at one assumed class prior after another, and judge held-out bags.
+    """Fit a model at each assumed class prior and evaluate it on held-out bags.
 
     Returns arrays by name: `class_prior`, `risk` (zero-one PU risk at that prior), `called` and `found`
-    (shares of the unlabeled and of the positive bags that are called positive).
+    (shares of the unlabeled bags and of the positive bags that are classified as positive).
 
     Examples
     --------
@@ -64,34 +64,35 @@ def plot_prior_sensitivity(
     interval: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Display:
-    """Draw risk and decisions of held-out bags against the class prior that is assumed.
+    """Plot the risk and the decisions for held-out bags against the assumed class prior.
 
-    A prior that is known only roughly does no harm where the decisions hardly move. The share of unlabeled
-    bags that are called positive should be near the prior assumed, which the dotted diagonal shows. Risks at
-    different priors are those of different populations: where they are least is no estimate of the prior.
+    If the decisions hardly change over the plausible priors, a rough estimate of the prior is sufficient. The
+    share of unlabeled bags that are classified as positive should be close to the assumed prior, which is the
+    dotted diagonal. Risks at different priors refer to different populations: the prior with the lowest risk
+    is not an estimate of the class prior.
 
     Parameters
     ----------
     model : classifier with a parameter `class_prior`
-        It is cloned, and fitted at every assumed prior, on all folds but one.
+        A clone is fitted to the training bags of every fold, for every assumed prior.
     X, y
         Positive and unlabeled bags, and their labels.
     class_priors : array, optional
-        The priors assumed; by default 0.05, 0.10, ..., 0.95. An estimate and the ends of its interval that
-        lie outside of them are assumed, too, so that the curves reach there.
+        The assumed priors; by default 0.05, 0.10, ..., 0.95. If `estimate` or a limit of `interval` is
+        outside their range, it is added, so that the curves reach it.
     cv : int, default=5
         Number of folds.
     estimate : float, optional
-        An estimate of the prior, drawn as a line; such as `class_prior_` of a `ClassPriorEstimator`.
+        An estimate of the prior, for example `class_prior_` of a `ClassPriorEstimator`; drawn as a line.
     interval : (low, high), optional
-        Its interval, drawn as a band.
+        Interval of the estimate; drawn as a band.
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
+        Axes to draw into; by default those of a new figure.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`.
+        Display with `figure_` and `ax_`.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def plot_prior_sensitivity(
     ...     PUSetKernelClassifier(), data.bags, data.y, class_priors=[0.2, 0.4, 0.6], cv=3, estimate=0.4
     ... )
     >>> display.ax_.get_xlabel()
-    'class prior assumed'
+    'assumed class prior'
     """
     marks = [*([] if estimate is None else [estimate]), *([] if interval is None else interval)]
     found = prior_sensitivity(model, X, y, class_priors=_reaching(class_priors, marks), cv=cv)
@@ -109,32 +110,32 @@ def plot_prior_sensitivity(
     priors = found["class_prior"]
     lines = (
         ("found", palette.quiet, "positive bags found"),
-        ("called", palette.chosen, "unlabeled bags called positive"),
+        ("called", palette.chosen, "unlabeled bags classified as positive"),
         ("risk", palette.accent, "zero-one PU risk"),
     )
     for name, color, label in lines:
         ax.plot(priors, found[name], color=color, linewidth=1.8, marker="o", markersize=3, label=label)
-    ax.plot(priors, priors, color=palette.faint, linewidth=1.2, linestyle=":", label="the prior assumed")
+    ax.plot(priors, priors, color=palette.faint, linewidth=1.2, linestyle=":", label="assumed prior")
     if interval is not None:
         ax.axvspan(*interval, color=palette.faint, alpha=0.25, linewidth=0)
     if estimate is not None:
         ax.axvline(estimate, color=palette.chosen, linewidth=1.0, linestyle="--")
-        on_left = estimate > 0.5 * (priors.min() + priors.max())  # the name stays inside the picture
+        on_left = estimate > 0.5 * (priors.min() + priors.max())  # keep the label inside the axes
         ax.annotate(
             f"estimate {estimate:.2f}", (estimate, 1.0), xycoords=("data", "axes fraction"),
             xytext=(-4 if on_left else 4, -2), textcoords="offset points", va="top",
             ha="right" if on_left else "left", color=palette.chosen, fontsize="small",
         )  # fmt: skip
     ax.axhline(0.0, color=palette.ink, linewidth=0.6)
-    ax.set_ylim(top=1.12)  # room for the name of the estimate
-    ax.set_xlabel("class prior assumed")
-    ax.set_ylabel("share of bags, held out")
+    ax.set_ylim(top=1.12)  # space for the label of the estimate
+    ax.set_xlabel("assumed class prior")
+    ax.set_ylabel("share of held-out bags")
     legend_above(ax, n_columns=2)
     return Display(ax.figure, ax)
 
 
 def _reaching(class_priors: ArrayLike | None, marks: list[float]) -> np.ndarray:
-    """Give the priors to assume, and with them those marks that lie beyond the first or the last."""
+    """Return the priors to assume, with those of `marks` that are outside their range."""
     priors = np.sort(_PRIORS if class_priors is None else np.asarray(class_priors, dtype=float))
     beyond = [mark for mark in marks if 0 < mark < 1 and not priors[0] <= mark <= priors[-1]]
     return np.union1d(priors, beyond)

@@ -1,4 +1,4 @@
-"""Estimating the class prior, the share of positive bags among the unlabeled ones."""
+"""Estimation of the class prior, the share of positive bags among the unlabeled bags."""
 
 from __future__ import annotations
 
@@ -31,64 +31,67 @@ if TYPE_CHECKING:
     from bagwise.models.pu.estimates import PriorEstimate
 
 
-# Widths of the Gaussian basis of instances that are compared, as factors of gamma="scale".
+# Widths of the Gaussian basis to compare at level="instance", as multiples of gamma="scale".
 _WIDTHS = (0.25, 1.0, 4.0)
-# With fewer unlabeled bags in the tail than this, draws of them tell too little of its error.
+# With fewer positive bags than this among the unlabeled ones, bootstrap draws underestimate the error.
 _FEW = 5.0
 
 
 class ClassPriorEstimator(SetKernelEstimator):
-    """Share of positive bags among unlabeled ones, by two methods that check each other.
+    """Estimate the share of positive bags among the unlabeled bags by two methods.
 
-    **"tail"** scores bags, and compares upper tails. For every score c the class prior is at most ::
+    **"tail"** compares the upper tails of bag scores. For every score c, the class prior is at most ::
 
         (share of unlabeled bags that score c or more) / (share of positive bags that do)
 
-    and equal to it if no negative bag scores c. Scores are the log-odds of positive against unlabeled bags by
-    a logistic regression of each feature's minimum, mean and maximum, for bags that it did not learn from;
-    the cut c is where the ratio and its confidence margin are least, chosen on other bags than those counted.
+    and equal to this ratio if no negative bag scores c or more. The scores are out-of-fold log-odds of
+    positive against unlabeled bags. They come from a logistic regression on the minimum, mean and maximum of
+    every feature. The cut c minimises the ratio plus its confidence margin. It is chosen on other bags than
+    those in which the tails are counted.
 
-    **"ratio"** models the ratio of the density of positive bags to that of unlabeled ones as ``r(X) = a +
-    sum_c coef_c k(X, center_c)``, and fits it by least squares: it maximises ::
+    **"ratio"** models the density of positive bags divided by the density of unlabeled bags as ``r(X) = a +
+    sum_c coef_c k(X, center_c)`` and fits r by least squares. It maximises ::
 
         2 mean_P(r) - mean_U(r^2) - ridge |coef|^2
 
-    The estimate is 1 over the first two terms at the fit (the prior of least Pearson divergence between
-    ``prior * p_+`` and p), with r kept between 0 and 1 / prior, where the ratio of the densities must lie.
-    The constant a is not penalised. Degree and ridge are chosen by leaving out one bag after another, by a
-    bounded criterion (`PriorPath`), so that a few positive bags which lie apart decide nothing.
+    The estimate is the reciprocal of the first two terms at the optimum, with r clipped to the range of the
+    true density ratio, 0 to 1 / prior. It is the prior with the lowest Pearson divergence between
+    ``prior * p_+`` and p. The constant a is not penalised. Degree and ridge are chosen by leave-one-out with
+    a bounded criterion (`PriorPath`), so that a few positive outliers cannot determine the choice.
 
-    A fit computes both. It warns where they differ by more than the sampling of bags explains.
+    A fit computes both estimates. It warns if they differ by more than the sampling of bags explains.
 
-    **Both are upper estimates.** With many bags "ratio" tends to prior / E_+[P(positive | X)], and "tail" to
-    the least ratio of two tails of its scores: that is the prior only if no negative bag looks like a
-    positive one; else it is larger. No method can do better without an assumption: unlabeled bags that look
-    positive may all be. Where the scores show that classes overlap, `interval` therefore begins at 0. If you
-    know the prior, pass it to the classifier.
+    **Both are upper estimates.** With many bags, "ratio" converges to prior / E_+[P(positive | X)], and
+    "tail" to the lowest ratio of the tails of its scores. Both limits equal the prior only if no negative bag
+    looks like a positive one; otherwise they are larger. No method can do better without an assumption,
+    because all unlabeled bags that look positive could be positive. If the scores show that the classes
+    overlap, `interval` therefore starts at 0. If you know the prior, pass it to the classifier.
 
-    The unlabeled bags must be a sample of the population, with its positive bags in it, and the positive bags
-    a sample of all positive ones.
+    The unlabeled bags must be a sample of the population, including its positive bags. The positive bags must
+    be a sample of all positive bags.
 
     Parameters
     ----------
     kernel : {"minimax", "mean", "set"} or callable, default="minimax"
-        The kernel of bags, as in `PUSetKernelClassifier`. Of its values only "ratio" makes use, but a
-        callable's matrix of bags and centers is what "tail" learns its scores from.
+        The bag kernel, as in `PUSetKernelClassifier`. Only "ratio" uses a named kernel. With a callable,
+        "tail" also uses its matrix of bags and centers, as the features of its scores.
     method : {"tail", "ratio"}, default="tail"
-        Which of the two becomes `class_prior_`; the other is `check_`.
+        Method whose estimate becomes `class_prior_`; the other estimate is `check_`.
     level : {"bag", "instance"}, default="bag"
-        "instance" takes every instance for itself, with the label of its bag, and estimates which share of
-        the unlabeled instances lies in positive bags: the class prior of bags, if positive and negative ones
-        are of one size. As positive bags hold negative instances too, it is an upper estimate, and mostly a
-        poor one; with bags of one instance it is the method of the paper's appendix. Basis functions are
-        Gaussian, of at most `n_centers` instances; `kernel` and `degree` do nothing.
+        "instance" treats every instance as a separate row with the label of its bag. It estimates the share
+        of unlabeled instances that are in positive bags. This is the class prior of bags if positive and
+        negative bags have the same size. It is an upper estimate and usually a poor one, because positive
+        bags also contain negative instances. With bags of one instance, it is the method of the paper's
+        appendix. The basis functions are Gaussians at no more than `n_centers` instances; `kernel` and
+        `degree` are ignored.
     degree : int or sequence of int, default=(1, 2, 3)
-        Degree of the polynomial, or those to choose from. It does nothing for "tail".
+        Degree of the polynomial, or several degrees to choose from. "tail" ignores it.
     ridge : float or None, default=None
-        The ridge of "ratio"; by default it is chosen.
+        The ridge of "ratio". By default, it is chosen by leave-one-out.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds for the scores of "tail". A number deals bags out by what they hold, so that equal bags share a
-        fold. Noisy copies of a bag must do so too: give splits that keep them together.
+        Folds for the scores of "tail". With an integer, bags are assigned to folds by their values, so that
+        equal bags share a fold. Noisy copies of a bag must also share a fold: pass splits that keep them
+        together.
     centers, n_centers, scale, random_state
         As in `PUSetKernelClassifier`.
 
@@ -97,30 +100,33 @@ class ClassPriorEstimator(SetKernelEstimator):
     class_prior_ : float
         The estimate, in (0, 1].
     estimate_, check_ : PriorEstimate
-        The estimate and that of the other method: `class_prior`, `overlap` (whether negative bags are seen to
-        look like positive ones) and `interval(level=0.9)`, an approximation that costs nothing.
+        The estimate, and the estimate of the other method. They have the attributes `class_prior` and
+        `overlap` (whether the scores show that negative bags look like positive ones), and the method
+        `interval(level=0.9)`, a fast approximation.
     ridge_, degree_ : float, int
-        The ridge and the degree of "ratio"; the degree is None for instances and for callables.
+        Ridge and degree of "ratio". Instances and callable kernels have no degree; `degree_` is then None.
     path_ : PriorPath
-        Its ridges, the estimate at each, and the criterion they were compared by; None if `ridge` was given.
-        Look at it: where the estimate moves much near the best ridge, do not rely on it.
+        The ridges of "ratio", the estimate at each ridge, and the criterion by which they were compared; None
+        if `ridge` was given. If the estimate changes strongly near the best ridge, it is not reliable.
     scores_ : array of shape (n_bags,) or (n_instances,)
-        The scores of "tail", for bags of non-zero weight; NaN where no fold held a bag out.
+        The scores of "tail" for bags of non-zero weight; NaN for bags that are not held out in any fold.
     scaler_, classes_, n_features_in_
         As in `PUSetKernelClassifier`.
 
     Notes
     -----
-    "tail": fifteen logistic regressions. "ratio": one eigendecomposition, O(min(n_unlabeled, n_centers)^3),
-    for each degree, and O(n_bags * n_centers) for each ridge: leaving out a bag is a change of rank one.
+    "tail" fits fifteen logistic regressions. "ratio" computes one eigendecomposition per degree, which costs
+    O(min(n_unlabeled, n_centers)^3). Every ridge costs O(n_bags * n_centers), because leaving out a bag is a
+    change of rank one.
 
-    Garg et al. choose the cut on the bags that they count, which lowers the estimate: the least of many
-    ratios is too small. Here halves of the folds choose for each other, and the mean over all halves is
-    taken. Bao et al. print the two samples exchanged (section 3.3 and appendix A): there H averages over
-    positive and h over unlabeled bags, which estimates a prior of 0.3 as 0.000. Their r has no constant and
-    no bounds, their estimate may exceed 1, and they do not say how the ridge is chosen; by the usual
-    criterion, ``2 mean_P(r) - mean_U(r^2)`` of bags left out, it is a tenth of the prior now and then.
-    ``make reproduce NAME=pu-prior`` in a checkout compares the methods.
+    Garg et al. choose the cut on the same bags in which they count the tails. This lowers the estimate,
+    because it is the minimum of many ratios. Here, the cut for one half of the folds is chosen on the other
+    half, and the result is averaged over all halves. Bao et al. print the two samples exchanged (section 3.3
+    and appendix A): their H averages over positive bags and their h over unlabeled bags, which estimates a
+    prior of 0.3 as 0.000. Their r has no constant and no bounds, and their estimate can exceed 1. They do not
+    explain the choice of the ridge. With the usual criterion, leave-one-out ``2 mean_P(r) - mean_U(r^2)``,
+    the estimate is sometimes a tenth of the prior. ``make reproduce NAME=pu-prior`` in a checkout compares
+    the methods.
 
     References
     ----------
@@ -159,7 +165,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         "ridge": [Interval(Real, 0, None, closed="neither"), None],
         "cv": ["cv_object"],
     }
-    # Labels and weights are those of a classifier.
+    # Use the labels and weights of a classifier, although this is not a classifier.
     _read_training = BagClassifier._read_training
     _learns_from_positives_only = BagClassifier._learns_from_positives_only
 
@@ -197,7 +203,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             Positive and unlabeled bags.
         y : array of shape (n_bags,)
-            1 or True marks positive bags; 0, -1 or False unlabeled ones.
+            Labels: 1 or True for positive bags; 0, -1 or False for unlabeled ones.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
 
@@ -225,7 +231,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         return self
 
     def _make_bases(self, training: Training) -> Mapping[float, Callable[[Bags], np.ndarray]]:
-        """Basis functions by degree, or by width for instances."""
+        """Return basis functions by degree, or by width at level="instance"."""
         if self.level == "bag":
             degrees = check_degrees(self.degree, "degree") if isinstance(self.kernel, str) else [1]
             chosen = self._choose_centers(training)
@@ -253,26 +259,26 @@ class ClassPriorEstimator(SetKernelEstimator):
         n_bootstrap: int = 200,
         random_state: Seed = None,
     ) -> tuple[float, float]:
-        """Bootstrap interval of the class prior, by drawing positive and unlabeled bags again.
+        """Compute a bootstrap interval of the class prior by resampling positive and unlabeled bags.
 
-        Whatever was chosen is chosen again for every draw: the cut for "tail", whose scores stay those of the
-        fit, degree and ridge for "ratio". A sample that holds bags twice is fitted too closely, which lowers
-        its estimate; so the quantiles are those of the estimates' ratio to their median.
+        Every choice is repeated for every sample: the cut for "tail", and degree and ridge for "ratio". The
+        scores of "tail" are those of the fit. Samples with repeated bags are fitted too closely, which lowers
+        their estimates. The interval therefore uses quantiles of the estimates relative to their median.
 
-        Where the scores show that the classes overlap (`estimate_.overlap`), the lower end is 0: the estimate
-        is an upper one, and what is certain is that the prior does not exceed the upper end. Overlap that no
-        score shows, such as negative bags among the highest scores, cannot be seen by any method.
+        If the scores show that the classes overlap (`estimate_.overlap`), the lower limit is 0: the estimate
+        is then an upper one, and the data only limit the prior from above. No method can detect overlap that
+        no score shows, such as negative bags among the highest scores.
 
         Parameters
         ----------
         X, y, sample_weight
-            The bags of the fit, their labels and weights.
+            Bags, labels and weights that were passed to `fit`.
         level : float, default=0.95
-            Its probability.
+            Confidence level of the interval.
         n_bootstrap : int, default=200
-            How many samples are drawn.
+            Number of bootstrap samples.
         random_state : int, RandomState instance or None, default=None
-            Seed of the draws.
+            Seed or generator of the samples.
 
         Returns
         -------
@@ -289,7 +295,7 @@ class ClassPriorEstimator(SetKernelEstimator):
         ):
             raise ValueError(
                 f"X, y and sample_weight are not those of the fit, which had {len(sample.y)} rows; pass the "
-                "bags, labels and weights that were given to fit."
+                "bags, labels and weights that were passed to fit."
             )
         if self.method == "ratio":
             sample = sample.with_rotated_features(self._features(self._scaled(training.bags)))
@@ -310,8 +316,8 @@ class ClassPriorEstimator(SetKernelEstimator):
 
 
 def check_degrees(degrees: int | Sequence[int], name: str) -> list[int]:
-    """Read one degree or several: rising, each once."""
+    """Return one or several degrees as a sorted list of distinct values."""
     found = sorted({int(degree) for degree in np.atleast_1d(degrees)})
     if not found or found[0] < 1:
-        raise ValueError(f"{name} must be whole numbers from 1; got {degrees!r}.")
+        raise ValueError(f"{name} must be one or more integers >= 1; got {degrees!r}.")
     return found

@@ -1,4 +1,4 @@
-"""puMIL: a machine on one instance of every bag, and a search for the unlabeled bags that are negative."""
+"""puMIL: an SVM on one key instance per bag, and a search for the negative ones of the unlabeled bags."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from bagwise.solvers.result import SolverResult, Status
 
 @dataclass(frozen=True)
 class _Machine:
-    """A linear machine of key instances, with the negative instances whose density names the keys."""
+    """Linear SVM of key instances, with the negative instances whose density determines the keys."""
 
     negatives: np.ndarray
     negative_weights: np.ndarray
@@ -41,71 +41,73 @@ class _Machine:
 
 
 class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
-    """A linear machine on the key instance of every bag, from positive and possibly negative bags.
+    """puMIL: a linear SVM on the key instance of every bag, for positive and unlabeled bags.
 
-    Every unlabeled bag b has a confidence v_b in [0, 1] that it is negative. Given the confidences, the
-    n_positive most confident bags are taken as negative; a kernel density estimate of their instances, each
-    multiplied by its bag's confidence, says how negative an instance looks; the least negative instance of
-    every bag is its key; and a machine ``f(x) = w'x + b`` minimises ::
+    Every unlabeled bag b has a confidence v_b in [0, 1] that it is negative. For given confidences, the model
+    is built in four steps. The n_positive most confident bags are taken as negative. A kernel density is
+    estimated from their instances, each multiplied by its bag's confidence. The instance of every bag with
+    the lowest density becomes its key. An SVM ``f(x) = w'x + b`` minimises ::
 
         |w|^2 / 2 + C sum_b weight_b max(0, 1 - y_b (v_b w'key_b + b))
 
-    over the positive bags (v = 1, y = 1) and the possibly negative ones (y = -1). Confidences are judged by
-    the F measure of this machine, for which the unlabeled bags that were not taken as negative count as
-    positive, and improved by a genetic search. A bag is positive if f >= 0 at its key.
+    over the positive bags (v = 1, y = 1) and the bags taken as negative (y = -1). The quality of confidences
+    is the F measure of this SVM, where the unlabeled bags that were not taken as negative count as positive.
+    A genetic search improves the confidences. A bag is positive if f >= 0 at its key.
 
-    It is here as the method that PU-SKC is compared with. The search is not known to converge to anything,
-    the class prior plays no part, and with many negative bags among the unlabeled ones its F measure is wrong
-    of most of them.
+    This model is included for comparison with PU-SKC. The search has no convergence guarantee, and the class
+    prior is not used. If many unlabeled bags are negative, the F measure treats most of them as positive.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the loss.
+        Weight of the losses.
     fit_intercept : bool, default=True
-        Whether the machine has an intercept b; the paper's (B.1) has none.
+        Whether the SVM has an intercept b; the paper's equation (B.1) has none.
     gamma : float, "scale" or "auto", default="scale"
-        Width of the Gaussian of the density estimate.
+        Parameter of the Gaussian kernel of the density estimate.
     n_candidates : int, default=10
-        Confidences kept at a time.
+        Number of candidates in the search; a candidate is a vector of confidences.
     max_iter : int, default=20
-        The most generations; the search ends earlier when one brings no better machine.
+        Maximum number of generations. The search stops earlier if a generation does not improve the best
+        candidate.
     clone_rate : float, default=0.2
-        Share of the candidates, the worst, that are replaced by the best before they change.
+        Share of the candidates, the worst ones, that are replaced by the best one in every generation.
     max_negatives : int, default=500
-        Instances of the possibly negative bags in the density estimate; of more this many are drawn.
+        Maximum number of instances in the density estimate. If there are more, a random sample is drawn.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="minmax"
         How features are scaled.
     random_state : int, RandomState instance or None, default=None
-        Draws confidences and changes.
+        Seed or generator of the initial confidences and of their changes.
     verbose : int, default=0
-        1 reports the end of the search, 2 every generation.
+        1 reports the result of the search, 2 also every generation.
 
     Attributes
     ----------
     coef_, intercept_ : arrays of shape (1, n_features) and (1,)
-        The machine.
+        Coefficients and intercept of the SVM.
     negatives_, negative_weights_ : arrays of shape (n_negatives, n_features) and (n_negatives,)
         Instances of the density estimate, multiplied by confidences, and their weights.
     confidence_ : array of shape (n_unlabeled,)
-        The best confidences of the unlabeled bags (of those with non-zero weight).
+        The best confidences of the unlabeled bags with non-zero weight.
     objective_, objective_history_ : float, array
-        One minus the F measure: of the best candidate at the beginning and after every generation.
+        One minus the F measure of the best candidate, at the start and after every generation.
     n_iter_, converged_
-        Generations, and whether the last brought nothing better.
+        Number of generations, and whether the last one brought no improvement.
     gamma_, scaler_, classes_, n_features_in_
-        The width, and as in `PUSetKernelClassifier`.
+        The value of gamma in the fit; for the others see `PUSetKernelClassifier`.
 
     Notes
     -----
-    A candidate costs O(n_instances * min(max_negatives, instances of the negative bags)) and a machine of 2
-    n_positive points. What the method leaves open is settled as the paper's footnotes do: the F measure
-    above, and confidence 1 for new bags. A change (B.3) that leaves [0, 1] is cut off.
+    A candidate costs O(n_instances * min(max_negatives, instances of the negative bags)) plus an SVM of
+    2 n_positive points. For details that the method does not define, the implementation follows the footnotes
+    of the paper: the F measure above, and confidence 1 for new bags. A change (B.3) that leaves [0, 1] is
+    clipped.
 
-    A bag of weight two is one that is there twice: in the number of bags taken as negative (a bag may be
-    taken with a part of its weight, and then the rest of it counts as positive), in the density, the machine
-    and the F measure. Equal bags share their confidence, and confidences are drawn in an order of the bags
-    that depends on nothing but the bags: neither copies nor the order of the training bags change the fit.
+    A bag of weight two is equivalent to two copies: in the number of bags taken as negative, in the density,
+    in the SVM and in the F measure. A bag can be taken as negative with a part of its weight; the rest then
+    counts as positive. Equal bags have equal confidences, and random confidences are drawn in an order that
+    depends only on the values of the bags. The fit therefore depends neither on copies nor on the order of
+    the training bags.
 
     References
     ----------
@@ -184,7 +186,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         rng = check_random_state(self.random_state)
         reporter = Reporter(type(self).__name__, self.verbose)
         candidates = rng.random_sample((self.n_candidates, int((training.y == 0).sum())))
-        # One draw of instances for all candidates, so that they differ by their confidences alone.
+        # All candidates use the same draw of instances, so that they only differ by their confidences.
         priority = rng.random_sample(bags.n_instances)
         control = Control(0.0, self.max_iter, reporter.iteration)
         machines: list[_Machine] = []
@@ -216,7 +218,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         reporter.start(0, 1, SolverResult(None, history[-1], status, self.n_iter_, tuple(history)))
 
     def _evolve(self, candidates: Any, machines: Any, rng: Any, build: Any, control: Control) -> None:
-        """One generation: clones of the best take the place of the worst, the others move along (B.3)."""
+        """Replace the worst candidates by clones of the best one, and change the others as in (B.3)."""
         order = np.argsort([-machine.f_measure for machine in machines], kind="stable")
         best = order[0]
         for number in order[len(order) - int(self.clone_rate * len(order)) :]:
@@ -233,7 +235,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
                 candidates[number], machines[number] = changed, machine
 
     def _build(self, training: Training, confidence: np.ndarray, priority: np.ndarray) -> _Machine:
-        """Steps 2 to 4 of the paper: negative bags, key instances, machine, F measure."""
+        """Choose negative bags and key instances, fit the SVM, and compute its F measure (steps 2 to 4)."""
         bags, y, weight = training
         trust = np.ones(len(bags))
         trust[y == 0] = confidence
@@ -251,7 +253,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
             np.where(y[members] == 1, weight[members], negative[members]),
         )
         called = is_positive(keys @ coef + intercept)
-        # What was not taken as negative counts as positive.
+        # Weight that was not taken as negative counts as positive.
         positive = weight - negative
         f_measure = 2.0 * positive[called].sum() / (weight[called].sum() + positive.sum())
         return _Machine(negatives, negative[bag_of], coef, intercept, float(f_measure))
@@ -259,11 +261,11 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
     def _fit_machine(
         self, points: np.ndarray, sign: np.ndarray, weight: np.ndarray
     ) -> tuple[np.ndarray, float]:
-        """A linear support vector machine."""
+        """Fit a linear support vector machine and return its coefficients and intercept."""
         bound = self.C * weight
         lower, upper = np.where(sign > 0, 0.0, -bound), np.where(sign > 0, bound, 0.0)
         if not self.fit_intercept:
-            # A point at the origin that takes up any sum: its gradient, the intercept, is zero.
+            # The extra point at the origin has a free dual variable, so its gradient, the intercept, is zero.
             points, sign = np.vstack([points, np.zeros(points.shape[1])]), np.append(sign, 0.0)
             lower, upper = np.append(lower, -bound.sum()), np.append(upper, bound.sum())
         control = Control(1e-4, enough_steps(len(sign)))
@@ -271,9 +273,9 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         return dual.x @ points, -dual.multiplier if self.fit_intercept else 0.0
 
     def _keys(self, bags: Bags, negatives: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Number of the instance of least negative density in every bag.
+        """Return the index of the instance with the lowest negative density in every bag.
 
-        Where several have it, to rounding, the values decide: their order in the bag says nothing.
+        Ties up to rounding are resolved by the values of the instances, not by their order in the bag.
         """
         kernel = InstanceKernel("rbf", self.gamma_)
         density = np.empty(bags.n_instances)
@@ -293,7 +295,7 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
         return self._linear_scores(self._scaled(bags).instances)
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
-        """Score every bag by its key instance."""
+        """Return the score of every bag's key instance."""
         scaled = self._scaled(bags)
         return self._linear_scores(
             scaled.instances[self._keys(scaled, self.negatives_, self.negative_weights_)]
@@ -301,12 +303,12 @@ class PUMILClassifier(PUClassifier, InstanceScoreClassifier):
 
 
 def distinct_bags(training: Training) -> tuple[Training, np.ndarray]:
-    """Join equal bags of one kind to one with all their weight; and give the number of every bag's.
+    """Merge equal bags of the same kind and add their weights; also return the new index of every bag.
 
-    Bags, and the instances in them, come in an order that depends on their values alone.
+    The order of the bags, and of the instances in a bag, depends only on their values.
     """
     bags, y, weight = training
-    X = bags.instances.astype(np.float64) + 0.0  # minus zero is zero
+    X = bags.instances.astype(np.float64) + 0.0  # converts negative zeros, which have different bytes
     rows, bag_of = [row.tobytes() for row in X], bags.bag_index.tolist()
     X = X[sorted(range(len(rows)), key=lambda i: (bag_of[i], rows[i]))]
     ends = zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
@@ -318,7 +320,10 @@ def distinct_bags(training: Training) -> tuple[Training, np.ndarray]:
 
 
 def _taken_as_negative(training: Training, confidence: np.ndarray) -> np.ndarray:
-    """Weight with which every bag is taken as negative: the most confident, as many as there are positive."""
+    """Return the weight with which every bag is taken as negative.
+
+    The most confident unlabeled bags are taken until their weight equals that of the positive bags.
+    """
     _, y, weight = training
     order = np.flatnonzero(y == 0)[np.argsort(-confidence, kind="stable")]
     before = np.cumsum(weight[order]) - weight[order]

@@ -1,11 +1,10 @@
-"""Minimising a convex risk of positive and unlabeled bags, for each of three losses.
+"""Minimisation of a convex risk of positive and unlabeled bags, for three losses.
 
-With ``g = features @ coef + intercept`` and class prior pi the objective is ::
+With ``g = features @ coef + intercept`` and the class prior pi, the objective is ::
 
     -pi mean_P(g) + mean_U(l(-g)) + alpha / 2 |coef|^2
 
-where means are weighted by shares of bags, and the intercept is free. `pu_risk_bound` bounds the risk of a
-fixed score.
+The means are weighted, and the intercept is not penalised. `pu_risk_bound` bounds the risk of a fixed score.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from bagwise.solvers.result import SolverResult, Status
 
 _NEWTON_STEPS = 200
 
-# Steps of pairs for each unlabeled bag before the interior-point method takes over.
+# Pairwise steps per unlabeled bag before the solver switches to the interior-point method.
 _PAIR_STEPS = 100
 _INTERIOR_STEPS = 100
 
-# Widths, each a tenth of the last, over which hinges are made sharp.
+# Number of widths of the smoothed hinge, each a tenth of the previous one.
 _WIDTHS = 10
 
 
 @dataclass(frozen=True)
 class Score:
-    """A linear score: ``features @ coef + intercept``; `dual` starts the next problem on the same bags."""
+    """Linear score ``features @ coef + intercept``; `dual` starts the next problem on the same bags."""
 
     coef: np.ndarray
     intercept: float
@@ -54,42 +53,43 @@ def minimize_risk(
     start: Score | None = None,
     on_iteration: Callable[[int, float], None] | None = None,
 ) -> SolverResult:
-    """Minimise the penalised risk; the `x` of the result is a `Score`.
+    """Minimise the penalised risk and return a result whose `x` is a `Score`.
 
     Parameters
     ----------
     features : PUFeatures
-        Features of positive and unlabeled bags. What depends on them alone is computed once.
+        Features of positive and unlabeled bags. Quantities that only depend on them are computed once.
     loss : {"double_hinge", "squared", "logistic"}
-        The loss.
+        Name of the loss.
     prior : float in (0, 1)
         The class prior pi.
     alpha : float
-        The penalty, positive.
+        Weight of the penalty, > 0.
     tol : float
-        "double_hinge": the gap between objective and dual objective, relative to the objective's terms.
-        "logistic": Newton's decrement relative to them.
+        "double_hinge": the duality gap relative to the terms of the objective. "logistic": Newton's decrement
+        relative to these terms.
     start : Score, optional
-        The end of a similar problem on the same bags.
+        Solution of a similar problem on the same bags.
     on_iteration : callable, optional
-        Called with the number of steps so far and the objective; for "double_hinge" with the dual's bound of
-        the objective, which rises to it.
+        Called with the number of steps so far and the objective. For "double_hinge", the second argument is
+        the dual objective, a lower bound that rises to the objective.
 
     Notes
     -----
-    "double_hinge" costs what a support vector machine of n_unlabeled points costs, "squared" a linear system
-    of n_centers unknowns, "logistic" a few of them. Where features are so large that the penalty drowns in
-    the rounding of their squares, all go by principal axes: "double_hinge" if its dual fails, by Newton.
+    "double_hinge" costs as much as a support vector machine with n_unlabeled points, "squared" as much as one
+    linear system with n_centers unknowns, and "logistic" as much as a few of these systems. If features are
+    so large that the rounding errors of their squares exceed the penalty, all losses use principal axes, and
+    "double_hinge" uses Newton's method if its dual fails.
     """
     control = Control(tol, _NEWTON_STEPS, on_iteration)
     score, status, n_iter = _solve(features, loss, prior, alpha, control, start)
     value = sum(_terms(features, loss, prior, alpha, score.coef, score.intercept))
-    # Without features the best intercept is that of a constant score.
+    # Without features, the optimum is a constant score.
     best = _best_constant(loss, prior)
     constant = float(-prior * best + LOSSES[loss](np.array(-best)))
-    if not value - constant <= 1e-6 * abs(constant):  # rounding was in the way of every step
+    if not value - constant <= 1e-6 * abs(constant):  # rounding errors prevented any progress
         score, value, status = Score(np.zeros_like(features.mean), best), constant, Status.STALLED
-    # The intercept of centered features becomes that of the features as they were.
+    # Convert the intercept of centered features to that of the original features.
     score = Score(score.coef, score.intercept - float(features.mean @ score.coef), score.dual)
     return SolverResult(score, value, status, n_iter, (max(constant, value), value))
 
@@ -97,7 +97,7 @@ def minimize_risk(
 def _solve(
     features: PUFeatures, loss: str, prior: float, alpha: float, control: Control, start: Score | None
 ) -> tuple[Score, Status, int]:
-    """The score of centered features, how the solver ended, and its steps."""
+    """Return the score of centered features, the solver status, and the number of steps."""
     solve = {"double_hinge": _double_hinge, "squared": _squared, "logistic": _logistic}[loss]
     if not features.is_graded(alpha):
         return solve(features, prior, alpha, control, start)
@@ -114,7 +114,7 @@ def _solve(
 def _terms(
     features: PUFeatures, loss: str, prior: float, alpha: float, coef: np.ndarray, intercept: float
 ) -> tuple[float, float, float]:
-    """The objective's three terms, at an intercept for centered features."""
+    """Return the three terms of the objective, with an intercept for centered features."""
     unlabeled = features.unlabeled @ coef + intercept
     of_positive = -prior * (float(features.shift @ coef) + intercept)
     of_unlabeled = float(features.unlabeled_share @ LOSSES[loss](-unlabeled))
@@ -122,7 +122,7 @@ def _terms(
 
 
 def _best_constant(loss: str, prior: float) -> float:
-    """The score of least risk among those that are the same for all bags."""
+    """Return the constant score with the lowest risk."""
     return {
         "double_hinge": -1.0 if prior < 0.5 else 1.0,
         "squared": 2.0 * prior - 1.0,
@@ -133,7 +133,7 @@ def _best_constant(loss: str, prior: float) -> float:
 def _squared(
     features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
 ) -> tuple[Score, Status, int]:
-    """Closed form: (C / 2 + alpha I) coef = pi (mean_P - mean_U), intercept 2 pi - 1."""
+    """Solve (C / 2 + alpha I) coef = pi (mean_P - mean_U) in closed form, with intercept 2 pi - 1."""
     matrix = 0.5 * features.covariance
     matrix.flat[:: len(matrix) + 1] += alpha
     coef = cho_solve(cho_factor(matrix, overwrite_a=True), prior * features.shift)
@@ -146,10 +146,10 @@ def _squared(
 def _double_hinge(
     features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
 ) -> tuple[Score, Status, int]:
-    """By the dual, a box and one equality in two variables for each unlabeled bag.
+    """Minimise the double-hinge risk by its dual, which has two variables per unlabeled bag.
 
-    The loss is half the sum of two hinges, with multipliers u and v in [0, share / 2] and w = u + v. With
-    c = pi (mean_P - mean_U) of centered features the dual, times -alpha, is ::
+    The loss is half the sum of two hinges. Their multipliers are u and v in [0, share / 2], and w = u + v.
+    With c = pi (mean_P - mean_U) of centered features, the dual, multiplied by -alpha, is ::
 
         min  |c - U'w|^2 / 2 - alpha sum(u - v)     subject to    sum(w) = pi
 
@@ -165,7 +165,7 @@ def _double_hinge(
         "total": prior,
         "points": np.tile(np.arange(n), 2),
     }
-    # Pairs are quick, but not where the rank is low and many variables are free: these are given up soon.
+    # Pairwise steps are slow with low rank and many free variables, so the solver switches early.
     pairs: dict[str, Any] = {"start": None if start is None else start.dual, "product": None}
     by_pairs, n_iter, relative = True, 0, control.tol
 
@@ -181,7 +181,7 @@ def _double_hinge(
         else:
             limited = replace(control, tol=relative, max_iter=_INTERIOR_STEPS, on_iteration=None)
             result = solve_dual_interior(U, control=limited, **problem)
-            if result.status is Status.INTERRUPTED:  # far from the end, it is worse than what pairs found
+            if result.status is Status.INTERRUPTED:  # not close to the optimum: the pairwise result is better
                 break
             report_bound(result.n_iter, result.value)
         n_iter += result.n_iter
@@ -195,10 +195,10 @@ def _double_hinge(
             return Score(coef, intercept, dual), Status.CONVERGED, n_iter
         if result.status in (Status.STALLED, Status.INTERRUPTED):
             break
-        # The dual solver's yardstick leaves out |c|^2 / 2, beside which the objective may be small.
+        # The dual solver's tolerance omits |c|^2 / 2, which can be much larger than the objective.
         if result.converged:
             relative = min(0.1 * relative, 0.5 * relative * allowed / gap)
-    # Where rounding is in the way of tol, a millionth is still far below what data can tell apart.
+    # If rounding errors prevent `tol`, accept 1e-6, which is far below statistical precision.
     if result.status is Status.INTERRUPTED:
         status = Status.INTERRUPTED
     else:
@@ -207,9 +207,9 @@ def _double_hinge(
 
 
 def best_intercept(scores: np.ndarray, share: np.ndarray, prior: float) -> float:
-    """The intercept of least double hinge risk, given all else: a weighted quantile of -1 - g and 1 - g.
+    """Return the intercept with the lowest double-hinge risk: a weighted quantile of -1 - g and 1 - g.
 
-    Where a whole interval is best, its middle is taken.
+    If all values in an interval are optimal, the midpoint is returned.
     """
     corners = np.concatenate([-1.0 - scores, 1.0 - scores])
     order = np.argsort(corners, kind="stable")
@@ -224,28 +224,29 @@ def best_intercept(scores: np.ndarray, share: np.ndarray, prior: float) -> float
 def _smoothed_double_hinge(
     features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
 ) -> tuple[Score, Status, int]:
-    """By Newton's method on loss functions that are ever less smooth, where the dual drowns in rounding.
+    """Minimise a smoothed double-hinge risk by Newton's method, with decreasing smoothing widths.
 
-    ``max(0, 1 + g)`` becomes ``width * log(1 + exp((1 + g) / width))``. The multipliers of its slope say how
-    far the objective is from its least value.
+    Used if rounding errors dominate the dual. ``max(0, 1 + g)`` is replaced by
+    ``width * log(1 + exp((1 + g) / width))``. The multipliers of its slope yield a lower bound of the
+    objective.
     """
     U, share, target = features.unlabeled, features.unlabeled_share, prior * features.shift
     x = np.append(np.zeros_like(features.mean), _best_constant("double_hinge", prior))
-    score: Any  # the first width finds one
+    score: Any  # not None after the first width
     n_iter, value, bound, allowed, score = 0, np.inf, -np.inf, 0.0, None
     for width in 0.1 ** np.arange(_WIDTHS):
         x, step, _, steps = _newton(features, prior, alpha, replace(control, on_iteration=None), x, width)
         n_iter += steps
         g, along = (U @ part[:-1] + part[-1] for part in (x, step))
-        # Multipliers at the end of a step that is still to be taken: there the gradient is zero but for
-        # rounding, whereas the slope at a point depends on every digit of its score.
+        # Use the multipliers after the next step, where the gradient is zero up to rounding errors. At the
+        # current point, rounding errors of the score would change them.
         u, v = (
             share * np.clip(0.5 * expit(a) + 0.5 * expit(a) * expit(-a) * along / width, 0.0, 0.5)
             for a in ((g + 1.0) / width, (g - 1.0) / width)
         )
         ahead = alpha * (x + step)[:-1]
         rest = ahead - ((u + v) @ U - target + ahead)
-        off = abs(float((u + v).sum() - prior) * x[-1])  # from the sum that the dual asks for
+        off = abs(float((u + v).sum() - prior) * x[-1])  # violation of the equality constraint of the dual
         bound = max(bound, float(u.sum() - v.sum() - 0.5 * (rest @ rest) / alpha) - off)
         intercept = best_intercept(U @ x[:-1], share, prior)
         terms = _terms(features, "double_hinge", prior, alpha, x[:-1], intercept)
@@ -265,7 +266,7 @@ def _smoothed_double_hinge(
 def _logistic(
     features: PUFeatures, prior: float, alpha: float, control: Control, start: Score | None
 ) -> tuple[Score, Status, int]:
-    """Newton's method from the solution of the double hinge, which large scores share."""
+    """Minimise the logistic risk by Newton's method, started from a rough double-hinge solution."""
     if start is not None:
         x = np.append(start.coef, start.intercept + features.mean @ start.coef)
     elif features.is_graded(alpha):
@@ -286,10 +287,11 @@ def _newton(
     x: np.ndarray,
     width: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray, Status, int]:
-    """Newton's method with halved steps, for the logistic loss or, given a `width`, a smooth double hinge.
+    """Minimise the logistic risk, or with a `width` the smoothed double-hinge risk, by Newton's method.
 
-    With c the curvature of the loss, the Hessian is ``U' diag(share c) U + alpha I`` and a row for the
-    intercept, factorised each time. Gives the point, the step that would be next, status and steps.
+    Steps are halved until the objective decreases. With the curvature c of the loss, the Hessian is
+    ``U' diag(share c) U + alpha I`` plus a row for the intercept; it is factorised in every step. Returns the
+    point, the next step, the status and the number of steps.
     """
     U, share = features.unlabeled, features.unlabeled_share
     direction = np.zeros_like(x)
@@ -316,12 +318,12 @@ def _newton(
         n_iter += 1
         slope, curvature = slope_and_curvature(g)
         gradient = (share * slope) @ design - pull + ridge * x
-        if not np.isfinite(gradient).all():  # the last step left what a number holds
+        if not np.isfinite(gradient).all():  # the last step overflowed
             status = Status.NOT_FINITE
             break
         half = np.sqrt(share * curvature)[:, None] * design
         hessian = half.T @ half
-        # The intercept's curvature may vanish where all scores are large; a trace keeps the factor finite.
+        # The curvature of the intercept can vanish if all scores are large; a small ridge avoids this.
         hessian.flat[:: len(x) + 1] += np.append(ridge[:-1], 1e-12 + 1e-9 * hessian[-1, -1])
         try:
             direction = cho_solve(cho_factor(hessian, overwrite_a=True, check_finite=False), -gradient)
@@ -329,7 +331,7 @@ def _newton(
             status = Status.STALLED
             break
         decrement = -float(gradient @ direction)
-        # Half the decrement is how far the value is above the optimum, near it.
+        # Near the optimum, half the decrement is the distance of the value from the optimal value.
         if decrement <= min(control.tol, 1e-8) * 1e-2 * (abs(value) + abs(float(pull @ x))):
             status = Status.CONVERGED
             break
@@ -350,25 +352,25 @@ def _newton(
 def pu_risk_bound(
     largest_score: float, *, class_prior: float, n_positive: int, n_unlabeled: int, delta: float = 0.05
 ) -> float:
-    """Bound how far the risk of a fixed score may lie above its value on a sample (Theorem 1 of the paper).
+    """Bound the excess of the risk of a fixed score over its empirical value (Theorem 1 of the paper).
 
-    For a score g with ``|g|`` <= `largest_score` everywhere, and the double hinge loss, with probability at
-    least 1 - delta over the draw of positive and unlabeled bags, the risk exceeds its empirical value by
-    at most ::
+    The bound holds for the double hinge loss and a score g with ``|g|`` <= `largest_score` everywhere. With
+    probability at least 1 - delta over the draw of positive and unlabeled bags, the risk exceeds its
+    empirical value by at most ::
 
         largest_score sqrt(log(2 / delta) / 2) (2 pi / sqrt(n_positive) + 1 / sqrt(n_unlabeled))
 
     Parameters
     ----------
     largest_score : float
-        A bound of the score's size: the paper's C_alpha C_phi, the largest norm of the coefficients times the
-        largest norm of the basis functions, the intercept among them.
+        Upper bound of the absolute score: the paper's C_alpha C_phi, the largest norm of the coefficients
+        times the largest norm of the basis functions, including the intercept.
     class_prior : float
-        The share pi of positive bags.
+        Share pi of positive bags.
     n_positive, n_unlabeled : int
         Numbers of bags in the sample.
     delta : float, default=0.05
-        The probability that the bound fails.
+        Probability that the bound fails.
 
     Returns
     -------
@@ -376,10 +378,10 @@ def pu_risk_bound(
 
     Notes
     -----
-    It holds for a score that was **fixed before the sample was seen**. It says nothing of a fitted score,
-    which was chosen for its small risk on the sample, and whose basis functions are bags of the sample; nor
-    of the share of wrong decisions, which is another loss. It says which sample is worth enlarging: positive
-    bags, as long as 4 pi^2 n_unlabeled > n_positive.
+    The bound holds for a score that was **fixed before the sample was drawn**. It does not apply to a fitted
+    score, which is chosen for a small risk on the sample and whose basis functions are bags of the sample. It
+    does not apply to the error rate either, which is another loss. It shows which sample to enlarge: more
+    positive bags reduce it most if 4 pi^2 n_unlabeled > n_positive.
 
     References
     ----------

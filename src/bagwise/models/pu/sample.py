@@ -1,4 +1,4 @@
-"""What class priors are estimated from: positive and unlabeled rows, either bags or their instances."""
+"""Data for class-prior estimates: positive and unlabeled rows, which are either bags or instances."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from bagwise.models.pu.ratio import PriorPath, choose_ratio, rotated
 from bagwise.models.pu.tail import UpperTails, bag_vectors, deal_folds, out_of_fold_scores
 from bagwise.similarity import require_memory
 
-# Without a bag that has all but this share of its class's weight there is nothing to compare it with.
+# If one bag has all but this share of its class's weight, there is no other bag to compare it with.
 _SHARE_OF_OTHERS = 1e-9
 
 
 @dataclass(frozen=True)
 class PriorSample:
-    """Rows that both estimates of a class prior are computed from.
+    """Rows from which both estimates of the class prior are computed.
 
     Attributes
     ----------
     y, weight : arrays of shape (n_rows,)
-        1 for a positive row and 0 for an unlabeled one; its weight.
+        Label of each row (1 positive, 0 unlabeled), and its weight.
     bag : array of int, shape (n_rows,)
-        The bag of every row, rising from 0: bags are drawn independently of each other, rows are not.
+        Index of the bag of each row, ascending from 0. Bags are independent of each other; the rows of a bag
+        are not.
     score : array of shape (n_rows,)
-        Out-of-fold scores; NaN for rows that no fold held out.
+        Out-of-fold scores; NaN for rows that are not held out in any fold.
     fold : array of int, shape (n_rows,)
-        The fold that held a row out.
+        Index of the fold that holds out the row.
     matrices : mapping of float to array of shape (n_rows, n_centers)
         Features of the rows, by degree or width.
     """
@@ -47,39 +48,39 @@ class PriorSample:
     matrices: Mapping[float, np.ndarray]
 
     def tail(self, weight: np.ndarray | None = None) -> PriorEstimate:
-        """Best bin estimation on the scores; with other weights if given, as a bootstrap draws them."""
+        """Estimate the prior from the tails of the scores; a bootstrap passes other weights."""
         weight = self.weight if weight is None else weight
         used = (weight > 0) & ~np.isnan(self.score)
         tails = UpperTails(self.score[used], self.y[used], self.fold[used])
         return tails.estimate(weight[used], *(self._n_bags(label, weight) for label in (0, 1)))
 
     def ratio(self, ridge: float | None, weight: np.ndarray | None = None) -> tuple[float, PriorPath]:
-        """The density ratio with the best degree or width, and the estimates along its ridges."""
+        """Return the best degree or width of the density ratio, and its estimates for all ridges."""
         weight = self.weight if weight is None else weight
         used = weight > 0
         matrices = {setting: matrix[used] for setting, matrix in self.matrices.items()}
         setting, path = choose_ratio(matrices, self.y[used], weight[used], ridge)
-        # Rows of one bag count as one in the error, whatever they have in common.
+        # Rows of a bag may be completely dependent, so the error counts bags.
         n_bags = sum(self._n_bags(label, weight) for label in (0, 1))
         factor = np.sqrt(max(1.0, np.count_nonzero(used) / n_bags))
         return setting, replace(path, log_errors=factor * path.log_errors)
 
     def _n_bags(self, label: int, weight: np.ndarray) -> float:
-        """The number of bags with a label, as their weights count them."""
+        """Return the effective number of bags with a label, according to their weights."""
         first = np.append(True, self.bag[1:] != self.bag[:-1])
         of_bags = weight[first & (self.y == label)]
         return max(float(of_bags.sum()), float(np.count_nonzero(of_bags)), 1.0)
 
     def without_features(self) -> PriorSample:
-        """The same rows without their features, which may be large."""
+        """Return the same rows without their features, which may be large."""
         return replace(self, matrices={})
 
     def with_rotated_features(self, matrices: Mapping[float, np.ndarray]) -> PriorSample:
-        """The same rows with features that can be fitted often."""
+        """Return the same rows with rotated features, which are faster to fit repeatedly."""
         return replace(self, matrices={setting: rotated(matrix) for setting, matrix in matrices.items()})
 
     def draw(self, rng: np.random.RandomState) -> np.ndarray:
-        """Weights of the rows if bags of either class are drawn anew, with replacement."""
+        """Return weights of the rows after drawing bags of each class with replacement."""
         times = np.zeros(int(self.bag[-1]) + 1)
         for label in (0, 1):
             members = np.unique(self.bag[self.y == label])
@@ -91,7 +92,7 @@ class PriorSample:
 def sample_bags(
     training: Training, matrices: Mapping[float, np.ndarray], splits: list[Split], *, named_kernel: bool
 ) -> PriorSample:
-    """Bags as rows; scores are learnt from their statistics, or from a kernel that the user has written."""
+    """Build a sample of bags; its scores use bag statistics, or the matrix of a callable kernel."""
     vectors = bag_vectors(training.bags) if named_kernel else next(iter(matrices.values()))
     score = out_of_fold_scores(vectors, training.y, training.weight, splits)
     number = np.arange(len(training.y))
@@ -101,7 +102,7 @@ def sample_bags(
 def sample_instances(
     training: Training, matrices: Mapping[float, np.ndarray], splits: list[Split]
 ) -> PriorSample:
-    """Instances as rows, with the labels and weights of their bags, which stay together in all folds."""
+    """Build a sample of instances with the labels and weights of their bags; folds never split a bag."""
     bags, (y, weight) = training.bags, (part[training.bags.bag_index] for part in training[1:])
     require_memory(bags.n_instances, bags.n_features, "instances and features")
     X = bags.instances.toarray() if sp.issparse(bags.instances) else bags.instances
@@ -121,19 +122,19 @@ def _fold_of(splits: list[Split], n_bags: int) -> np.ndarray:
 
 
 def prior_splits(cv: Any, training: Training, sample_weight: Any, name: str) -> list[Split]:
-    """Folds for scores: a number deals bags out by what they hold, anything else is as in `bag_folds`."""
+    """Return folds for the scores: deterministic folds for an integer `cv`, otherwise `bag_folds`."""
     y = training.y
     rarest = int(np.bincount(y, minlength=2).min())
     if rarest < 2:
         raise ValueError(
-            f"{name} cannot estimate the class prior from fewer than two positive or unlabeled bags; here "
+            f"{name} needs at least two positive and two unlabeled bags to estimate the class prior; "
             f"one class has {rarest}. Pass class_prior, a number between 0 and 1."
         )
     for label, word in ((0, "unlabeled"), (1, "positive")):
         weight = training.weight[y == label]
         if weight.max() >= (1.0 - _SHARE_OF_OTHERS) * weight.sum():
             raise ValueError(
-                f"{name} cannot estimate the class prior: nearly all weight of {word} bags is that of one. "
+                f"{name} cannot estimate the class prior: one bag has nearly all weight of the {word} bags. "
                 "Pass class_prior, a number between 0 and 1, or other weights."
             )
     if isinstance(cv, Integral):
@@ -147,7 +148,7 @@ def prior_splits(cv: Any, training: Training, sample_weight: Any, name: str) -> 
 def compared_estimates(
     sample: PriorSample, method: str, ridge: float | None = None
 ) -> tuple[PriorEstimate, PriorEstimate, float, PriorPath]:
-    """The estimate by a method, that by the other, and the ratio's setting and path; a warning between."""
+    """Return the estimates by `method` and by the other method; warn if they disagree."""
     tail = sample.tail()
     setting, path = sample.ratio(ridge)
     ratio = path.estimate(tail.overlap)

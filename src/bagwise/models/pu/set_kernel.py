@@ -1,4 +1,4 @@
-"""PU-SKC: a classifier of bags from positive and unlabeled ones, through a kernel of sets."""
+"""PU-SKC: a bag classifier for positive and unlabeled bags, with a set kernel."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _has_probabilities(model: Any) -> bool:
 
 
 class SetKernelScore(Recorded, SetKernelEstimator, PUClassifier):
-    """A linear score of basis functions, `basis_`, `coef_` and `intercept_`, at `class_prior_`."""
+    """Base class for linear scores of basis functions: `basis_`, `coef_`, `intercept_`, `class_prior_`."""
 
     intercept_: np.ndarray
     class_prior_: float
@@ -48,7 +48,7 @@ class SetKernelScore(Recorded, SetKernelEstimator, PUClassifier):
     def _settle_prior(
         self, training: Training, matrices: dict[float, np.ndarray], splits: list[Split] | None = None
     ) -> None:
-        """Set `class_prior_`: as it was given, or as `ClassPriorEstimator` has it by default."""
+        """Set `class_prior_` to the parameter, or to the default estimate of `ClassPriorEstimator`."""
         self.class_prior_ = self.class_prior
         self.prior_estimate_ = None
         if self.class_prior is None:
@@ -57,12 +57,12 @@ class SetKernelScore(Recorded, SetKernelEstimator, PUClassifier):
             sample = sample_bags(training, matrices, splits, named_kernel=isinstance(self.kernel, str))
             estimate, *_ = compared_estimates(sample, "tail")
             n_unlabeled = float(training.weight[training.y == 0].sum())
-            # At one every bag is positive, and the intercept has no end.
+            # With a prior of one, every bag is positive, and the intercept diverges.
             self.class_prior_ = min(estimate.class_prior, 1.0 - 0.5 / (n_unlabeled + 1.0))
             self.prior_estimate_ = estimate
 
     def _minimise(self, basis: Any, features: PUFeatures, alpha: float) -> None:
-        """Fit the score and keep it."""
+        """Fit the score and set the fitted attributes."""
         reporter = Reporter(type(self).__name__, self.verbose)
         result = minimize_risk(
             features,
@@ -83,89 +83,90 @@ class SetKernelScore(Recorded, SetKernelEstimator, PUClassifier):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Probability that a bag is negative, positive: shape (n_bags, 2). Only with the logistic loss.
+        """Return the probabilities of negative and positive, shape (n_bags, 2). Only with the logistic loss.
 
-        The probabilities are those of a population with the class prior `class_prior_`.
+        The probabilities refer to a population with the class prior `class_prior_`.
         """
         scores = self.decision_function(X)
         return np.column_stack([expit(-scores), expit(scores)])
 
 
 class PUSetKernelClassifier(SetKernelScore):
-    """A classifier of bags learnt from positive and unlabeled bags: PU-SKC, convex, one solution.
+    """PU-SKC: a bag classifier for positive and unlabeled bags, fitted by convex optimisation.
 
-    With the score ``g(X) = sum_c coef_c k(X, center_c) + intercept`` and the class prior pi, the share of
-    positive bags among the unlabeled ones, the fit minimises ::
+    The score is ``g(X) = sum_c coef_c k(X, center_c) + intercept``, and the class prior pi is the share of
+    positive bags among the unlabeled bags. The fit minimises ::
 
         -pi mean_P(g) + mean_U(l(-g)) + alpha / 2 |coef|^2
 
-    which, for the losses l below, estimates the risk of telling positive from *negative* bags without having
-    seen one that is known to be negative. Use it where negatives do not exist: screening hits, sightings,
-    reported defects. With negative bags at hand, use `SetKernelSVC`.
+    For the losses l below, the first two terms estimate the risk of classifying bags as positive or
+    *negative*, although no training bag has a negative label. Use it if no negative labels exist, for example
+    for screening hits, sightings, or reported defects. If you have negative bags, use `SetKernelSVC`.
 
-    The unlabeled bags must be a sample of the population that the classifier is meant for, with its positive
-    bags in it, and the positive bags a sample of all positive ones (not those that were easiest to find).
+    The unlabeled bags must be a sample of the population to which the classifier will be applied, including
+    its positive bags. The positive bags must be a sample of all positive bags, not of those that are easiest
+    to find.
 
     Parameters
     ----------
     kernel : {"minimax", "mean", "set"} or callable, default="minimax"
-        The kernel of bags. "minimax" is ``(s(X)'s(Z) / (2 n_features) + 1) ** degree`` with s the minimum and
-        maximum of every feature, "mean" the same of the features' means, "set" the mean of ``(x'z /
-        n_features + 1) ** degree`` over all pairs of instances. A callable ``kernel(bags, other)`` returns
-        the matrix of two `Bags`.
+        The bag kernel. "minimax" is ``(s(X)'s(Z) / (2 n_features) + 1) ** degree``, where s(X) contains the
+        minimum and maximum of every feature. "mean" is ``(m(X)'m(Z) / n_features + 1) ** degree`` with the
+        mean m(X) of every feature. "set" is the mean of ``(x'z / n_features + 1) ** degree`` over all pairs
+        of instances. A callable ``kernel(bags, other)`` returns the kernel matrix of two `Bags`.
     degree : int, default=1
         Degree of the polynomial.
     alpha : float, default=1e-3
-        Weight of the penalty, beside *means* over bags.
+        Weight of the penalty. The losses are *means* over bags, not sums.
     loss : {"double_hinge", "squared", "logistic"}, default="double_hinge"
-        The loss of a margin: ``max(-z, (1 - z) / 2, 0)``, ``(z - 1)^2 / 4`` or ``log(1 + exp(-z))``. The last
-        has `predict_proba`.
+        The loss as a function of the margin z: ``max(-z, (1 - z) / 2, 0)``, ``(z - 1)^2 / 4`` or
+        ``log(1 + exp(-z))``. Only the logistic loss supports `predict_proba`.
     class_prior : float or None, default=None
-        The share of positive bags among the unlabeled ones, in (0, 1). By default it is estimated, from
-        above, by the tails of scores: see `ClassPriorEstimator`. If you know it, give it.
+        Share of positive bags among the unlabeled bags, in (0, 1). If you know it, pass it. By default, it is
+        set to the "tail" estimate of `ClassPriorEstimator`, which is an upper estimate.
     centers : {"all", "random", "kmeans"} or Bags, default="all"
-        Centers of the basis functions: all training bags, `n_centers` of them at random, those nearest to the
-        means of as many clusters, or given bags. Beyond 5,000 bags "all" is refused.
+        Centers of the basis functions: all training bags, `n_centers` random ones, the bags nearest to the
+        means of `n_centers` clusters, or the passed bags. "all" allows at most 5,000 bags.
     n_centers : int, default=500
-        The number of centers for "random" and "kmeans".
+        Number of centers for "random" and "kmeans".
     scale : {"standard", "minmax", "rank"}, transformer or None, default="minmax"
-        How features are scaled. Values of the kernel grow with the `degree`-th power of squared features.
+        How features are scaled. Kernel values grow with the `degree`-th power of squared features.
     tol : float, default=1e-8
         Tolerance of the solver: the relative duality gap, or the gradient of the logistic loss.
     random_state : int, RandomState instance or None, default=None
-        Draws centers.
+        Seed or generator of the centers.
     verbose : int, default=0
-        1 reports the end of the fit, 2 also the steps of the solver: for the double hinge the dual's bound of
-        the objective, which rises to it.
+        1 reports the result of the fit, 2 also the iterations of the solver. For the double hinge, these show
+        the dual objective, a lower bound that rises to the objective.
 
     Attributes
     ----------
     class_prior_ : float
-        The prior given, or estimated.
+        The class prior of the fit.
     prior_estimate_ : PriorEstimate or None
-        The estimate with its interval; None if the prior was given.
+        The estimate with its interval; None if `class_prior` was passed.
     basis_ : BagBasis
-        The kernel with its centers; ``basis_(bags)`` of scaled bags are the features.
+        The kernel with its centers; ``basis_(bags)`` returns the features of scaled bags.
     coef_ : array of shape (1, n_centers)
         Coefficients of the centers.
     intercept_ : array of shape (1,)
-        The intercept of ``basis_(bags) @ coef_[0]``. Where the centers lie far from the origin, the basis
-        functions leave out a constant each, which the intercept takes up.
+        Intercept of ``basis_(bags) @ coef_[0]``. If the centers are far from the origin, a constant is
+        subtracted from every basis function, and the intercept includes these constants.
     scaler_, classes_, n_features_in_
-        The scaler, the two labels, the number of features.
+        The scaler, the two class labels, and the number of features.
     objective_, objective_history_, n_iter_, converged_
-        The objective above (it may be negative), at the best constant score and at the end.
+        The objective above (it can be negative), at the best constant score and after the fit.
 
     Notes
     -----
-    The double hinge is solved by its dual, a box and one equality in two variables per unlabeled bag
-    (`bagwise.solvers.dual`), after which the intercept is a quantile; the squared loss in closed form; the
-    logistic loss by Newton steps. Matrices take O(n_unlabeled^2 + n_bags n_centers) memory, their product
-    O(n_unlabeled^2 n_centers) time.
+    With the double hinge, the solver works on the dual (`bagwise.solvers.dual`), which has bounds, one
+    equality, and two variables per unlabeled bag; the intercept is then a quantile. The squared loss has a
+    closed form, and the logistic loss uses Newton steps. Matrices take O(n_unlabeled^2 + n_bags n_centers)
+    memory, and their product takes O(n_unlabeled^2 n_centers) time.
 
-    The paper's kernel is ``(s's + 1) ** degree`` on features as they are: values reach 1e21 and precision is
-    lost. Here features are scaled and the product is divided by their number, which changes what a value of
-    alpha means. The weight of a bag counts in the means, and as that many equal centers.
+    The paper's kernel is ``(s's + 1) ** degree`` on unscaled features: its values reach 1e21 and lose
+    precision. Here, features are scaled and the product is divided by the number of statistics, so values of
+    alpha are not comparable. A bag of weight two counts twice in the means, and as two equal centers.
 
     References
     ----------
@@ -191,8 +192,8 @@ class PUSetKernelClassifier(SetKernelScore):
         "alpha": [Interval(Real, 0, None, closed="neither")],
     }
     _expected_failed_checks = {
-        f"check_sample_weight_equivalence_on_{kind}_data": "one class has a single bag, of some weight, from "
-        "which no prior can be estimated: it cannot be both learnt from and held out"
+        f"check_sample_weight_equivalence_on_{kind}_data": "one class has a single bag with a weight; "
+        "the prior estimate needs several bags, so that some can be held out"
         for kind in ("dense", "sparse")
     }
 

@@ -1,4 +1,4 @@
-"""The share of positive bags, from the upper tails of scores: best bin estimation."""
+"""Best bin estimation: the class prior from the upper tails of scores."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from bagwise.models.base.log_loss import loss_of_margin
 from bagwise.models.pu.estimates import LEVEL, PriorEstimate
 from bagwise.similarity import bag_statistics
 
-# Penalties of the scores, as C of a logistic regression.
+# Values of C for the logistic regression that computes the scores.
 _PENALTIES = (0.01, 0.1, 1.0)
-# The confidence margin of the paper: its delta and gamma.
+# Parameters delta and gamma of the paper's confidence margin.
 _DELTA, _GAMMA = 0.1, 0.01
-# Folds are joined into at most this many parts, and their halves are all subsets of half as many.
+# Folds are merged into at most this many parts; every subset of half of the parts is used as a half.
 _MOST_PARTS = 5
-# The classes overlap if less than the first share of the positive bags lies in the tail, or if there is no
-# gap below it: more than the second share of the other unlabeled bags within half its depth to the median.
+# The classes overlap if the tail contains less than the first share of the positive bags, or if there is no
+# gap below the cut: more than the second share of the other unlabeled bags are just below it.
 _WITHIN, _NEAR = 0.9, 0.1
 
 
 def bag_vectors(bags: Bags) -> np.ndarray:
-    """Minimum, maximum and mean of every feature: a row per bag."""
+    """Return the minimum, maximum and mean of every feature, one row per bag."""
     return np.hstack([bag_statistics(bags, "minimax"), bag_statistics(bags, "mean")])
 
 
 def deal_folds(bags: Bags, y: np.ndarray, n_folds: int) -> np.ndarray:
-    """Deal bags of either class out to folds, in the order of their minima and maxima.
+    """Assign the bags of each class to folds, in the order of their minima and maxima.
 
-    Folds then depend neither on the order of the bags nor on random numbers, and equal bags fall in one fold,
-    unless a class has so few different ones that folds would be left without it.
+    The folds depend neither on the order of the bags nor on random numbers. Equal bags are in the same fold,
+    unless a class has so few distinct bags that some folds would have none.
     """
     vectors = bag_statistics(bags, "minimax")
     fold = np.empty(len(y), dtype=np.int64)
@@ -54,16 +54,16 @@ def deal_folds(bags: Bags, y: np.ndarray, n_folds: int) -> np.ndarray:
 def out_of_fold_scores(
     vectors: np.ndarray, y: np.ndarray, weight: np.ndarray, splits: list[Split]
 ) -> np.ndarray:
-    """Log-odds of positive against unlabeled for rows that a logistic regression has not learnt from.
+    """Return out-of-fold log-odds of positive against unlabeled rows by a logistic regression.
 
-    The mean, where a row is held out several times; NaN, where it never is. The penalty is the one of least
-    log loss.
+    The score of a row that is held out several times is the mean; the score of a row that is never held out
+    is NaN. The penalty is the one with the lowest log loss.
     """
     vectors = vectors[:, np.ptp(vectors, axis=0) > 0]
     if vectors.shape[1]:
         vectors = StandardScaler().fit_transform(vectors, sample_weight=weight)
     if vectors.shape[1] > vectors.shape[0]:
-        # A rotation: a ridge penalty sees lengths only.
+        # Rotate the rows into fewer columns: this does not change a fit with a ridge penalty.
         left, lengths, _ = np.linalg.svd(vectors, full_matrices=False)
         vectors = left * lengths
     held = np.zeros(len(y))
@@ -80,42 +80,43 @@ def out_of_fold_scores(
         loss = float(np.average(loss_of_margin(margin), weights=weight[there]))
         if loss < best[0]:
             best = loss, score
-    # What is equal but for rounding is equal, and falls on one side of a cut.
+    # Rounding makes scores equal that differ only by rounding errors, so that no cut separates them.
     return np.where(there, np.round(best[1], 5), np.nan)
 
 
 def _learned_score(vectors: Any, y: Any, weight: Any, C: Any, train: Any) -> Any:
-    """Learn from some rows; give a function that scores others."""
+    """Fit a logistic regression to some rows and return a function that scores other rows."""
     shares = np.bincount(y[train], weights=weight[train], minlength=2)
     if not vectors.shape[1]:
         return lambda rows: np.zeros(len(rows))
     model = LogisticRegression(C=C, max_iter=2000)
     model.fit(vectors[train], y[train], sample_weight=weight[train])
-    # Folds have slightly different shares of positive rows, which must not order the scores.
+    # Folds have slightly different shares of positive rows, which must not influence the order of scores.
     shift = np.log(shares[1] / shares[0])
     return lambda rows: model.decision_function(vectors[rows]) - shift
 
 
 class UpperTails:
-    """Upper tails of the scores of positive and of unlabeled bags, whose least ratio is the prior.
+    """Upper tails of the scores of positive and of unlabeled bags; their lowest ratio estimates the prior.
 
-    With q_P(c) and q_U(c) the shares of positive and of unlabeled bags that score c or more, the class prior
-    is at most q_U(c) / q_P(c), for every c, and equal to it where no negative bag scores c. The cut c
-    minimises ::
+    Let q_P(c) and q_U(c) be the shares of positive and of unlabeled bags with a score of at least c. For
+    every c, the class prior is at most q_U(c) / q_P(c). It is equal to this ratio if no negative bag scores c
+    or more. The cut c minimises ::
 
         q_U(c) / q_P(c) + margin / q_P(c),   margin = 1.01 (sqrt(log(40) / 2 n_U) + sqrt(log(40) / 2 n_P))
 
-    A cut is chosen on one half of the folds, halfway down to the next score, and tails are counted in the
-    other half; all halves take turns. So a bag lies in the tail to a degree, the share of its turns.
+    A cut is chosen on one half of the folds, as the midpoint to the next lower score, and the tails are
+    counted in the other half. This is repeated for all halves. The degree to which a bag belongs to the tail
+    is the share of its halves in which it is above the cut.
 
     Parameters
     ----------
     score : array of shape (n,)
-        Scores that no model has learnt from their own bag.
+        Out-of-fold scores.
     y : array of shape (n,)
         1 for positive bags, 0 for unlabeled ones.
     fold : array of int, shape (n,)
-        The fold of every bag.
+        Index of the fold of every bag.
     """
 
     def __init__(self, score: np.ndarray, y: np.ndarray, fold: np.ndarray):
@@ -131,7 +132,7 @@ class UpperTails:
         self._halves = np.concatenate([halves, ~halves])[:, part]
 
     def _shares(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Shares of unlabeled and positive bags down to every place in the order, and the bags' numbers."""
+        """Return cumulative shares of unlabeled and positive bags, and effective numbers of bags."""
         totals, shares = [], []
         for kind in (~self._positive, self._positive):
             running = np.cumsum(weight * kind, axis=-1)
@@ -141,7 +142,7 @@ class UpperTails:
         return shares[0], shares[1], totals[0], totals[1]
 
     def membership(self, weight: np.ndarray) -> np.ndarray:
-        """To which degree every bag lies in the tail."""
+        """Return the degree to which every bag belongs to the tail."""
         ordered = weight[self._order]
         unlabeled, positive, n_unlabeled, n_positive = self._shares(ordered * self._halves)
         bound = 0.5 * np.log(4.0 / _DELTA)
@@ -152,7 +153,7 @@ class UpperTails:
         last = value.argmin(axis=1)[:, None]
         below = self._halves & (ordered > 0) & (np.arange(len(ordered)) > last)
         cut = 0.5 * (self._score[last[:, 0]] + self._score[below.argmax(axis=1)])
-        # A half without a positive bag, which a bootstrap may draw, has no cut: all bags are in its tail.
+        # In a bootstrap, a half may have no positive bag and thus no cut: its tail contains all bags.
         cut[~(usable.any(axis=1) & below.any(axis=1))] = -np.inf
         inside = (self._score >= cut[:, None]) & ~self._halves
         degree = np.empty(len(ordered))
@@ -160,11 +161,11 @@ class UpperTails:
         return degree
 
     def estimate(self, weight: np.ndarray, n_unlabeled: float, n_positive: float) -> PriorEstimate:
-        """Estimate from all bags; the two numbers are those of independent ones, for the error."""
+        """Estimate the prior from all bags; the numbers of independent bags determine the error."""
         degree = self.membership(weight)[self._order]
         ordered = weight[self._order]
         kinds = (~self._positive, n_unlabeled), (self._positive, n_positive)
-        # Half a bag where none is: a share is not known to be zero.
+        # Count half a bag instead of none, because an observed share of zero does not imply a share of zero.
         below, above = (
             max(float(np.average(degree[kind], weights=ordered[kind])), 0.5 / (n + 1.0)) for kind, n in kinds
         )
@@ -172,11 +173,14 @@ class UpperTails:
         value = min(1.0, below / above)
         overlap = above < _WITHIN or self._crowd_below(degree, ordered) > _NEAR
         found = PriorEstimate("tail", value, float(error), bool(overlap))
-        # All bags may be positive: no negative one has been seen.
+        # If the interval includes 1, there is no evidence of any negative bag.
         return replace(found, overlap=True) if found.interval(LEVEL)[1] >= 1.0 else found
 
     def _crowd_below(self, degree: np.ndarray, weight: np.ndarray) -> float:
-        """Of the unlabeled bags below the tail, the share just below: within half its depth to the median."""
+        """Return the share of the unlabeled bags below the tail that are just below it.
+
+        "Just below" is within half the distance from the cut up to the median score in the tail.
+        """
         inside = degree > 0.5
         if not inside.any() or inside.all():
             return 0.0
