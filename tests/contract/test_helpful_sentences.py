@@ -120,7 +120,7 @@ def test_whoever_means_bags_of_one_is_left_alone():
 
 @pytest.mark.parametrize("model", [plain(), MissSVC()])
 def test_numbers_for_labels(model):
-    with pytest.raises(ValueError, match=r"no classes, .*BagStatistics\(\) .*any regressor.*y > threshold"):
+    with pytest.raises(ValueError, match=r"continuous, .*BagStatistics\(\) .*any regressor.*y > threshold"):
         model.fit(DATA.bags, np.linspace(0.0, 1.0, 40))
 
 
@@ -150,7 +150,7 @@ def test_sparse_bags_for_a_model_of_dense_ones_that_are_moved(scale):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 3)), np.arange(12) % 2
     model = SetKernelSVC(scale=scale).fit(X, y)
-    with pytest.raises(ValueError, match=r"X is sparse, but SetKernelSVC learned from dense instances, and"):
+    with pytest.raises(ValueError, match=r"X is sparse, but SetKernelSVC was fitted to dense instances, and"):
         model.predict(sp.csr_array(X))
     sparse = SetKernelSVC(scale=scale).fit(sp.csr_array(X), y)
     np.testing.assert_array_equal(sparse.predict(sp.csr_array(X)), sparse.predict(X))

@@ -164,7 +164,7 @@ def test_weights_and_labels_of_a_fit_are_those_of_bags(scan_and_bags):
     order = np.random.default_rng(1).permutation(48)
     ours = Nearest().fit(scan[order], y[order], weight[order])
     np.testing.assert_allclose(ours.means_, Nearest().fit(bags, y, weight).means_, rtol=1e-13)
-    with pytest.raises(ValueError, match="X has 48 bags but y has 47 labels; give one per bag"):
+    with pytest.raises(ValueError, match="X has 48 bags but y has 47 labels; pass one label per bag"):
         Nearest().fit(scan, y[:-1])
     with pytest.raises(ValueError, match=r"sample_weight has .* values, one per instance"):
         Nearest().fit(scan, y, np.ones(scan.n_instances))
@@ -303,7 +303,7 @@ def test_a_classifier_without_partial_fit_says_who_learns_from_a_scan(many):
         ValueError, match=r"SingleInstanceClassifier needs all instances .* MILogisticRegression"
     ):
         SingleInstanceClassifier(LogisticRegression()).fit(scan, y)
-    with pytest.raises(ValueError, match="sample_weight cannot be used, because UnweightedMLP"):
+    with pytest.raises(ValueError, match="sample_weight must be constant, because UnweightedMLP"):
         SingleInstanceClassifier(UnweightedMLP()).fit(scan, y, np.arange(300))
 
 

@@ -198,5 +198,5 @@ def test_the_by_index_adapter_serves_tools_that_insist_on_a_matrix(data):
     ):
         meta.fit(adapter.index, y)
         assert (meta.predict(adapter.index) == data.y).mean() > 0.6
-    with pytest.raises(ValueError, match="one column of bag numbers"):
+    with pytest.raises(ValueError, match="one column of bag indices"):
         adapter.fit(np.zeros((60, 2)), data.y)

@@ -131,5 +131,5 @@ def test_repeated_bags_are_ranked_one_by_one(fitted):
 
 def test_a_model_without_instance_predictions_is_refused(fitted):
     _, bags, y = fitted
-    with pytest.raises(TypeError, match="BagStatistics says nothing of instances"):
+    with pytest.raises(TypeError, match="BagStatistics has no instance-level predictions"):
         instance_frame(BagStatistics().fit(bags, y), bags)

@@ -150,7 +150,7 @@ def test_pairs_of_models_that_are_silent_on_instances_are_silent_too():
     assert hasattr(OneVsOneBagClassifier(plain()), "predict_instances")
     quiet = OneVsOneBagClassifier(make_pipeline(BagStatistics(), StandardScaler()))
     assert not hasattr(quiet, "decision_function_instances")
-    with pytest.raises(TypeError, match="BagPipeline turns bags into others before it predicts"):
+    with pytest.raises(TypeError, match="BagPipeline changes the instances of bags before it predicts"):
         instance_frame(silent.fit(BAGS, DATA.y), BAGS)
 
 
@@ -168,7 +168,8 @@ def test_one_against_the_rest_shows_the_model_of_every_class():
         np.testing.assert_array_equal(
             frame[f"bag_probability_{label}"], model.predict_proba(BAGS)[INDEX, number]
         )
-    with pytest.raises(ValueError, match="y has the label 'dog', which the fit did not see; the classes are"):
+    message = "y has the label 'dog', which is not among the training labels; the classes are"
+    with pytest.raises(ValueError, match=message):
         instance_frame(model, BAGS, np.where(THREE == "ant", "dog", THREE))
 
 
@@ -189,7 +190,7 @@ def test_labels_of_other_classes_are_named_by_both():
         "bag", "prediction_0", "prediction_1", "probability_0_ant", "probability_0_bee", "probability_0_cat",
         "probability_1_no", "probability_1_yes",
     ]  # fmt: skip
-    with pytest.raises(TypeError, match="MultiOutputClassifier says nothing of instances"):
+    with pytest.raises(TypeError, match="MultiOutputClassifier has no instance-level predictions"):
         instance_frame(model, BAGS)
 
 
@@ -245,13 +246,13 @@ def test_calibrated_machines_have_probabilities_of_bags_and_scores_of_instances(
     model = CalibratedClassifierCV(MissSVC(), cv=2).fit(BAGS, DATA.y)
     columns = list(instance_frame(model, BAGS).columns)
     assert columns == ["bag", "instance", "bag_probability", "instance_score", "rank"]
-    with pytest.raises(TypeError, match=r"has no posterior of instances .*; leave y out\."):
+    with pytest.raises(TypeError, match=r"has no posterior of instances .*; omit y\."):
         instance_frame(model, BAGS, DATA.y)
 
 
 def test_models_that_are_silent_or_not_fitted_say_so():
     voting = VotingClassifier([("a", plain()), ("b", plain(alpha=0.1))], voting="soft").fit(BAGS, DATA.y)
-    with pytest.raises(TypeError, match="VotingClassifier says nothing of instances; take a model with"):
+    with pytest.raises(TypeError, match="VotingClassifier has no instance-level predictions; use a model"):
         instance_frame(voting, BAGS)
     with pytest.raises(NotFittedError, match="GridSearchCV"):
         instance_frame(search(plain()), BAGS)

@@ -193,7 +193,7 @@ def test_mistakes_are_one_sentence(data, model):
         ((model, data.bags), ValueError, "there are 60 bags; pass the id of the one to explain"),
         ((model, data.bags, "m7"), ValueError, "there is no bag 'm7'; similar ids: 'm"),
         ((several, data.bags, "m07"), TypeError, "several labels per bag; explain the model of one label"),
-        ((pu, data.bags, "m07"), TypeError, "says nothing of instances"),
+        ((pu, data.bags, "m07"), TypeError, "has no instance-level predictions"),
     ):
         with pytest.raises(error, match=told):
             explain_bag(*arguments)

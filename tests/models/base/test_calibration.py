@@ -116,7 +116,7 @@ def test_a_threshold_is_that_of_a_logistic_regression():
 
 
 def test_no_threshold_is_said():
-    with pytest.warns(UserWarning, match="found no threshold: scores of held-out bags are no higher"):
+    with pytest.warns(UserWarning, match="not fit a threshold: held-out scores of positive bags are not higher"):
         assert fit_threshold(np.array([2.0, 1.0, -1.0, -2.0]), np.array([0, 0, 1, 1]), np.ones(4))[0] == 0.0
 
 

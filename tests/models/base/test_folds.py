@@ -63,11 +63,11 @@ def test_a_splitter_sees_bags_with_weight_only():
     [
         (
             [([0, 1], [10])],
-            "fold 0 of cv must be two arrays, .*: numbers from 0 to 9, or masks of the 10 bags",
+            "fold 0 of cv must be two arrays, .*: indices from 0 to 9, or masks of the 10 bags",
         ),
         ([([0, 1], [3]), 3], "fold 1 of cv must be two arrays"),
-        ([([1, 3], [4, 7])], "fold 0 of cv has no negative bag of non-zero weight to learn from"),
-        ([([0, 1], [4]), ([0, 5], [4])], "fold 1 of cv has no positive bag of non-zero weight to learn from"),
+        ([([1, 3], [4, 7])], "fold 0 of cv has no negative bag of non-zero weight for training"),
+        ([([0, 1], [4]), ([0, 5], [4])], "fold 1 of cv has no positive bag of non-zero weight for training"),
         ([([0, 1], [2, 5])], "fold 0 of cv holds out no bag of non-zero weight"),
         ([([0, 1], [])], "fold 0 of cv holds out no bag of non-zero weight"),
     ],

@@ -208,7 +208,7 @@ def test_a_warm_up_comes_first_and_neither_its_errors_nor_its_warnings_are_seen(
         held = cross_predict(
             Picky(), bags, y, SPLITS_OF_12, warm_up=np.arange(4), keep_models=True, begin=said.append
         )
-    assert said == ["getting ready", "fold 1 of 2", "fold 2 of 2"] and len(caught) == 2
+    assert said == ["warming up", "fold 1 of 2", "fold 2 of 2"] and len(caught) == 2
     assert [len(fitted) for fitted, _ in Recorder.fits] == [4, 6, 6]
     assert len(held.models) == 2 and held.seconds.shape == (2, 4)
     with pytest.raises(ValueError, match="too few bags"), warnings.catch_warnings():

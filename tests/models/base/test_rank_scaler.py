@@ -67,7 +67,7 @@ def test_weights_are_repetitions():
     for j in range(5):
         np.testing.assert_allclose(ours[:, j], by_counting(X[:, j], X[:, j], weight), atol=1e-14)
     for wrong in (np.zeros(80), -weight, np.ones(3)):
-        with pytest.raises(ValueError, match="sample_weight must be 80 numbers that are not negative"):
+        with pytest.raises(ValueError, match="sample_weight must contain 80 finite values >= 0"):
             RankScaler().fit(X, sample_weight=wrong)
 
 
@@ -87,7 +87,7 @@ def test_zeros_of_sparse_matrices_stay_zeros(weighted):
         expected = by_counting(X[:, j], X[:, j], weight) - by_counting(X[:, j], [0.0], weight)
         np.testing.assert_allclose(found.toarray()[:, j], expected, atol=1e-14)
     np.testing.assert_allclose(scaler.transform(X), found.toarray(), atol=1e-15)
-    with pytest.raises(ValueError, match="fitted to dense instances, whose zeros have ranks other than zero"):
+    with pytest.raises(ValueError, match="fitted to a dense matrix, where zeros have nonzero ranks"):
         RankScaler().fit(X).transform(sp.csr_array(X))
 
 

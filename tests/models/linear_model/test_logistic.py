@@ -167,7 +167,7 @@ def test_balanced_class_weights_are_the_factors_that_scikit_learn_uses(data):
     by_bag = tight().fit(data.bags, y, sample_weight=factors[y])
     np.testing.assert_allclose(balanced.coef_, by_hand.coef_, rtol=1e-8)
     np.testing.assert_allclose(balanced.coef_, by_bag.coef_, rtol=1e-6)
-    with pytest.raises(ValueError, match="class_weight names 'x', which is not a class"):
+    with pytest.raises(ValueError, match="class_weight has the key 'x', which is not a class"):
         MILogisticRegression(class_weight={"x": 1.0}).fit(data.bags, y)
 
 
@@ -177,7 +177,7 @@ def test_posterior_of_a_negative_bag_is_zero_and_of_a_positive_one_at_least_one_
     sums = np.add.reduceat(posterior, data.bags.offsets[:-1])
     assert (sums[data.y == 0] == 0).all()
     assert (sums[data.y == 1] >= 1 - 1e-12).all()
-    with pytest.raises(ValueError, match="y has the label 7, which the fit did not see"):
+    with pytest.raises(ValueError, match="y has the label 7, which is not among the training labels"):
         model.posterior_instances(data.bags, np.full(len(data.y), 7))
 
 

@@ -107,11 +107,11 @@ def test_what_cannot_be_split_or_selected_is_refused(data, lasso):
         with pytest.raises(ValueError, match="groups can only be used with split"):
             fit(groups=np.arange(200))
     for split in (0, 1.0, 2, "half"):
-        with pytest.raises(ValueError, match="split must be a share of the bags between 0 and 1"):
+        with pytest.raises(ValueError, match="split must be a fraction of the bags between 0 and 1"):
             refit_selected(lasso, data.bags, data.y, split=split)
     with pytest.raises(ValueError, match=r"groups has the shape \(3,\), but there are 200 bags"):
         refit_selected(lasso, data.bags, data.y, split=0.5, groups=[0, 1, 2])
-    with pytest.raises(ValueError, match="at least two bags of either class, of different groups"):
+    with pytest.raises(ValueError, match="at least two bags of each class, from different groups"):
         refit_selected(lasso, data.bags, data.y, split=0.5, groups=np.zeros(200))
 
 

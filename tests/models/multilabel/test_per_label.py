@@ -89,5 +89,5 @@ def test_a_matrix_that_is_no_indicator_is_refused(data):
     bags, y = data
     with pytest.raises(ValueError, match="MultiLabelBinarizer"):
         MultiLabelBagClassifier(INSIDE).fit(bags, y + 1)
-    with pytest.raises(ValueError, match="every bag of the class 0 the weight zero"):
+    with pytest.raises(ValueError, match="all bags of the class 0 have weight zero"):
         MultiLabelBagClassifier(INSIDE).fit(bags, y[:, 0], sample_weight=(y[:, 0] == 1).astype(float))

@@ -63,7 +63,7 @@ def test_scores_without_probabilities_give_scores(data):
 def test_weights_need_a_classifier_that_takes_them(data):
     model = SingleInstanceClassifier(KNeighborsClassifier(3))
     model.fit(data.bags, data.y)
-    with pytest.raises(ValueError, match="KNeighborsClassifier does not take weights"):
+    with pytest.raises(ValueError, match="KNeighborsClassifier does not support weights"):
         model.fit(data.bags, data.y, sample_weight=np.linspace(1, 2, 60))
 
 
@@ -144,7 +144,7 @@ def test_one_vs_one_takes_bags_weights_and_jobs():
     repeated = parallel.fit(data.bags[again], y[again]).decision_function(data.bags)
     np.testing.assert_allclose(weighted, repeated, atol=1e-4)
     assert np.abs(weighted - unweighted).max() > 0.1
-    with pytest.raises(ValueError, match="every bag of the class 2 the weight zero"):
+    with pytest.raises(ValueError, match="all bags of the class 2 have weight zero"):
         serial.fit(data.bags, y, sample_weight=(y != 2).astype(float))
 
 

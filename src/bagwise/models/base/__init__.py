@@ -1,33 +1,34 @@
-"""The estimator contract: reading of bags, labels and weights, scaling, and predictions.
+"""Shared code of all estimators: input validation, labels and weights, scaling, and predictions.
 
-A bag estimator is a scikit-learn estimator whose ``X`` may be a `Bags`, a `ScannedBags`, a list of 2-D
-arrays, a 3-D array, or a plain 2-D array (bags of one instance). `BagEstimator` reads it, `BagClassifier`
-adds labels and weights. Predictions follow from scores of bags (`ScoreClassifier`), from scores of
-instances (`InstanceScoreClassifier`), or from instance log-odds and a rule (`WaistClassifier`);
-`BagRegressor` predicts numbers.
+A bag estimator is a scikit-learn estimator whose ``X`` can be a `Bags`, a `ScannedBags`, a list of 2-D
+arrays, a 3-D array, or a plain 2-D array (bags of one instance). `BagEstimator` validates it, and
+`BagClassifier` adds labels and weights. Predictions are computed from bag scores (`ScoreClassifier`), from
+instance scores (`InstanceScoreClassifier`), or from instance log-odds and a rule (`WaistClassifier`).
+`BagRegressor` predicts a real value for every bag.
 
-What every estimator keeps to:
+All estimators follow these rules:
 
 - A model has only the methods that it supports: instance-level methods and `posterior_instances` exist
-  only where the model describes instances. They return one row per instance, in the order of
+  only if the model describes instances. They return one row per instance, in the order of
   ``bags.instances``.
-- ``classes_[1]`` is the positive class, and a tie (score 0, probability 1/2) is positive.
+- ``classes_[1]`` is the positive class. A tie (score 0, probability 1/2) is predicted as positive.
 - After a fit: `n_iter_`, `converged_`, `objective_`, `objective_history_` (never increasing),
-  `objectives_` (all starts) and `training_digest_`; a `ConvergenceWarning` names cause and remedy.
+  `objectives_` (all starts) and `training_digest_`. A `ConvergenceWarning` names the cause and the remedy.
 - Iterative models take ``checkpoint=path`` in `fit`. Ctrl-C ends a fit after its current step.
-- The same `random_state` gives the same bits in every container. No NaN follows from finite input.
+- The same `random_state` leads to bit-identical results in every container. Finite input never leads to
+  NaN.
 
 All predictions go through ``_by_blocks``: large bags and files are read block by block.
 
-- `estimators`: reading of bags, the decorator of every `fit`, predictions block by block; transformers and
+- `estimators`: input validation, the decorator of every `fit`, predictions block by block; transformers and
   regressors.
-- `classifiers`, `waist`: base classes on top of it; the last has log-odds and a rule.
-- `labels`: labels, weights and the digest of a fit. `scaling`: what ``scale=`` does to instances.
-- `streaming`: third-party ``partial_fit``, block by block.
-- `folds`: cross-validation inside a fit. `held_out`: fits to the training bags of folds, and predictions of
-  the rest. `calibration`: from held-out scores to probabilities. `log_loss`: the log loss of a bag.
-- `rank_scaler`: ranks among training values. Values of every column are kept with their weights in a
-  sketch; sketches of two blocks add up, and where there are too many values, neighbours are merged.
+- `classifiers`, `waist`: base classes of classifiers; `waist` adds log-odds and a rule.
+- `labels`: labels, weights and the digest of a fit. `scaling`: the parameter ``scale``.
+- `streaming`: ``partial_fit`` of third-party estimators, block by block.
+- `folds`: cross-validation inside a fit. `held_out`: predictions of held-out bags in cross-validation.
+  `calibration`: probabilities from held-out scores. `log_loss`: the log loss of a bag.
+- `rank_scaler`: ranks among training values. A sketch stores the values of every column with their weights.
+  The sketches of two blocks can be added. If a column has too many values, neighbouring values are merged.
 """
 
 from bagwise.data.types import BagsLike

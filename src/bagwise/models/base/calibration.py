@@ -1,4 +1,4 @@
-"""Calibration inside a fit: from scores of bags that were held out to probabilities that may be trusted."""
+"""Calibration inside a fit: calibrated probabilities from the scores of held-out bags."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bagwise.models.base.labels import Training
 from bagwise.models.base.log_loss import loss_of_margin
 
 _FOLDS = 5
-# Exponents are looked for between these; the least still keeps the order of probabilities.
+# Range of the exponent; the smallest exponent still preserves the order of the probabilities.
 _LEAST, _LARGEST = 1e-9, 1e3
-# Newton steps of a line, at most, the gradient at which they end, and what keeps them finite.
+# Newton's method: maximum number of steps, gradient tolerance, and a ridge that keeps the steps finite.
 _STEPS, _GRADIENT, _RIDGE = 100, 1e-10, 1e-12
-# A rise of a mean log loss that rounding makes.
+# Increases of the mean log loss up to this value are rounding errors.
 _ROUNDING = 1e-14
-# Scores whose deviation is a smaller share of the largest of them are equal but for rounding.
+# Scores are equal up to rounding if their standard deviation, relative to the largest score, is smaller.
 _EQUAL = 1e-10
-# A score beyond this is taken as this: certainty that may be wrong has no likelihood.
+# Scores are clipped here: an infinite score for the wrong class would have likelihood zero.
 _MOST_CERTAIN = 1e12
 
 
@@ -36,26 +36,26 @@ def held_out_scores(
     score: Callable[[Any, Any], np.ndarray],
     checkpoint: CheckpointLocation = NO_CHECKPOINT,
 ) -> np.ndarray:
-    """Score every bag by a model that has not learned from it, over five folds with both classes in each.
+    """Return held-out scores of all bags from five folds, each with both classes.
 
     Parameters
     ----------
     model : estimator
-        A clone of it is fitted to every fold.
+        A clone is fitted to the training bags of every fold.
     training : Training
-        All bags of the fit.
+        All training bags.
     fit : callable
-        ``(clone, bags, y, sample_weight)``, and ``checkpoint`` if there is one: fits a clone, without
+        ``(clone, bags, y, sample_weight)``, and ``checkpoint`` if it is used: fits a clone, without
         calibration, and returns it.
     score : callable
-        ``(fitted, bags)``: scores bags, a number per bag.
+        ``(fitted, bags)``: returns one score per bag.
     checkpoint : CheckpointLocation, optional
-        Keeps the scores of every fold.
+        Stores the scores of every fold.
 
     Returns
     -------
     array of shape (n_bags,)
-        The folds, and with them the scores, are the same for the same bags.
+        The folds are deterministic, so the scores are the same for the same bags.
     """
     bags, y, weight = training
     splits = bag_folds(_FOLDS, training, None, seed=0, remedy="Fit without calibrate=True.")
@@ -66,16 +66,16 @@ def held_out_scores(
 
 
 def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, offset: float = 0.0) -> float:
-    """Find a > 0 that makes labels most probable under P = sigma(offset + a * log-odds).
+    """Return the maximum-likelihood exponent a > 0 in P = sigma(offset + a * log-odds).
 
-    The likelihood is concave in a. Where the log-odds say nothing of the labels, or the opposite, the least
-    a is the answer: all probabilities near sigma(offset), none of them exactly.
+    The log-likelihood is concave in a. If the log-odds are uninformative or point in the wrong direction,
+    the smallest a is returned: all probabilities are then close to sigma(offset), but still ordered.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bagwise.models.base.calibration import fit_exponent
-    >>> y = np.array([1, 1, 1, 0, 0, 0, 0, 1])  # three of four calls are right
+    >>> y = np.array([1, 1, 1, 0, 0, 0, 0, 1])  # three of four predictions are correct
     >>> round(fit_exponent(np.array([10.0, 10, 10, 10, -10, -10, -10, -10]), y, np.ones(8)), 3)
     0.11
     """
@@ -86,7 +86,8 @@ def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, offset
         margin = sign * offset + np.exp(log_exponent) * agreement
         return float(weight @ loss_of_margin(margin)) / weight.sum()
 
-    # Over orders of magnitude the loss has flat ends, on which a search would rest: begin at the best.
+    # On the logarithmic scale the loss is flat at both ends, where a search would stop: start at the best
+    # grid value.
     grid = np.linspace(np.log(_LEAST), np.log(_LARGEST), 61)
     best = int(np.argmin([loss(value) for value in grid]))
     low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
@@ -95,10 +96,11 @@ def fit_exponent(log_odds: np.ndarray, y: np.ndarray, weight: np.ndarray, offset
 
 
 def platt_targets(y: np.ndarray, weight: np.ndarray, added: float = 1.0) -> np.ndarray:
-    """Give what labels count as: (n + 1) / (n + 2) and 1 / (n + 2) in place of 1 and 0 (Platt, 1999).
+    """Return smoothed labels: (n + 1) / (n + 2) and 1 / (n + 2) instead of 1 and 0 (Platt, 1999).
 
-    So scores without an error do not make log-odds infinite; n is the weight of the bags of a class, and
-    `added` what stands for 1 there: as if so many bags of each class had been seen with either label.
+    With smoothed labels, the log-odds stay finite if the scores separate the classes. n is the weight of the
+    bags of a class. `added` replaces the 1 in the formulas: it is the number of pseudo-bags with each label
+    that are added to each class.
     """
     n_negative, n_positive = np.bincount(y, weights=weight, minlength=2)
     total = np.where(y == 1, n_positive, n_negative) + 2 * added
@@ -106,15 +108,16 @@ def platt_targets(y: np.ndarray, weight: np.ndarray, added: float = 1.0) -> np.n
 
 
 def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find slope and shift of P = sigma(slope * score + shift) that make labels most probable, for every row.
+    """Return the maximum-likelihood slope and shift of P = sigma(slope * score + shift) for every row.
 
-    Labels count as Platt has them (`platt_targets`). Where high scores do not speak for the positive class,
-    or all are equal but for rounding, the slope is zero, and the shift says how frequent that class is.
+    Labels are smoothed as proposed by Platt (`platt_targets`). If higher scores do not indicate the positive
+    class, or if all scores are equal up to rounding, the slope is zero and the shift is the log-odds of the
+    class frequency.
 
     Parameters
     ----------
     scores : array of shape (n_rows, n_bags)
-        Several scores of every bag.
+        Scores of all bags; every row is calibrated separately.
     y, weight : arrays of shape (n_bags,)
         Labels 0 and 1, and weights.
 
@@ -135,7 +138,7 @@ def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np
     middle = scores @ share
     centred = scores - middle[:, None]
     spread = np.sqrt(centred**2 @ share)
-    # What rounding makes of equal scores would otherwise be taken for an order of the bags.
+    # Rounding differences between equal scores must not be used as an order of the bags.
     is_flat = spread <= _EQUAL * np.abs(scores).max(axis=1)
     centred[is_flat], spread[is_flat] = 0.0, 1.0
     slope, shift = _newton(centred / spread[:, None], target, share)
@@ -145,7 +148,7 @@ def fit_lines(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np
 
 
 def _newton(z: np.ndarray, target: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise the cross entropy of sigma(slope z + shift), which is convex, row by row: steps that fall."""
+    """Minimise the convex cross entropy of sigma(slope z + shift) per row by damped Newton steps."""
 
     def loss(slope: np.ndarray, shift: np.ndarray) -> np.ndarray:
         log_odds = slope[:, None] * z + shift[:, None]
@@ -175,10 +178,10 @@ def _newton(z: np.ndarray, target: np.ndarray, share: np.ndarray) -> tuple[np.nd
 
 
 def fit_threshold(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
-    """Find the threshold t and the exponent a > 0 of P = sigma(a (score - t)) that make labels most probable.
+    """Return the maximum-likelihood threshold t and exponent a > 0 of P = sigma(a (score - t)).
 
-    Labels count as Platt (1999) has them (`fit_lines`). Where high scores do not speak for the positive class
-    at all, a warning says so, and the threshold stays at zero.
+    Labels are smoothed as proposed by Platt (1999): see `fit_lines`. If higher scores do not indicate the
+    positive class, the threshold stays at zero, and a warning is issued.
 
     Returns
     -------
@@ -187,8 +190,8 @@ def fit_threshold(scores: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tupl
     slope, shift = (float(found[0]) for found in fit_lines(scores[None], y, weight))
     if slope == 0.0:
         warn_user(
-            "calibrate=True found no threshold: scores of held-out bags are no higher for positive bags than "
-            "for negative ones, so that the model has learned nothing that holds. The threshold stays at 0."
+            "calibrate=True could not fit a threshold: held-out scores of positive bags are not higher than "
+            "those of negative bags, so the model does not generalize. The threshold stays at 0."
         )
         return 0.0, _LEAST
     return -shift / slope, slope

@@ -1,4 +1,4 @@
-"""Classifiers of bags: labels of a fit, and predictions from scores of bags or of instances."""
+"""Base classes of bag classifiers: training labels, and predictions from bag or instance scores."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from bagwise.models.base.labels import (
 
 
 class BagClassifier(ClassifierMixin, BagEstimator):
-    """A binary classifier of bags; ``classes_[1]`` is the positive class."""
+    """Base class of bag classifiers; for two classes, ``classes_[1]`` is the positive class."""
 
     classes_: np.ndarray
 
-    # Whether `fit` learns from positive bags alone; ``classes_`` then has their label only.
+    # Whether `fit` accepts `y` with positive labels only; ``classes_`` then contains only this label.
     _learns_from_positives_only = False
-    # Whether it tells more than two classes apart.
+    # Whether the classifier supports more than two classes.
     _takes_many_classes = False
 
     def _read_training(
@@ -44,19 +44,19 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         with_class_weight: bool = True,
         drop: bool = True,
     ) -> Training:
-        """Read the arguments of `fit`; set ``classes_`` and ``training_digest_``.
+        """Validate the arguments of `fit`; set ``classes_`` and ``training_digest_``.
 
         Parameters
         ----------
         X, y, sample_weight : collection of bags, arrays
-            The arguments.
+            The arguments of `fit`.
         binary : bool or None
-            True for models of two classes; None or False for those of more: see `encode_labels`.
+            True if the model supports two classes only, otherwise None or False: see `encode_labels`.
         with_class_weight : bool
-            Whether the weights include `class_weight` (of binary models). Without it they say how often a bag
-            is there, which some models must count.
+            Whether the weights include `class_weight` (binary models only). Without it, the weights are the
+            numbers of copies of each bag, which some models need.
         drop : bool
-            Whether bags of weight zero are left out.
+            Whether bags of weight zero are dropped.
 
         Returns
         -------
@@ -78,29 +78,29 @@ class BagClassifier(ClassifierMixin, BagEstimator):
         return training.that_count() if drop else training
 
     def _encode_known(self, y: ArrayLike, bags: Bags) -> np.ndarray:
-        """Encode labels given after the fit: int8, 1 for the positive class."""
+        """Encode labels passed to a fitted model: int8, 1 for the positive class."""
         labels: np.ndarray = column_or_1d(y)
         require_label_per_bag(labels, bags)
         refuse_unknown_labels(labels, self.classes_)
         return (labels == self.classes_[-1]).astype(np.int8)
 
     def _labels_of(self, scores: np.ndarray) -> np.ndarray:
-        """Give the labels that scores stand for: one score a row, or a score for each class.
+        """Return the labels predicted by scores: one score per row, or one score per class.
 
-        Whoever predicts a label from scores asks here; from probabilities, `_more_probable`.
+        All predictions from scores use this method. Predictions from probabilities use `_more_probable`.
         """
         chosen = is_positive(scores).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[chosen]
 
     def _more_probable(self, proba: np.ndarray) -> np.ndarray:
-        """Give the labels that probabilities stand for, a column a class; of two, the positive at a tie."""
+        """Return the most probable labels, from one column per class; a tie of two classes is positive."""
         if proba.shape[1] > 2:
             return self.classes_[proba.argmax(axis=1)]
         return self._two_labels[is_as_probable(proba[:, 1], proba[:, 0]).astype(int)]
 
     @property
     def _two_labels(self) -> np.ndarray:
-        """The labels of what is negative and of what is positive."""
+        """The negative and the positive label."""
         return self.classes_
 
     def __sklearn_tags__(self) -> Any:
@@ -110,17 +110,17 @@ class BagClassifier(ClassifierMixin, BagEstimator):
 
 
 class ScoreClassifier(BagClassifier):
-    """A classifier made of a score for every bag: `decision_function` and `predict` follow from it.
+    """Base class of classifiers whose `decision_function` and `predict` use one score per bag.
 
-    A subclass fits, and gives `_bag_scores`.
+    Subclasses define `fit` and `_bag_scores`.
     """
 
     def _bag_scores(self, bags: Bags) -> np.ndarray:
-        """Score every bag: shape (n_bags,), positive for ``classes_[1]``; or (n_bags, n_classes)."""
+        """Return bag scores: shape (n_bags,), positive for ``classes_[1]``, or (n_bags, n_classes)."""
         raise NotImplementedError
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
-        """Score of every bag, positive for the positive class.
+        """Return the score of every bag; scores are positive for the positive class.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class ScoreClassifier(BagClassifier):
         return self._by_blocks(X, self._bag_scores)
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the label of every bag: the positive one where the score is zero or more.
+        """Predict the label of every bag: the positive label if the score is >= 0.
 
         Parameters
         ----------
@@ -150,18 +150,18 @@ class ScoreClassifier(BagClassifier):
 
 
 class InstanceScoreClassifier(ScoreClassifier):
-    """A classifier with a score for every instance; that of a bag is the largest of its instances'.
+    """Base class of classifiers with instance scores; a bag's score is the largest score of its instances.
 
-    A subclass fits, and gives `_instance_scores`. Several scores an instance, a column each, are compared
-    column by column, and then joined by `_joined`.
+    Subclasses define `fit` and `_instance_scores`. If an instance has several scores, one per column, the
+    largest score of a bag is taken per column, and `_joined` combines the columns.
     """
 
     def _instance_scores(self, bags: Bags) -> np.ndarray:
-        """Score every instance: shape (n_instances,), or (n_instances, n_columns) for `_joined`."""
+        """Return instance scores: shape (n_instances,), or (n_instances, n_columns) for `_joined`."""
         raise NotImplementedError
 
     def _joined(self, scores: np.ndarray) -> np.ndarray:
-        """Make of the columns of `_instance_scores` one score, or one for each class."""
+        """Combine the columns of `_instance_scores` into one score, or into one score per class."""
         return scores
 
     def _joined_instance_scores(self, bags: Bags) -> np.ndarray:
@@ -171,9 +171,9 @@ class InstanceScoreClassifier(ScoreClassifier):
         return self._joined(np.maximum.reduceat(self._instance_scores(bags), bags.offsets[:-1], axis=0))
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
-        """Score of every instance, as of a bag of its own: shape (n_instances,) or (.., n_classes)."""
+        """Return the scores of all instances as one-instance bags: (n_instances,) or (.., n_classes)."""
         return self._by_blocks(X, self._joined_instance_scores)
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
-        """Predict the label of every instance, as of a bag of its own: shape (n_instances,)."""
+        """Predict the label of every instance as a one-instance bag: shape (n_instances,)."""
         return self._labels_of(self._by_blocks(X, self._joined_instance_scores))

@@ -1,6 +1,7 @@
-"""What every bag estimator shares: reading, the decorator of `fit`, predictions by blocks, tags, pickles.
+"""Base class of bag estimators: validation, the decorator of `fit`, block-wise predictions, tags, pickles.
 
-On top of it transformers and regressors; `classifiers` has the classifiers.
+The module also defines the base classes of transformers and regressors; `classifiers` defines those of
+classifiers.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ _FLOATS = (np.float64, np.float32)
 
 
 def validated_fit(fit: _Fit) -> _Fit:
-    """Decorate `fit`: check parameters first, end after the current step at Ctrl-C, explain overflow.
+    """Decorate `fit`: validate parameters, stop after the current step on Ctrl-C, report overflow.
 
-    See `bagwise._core.interrupt`: what was reached is kept in the fitted attributes, and KeyboardInterrupt
-    is raised at the end. The live line of ``verbose=1`` (`bagwise.solvers.reporting`) ends with the fit. A
-    matrix that is numerically singular, and an objective that is NaN, are reported as a ValueError.
+    After Ctrl-C, the fitted attributes contain the current state, and KeyboardInterrupt is raised at the end
+    (`bagwise._core.interrupt`). The live line of ``verbose=1`` (`bagwise.solvers.reporting`) ends with the
+    fit. A numerically singular matrix or an objective of NaN raises a ValueError.
     """
 
     @functools.wraps(fit)
@@ -49,8 +50,8 @@ def validated_fit(fit: _Fit) -> _Fit:
             except np.linalg.LinAlgError as error:
                 raise ValueError(
                     f"the matrix that {type(self).__name__} builds from X is numerically singular ({error}); "
-                    "scale the features to one size (BagPipeline with OnInstances(StandardScaler())), leave "
-                    "out those that repeat others, and give bags weights of one size."
+                    "scale the features (BagPipeline with OnInstances(StandardScaler())), remove redundant "
+                    "features, and use bag weights of similar size."
                 ) from error
             except OverflowError as error:
                 raise _overflow(self) from error
@@ -63,8 +64,8 @@ def validated_fit(fit: _Fit) -> _Fit:
 
 def _overflow(model: Any) -> ValueError:
     return ValueError(
-        f"{type(model).__name__} overflows on these values of X: they are far from those of the fit, or from "
-        "each other; scale the features."
+        f"{type(model).__name__} overflows on these values of X: they are far from the training values or "
+        "from each other; scale the features."
     )
 
 
@@ -73,7 +74,7 @@ class BagEstimator(BaseEstimator):
 
     training_digest_: str
 
-    # What the estimator can work on; a meta-estimator asks the estimator inside.
+    # Supported kinds of instances; meta-estimators return the properties of the wrapped estimator.
     @property
     def _accepts_sparse(self) -> bool:
         return True
@@ -86,38 +87,38 @@ class BagEstimator(BaseEstimator):
     def _accepts_sequences(self) -> bool:
         return False
 
-    # The largest absolute value that the estimator takes; infinite if it only ranks or compares values.
+    # The largest absolute value that is accepted; infinite if the estimator only ranks or compares values.
     @property
     def _largest_value(self) -> float:
         scale = getattr(self, "scale", None)
         return np.inf if isinstance(scale, str) and scale == "rank" else LARGEST
 
-    # Whether a matrix is as good as bags after the fit, because every instance goes its own way.
+    # Whether fitted estimators also accept a plain matrix, because they process every row separately.
     _takes_rows = False
 
-    # Whether `fit` passes over blocks, so that it learns from bags in files as well.
+    # Whether `fit` reads the bags block by block, so that it can also learn from bags in files.
     @property
     def _streams(self) -> bool:
         return False
 
     def _read(self, X: BagsLike, *, reset: bool = False, whole: bool = True) -> Bags:
-        """Read the argument `X` of a method: bags enter every estimator here.
+        """Validate the argument `X` of a method and return it as bags; all estimators use this method.
 
         Parameters
         ----------
         X : Bags, ScannedBags, list of 2-D arrays, 3-D array, or 2-D array (bags of one instance)
             The argument.
         reset : bool
-            True in `fit`: ``n_features_in_`` and ``feature_names_in_`` are set, else they are compared.
+            True in `fit`: ``n_features_in_`` and ``feature_names_in_`` are set. Otherwise they are compared.
         whole : bool
-            False if blocks of the bags will be read one by one: the instances of large bags are then not
-            converted and not checked, and scans stay scans.
+            False if the bags will be read block by block: the instances of large bags are then neither
+            converted nor checked, and scans are not loaded.
 
         Returns
         -------
-        Bags, or ScannedBags for `fit` where an estimator streams
-            Instances are C-ordered float32 or float64 (integers become float64) or CSR, finite, of absolute
-            values up to ``_largest_value``, and no bag is empty.
+        Bags, or ScannedBags in `fit` if the estimator reads blocks
+            Instances are C-ordered float32 or float64 (integers become float64) or CSR. They are finite,
+            their absolute values are at most ``_largest_value``, and no bag is empty.
         """
         name = type(self).__name__
         if not reset:
@@ -126,7 +127,7 @@ class BagEstimator(BaseEstimator):
         is_matrix = False
         if self._accepts_sequences or isinstance(getattr(X, "instances", None), Sequences):
             if not self._accepts_sequences:
-                raise TypeError(f"{name} works on vectors, not on Sequences; give it a matrix of features.")
+                raise TypeError(f"{name} works on vectors, not on Sequences; pass a matrix of features.")
             bags = as_bags(X)
             if not isinstance(bags.instances, Sequences):
                 raise TypeError(f"this {name} works on Sequences; pass Bags(Sequences(...), offsets).")
@@ -135,7 +136,7 @@ class BagEstimator(BaseEstimator):
             if reset and not self._streams:
                 raise ValueError(
                     f"{name} needs all instances in memory and does not learn from a scan; pass scan.load() "
-                    f"if its {X.shown_bytes} fit, or take an estimator that learns from it as it is, such as "
+                    f"if its {X.shown_bytes} fit, or use an estimator that learns from scans, such as "
                     "MILogisticRegression."
                 )
         elif describes_bags(X):
@@ -143,7 +144,7 @@ class BagEstimator(BaseEstimator):
         else:
             is_matrix = True
             refuse_empty_list(X)
-            # scikit-learn reads data frames, but knows no masks, and does not look into sparse matrices.
+            # scikit-learn supports data frames, but ignores masks and does not validate sparse structure.
             X = checked_sparse(X) if sp.issparse(X) else without_mask(X)
             kinds = "csr" if self._accepts_sparse else False
             X = validate_data(
@@ -168,7 +169,7 @@ class BagEstimator(BaseEstimator):
         return bags
 
     def _checked(self, bags: Bags) -> Bags:
-        """Convert the instances to what models work on; refuse values that are missing, infinite or huge."""
+        """Convert the instances to a supported type; refuse missing, infinite and too large values."""
         if sp.issparse(bags.instances) and not self._accepts_sparse:
             raise TypeError(
                 f"{type(self).__name__} does not take sparse instances; pass "
@@ -203,7 +204,7 @@ class BagEstimator(BaseEstimator):
             raise ValueError(
                 f"X has {bags.n_features} features, but {who} is expecting "
                 f"{self.n_features_in_} features as input."
-                + (" Of a file load_bags(..., like=model) reads those of the model." if by_name else "")
+                + (" load_bags(..., like=model) reads the features that it needs." if by_name else "")
             )
         if names is not None and fitted is not None and not np.array_equal(names, fitted):
             i = int(np.argmax(names != fitted))
@@ -214,7 +215,7 @@ class BagEstimator(BaseEstimator):
             )
 
     def _training(self, bags: Bags, y: np.ndarray, sample_weight: ArrayLike | None = None) -> Training:
-        """Add checked weights to bags and their encoded labels; sets ``training_digest_``."""
+        """Combine bags, encoded labels and validated weights; set ``training_digest_``."""
         weight = bag_weights(bags, sample_weight)
         self.training_digest_ = training_digest(bags, y, weight)
         return Training(bags, y, weight)
@@ -222,10 +223,10 @@ class BagEstimator(BaseEstimator):
     def _by_blocks(
         self, X: BagsLike, f: Callable[..., Any], labels: Callable[[Bags], np.ndarray] | None = None
     ) -> Any:
-        """Return ``f(bags)`` of all bags, computed block by block where they are large or lie in files.
+        """Return ``f(bags)``, computed block by block if the bags are large or read from files.
 
-        Every prediction goes through here. `f` gives a row per bag or a row per instance. `labels` reads
-        labels for the bags; then `f` gets those of its bags, too.
+        All predictions use this method. `f` returns one row per bag or one row per instance. If `labels` is
+        set, it is called with the bags and returns their labels, and `f` is called with bags and labels.
         """
         bags = self._read(X, whole=not lie_large(X))
         known = None if labels is None else labels(bags)
@@ -241,7 +242,7 @@ class BagEstimator(BaseEstimator):
         return self._compute(self._read(Bags(block.X, block.offsets, ids=ids)), f, labels)
 
     def _compute(self, bags: Bags, f: Callable[..., Any], labels: np.ndarray | None) -> Any:
-        """Return ``f(bags)``; refuse NaN, and infinite features, where no value of the bags is missing."""
+        """Return ``f(bags)``; raise an error for NaN or infinite features, unless the bags contain NaN."""
         computed = f(bags) if labels is None else f(bags, labels)
         values = computed.data if sp.issparse(computed) else computed
         if getattr(values, "dtype", np.dtype(object)).kind == "f":
@@ -267,33 +268,33 @@ class BagEstimator(BaseEstimator):
         if written_by != __version__:
             warn_user(
                 f"this {type(self).__name__} was pickled by bagwise {written_by} and is read by "
-                f"{__version__}; predictions may differ. Fit it again to be safe.",
+                f"{__version__}; predictions can differ. Fit it again to be safe.",
                 VersionWarning,
             )
         super().__setstate__(state)
 
 
 class BagTransformer(TransformerMixin, BagEstimator):
-    """A transformer of bags."""
+    """Base class of bag transformers."""
 
 
 class BagRegressor(RegressorMixin, BagEstimator):
-    """A regressor of bags: what is known and predicted of a bag is a number.
+    """Base class of bag regressors, which predict a real value for every bag.
 
-    A subclass fits what `_read_training` gives it, and gives `_bag_values`.
+    Subclasses define `fit`, which uses the result of `_read_training`, and `_bag_values`.
     """
 
     def _read_training(self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Training:
-        """Read the arguments of `fit`: numbers are float64, bags of weight zero are left out."""
+        """Validate the arguments of `fit`; targets become float64, bags of weight zero are dropped."""
         bags = self._read(X, reset=True)
         return self._training(bags, read_numbers(self, y, X, bags), sample_weight).that_count()
 
     def _bag_values(self, bags: Bags) -> np.ndarray:
-        """Predict the number of every bag: shape (n_bags,)."""
+        """Return the predicted value of every bag: shape (n_bags,)."""
         raise NotImplementedError
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the number of every bag.
+        """Predict the target value of every bag.
 
         Parameters
         ----------
@@ -308,18 +309,18 @@ class BagRegressor(RegressorMixin, BagEstimator):
 
 
 def warn_of_rows(name: str, X: BagsLike, bags: Bags) -> None:
-    """Warn that a model of bags with several instances was asked about rows, each as a separate bag."""
+    """Warn that the rows of a matrix are read as bags, although the training bags had several instances."""
     n_rows = len(bags)
     if n_rows > 1 and not describes_bags(X):
         warn_user(
-            f"X is one matrix and was read as {n_rows} bags of one instance, but {name} learned from bags of "
-            f"several; for one bag of {n_rows} instances pass [X]. If you mean {n_rows} bags, pass "
+            f"X is a matrix and was read as {n_rows} bags of one instance, but {name} was fitted to bags of "
+            f"several instances; for one bag of {n_rows} instances pass [X]. If you mean {n_rows} bags, pass "
             "Bags(X, np.arange(len(X) + 1))."
         )
 
 
 def lie_large(X: BagsLike) -> bool:
-    """Whether bags are so large that they are read block by block, in memory or from files."""
+    """Return whether bags are so large that they are read block by block, in memory or from files."""
     if isinstance(X, ScannedBags):
         return not X.fits
     array = X.instances if isinstance(X, Bags) else X

@@ -1,4 +1,4 @@
-"""Cross-validation inside a fit: which bags learn and which are held out."""
+"""Cross-validation inside a fit: the split into training bags and held-out bags."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ def bag_folds(
     remedy: str,
     groups: ArrayLike | None = None,
 ) -> list[Split]:
-    """Cut bags into folds: numbers of the bags of `training` that learn, and of those that are held out.
+    """Split bags into folds; return the training and held-out indices of each, into the bags of `training`.
 
     Parameters
     ----------
     cv : int, splitter or iterable of (train, test)
-        A number of folds, each with its share of either class (fewer folds if a class has fewer bags); a
-        scikit-learn splitter, which sees the bags of `training`; or splits, which are numbers or masks of the
-        bags that were given to `fit`: those of weight zero, which are not in `training`, are left out.
+        An integer is the number of stratified folds (fewer if a class has fewer bags). A scikit-learn
+        splitter is called with the bags of `training`. Splits contain indices or masks of the bags that were
+        passed to `fit`. Bags of weight zero are not in `training` and are left out.
     training : Training
-        What was read.
-    sample_weight : array of shape (number of bags given to `fit`,) or None
-        Weights as they were given.
+        The validated training data.
+    sample_weight : array of shape (number of bags passed to `fit`,) or None
+        Weights as passed to `fit`.
     seed : int
-        Draws the folds if `cv` is a number.
+        Seed of the folds if `cv` is an integer.
     kinds : tuple of str
-        What bags with the labels 0, 1 (and so on, where there are more) are called.
+        Names of the classes 0, 1, ... in error messages.
     remedy : str
-        A sentence for those who have too few bags to be cross-validated.
-    groups : array of shape (number of bags given to `fit`,), optional
-        Bags of one group are never on both sides of a fold: folds that are a number keep them together, and
-        others are refused if they do not.
+        Last sentence of the error message for too few bags.
+    groups : array of shape (number of bags passed to `fit`,), optional
+        Bags of one group are never on both sides of a fold. If `cv` is an integer, the folds keep groups
+        together. Other splits that separate a group raise an error.
     """
     y = training.y
     kept = _kept(sample_weight, len(y))
@@ -71,18 +71,20 @@ def bag_folds(
         for label, kind in enumerate(kinds):
             if not (y[train] == label).any():
                 raise ValueError(
-                    f"fold {number} of cv has no {kind} bag of non-zero weight to learn from; every fold "
+                    f"fold {number} of cv has no {kind} bag of non-zero weight for training; every fold "
                     f"needs {'both' if len(kinds) == 2 else 'all'} classes."
                 )
         if not len(test):
-            raise ValueError(f"fold {number} of cv holds out no bag of non-zero weight; expected some.")
+            raise ValueError(
+                f"fold {number} of cv holds out no bag of non-zero weight; expected at least one."
+            )
         if of_bag is None:
             continue
         torn = np.intersect1d(of_bag[train], of_bag[test])
         if len(torn):
             raise ValueError(
                 f"fold {number} of cv has bags of the group {as_python(torn[0])!r} on both sides; with "
-                "groups, pass cv a number of folds, or a splitter such as sklearn.model_selection.GroupKFold."
+                "groups, set cv to an integer or to a splitter such as sklearn.model_selection.GroupKFold."
             )
     return splits
 
@@ -90,32 +92,32 @@ def bag_folds(
 def cut_in_two(
     y: np.ndarray, split: float, *, groups: ArrayLike | None, counted: np.ndarray, random_state: Seed
 ) -> Split:
-    """Cut bags into two parts, each with its share of either class: numbers of the bags, which rise.
+    """Split bags into two stratified parts; return the sorted indices of the bags of each part.
 
     Parameters
     ----------
     y : array of shape (n_bags,)
-        Labels, of two classes.
+        Labels of two classes.
     split : float
-        The share of the first part.
+        Fraction of the bags in the first part.
     groups : array of shape (n_bags,) or None
-        Bags of one group stay together.
+        Bags of one group stay in one part.
     counted : array of bool, shape (n_bags,)
-        Bags that are to be in one of the parts.
+        Mask of the bags to split; the other bags are in neither part.
     random_state : int, RandomState or None
-        Draws them.
+        Seed of the split.
     """
     if not isinstance(split, Real) or not 0 < float(split) < 1:
-        raise ValueError(f"split must be a share of the bags between 0 and 1; got {split!r}.")
+        raise ValueError(f"split must be a fraction of the bags between 0 and 1; got {split!r}.")
     kept = np.flatnonzero(counted)
     labels = y[kept]
     of_bag = None if groups is None else group_of_each(groups, len(y))[kept]
     rarest = _rarest(np.unique(labels, return_inverse=True)[1], of_bag)
     if rarest < 2:
         raise ValueError(
-            "split needs at least two bags of either class, of different groups, one for each part."
+            "split needs at least two bags of each class, from different groups, one for each part."
         )
-    # Folds of equal size, of which the first part takes some: as many as its share needs, at most ten.
+    # The first part is a union of folds of equal size. Use the fewest folds, at most ten, that reach `split`.
     n_folds = next((n for n in range(2, 10) if abs(round(split * n) / n - split) < 0.005), 10)
     n_folds = min(n_folds, rarest)
     folds = _stratified(n_folds, of_bag, random_state)
@@ -125,7 +127,7 @@ def cut_in_two(
     for part in (is_first, ~is_first):
         if len(np.unique(labels[part])) < 2:
             raise ValueError(
-                "split leaves a part with bags of one class only; give more bags or smaller groups."
+                "split leaves a part with bags of one class only; pass more bags or smaller groups."
             )
     return kept[is_first], kept[~is_first]
 
@@ -133,18 +135,18 @@ def cut_in_two(
 def held_out_for_stopping(
     y: np.ndarray, fraction: float, sample_weight: Any, groups: ArrayLike | None, random_state: Any
 ) -> np.ndarray:
-    """Choose bags whose loss says when a fit is to stop: a mask of the bags that have a weight.
+    """Choose the held-out bags for early stopping; return a mask of the bags with a positive weight.
 
     Parameters
     ----------
-    y : array of shape (n_bags of a weight above zero,)
-        Labels 0 and 1 of the bags that have one.
+    y : array of shape (number of bags with a positive weight,)
+        Labels 0 and 1 of the bags with a positive weight.
     fraction : float
-        The share of bags to be chosen, of either class.
-    sample_weight, groups : array of shape (number of bags given to `fit`,) or None
-        As they were given; bags of one group stay together.
+        Fraction of the bags of each class to hold out.
+    sample_weight, groups : array of shape (number of bags passed to `fit`,) or None
+        As passed to `fit`; bags of one group stay together.
     random_state : int, RandomState or None
-        Draws them.
+        Seed of the choice.
     """
     counted = _kept(sample_weight, len(y))
     labels, place = np.zeros(len(counted), dtype=np.int8), np.cumsum(counted) - 1
@@ -153,7 +155,7 @@ def held_out_for_stopping(
     if _rarest(y, of_bag) < 2:
         what = "bag" if groups is None else "group"
         raise ValueError(
-            f"early_stopping=True holds bags of either class out, and one class has a single {what}; use "
+            f"early_stopping=True holds out bags of each class, but one class has a single {what}; use "
             "early_stopping=False."
         )
     _, held_out = cut_in_two(
@@ -165,7 +167,7 @@ def held_out_for_stopping(
 
 
 def _rarest(codes: np.ndarray, groups: np.ndarray | None) -> int:
-    """How many bags, or groups of them, the rarest class has; labels are 0, 1 and so on."""
+    """Return the number of bags (or groups of bags) of the rarest class; labels are 0, 1, ..."""
     if groups is None:
         return int(np.bincount(codes, minlength=2).min())
     return min(len(np.unique(groups[codes == code])) for code in range(max(2, codes.max() + 1)))
@@ -177,14 +179,14 @@ def _stratified(n_folds: int, groups: np.ndarray | None, random_state: Seed) -> 
 
 
 def _kept(sample_weight: Any, n_kept: int) -> np.ndarray:
-    """Which of the bags given to `fit` have a weight."""
+    """Return a mask of the bags passed to `fit` that have a positive weight."""
     if sample_weight is None:
         return np.ones(n_kept, dtype=bool)
     return np.asarray(sample_weight) > 0
 
 
 def _among_kept(splits: Iterable[Any], kept: np.ndarray) -> list[Split]:
-    """Splits of all bags as splits of those that are kept."""
+    """Convert splits of all bags into splits of the kept bags."""
     numbers, place = np.arange(len(kept)), np.cumsum(kept) - 1
     found = []
     for number, split in enumerate(splits):
@@ -192,8 +194,8 @@ def _among_kept(splits: Iterable[Any], kept: np.ndarray) -> list[Split]:
             train, test = (numbers[np.asarray(part, dtype=None if len(part) else int)] for part in split)
         except (IndexError, TypeError, ValueError) as error:
             raise ValueError(
-                f"fold {number} of cv must be two arrays, of bags to learn from and of bags to hold out: "
-                f"numbers from 0 to {len(kept) - 1}, or masks of the {len(kept)} bags."
+                f"fold {number} of cv must be two arrays, one of training bags and one of held-out bags: "
+                f"indices from 0 to {len(kept) - 1}, or masks of the {len(kept)} bags."
             ) from error
         found.append((place[train[kept[train]]], place[test[kept[test]]]))
     return found

@@ -1,13 +1,12 @@
-"""The one loop over held-out bags: fit a clone of a model to the training bags, let it predict the rest.
+"""Held-out predictions: fit a clone of a model to the training bags of every split, predict the other bags.
 
-Everything that needs predictions of bags by a model that was not fitted to them calls `cross_predict`:
-scores of a fit and comparisons of models (`bagwise.evaluation`), probabilities that are calibrated inside
-a fit (`calibration`), members of ensembles, rules that are compared, and the experiments in
-``reproduction``. It is here, and not in `evaluation`, because models call it too, and imports only go to
-lower layers. What the predictions are worth is the business of the callers; `bagwise.evaluation.held_out`
-has scores with intervals.
+All held-out predictions come from `cross_predict`: scores and model comparisons (`bagwise.evaluation`),
+calibration inside a fit (`calibration`), members of ensembles, comparisons of rules, and the experiments in
+``reproduction``. The function is defined here and not in `evaluation`, because models also call it and
+imports only go to lower layers. It does not compute scores: `bagwise.evaluation.held_out` computes scores
+with intervals.
 
-Cross-validated paths, which share work between penalties, have loops of their own
+Cross-validated regularization paths share work between penalties and use separate loops
 (`bagwise.models.linear_model.cv`, `bagwise.models.pu.cv`).
 """
 
@@ -32,7 +31,7 @@ from bagwise.models.base.labels import Training
 # A method of the fitted model, or a function of the fitted model and the bags; one row per bag.
 Output = str | Callable[[Any, Any], Any]
 
-# What `cross_predict` predicts if the caller does not choose.
+# Default outputs of `cross_predict`.
 OUTPUTS = ("predict", "predict_proba", "decision_function")
 
 
@@ -49,15 +48,15 @@ class HeldOut:
     classes : array
         The labels.
     fold : array of shape (n_bags,)
-        The index of the split that held the bag out; -1 if no split did.
+        The index of the last split that held the bag out; -1 if no split did.
     outputs : dict
-        For every output that was asked for, an array of predictions; outputs that the model does not have
-        are missing. Of "predict", the index of the predicted label in `classes` (-1 if no split held the bag
-        out); of all others, what the model returned (NaN if no split held the bag out).
+        The predictions of every requested output, as an array. Outputs that the model does not have are
+        missing. For "predict": the index of the predicted label in `classes` (-1 if no split held the bag
+        out). For other outputs: the values that the model returned (NaN if no split held the bag out).
     seconds : array of shape (n_splits, 4)
-        Wall time of the fit and of the predictions of every split, and processor time of both.
+        Wall time of the fit and of the predictions of every split, then the CPU time of both.
     models : tuple of fitted models
-        One per split, if they were to be kept.
+        One model per split, if `keep_models` was set.
     """
 
     codes: np.ndarray
@@ -90,7 +89,7 @@ class HeldOut:
 
     @property
     def score(self) -> np.ndarray | None:
-        """A score that is high for the second of two classes: the decision function, or the probability.
+        """The score for the second of two classes: the decision function, or the probability.
 
         Scores of different folds come from different models and cannot be compared.
         """
@@ -113,37 +112,40 @@ def cross_predict(
     checkpoint: CheckpointLocation = NO_CHECKPOINT,
     begin: Callable[[str], None] = lambda text: None,
 ) -> HeldOut:
-    """Fit a clone of a model to the training bags of every split, and let it predict the other bags.
+    """Fit a clone of a model to the training bags of every split, and predict the other bags.
 
     Parameters
     ----------
     model : estimator
-        It is cloned for every split.
+        A clone is fitted for every split.
     bags : Bags or ScannedBags
         The bags.
     y : array of shape (n_bags,)
-        Their labels, of two classes or more.
+        The labels, of two or more classes.
     splits : sequence of (train, test)
-        Indices of the bags to learn from, and of those to predict. A single split is one fit. Bags that
-        several splits hold out have the mean of what was predicted, and the label of the last prediction.
+        Indices of the training bags and of the bags to predict. A single split is one fit. If several splits
+        hold out a bag, the result contains the mean of its predictions and the label of the last one.
     outputs : sequence of str or callable
-        What to predict: names of methods of the fitted model, or functions ``(model, bags) -> array`` with a
-        row per bag. Methods that a model does not have are left out. With none, models are fitted only.
+        The outputs to predict: names of methods of the fitted model, or functions ``(model, bags) -> array``
+        with one row per bag. Methods that a model does not have are left out. With an empty sequence, the
+        models are only fitted.
     groups : array of shape (n_bags,), optional
-        Groups that a model which cuts folds itself keeps together, too; `splits` have to do so already.
+        Groups that must stay together if the model itself splits its training bags into folds. `splits` must
+        already keep them together.
     sample_weight : array of shape (n_bags,), optional
         Weights, passed to the fits.
     fit : callable, optional
-        Fits the clone and returns it: ``fit(model, bags, y)``, with those of the keywords `groups`,
-        `sample_weight` and `checkpoint` that were given here. By default, the clone's own method
-        (`fit_in_groups`).
+        Function that fits the clone and returns it: ``fit(model, bags, y)``, with the keywords `groups`,
+        `sample_weight` and `checkpoint` if they are set. By default, `fit_in_groups` calls the clone's `fit`.
     warm_up : array of int, optional
         Indices of a few bags that are fitted and predicted first, so that compiled code is loaded before
-        time is measured. Warnings and errors of this fit are ignored: few bags may be too few.
+        time is measured. Warnings and errors of this fit are ignored, because it can fail on so few bags.
     keep_models : bool
-        Whether the result has the fitted models; not for use with a checkpoint, which does not have them.
+        Whether the result contains the fitted models. Do not use it with a checkpoint, which does not store
+        models.
     checkpoint : CheckpointLocation, optional
-        Stores the predictions of finished splits. Fits are passed a location in it; without it, nothing.
+        Stores the predictions of finished splits. Each fit gets a location inside the checkpoint, if there
+        is one.
     begin : callable
         Called with a short text when the warm-up or a split begins.
 
@@ -154,7 +156,7 @@ def cross_predict(
     Raises
     ------
     KeyboardInterrupt
-        Between splits, if Ctrl-C was pressed inside of `bagwise._core.interrupt.interruptible`.
+        Between splits, if Ctrl-C was pressed inside `bagwise._core.interrupt.interruptible`.
 
     Examples
     --------
@@ -172,7 +174,7 @@ def cross_predict(
     models = []
 
     def run(train: np.ndarray, test: np.ndarray, groups: np.ndarray | None, place: CheckpointLocation) -> Any:
-        """Fit and predict: the outputs and the seconds of one split, as a checkpoint stores them."""
+        """Fit and predict one split; return its outputs and seconds in the form stored in checkpoints."""
         given = {"groups": groups, "sample_weight": sample_weight}
         told: dict[str, Any] = {name: of[train] for name, of in given.items() if of is not None}
         if place.is_stored:
@@ -186,11 +188,11 @@ def cross_predict(
         return found, np.concatenate([after_fit - start, _clocks() - after_fit])[[0, 2, 1, 3]]
 
     if warm_up is not None:
-        begin("getting ready")
+        begin("warming up")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                # A group per bag, so that the few bags can always be cut into folds.
+                # Use one group per bag, so that the few bags can always be split into folds.
                 run(warm_up, warm_up, None if groups is None else np.arange(len(codes)), NO_CHECKPOINT)
             except Exception:
                 raise_if_stopped()
@@ -239,14 +241,14 @@ def _predicted(fitted: Any, bags: Any, outputs: Sequence[Output], classes: np.nd
 
 
 def _by_bag(n_bags: int, tests: list[np.ndarray], parts: list[np.ndarray], *, is_label: bool) -> np.ndarray:
-    """Put the predictions of all splits where their bags are."""
+    """Combine the predictions of all splits into one array in the order of the bags."""
     shape = (n_bags, *parts[0].shape[1:])
     if is_label:
         labels = np.full(shape, -1)
         for test, part in zip(tests, parts, strict=True):
             labels[test] = part
         return labels
-    # A sum that begins at -0.0 has the sign of a zero that is added.
+    # Start sums at -0.0: adding a zero then keeps the sign of that zero.
     values, times = np.full(shape, -0.0), np.zeros(n_bags)
     for test, part in zip(tests, parts, strict=True):
         values[test] += part
@@ -260,14 +262,17 @@ def _by_bag(n_bags: int, tests: list[np.ndarray], parts: list[np.ndarray], *, is
 def fit_in_groups(
     model: Any, bags: Any, y: np.ndarray, groups: np.ndarray | None = None, **given: Any
 ) -> Any:
-    """Fit a model; one that cuts folds itself keeps groups together, too: a search, or the last step.
+    """Fit a model so that its internal folds keep groups together.
+
+    This applies to models that split their training bags, such as searches, and to pipelines whose last step
+    does.
 
     Parameters
     ----------
     model : estimator
-        It is fitted; where its ``cv`` is a number, it becomes folds that keep groups together.
+        The model to fit. If its ``cv`` is an integer, it is replaced by folds that keep groups together.
     bags, y : Bags, array of shape (n_bags,)
-        What to fit it to.
+        The training data.
     groups : array of shape (n_bags,), optional
         Bags of one group are on the same side of every fold.
     **given : anything
@@ -279,7 +284,7 @@ def fit_in_groups(
 
 
 def _keeping_together(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
-    """Return what `fit` must be told of groups; a number of folds becomes folds that keep them together."""
+    """Return the group arguments of `fit`; if ``cv`` is an integer, set it to folds that respect groups."""
     if hasattr(model, "steps"):
         name, last = model.steps[-1]
         told = _keeping_together(last, bags, y, groups)
@@ -289,8 +294,8 @@ def _keeping_together(model: Any, bags: Any, y: np.ndarray, groups: np.ndarray) 
     if not hasattr(model, "cv"):
         return {}
     if model.cv is not None and not isinstance(model.cv, Integral):
-        return {"groups": groups} if hasattr(model, "refit") else {}  # a splitter, which a search passes them
+        return {"groups": groups} if hasattr(model, "refit") else {}  # a search passes groups to its splitter
     training = Training(bags, np.unique(y, return_inverse=True)[1], np.ones(len(y)))
-    remedy = "Settings cannot be chosen in so few."
+    remedy = "The model needs more bags to choose its parameters by cross-validation."
     model.set_params(cv=bag_folds(model.cv or 5, training, None, seed=0, remedy=remedy, groups=groups))
     return {}

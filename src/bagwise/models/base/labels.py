@@ -1,4 +1,4 @@
-"""What a fit learns from: labels or numbers of bags, their weights, and a digest of all three."""
+"""Training data of a fit: validation of labels, regression targets and weights, and a digest."""
 
 from __future__ import annotations
 
@@ -23,21 +23,20 @@ from bagwise.data.sequences import Sequences
 from bagwise.data.types import BagsLike
 from bagwise.exceptions import PositiveClassWarning, warn_user
 
-# Between these a weight, its powers and its products with features are numbers.
+# Between these bounds a weight, its powers and its products with features neither overflow nor underflow.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-50, 1e50
 
-# So many numbers at either end are looked at: a quarter of a megabyte, which takes a fraction of a
-# millisecond.
+# Number of values at each end that are included in the digest: 256 KiB, hashed in less than a millisecond.
 _END = 2**15
 
-# What `class_weight` may be, for `_parameter_constraints`.
+# Allowed values of `class_weight`, for `_parameter_constraints`.
 CLASS_WEIGHT_CONSTRAINT: list[Any] = [dict, StrOptions({"balanced"}), None]
 
 
 class Training(NamedTuple):
-    """What a fit learns from: bags, a label or number for each, and a weight per bag, all positive.
+    """Training data of a fit: bags, one label or target value per bag, and one weight per bag.
 
-    Labels are 0 or 1, where an estimator does not say otherwise.
+    Labels are 0 or 1 unless the estimator documents other values. Weights are >= 0.
     """
 
     bags: Bags
@@ -45,15 +44,15 @@ class Training(NamedTuple):
     weight: np.ndarray
 
     def that_count(self) -> Training:
-        """Leave out the bags of weight zero."""
+        """Return the training data without the bags of weight zero."""
         kept = self.weight > 0
         return self if kept.all() else Training(self.bags[kept], self.y[kept], self.weight[kept])
 
 
 def require_label_per_bag(y: Any, bags: AnyBags) -> None:
-    """Refuse labels that are not as many as bags."""
+    """Raise an error if the number of labels differs from the number of bags."""
     if len(y) != len(bags):
-        raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels; give one per bag.")
+        raise ValueError(f"X has {len(bags)} bags but y has {len(y)} labels; pass one label per bag.")
 
 
 def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -> np.ndarray:
@@ -64,8 +63,8 @@ def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -
     shape = np.shape(y) if sp.issparse(y) else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1 and is_classifier(estimator):
         raise ValueError(
-            f"y has {shape[1]} columns, but {name} learns one label per bag. For several labels a bag there "
-            "are MultiLabelBagClassifier, which wraps a classifier of bags, and MIMLLogisticRegression."
+            f"y has {shape[1]} columns, but {name} learns one label per bag. For several labels per bag, use "
+            "MultiLabelBagClassifier, which wraps a bag classifier, or MIMLLogisticRegression."
         )
     values: np.ndarray = column_or_1d(y, warn=True)
     assert_all_finite(values, input_name="y", estimator_name=name)
@@ -80,15 +79,15 @@ def _one_per_bag(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -
 
 
 def read_numbers(estimator: Any, y: ArrayLike | None, X: BagsLike, bags: Bags) -> np.ndarray:
-    """Check the numbers that a regressor learns from: float64, finite, one per bag."""
+    """Validate the targets of a regressor and return them as float64: finite, one per bag."""
     y = _one_per_bag(estimator, y, X, bags)
-    if y.dtype == object:  # of Python's numbers, such as a column of a frame; text would be read as numbers
+    if y.dtype == object:  # Python objects, such as a data frame column; astype would convert text silently
         strange = [value for value in y if not isinstance(value, Real)]
     else:
         strange = [] if y.dtype.kind in "biuf" else y[:1].tolist()
     if strange:
         name = type(estimator).__name__
-        raise ValueError(f"y has the value {strange[0]!r}; {name} needs a number for every bag.")
+        raise ValueError(f"y has the value {strange[0]!r}; {name} needs a numeric target for every bag.")
     return y.astype(np.float64)
 
 
@@ -101,21 +100,21 @@ def encode_labels(
     binary: bool | None = True,
     positive_alone: bool = False,
 ) -> np.ndarray:
-    """Check the labels of a fit, set ``classes_``, and return the index of every label in it.
+    """Validate training labels, set ``classes_``, and return the index of every label in ``classes_``.
 
     Parameters
     ----------
     estimator : estimator
-        Its ``classes_`` is set, and messages name it.
+        The estimator whose ``classes_`` is set; error messages contain its name.
     y, X : array, collection of bags
         The arguments of `fit`.
     bags : Bags
-        What was read of `X`.
+        The validated `X`.
     binary : bool or None
         True for models of two classes: the indices are int8, and 1 is the positive class. None if two classes
-        are read in this way, and more are taken too. False if no class is the positive one.
+        are encoded like this and more classes are also accepted. False if there is no positive class.
     positive_alone : bool
-        Whether positive bags alone are taken, all marked 1 or True; ``classes_`` then has one label.
+        Whether `y` can contain positive labels only, all 1 or True; ``classes_`` then has one label.
 
     Returns
     -------
@@ -125,9 +124,9 @@ def encode_labels(
     y = _one_per_bag(estimator, y, X, bags)
     if type_of_target(y, input_name="y").startswith("continuous"):
         raise ValueError(
-            f"Unknown label type: continuous. y has numbers that are no classes, and {name} is a classifier. "
-            "To learn a number for every bag, put BagStatistics() or ClusterEmbedding() before any regressor "
-            "in make_pipeline; to learn whether it is high, pass y > threshold."
+            f"Unknown label type: continuous. y is continuous, but {name} is a classifier. For regression, "
+            "use make_pipeline with BagStatistics() or ClusterEmbedding() before any regressor; to classify "
+            "high values, pass y > threshold."
         )
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -135,7 +134,7 @@ def encode_labels(
         if positive_alone and classes.dtype.kind in "biuf" and classes[0] == 1:
             estimator.classes_ = classes
             return np.ones(len(y), dtype=np.int8)
-        alone = ", or positive ones alone, marked 1 or True" if positive_alone else ""
+        alone = ", or positive bags only, labelled 1 or True" if positive_alone else ""
         raise ValueError(
             f"y has one class only, {as_python(classes[0])!r}; {name} needs bags of two classes, positive "
             f"and negative{alone}."
@@ -152,7 +151,7 @@ def encode_labels(
     if classes.dtype.kind not in "biuf":
         low, high = map(as_python, classes)
         warn_user(
-            f"y has the labels {low!r} and {high!r}; {high!r} sorts last and is taken as the positive "
+            f"y has the labels {low!r} and {high!r}; {high!r} sorts last and is used as the positive "
             f"class. If you mean {low!r}, pass y == {low!r}.",
             PositiveClassWarning,
             once=True,
@@ -161,41 +160,42 @@ def encode_labels(
 
 
 def refuse_unknown_labels(y: np.ndarray, classes: np.ndarray, *, besides: str = "") -> None:
-    """Refuse labels given after a fit that it did not see; `besides` is what else is taken."""
+    """Raise an error for labels that are not in `classes`; `besides` names further accepted values."""
     unknown = ~np.isin(y, classes)
     if unknown.any():
         raise ValueError(
-            f"y has the label {as_python(y[np.argmax(unknown)])!r}, which the fit did not see; the "
-            f"classes are {np.asarray(classes).tolist()}{besides}."
+            f"y has the label {as_python(y[np.argmax(unknown)])!r}, which is not among the training labels; "
+            f"the classes are {np.asarray(classes).tolist()}{besides}."
         )
 
 
 def refuse_lost_classes(estimator: Any, y: np.ndarray) -> None:
-    """Refuse encoded labels of the bags that count unless every class of ``classes_`` is among them."""
+    """Raise an error if a class of ``classes_`` is missing in `y`, the codes of bags with positive weight."""
     lost = np.setdiff1d(np.arange(len(estimator.classes_)), y)
     if len(lost):
         label, name = as_python(estimator.classes_[lost[0]]), type(estimator).__name__
         raise ValueError(
-            f"sample_weight or class_weight gives every bag of the class {label!r} the weight zero; {name} "
+            f"all bags of the class {label!r} have weight zero by sample_weight or class_weight; {name} "
             f"needs bags of all {len(estimator.classes_)} classes."
         )
 
 
 def is_positive(scores: np.ndarray) -> np.ndarray:
-    """Whether scores speak for the positive class, as a score of zero does; the one place that says so."""
+    """Return whether scores predict the positive class; a score of zero does. All classifiers use this."""
     return scores >= 0
 
 
 def is_as_probable(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
-    """Whether the positive class is at least as probable as the negative one, by either's probability.
+    """Return whether the positive class is at least as probable as the negative class.
 
-    Probabilities that rounding made equal, or one of them a half, are a tie as well, and a tie is positive.
+    Ties are positive. A positive probability of at least 1/2 also counts as a tie, because the negative
+    probability can be slightly larger by rounding.
     """
     return (positive >= negative) | (positive >= 0.5)
 
 
 def bag_weights(bags: Bags, sample_weight: ArrayLike | None = None) -> np.ndarray:
-    """Check the weights of bags; ones by default."""
+    """Validate and return the bag weights; the default is a weight of 1 for every bag."""
     if sample_weight is None:
         return np.ones(len(bags))
     sample_weight = np.asarray(without_mask(sample_weight))
@@ -211,15 +211,15 @@ def bag_weights(bags: Bags, sample_weight: ArrayLike | None = None) -> np.ndarra
     if (weight < 0).any():
         where = int(np.argmax(weight < 0))
         raise ValueError(
-            f"sample_weight is {weight[where]:g} for bag {as_python(bags.ids[where])!r}; weights are zero "
-            "or positive."
+            f"sample_weight is {weight[where]:g} for bag {as_python(bags.ids[where])!r}; weights must be "
+            ">= 0."
         )
     if not weight.any():
-        raise ValueError("sample_weight is zero for every bag; give those that are to count a weight above.")
+        raise ValueError("sample_weight is zero for every bag; at least one weight must be positive.")
     if not _LEAST_WEIGHT <= weight.max() <= _LARGEST_WEIGHT:
         raise ValueError(
-            f"the largest sample_weight is {weight.max():g}, of which products are no numbers any more; "
-            f"expected one between {_LEAST_WEIGHT:g} and {_LARGEST_WEIGHT:g}."
+            f"the largest sample_weight is {weight.max():g}, whose products can overflow or underflow; "
+            f"expected a value between {_LEAST_WEIGHT:g} and {_LARGEST_WEIGHT:g}."
         )
     return weight
 
@@ -227,9 +227,9 @@ def bag_weights(bags: Bags, sample_weight: ArrayLike | None = None) -> np.ndarra
 def class_factors(
     class_weight: ClassWeight, classes: np.ndarray, y: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """Factor of each of two classes, for labels `y` in 0, 1 and bag weights.
+    """Return the weight factor of each of two classes, from labels 0 and 1 and bag weights.
 
-    "balanced" counts weighted bags, so that a weight of two still equals a bag that is there twice.
+    "balanced" uses the total weights of the classes, so that a weight of two equals two copies of a bag.
     """
     if class_weight is None:
         return np.ones(2)
@@ -239,33 +239,35 @@ def class_factors(
     unknown = [label for label in class_weight if label not in classes.tolist()]
     if unknown:
         raise ValueError(
-            f"class_weight names {unknown[0]!r}, which is not a class; the classes are {classes.tolist()}."
+            f"class_weight has the key {unknown[0]!r}, which is not a class; the classes are "
+            f"{classes.tolist()}."
         )
     for label, factor in class_weight.items():
         if not isinstance(factor, Real) or not 0.0 <= float(factor) < np.inf:
             raise ValueError(
                 f"class_weight is {as_python(factor)!r} for the class {as_python(label)!r}; expected a "
-                "number, zero or positive."
+                "finite number >= 0."
             )
     return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
 
 
 def training_digest(bags: Bags | ScannedBags, y: np.ndarray, weight: np.ndarray) -> str:
-    """Digest all sizes, labels and weights of bags, and the instances at both ends: 32 hexadecimal digits.
+    """Return a digest of bag sizes, labels, weights, and the first and last instances: 32 hex digits.
 
-    The ends are the first and the last bags with up to 2^15 numbers each, so that small data are covered
-    whole; of large ones (more than 2^23 numbers) they are the first and the last bag, because bags
-    that were selected from a file in any order may lie anywhere. So this costs next to nothing, and is the
-    same in memory and in files; what it does not see is a change of instances in the middle of much data.
+    The digest includes the first and the last bags, with up to 2^15 values each, so that small data are
+    covered completely. For large data (more than 2^23 values) it includes only the first and the last bag,
+    because bags selected from a file can be stored far apart. The cost is small, and the digest is the same
+    for data in memory and in files. It does not detect changes of instances in the middle of a large data
+    set.
 
     Parameters
     ----------
     bags : Bags or ScannedBags
-        As `BagEstimator._read` gives them.
+        Bags as returned by `BagEstimator._read`.
     y : array
-        Labels as the model reads them, with their classes or without.
+        Labels or targets in the encoding that the model uses.
     weight : array of shape (n_bags,)
-        Weights of the bags, without those of classes.
+        Weights of the bags, without class weights.
     """
     state = sha256()
     sizes = np.asarray(bags.sizes, dtype=np.int64)
@@ -278,7 +280,7 @@ def training_digest(bags: Bags | ScannedBags, y: np.ndarray, weight: np.ndarray)
     ends = [bags[:stop], bags[start:]] if stop < start else [bags]
     for end in ends:
         if isinstance(end, ScannedBags):
-            # In the precision in which its blocks are read, which is that of bags in memory.
+            # Use the precision of the blocks, which is also that of bags in memory.
             _add(state, end.load().instances.astype(end.dtype, copy=False))
         else:
             _add(state, end.instances)
@@ -286,7 +288,7 @@ def training_digest(bags: Bags | ScannedBags, y: np.ndarray, weight: np.ndarray)
 
 
 def _add(state: Any, values: Any) -> None:
-    """Add arrays with their kind and shape, so that one cannot be taken for two."""
+    """Add arrays with their type and shape to the digest, so that different splits of data differ."""
     if isinstance(values, Sequences):
         parts = [values.symbols, values.offsets]
     elif sp.issparse(values):

@@ -1,4 +1,4 @@
-"""The log loss of a bag: of log-odds, and of probabilities. Callers weigh bags, and take sums or means."""
+"""The log loss of single bags, from log-odds or probabilities; callers apply weights and sum or average."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def loss_of_margin(margin: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     margin : array
-        Log-odds of the label: those of the positive class, with the sign changed where it is the other one.
+        Log-odds of the label: the log-odds of the positive class, negated if the label is negative.
     """
     return np.logaddexp(0.0, -margin)
 
@@ -24,13 +24,13 @@ def log_probability(
     Parameters
     ----------
     probability : array of shape (n_bags, n_classes)
-        The probability of every class. Both columns of two classes are needed: 1 - P takes what is only
-        very probable for certain.
+        The probability of every class. Both columns of two classes are needed, because 1 - P rounds very
+        small probabilities to zero.
     codes : array of shape (n_bags,)
         The index of every bag's label.
     least : float
-        Probabilities are clipped to [least, 1 - least]. By default, as scikit-learn does it: a bag whose
-        label had a probability of zero does not make a mean infinite. With 0, it does.
+        Probabilities are clipped to [least, 1 - least]. The default is that of scikit-learn: a bag whose
+        label has probability zero then does not make the mean infinite. With 0 it does.
     """
     chosen = np.clip(probability[np.arange(len(codes)), codes], least, 1.0 - least)
     with np.errstate(divide="ignore"):

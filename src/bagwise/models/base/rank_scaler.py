@@ -1,4 +1,4 @@
-"""`RankScaler`: every value becomes the share of training values below it."""
+"""`RankScaler`: replace every value by the fraction of training values below it."""
 
 from __future__ import annotations
 
@@ -15,47 +15,52 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagwise.data.blocks import Block, Blocks, MemoryBlocks, is_large, sparse_in_parts
 
-# So many different values of a feature are kept; of large instances so many in all, within bounds.
+# Maximum number of distinct values that are stored per feature; for large data, the maximum and minimum
+# per feature, and the maximum over all features.
 _MOST, _MOST_OF_LARGE, _LEAST_OF_LARGE, _ALL_OF_LARGE = 2**14, 2**12, 2**8, 2**16
 
 
 class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Turn every value into its rank: the share of training values of its feature below it; ties count half.
+    """Transform every value to its rank: the fraction of training values of its feature below it.
 
-    With F the distribution of a feature in training, a value x becomes ``(F(x-) + F(x)) / 2``, a number from
-    0 to 1. Ranks do not see how far an outlier lies out, and spread a skewed feature evenly; any rising
-    function of a feature gives the same. ``scale="rank"`` of an estimator is this, fitted on all training
-    instances.
+    If F is the training distribution of a feature, a value x becomes ``(F(x-) + F(x)) / 2``, a value from
+    0 to 1, so ties count half. Ranks are robust to outliers, spread skewed features evenly, and do not change
+    under increasing transformations of a feature. ``scale="rank"`` of an estimator uses this scaler, fitted
+    to all training instances.
 
     Attributes
     ----------
     values_ : list of n_features arrays
-        Different training values of every feature, rising.
+        Distinct training values of every feature, in increasing order.
     cumulative_ : list of n_features arrays
-        The shares of training values below each of them, and one at the end.
+        For each of these values, the fraction of training values below it; the last entry is 1.
     shift_ : array of shape (n_features,)
-        What is taken from ranks: zero, or the rank of zero after a fit to a sparse matrix.
+        Value that is subtracted from the ranks: zero, or the rank of zero after a fit to a sparse matrix.
     n_samples_seen_ : int
         Number of training rows.
     weight_ : float
-        Their weight.
+        Total weight of the training rows.
     n_features_in_ : int
+        Number of features.
 
     See Also
     --------
-    sklearn.preprocessing.QuantileTransformer : from a sample, interpolated, and with ties at their upper end.
+    sklearn.preprocessing.QuantileTransformer : Interpolated ranks, estimated from a subsample.
 
     Notes
     -----
-    The fit sorts: O(n log n) for a feature, block by block, and a transformation looks every value up. Ranks
-    are exact for features of at most 16,384 different values. Of others, neighbours are kept as one where
-    they are no more than that part of all: ranks are then off by less than 1e-4. Of instances of more than
-    2**23 numbers fewer values are kept (4,096, of more than 16 features 65,536 of all together, but at least
-    256): ranks of 5, 80 and 1,000 features were off by at most 0.0005, 0.003 and 0.009, and the fit, which
-    can go over files (`partial_fit`, ``scale="rank"``), takes little memory.
+    The fit sorts every feature, block by block, in O(n log n); `transform` looks up every value by binary
+    search. Ranks are exact for features with at most 16,384 distinct values. For other features,
+    neighbouring values are merged into groups of at most 1/16,384 of the weight, and the error of a rank is
+    less than 1e-4.
 
-    A sparse matrix stays sparse: zeros stay zeros, because the rank of zero is taken from all ranks. So a
-    scaler that was fitted to dense instances refuses sparse ones.
+    For data with more than 2**23 values, fewer values are stored: 4,096 per feature or, with more than 16
+    features, 65,536 in total, but at least 256 per feature. The largest errors with 5, 80 and 1,000 features
+    were 0.0005, 0.003 and 0.009. The fit then takes little memory and can read files (`partial_fit`,
+    ``scale="rank"``).
+
+    A sparse matrix stays sparse: zeros stay zeros, because the rank of zero is subtracted from all ranks.
+    Therefore a scaler that was fitted to dense instances refuses sparse ones.
 
     Examples
     --------
@@ -81,9 +86,9 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array or sparse matrix of shape (n_rows, n_features)
             The training rows.
         y : ignored
-            There for the sake of pipelines.
+            Present for compatibility with pipelines.
         sample_weight : array of shape (n_rows,), optional
-            How often each row counts.
+            Weights of the rows.
 
         Returns
         -------
@@ -93,7 +98,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._keep(_sketch(_blocks(X, sample_weight)), is_sparse=sp.issparse(X))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from some rows more: see `fit`."""
+        """Update the scaler with further rows: see `fit`."""
         is_first = not hasattr(self, "values_")
         X = self._check(X, reset=is_first)
         seen = _sketch(_blocks(X, sample_weight))
@@ -104,12 +109,12 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._keep(seen, is_sparse=sp.issparse(X))
 
     def transform(self, X: Any) -> Any:
-        """Give the rank of every value, in the precision of `X`: float32 or float64.
+        """Return the rank of every value, in the precision of `X`: float32 or float64.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_rows, n_features)
-            Rows.
+            The rows to transform.
 
         Returns
         -------
@@ -124,8 +129,8 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return ranks
         if not np.array_equal(self.shift_, self._ranks_of_zero()):
             raise ValueError(
-                "X is sparse, but this RankScaler was fitted to dense instances, whose zeros have ranks other"
-                " than zero; fit it to a sparse matrix, or pass X.toarray()."
+                "X is sparse, but this RankScaler was fitted to a dense matrix, where zeros have nonzero "
+                "ranks; fit it to a sparse matrix, or pass X.toarray()."
             )
         columns = X.tocsc()
         for j, (begin, end) in enumerate(pairwise(columns.indptr)):
@@ -146,7 +151,7 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.array([self._ranks(zero, j)[0] + self.shift_[j] for j in range(len(self.values_))])
 
     def _fit_blocks(self, blocks: Blocks) -> Self:
-        """Learn from the instances of bags anywhere, which count with the weight of their bag: one pass."""
+        """Fit to the instances of bags, weighted by the weight of their bag, in one pass."""
         self.n_features_in_ = blocks.n_features
         return self._keep(_sketch(blocks), is_sparse=sp.issparse(blocks.whole))
 
@@ -169,9 +174,9 @@ class RankScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class Sketch:
-    """The different values of every feature and their weights; those of two sets add up to those of both.
+    """Distinct values of every feature and their weights; adding two sketches merges their values.
 
-    Where a feature has more than `limit` values, neighbours are put together.
+    If a feature has more than `limit` values, neighbouring values are merged.
     """
 
     n: int
@@ -185,7 +190,7 @@ class Sketch:
         columns = []
         for column in zip(self.values, other.values, self.weights, other.weights, strict=True):
             values, weights = np.concatenate(column[:2]), np.concatenate(column[2:])
-            order = np.argsort(values, kind="stable")  # which merges what is sorted
+            order = np.argsort(values, kind="stable")  # stable sort merges sorted runs quickly
             columns.append(_few(*_different(values[order], weights[order]), limit))
         values_of, weights_of = (list(parts) for parts in zip(*columns, strict=True))
         return Sketch(self.n + other.n, self.weight + other.weight, values_of, weights_of, limit)
@@ -196,7 +201,7 @@ def _blocks(X: Any, sample_weight: Any) -> Blocks:
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n,) or not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
         raise ValueError(
-            f"sample_weight must be {n} numbers that are not negative, and not all zero; got an array of "
+            f"sample_weight must contain {n} finite values >= 0, not all of them zero; got an array of "
             f"shape {weight.shape}."
         )
     return MemoryBlocks(X, np.arange(n + 1), np.zeros(n), weight)
@@ -214,7 +219,7 @@ def _limit(n: int, n_features: int, *, is_known_large: bool = False) -> int:
 
 
 def _sketch_of(block: Block, limit: int) -> Sketch:
-    """Sketch the instances of a block, those of bags without a weight left out."""
+    """Return the sketch of a block's instances, without the bags of weight zero."""
     X, weight = block.X, block.weight_of_each
     if not weight.all():
         X, weight = X[weight > 0], weight[weight > 0]
@@ -224,7 +229,7 @@ def _sketch_of(block: Block, limit: int) -> Sketch:
 
 
 def _of_dense(X: np.ndarray, weight: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Give the different values of every column, and their weights."""
+    """Yield the distinct values of every column and their weights."""
     is_even = len(weight) == 0 or (weight == weight[0]).all()
     for column in X.T:
         order = None if is_even else np.argsort(column)
@@ -240,20 +245,20 @@ def _of_sparse(X: Any, weight: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndar
         order = np.argsort(values)
         weights = np.append(stored, weight.sum() - stored.sum())[order]
         values, weights = _different(values[order], weights)
-        is_there = weights > 0  # zero may not be, or no more than rounding says
+        is_there = weights > 0  # the weight of zero can be 0, or negative by rounding
         yield values[is_there], weights[is_there]
 
 
 def _different(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Put equal values, which stand together, into one."""
+    """Merge equal values, which are adjacent."""
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])[: len(values)])
     return values[starts], np.add.reduceat(weights, starts) if len(starts) else weights
 
 
 def _few(values: np.ndarray, weights: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Put neighbours together where there are too many: each group counts at its median.
+    """Merge neighbouring values if there are more than `limit`; each group is represented by its median.
 
-    What has its share of the weight by itself, such as zeros among counts, stays alone.
+    A value whose weight is at least that of an average group, such as zero among counts, is not merged.
     """
     if len(values) <= limit:
         return values, weights
@@ -266,5 +271,5 @@ def _few(values: np.ndarray, weights: np.ndarray, limit: int) -> tuple[np.ndarra
     sums = np.add.reduceat(weights, starts)
     before = ends[starts] - weights[starts]
     medians = np.searchsorted(ends, before + 0.5 * sums)
-    # Rounding must not lead out of a group.
+    # Rounding must not select a value outside the group.
     return values[np.clip(medians, starts, np.append(starts[1:], len(values)) - 1)], sums

@@ -1,4 +1,4 @@
-"""What ``scale=`` does to instances."""
+"""Scaling of instances: the parameter ``scale`` of the estimators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bagwise.data.blocks import Block, Blocks
 from bagwise.models.base.labels import Training
 from bagwise.models.base.rank_scaler import RankScaler
 
-# What `scale` may be, for `_parameter_constraints`.
+# Allowed values of `scale`, for `_parameter_constraints`.
 SCALE_CONSTRAINT: list[Any] = [
     StrOptions({"standard", "minmax", "rank"}),
     HasMethods(["fit", "transform"]),
@@ -28,11 +28,11 @@ SCALE_CONSTRAINT: list[Any] = [
 
 
 def fit_scaler(scale: Any, blocks: Blocks) -> Any:
-    """Fit the transformer that ``scale=`` asks for on the instances; None for None.
+    """Fit the transformer selected by `scale` to the instances; return None for ``scale=None``.
 
-    Every instance counts with the weight of its bag. CSR instances stay sparse: "standard" then divides
-    only, "minmax" divides by the largest absolute value, and "rank" takes the rank of zero away. These
-    three are sums over blocks, one pass; another transformer is fitted on all instances at once.
+    Every instance has the weight of its bag. CSR instances stay sparse: "standard" then only divides,
+    "minmax" divides by the largest absolute value, and "rank" subtracts the rank of zero. These three options
+    are computed block by block in one pass. Other transformers are fitted to all instances at once.
     """
     if scale is None:
         return None
@@ -43,8 +43,8 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
         return blocks.total(moments_of_columns).as_scaler(scale)
     if X is None:
         raise TypeError(
-            f"scale={scale!r} is fitted on all instances at once, and these are read from files in parts; "
-            'use "standard", "minmax", "rank" or None, or X.load() if they fit in memory.'
+            f"scale={scale!r} must be fitted to all instances at once, but these are read from files in "
+            'blocks; use "standard", "minmax", "rank" or None, or pass X.load() if the bags fit in memory.'
         )
     if isinstance(scale, str):
         scaler = StandardScaler(with_mean=False) if scale == "standard" else MaxAbsScaler()
@@ -60,10 +60,10 @@ def fit_scaler(scale: Any, blocks: Blocks) -> Any:
 
 @dataclass(frozen=True)
 class ColumnMoments:
-    """What a scaler needs to know of the columns of `n` instances; those of two sets add up to those of both.
+    """Column moments of `n` instances for a scaler; adding two objects yields the moments of both sets.
 
-    `squares` is the weighted sum of squares about the `mean`. It is added without cancellation, as by Chan,
-    Golub and LeVeque (1983).
+    `squares` is the weighted sum of squared deviations from the `mean`. Sums of two objects avoid
+    cancellation by the method of Chan, Golub and LeVeque (1983).
     """
 
     n: int
@@ -88,12 +88,12 @@ class ColumnMoments:
         )
 
     def as_scaler(self, scale: str) -> StandardScaler | MinMaxScaler:
-        """Give scikit-learn's scaler as it would be after its own fit."""
+        """Return the scikit-learn scaler, as if it had been fitted to the instances."""
         if scale == "minmax":
             return MinMaxScaler().fit(np.stack([self.least, self.largest]))
         scaler = StandardScaler().fit(np.stack([self.least, self.largest]))
         scaler.n_samples_seen_, scaler.mean_, scaler.var_ = self.n, self.mean, self.squares / self.weight
-        # Columns that are constant but for rounding are not divided.
+        # Do not divide columns that are constant up to rounding.
         error = self.n * np.finfo(np.float64).eps
         is_constant = scaler.var_ <= error * scaler.var_ + np.square(error * scaler.mean_)
         scaler.scale_ = np.where(is_constant, 1.0, np.sqrt(scaler.var_))
@@ -101,7 +101,7 @@ class ColumnMoments:
 
 
 def moments_of_columns(block: Block) -> ColumnMoments:
-    """Moments of a block's columns, over the instances of bags that have a weight."""
+    """Return the column moments of a block, over the instances of bags with a positive weight."""
     from bagwise._core.compiled.rows import column_moments
 
     X, weight = block.X, block.weight_of_each
@@ -114,7 +114,7 @@ def moments_of_columns(block: Block) -> ColumnMoments:
 
 
 def affine_map(scaler: Any) -> tuple[np.ndarray | float, np.ndarray | float] | None:
-    """Write ``scaler.transform(x)`` as ``x * factor + shift``; None if it is not one of ours."""
+    """Return (factor, shift) with ``scaler.transform(x) = x * factor + shift``; None for other scalers."""
     match scaler:
         case None:
             return 1.0, 0.0
@@ -129,30 +129,30 @@ def affine_map(scaler: Any) -> tuple[np.ndarray | float, np.ndarray | float] | N
 
 
 def _moves(scaler: Any) -> bool:
-    """Whether a scaler of ours was fitted to dense instances, and adds something to each."""
+    """Return whether the scaler was fitted to dense instances and shifts their values."""
     return isinstance(scaler, MinMaxScaler) or (isinstance(scaler, StandardScaler) and scaler.with_mean)
 
 
 class Scaled:
-    """Mixin of estimators with the parameter `scale` that work on instances as they come out of it."""
+    """Mixin of estimators with the parameter `scale` that work on scaled instances."""
 
     scale: Any
     scaler_: Any
 
     def _fit_scaler(self, training: Training) -> Training:
-        """Set ``scaler_``, fitted on the training instances; give the training bags, scaled."""
+        """Fit ``scaler_`` to the training instances; return the training data with scaled bags."""
         self.scaler_ = fit_scaler(self.scale, training.bags.blocks(training.y, training.weight))
         return training._replace(bags=self._scaled(training.bags))
 
     def _scaled_instances(self, bags: Bags) -> Any:
-        """Scale the instances, in whatever precision that gives."""
+        """Return the scaled instances, in the precision of the scaler's output."""
         if self.scaler_ is None:
             return bags.instances
         if sp.issparse(bags.instances) and _moves(self.scaler_):
             raise ValueError(
-                f"X is sparse, but {type(self).__name__} learned from dense instances, and "
-                f"scale={self.scale!r} moves these, zeros too; predict for dense ones (X.toarray()), or fit "
-                "to sparse ones."
+                f"X is sparse, but {type(self).__name__} was fitted to dense instances, and "
+                f"scale={self.scale!r} shifts all values, including zeros; pass dense instances "
+                "(X.toarray()), or fit to sparse instances."
             )
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = self.scaler_.transform(bags.instances)
@@ -160,8 +160,8 @@ class Scaled:
             return scaled
         is_lost = ~np.isfinite(scaled.data if sp.issparse(scaled) else scaled)
         if is_lost.any():
-            # Single numbers need not have a single number as their difference or share. Only such are
-            # computed again: a bag has the same numbers alone and in company.
+            # Differences and quotients of float32 values can overflow. Recompute only these entries in
+            # float64, so that the values of a bag do not depend on the other bags.
             exact = self.scaler_.transform(bags.instances.astype(np.float64))
             scaled = scaled.astype(np.float64)
             values, others = (scaled.data, exact.data) if sp.issparse(scaled) else (scaled, exact)
@@ -169,13 +169,13 @@ class Scaled:
         return scaled
 
     def _scaled(self, bags: Bags) -> Bags:
-        """Scale the instances; they are float64 afterwards."""
+        """Return bags with scaled float64 instances."""
         bags = bags.with_instances(self._scaled_instances(bags).astype(np.float64, copy=False))
         values = bags.instances.data if sp.issparse(bags.instances) else bags.instances
         largest = max(values.max(initial=0.0), -values.min(initial=0.0))
-        if not largest <= LARGEST:  # or NaN, which a scaler of others gives if its moments overflow
+        if not largest <= LARGEST:  # also true for NaN from overflow in a third-party scaler
             raise ValueError(
-                f"X has values up to {largest:g} after scale={self.scale!r}, and {type(self).__name__} takes "
+                f"X has values up to {largest:g} after scale={self.scale!r}, but {type(self).__name__} needs "
                 f"values up to {LARGEST:g}, whose powers do not overflow; divide the features, or use "
                 'scale="minmax".'
             )

@@ -1,4 +1,4 @@
-"""Estimators of others that learn from one block of bags after the other."""
+"""Third-party estimators that are fitted block by block with ``partial_fit``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bagwise.data.scanned import ScannedBags
 
 
 def learns_from_scans(estimator: Any) -> bool:
-    """Whether an estimator, or every step of a pipeline, passes over blocks."""
+    """Return whether an estimator, or every step of a pipeline, can be fitted block by block."""
     steps = getattr(estimator, "steps", None)
     if steps is not None:
         return all(learns_from_scans(step) for _, step in steps)
@@ -22,20 +22,20 @@ def learns_from_scans(estimator: Any) -> bool:
 
 
 def in_files(bags: Bags | ScannedBags) -> bool:
-    """Whether the bags of a fit lie in files, and are too large to be held."""
+    """Return whether the training bags are read from files and do not fit in memory."""
     return isinstance(bags, ScannedBags) and not bags.fits
 
 
 def in_memory(bags: Bags | ScannedBags) -> Bags:
-    """Give the bags of a fit that can be held as what models work on in memory."""
+    """Load training bags that fit in memory, in the precision that models use."""
     if isinstance(bags, Bags):
         return bags
-    blocks = bags.blocks()  # which checks and converts
+    blocks = bags.blocks()  # validates and converts the instances
     return bags.load().with_instances(blocks.whole)
 
 
 def passes(estimator: Any, scan: Any, y: np.ndarray, weight: np.ndarray) -> Iterator[Block]:
-    """Give the blocks of a scan in a random order, ``max_passes`` times, and set ``n_passes_``."""
+    """Yield the blocks of a scan in a random order, ``max_passes`` times, and set ``n_passes_``."""
     rng = check_random_state(estimator.random_state)
     for number in range(estimator.max_passes):
         yield from scan.shuffled_blocks(rng, y, weight)

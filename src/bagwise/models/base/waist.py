@@ -1,4 +1,4 @@
-"""The waist: predictions of bags and instances from instance log-odds and a rule."""
+"""`WaistClassifier`: bag and instance predictions from instance log-odds and a rule."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from bagwise.data.types import BagsLike
 from bagwise.models.base.classifiers import ScoreClassifier
 from bagwise.rules import RULES, Rule, make_rule
 
-# What `rule` may be, for `_parameter_constraints`.
+# Allowed values of `rule`, for `_parameter_constraints`.
 RULE_CONSTRAINT: list[Any] = [StrOptions(set(RULES)), Rule]
 
 
 def has_posterior(estimator: Any) -> bool:
-    """Whether the rule has latent instance labels; else the method is absent."""
+    """Return whether the rule has latent instance labels; otherwise `posterior_instances` is absent."""
     rule = getattr(estimator, "rule_", None) or make_rule(estimator.rule)
     return rule.has_latent_labels
 
 
 class WaistClassifier(ScoreClassifier):
-    """A classifier made of instance log-odds and a rule: every prediction follows from the two.
+    """Base class of classifiers that compute all predictions from instance log-odds and a rule.
 
-    A subclass fits, sets ``rule_``, and gives `_log_odds`: the log-odds that an instance is positive.
+    Subclasses define `fit`, which sets ``rule_``, and `_log_odds`: the log-odds that an instance is positive.
     """
 
     def _log_odds(self, bags: Bags) -> np.ndarray:
-        """Give the log-odds of every instance, shape (n_instances,)."""
+        """Return the log-odds of every instance: shape (n_instances,)."""
         raise NotImplementedError
 
-    # A Ctrl-C that came out of a kernel as a SystemError would not end a search around the prediction.
+    # Without this, compiled code can turn a Ctrl-C into a SystemError, and a surrounding search continues.
     @interruptible(at_once=True)
     def _bag_log_proba(self, bags: Bags) -> np.ndarray:
         return self.rule_.log_proba(self._log_odds(bags), bags.offsets)
@@ -46,7 +46,7 @@ class WaistClassifier(ScoreClassifier):
         return log_proba[:, 1] - log_proba[:, 0]
 
     def predict_log_proba(self, X: BagsLike) -> np.ndarray:
-        """Log probability of the negative and the positive class, for every bag.
+        """Return the log probabilities of the negative and the positive class for every bag.
 
         Parameters
         ----------
@@ -60,42 +60,42 @@ class WaistClassifier(ScoreClassifier):
         return self._by_blocks(X, self._bag_log_proba)
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Probability of the negative and the positive class, for every bag: shape (n_bags, 2)."""
+        """Return the probabilities of the negative and the positive class: shape (n_bags, 2)."""
         return np.exp(self._by_blocks(X, self._bag_log_proba))
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the more probable label of every bag, the positive one at a tie: shape (n_bags,)."""
+        """Predict the more probable label of every bag; ties are positive: shape (n_bags,)."""
         return self._more_probable(np.exp(self._by_blocks(X, self._bag_log_proba)))
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
-        """Log-odds that a bag is positive: shape (n_bags,)."""
+        """Return the log-odds that a bag is positive: shape (n_bags,)."""
         return super().decision_function(X)
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
-        """Log-odds that an instance is positive: shape (n_instances,), in the order of the bags."""
+        """Return the log-odds that an instance is positive: shape (n_instances,), in bag order."""
         return self._by_blocks(X, self._log_odds)
 
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
-        """Probability that an instance is negative, positive: shape (n_instances, 2)."""
+        """Return the probabilities that an instance is negative and positive: shape (n_instances, 2)."""
         return _both(self._by_blocks(X, self._log_odds))
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
-        """Predict the more probable label of every instance, the positive one at a tie: (n_instances,)."""
+        """Predict the more probable label of every instance; ties are positive: shape (n_instances,)."""
         return self._more_probable(_both(self._by_blocks(X, self._log_odds)))
 
     @available_if(has_posterior)
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
-        """Probability that an instance is positive, given the label of its bag.
+        """Return the probability that an instance is positive, given the label of its bag.
 
-        This answers who made a bag positive: under the or-rule the instances of a negative bag have 0,
-        and those of a positive bag share at least 1.
+        The posterior identifies the instances that make a bag positive. Under the noisy-OR rule, it is 0 in
+        negative bags, and the posteriors in a positive bag sum to at least 1.
 
         Parameters
         ----------
         X : Bags, list of arrays, 3-D or 2-D array
             The bags.
         y : array of shape (n_bags,)
-            Their labels, in terms of ``classes_``.
+            Labels of the bags, from ``classes_``.
 
         Returns
         -------
@@ -108,5 +108,5 @@ class WaistClassifier(ScoreClassifier):
 
 
 def _both(log_odds: np.ndarray) -> np.ndarray:
-    """Probability of the negative and of the positive class."""
+    """Return the probabilities of the negative and the positive class."""
     return np.column_stack([expit(-log_odds), expit(log_odds)])

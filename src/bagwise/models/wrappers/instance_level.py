@@ -1,6 +1,7 @@
-"""What a fitted model says of bags and of instances, whoever it is that says it: itself, or what it wraps.
+"""Bag and instance predictions of a fitted model, also if it wraps the model that predicts instances.
 
-Searches, pipelines and calibration of scikit-learn hand on what is said of bags, but not of instances.
+scikit-learn's searches, pipelines and calibration have the bag predictions of the wrapped model, but not its
+instance predictions.
 """
 
 from __future__ import annotations
@@ -20,17 +21,21 @@ from bagwise.models.wrappers.pipeline import BagPipeline
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-# What may be said, the better first, and the method of bags that says it; that of instances is longer.
+# Kinds of predictions, the preferred kind first, and their bag methods; for instances, add "_instances".
 _METHODS = {"probability": "predict_proba", "score": "decision_function"}
 _PER_LABEL = (OneVsRestClassifier, MultiOutputClassifier)
 
 
 def instance_model(model: Any) -> Any:
-    """Find who speaks of instances in a fitted model; None if nobody does.
+    """Return the part of a fitted model that predicts instances, or None if there is none.
 
-    That is the model itself; the last step of a pipeline, behind the others; the best estimator of a search;
-    what a threshold was chosen for; the mean of what `CalibratedClassifierCV` wraps, before it is
-    calibrated; the models that `OneVsRestClassifier` or `MultiOutputClassifier` have of each class or label.
+    The result depends on the model:
+
+    - a model with instance-level methods: the model itself;
+    - a pipeline: its last step, after the other steps;
+    - a search or a classifier with a tuned threshold: the wrapped estimator;
+    - `CalibratedClassifierCV`: the mean of the wrapped estimators, without calibration;
+    - `OneVsRestClassifier` or `MultiOutputClassifier`: its models of the classes or labels.
     """
     if any(hasattr(model, f"{method}_instances") for method in _METHODS.values()):
         return model
@@ -45,7 +50,7 @@ def instance_model(model: Any) -> Any:
         return _together(_Mean, [part.estimator for part in model.calibrated_classifiers_])
     if hasattr(model, "estimators_") and (isinstance(model, _PER_LABEL) or hasattr(model, "multilabel_")):
         if label_names(model) is None and len(model.estimators_) == 1:
-            return instance_model(model.estimators_[0])  # of two classes
+            return instance_model(model.estimators_[0])  # two classes
         if isinstance(model, MultiOutputClassifier) and any(len(each) > 2 for each in model.classes_):
             return None
         return _together(_SideBySide, model.estimators_, getattr(model, "classes_", None))
@@ -53,7 +58,7 @@ def instance_model(model: Any) -> Any:
 
 
 def learned_from_several(model: Any) -> bool:
-    """Whether a model was fitted on bags of several instances, as far as one can tell."""
+    """Return whether a model was fitted to bags of several instances; False if this is unknown."""
     if isinstance(model, Pipeline):
         return any(learned_from_several(step) for _, step in model.steps)
     insides = (getattr(inside, "_learned_from_several", False) for inside in model_and_inside(model))
@@ -61,7 +66,7 @@ def learned_from_several(model: Any) -> bool:
 
 
 def label_names(model: Any) -> np.ndarray | None:
-    """Name the labels of a model of several labels a bag; None for a model that gives a bag one label."""
+    """Return the label names of a multi-label model; None if the model predicts one label per bag."""
     for inside in model_and_inside(model):
         if getattr(inside, "multilabel_", False):
             return np.asarray(getattr(inside, "label_names_", inside.classes_))
@@ -71,10 +76,10 @@ def label_names(model: Any) -> np.ndarray | None:
 
 
 def instance_predictions(model: Any, bags: Any) -> tuple[str, np.ndarray]:
-    """Give what a model says of instances, and its name: "probability" or "score".
+    """Return the instance predictions of a model, and their kind: "probability" or "score".
 
-    Of two classes it is that of the positive one, shape (n_instances,); else there is a column for each
-    class or label.
+    With two classes, the predictions are those of the positive class, shape (n_instances,). Otherwise there
+    is one column per class or label.
     """
     if hasattr(model, "fit"):
         check_is_fitted(model)
@@ -84,18 +89,18 @@ def instance_predictions(model: Any, bags: Any) -> tuple[str, np.ndarray]:
             values = _of_positive(getattr(inside, f"{method}_instances")(bags), model)
             if len(values) != bags.n_instances:
                 raise TypeError(
-                    f"{type(model).__name__} turns bags into others before it predicts, and says nothing of "
-                    "their instances."
+                    f"{type(model).__name__} changes the instances of bags before it predicts, so its "
+                    "predictions do not match the instances of X; use a model on the original instances."
                 )
             return kind, values
     raise TypeError(
-        f"{type(model).__name__} says nothing of instances; take a model with predict_proba_instances or "
-        "decision_function_instances, or a search, pipeline or calibration of one."
+        f"{type(model).__name__} has no instance-level predictions; use a model with predict_proba_instances "
+        "or decision_function_instances, or a search, pipeline or calibration of such a model."
     )
 
 
 def bag_predictions(model: Any, bags: Any, *, rather: str = "probability") -> tuple[str, np.ndarray] | None:
-    """Give the probabilities or scores of bags, `rather` those, in the same form; None if there are none."""
+    """Return the bag probabilities or scores (`rather`: the preferred kind) and their kind, or None."""
     for kind in sorted(_METHODS, key=lambda kind: kind != rather):
         if hasattr(model, _METHODS[kind]):
             return kind, _of_positive(getattr(model, _METHODS[kind])(bags), model)
@@ -103,18 +108,18 @@ def bag_predictions(model: Any, bags: Any, *, rather: str = "probability") -> tu
 
 
 def posterior_of_instances(model: Any, bags: Any, y: np.ndarray) -> np.ndarray:
-    """Give P(instance positive | label of its bag), with a column for each class or label if several."""
+    """Return P(instance positive | label of its bag), one column per class or label if there are several."""
     inside = instance_model(model)
     if not hasattr(inside, "posterior_instances"):
         raise TypeError(
             f"{type(model).__name__} has no posterior of instances given the labels of their bags "
-            "(posterior_instances); leave y out."
+            "(posterior_instances); omit y."
         )
     return inside.posterior_instances(bags, y)
 
 
 def model_and_inside(model: Any) -> Iterator[Any]:
-    """Give a model, what it wraps (the last step, the best estimator), what that wraps, and so on."""
+    """Yield a model, the model that it wraps (the last step, the best estimator), and so on."""
     yield model
     inside = None
     if isinstance(model, Pipeline) and model.steps:
@@ -128,7 +133,7 @@ def model_and_inside(model: Any) -> Iterator[Any]:
 
 
 def _of_positive(values: Any, model: Any) -> np.ndarray:
-    """Keep of two classes the positive one; labels have a column each already, or a table of two classes."""
+    """Return the column of the positive class of two; with several labels, return one column per label."""
     if isinstance(values, list):
         return np.column_stack([table[:, -1] for table in values])
     values = np.asarray(values)
@@ -148,7 +153,7 @@ def _all_have(method: str) -> Callable[[_Method], _Method]:
 
 
 class _Mean:
-    """The mean of what several models of the same classes say of instances."""
+    """Mean of the instance predictions of several models with the same classes."""
 
     def __init__(self, models: list[Any]):
         self.models = models
@@ -167,7 +172,7 @@ class _Mean:
 
 
 class _SideBySide:
-    """What the model of each class, or of each label, says of instances: a column each."""
+    """Instance predictions of one model per class or label, one column each."""
 
     def __init__(self, models: list[Any], classes: Any):
         self.models = models

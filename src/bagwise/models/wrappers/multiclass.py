@@ -1,4 +1,4 @@
-"""More than two classes, and the tools of scikit-learn that insist on a matrix."""
+"""One-vs-one classification of bags, and bags for scikit-learn tools that only accept a matrix."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bagwise.models.base import BagsLike, ScoreClassifier, is_positive, validate
 from bagwise.models.base.streaming import learns_from_scans
 from bagwise.models.wrappers.instance_level import instance_model
 
-# Scores that differ by less than this share of their size are equal: solvers are no more exact.
+# Scores are equal if their relative difference is at most this: solvers are not more precise.
 _EQUAL = 1e-9
 
 
@@ -31,41 +31,42 @@ def _pairs_predict_instances(model: Any) -> bool:
 
 
 class OneVsOneBagClassifier(ScoreClassifier):
-    """Many classes by one binary classifier for each pair of classes, which then vote.
+    """Multi-class classification by a vote of binary bag classifiers, one for each pair of classes.
 
-    A bag's score for a class is the number of duels it wins, plus the confidence of those duels squeezed
-    into less than half a vote, as in scikit-learn's `OneVsOneClassifier` (which does not take bags).
-    scikit-learn's `OneVsRestClassifier` takes bags as it is.
+    The score of a bag for a class is the number of pairs in which the class wins, plus the confidence of
+    these pairs, scaled to less than half a vote. scikit-learn's `OneVsOneClassifier` uses the same score but
+    does not accept bags. scikit-learn's `OneVsRestClassifier` accepts bags without a wrapper.
 
-    In a duel the class that sorts last is the positive one. In multiple-instance learning that matters:
-    under the or-rule only the bags of the other class are free of its instances. With `both_ways` each
-    class of a pair is the positive one once, and the difference of the two scores decides.
+    In each pair, the class that sorts last is the positive one. This matters in multiple-instance learning:
+    under the noisy-OR rule, only bags of the negative class are assumed to be free of positive instances.
+    With `both_ways`, each class of a pair is the positive class once, and the difference of the two scores
+    decides.
 
-    Where the classifiers of pairs score instances, `decision_function_instances` and `predict_instances`
-    count their votes in the same way. Of `OneVsRestClassifier` the models of classes are in its
-    ``estimators_``; `instance_frame` and `key_instances` put what they say of instances side by side.
+    If the binary classifiers score instances, `decision_function_instances` and `predict_instances` count
+    their votes in the same way. With `OneVsRestClassifier`, ``estimators_`` contains one model per class;
+    `instance_frame` and `key_instances` return the instance predictions of these models as columns.
 
     Parameters
     ----------
     estimator : classifier of bags
-        Cloned for every pair.
+        The binary classifier, cloned for every pair.
     both_ways : bool, default=False
-        Whether every pair is fitted twice. Where neither class is free of what makes the other (pictures of
-        beaches and of mountains both show sky) this is worth its price.
+        Whether every pair is fitted twice. This is useful if the bags of both classes contain similar
+        instances (pictures of beaches and of mountains both show sky).
     n_jobs : int or None, default=None
-        Pairs fitted at the same time.
+        Number of pairs fitted in parallel.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         The labels.
     estimators_ : list of n_classes * (n_classes - 1) / 2 classifiers
-        Fitted for the pairs (0, 1), (0, 2), ..., (1, 2), ...; with `both_ways` as many follow, in which the
-        first class of the pair is the positive one.
+        Classifiers of the pairs (0, 1), (0, 2), ..., (1, 2), ... With `both_ways`, they are followed by
+        the same number of classifiers in which the first class of the pair is the positive one.
 
     Notes
     -----
-    Of k classes there are k (k - 1) / 2 fits, each to the bags of two classes, and twice as many with
+    With k classes there are k (k - 1) / 2 fits, each to the bags of two classes, and twice this number with
     `both_ways`.
 
     Examples
@@ -82,7 +83,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
     estimators_: list[Any]
 
     _takes_many_classes = True
-    _largest_value = np.inf  # the classifiers of pairs read the bags, too
+    _largest_value = np.inf  # the binary classifiers validate the bags
     _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "both_ways": ["boolean"],
@@ -107,9 +108,9 @@ class OneVsOneBagClassifier(ScoreClassifier):
         X : Bags, list of arrays, 3-D or 2-D array
             The training bags.
         y : array of shape (n_bags,)
-            Two or more classes.
+            Labels of two or more classes.
         sample_weight : array of shape (n_bags,), optional
-            Weights of the bags, handed to the classifiers.
+            Weights of the bags, passed to the classifiers.
 
         Returns
         -------
@@ -122,7 +123,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
             weights = {} if sample_weight is None else {"sample_weight": weight[members]}
             estimator = clone(self.estimator)
             given = getattr(estimator, "class_weight", None)
-            if isinstance(given, dict):  # by label; in a duel the labels are 0 and 1
+            if isinstance(given, dict):  # the keys are labels; in a pair the labels are 0 and 1
                 pair = enumerate(self.classes_[[low, high]].tolist())
                 estimator.set_params(class_weight={i: given.get(label, 1.0) for i, label in pair})
             return estimator.fit(bags[members], (codes[members] == high).astype(int), **weights)
@@ -140,7 +141,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
         return count_votes(scores, len(self.classes_), votes)
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
-        """Votes for each class: shape (n_bags, n_classes); for two classes the score of the second."""
+        """Return the votes for each class: (n_bags, n_classes), or (n_bags,) scores for two classes."""
         return super().decision_function(X)
 
     def predict(self, X: BagsLike) -> np.ndarray:
@@ -155,26 +156,26 @@ class OneVsOneBagClassifier(ScoreClassifier):
 
     @available_if(_pairs_predict_instances)
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
-        """Votes for each class, for every instance: shape (n_instances, n_classes), or (n_instances,)."""
+        """Return the votes for each class and instance: shape (n_instances, n_classes) or (n_instances,)."""
         return self._by_blocks(X, self._instance_scores)
 
     @available_if(_pairs_predict_instances)
     def predict_instances(self, X: BagsLike) -> np.ndarray:
-        """Predict the class with the most votes, for every instance: shape (n_instances,)."""
+        """Predict the class with the most votes for every instance: shape (n_instances,)."""
         return self._labels_of(self._by_blocks(X, self._instance_scores))
 
 
 def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = None) -> np.ndarray:
-    """Turn the duels of all pairs into scores of classes.
+    """Convert the scores of all pairs into class scores.
 
     Parameters
     ----------
-    scores : array of shape (n, n_pairs), or (n, 2 * n_pairs) for duels both ways
-        In favour of the positive class of each duel.
+    scores : array of shape (n, n_pairs), or (n, 2 * n_pairs) if every pair was fitted both ways
+        Scores for the positive class of each pair.
     n_classes : int
         The number of classes.
     votes : array of shape (n, n_pairs), optional
-        The winners, 0 or 1; by default those with a positive score.
+        The winning class of each pair, 0 or 1; by default 1 if the score is >= 0.
 
     Returns
     -------
@@ -184,7 +185,7 @@ def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = N
     if scores.shape[1] > n_pairs:
         forth, back = scores[:, :n_pairs], scores[:, n_pairs:]
         scores = 0.5 * (forth - back)
-        # What is left of two scores that are equal but for rounding must not decide a duel.
+        # The difference of two scores that are equal up to rounding must not decide a pair.
         scores[np.abs(scores) <= _EQUAL * np.maximum(np.abs(forth), np.abs(back))] = 0.0
     if n_classes == 2:
         return scores[:, 0]
@@ -192,7 +193,7 @@ def count_votes(scores: np.ndarray, n_classes: int, votes: np.ndarray | None = N
 
 
 def _confidence(classifier: Any, bags: Bags, of: str = "") -> np.ndarray:
-    """Score in favour of the second class, zero where undecided: of bags, or of "_instances"."""
+    """Return scores for the second class of bags, or of instances if `of` is "_instances"; 0 is a tie."""
     if hasattr(classifier, f"decision_function{of}"):
         return getattr(classifier, f"decision_function{of}")(bags)
     return getattr(classifier, f"predict_proba{of}")(bags)[:, 1] - 0.5
@@ -207,18 +208,18 @@ def _estimator_has(method: str) -> Callable[[Any], bool]:
 
 
 class ByIndex(ClassifierMixin, BaseEstimator):
-    """Let a classifier of bags take a column of bag numbers, for tools that insist on a matrix.
+    """Wrap a bag classifier so that it accepts a column of bag indices, for tools that only accept a matrix.
 
     scikit-learn's `BaggingClassifier`, `AdaBoostClassifier`, `SelfTrainingClassifier` and others check that
-    ``X`` is a matrix of numbers before a bag estimator sees it. They are content with `index`, the column
-    of bag numbers, and the adapter looks the bags up.
+    ``X`` is a numeric matrix before they call the bag estimator. Pass them `index`, the column of bag
+    indices; the adapter selects the bags with these indices.
 
     Parameters
     ----------
     estimator : classifier of bags
-        What learns.
+        The classifier to wrap.
     bags : Bags or ScannedBags
-        All bags, of training and test; shared by clones, never copied.
+        All training and test bags. Clones share them without a copy.
 
     Attributes
     ----------
@@ -250,7 +251,7 @@ class ByIndex(ClassifierMixin, BaseEstimator):
 
     @property
     def index(self) -> np.ndarray:
-        """The column of bag numbers that stands for the bags: shape (n_bags, 1)."""
+        """The column of bag indices that represents the bags: shape (n_bags, 1)."""
         return np.arange(len(self.bags))[:, None]
 
     def _look_up(self, X: Any, *, reset: bool = False) -> Bags:
@@ -259,14 +260,14 @@ class ByIndex(ClassifierMixin, BaseEstimator):
         numbers = validate_data(self, X, reset=reset, dtype=np.int64)
         if numbers.shape[1] != 1:
             raise ValueError(
-                f"ByIndex takes one column of bag numbers, such as adapter.index; X has "
+                f"ByIndex expects one column of bag indices, such as adapter.index; X has "
                 f"{numbers.shape[1]} columns."
             )
         return self.bags[numbers[:, 0]]
 
     @validated_fit
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the classifier on the bags with the numbers `X`, shape (n, 1)."""
+        """Fit the classifier to the bags with the indices `X`, shape (n, 1)."""
         bags = self._look_up(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
@@ -277,15 +278,15 @@ class ByIndex(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the labels of the bags with the numbers `X`."""
+        """Predict the labels of the bags with the indices `X`."""
         return self.estimator_.predict(self._look_up(X))
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Class probabilities of the bags with the numbers `X`."""
+        """Return the class probabilities of the bags with the indices `X`."""
         return self.estimator_.predict_proba(self._look_up(X))
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Scores of the bags with the numbers `X`."""
+        """Return the scores of the bags with the indices `X`."""
         return self.estimator_.decision_function(self._look_up(X))

@@ -1,4 +1,4 @@
-"""Pipelines of bags: transformers of instances, and a pipeline that keeps instance-level predictions."""
+"""Bag pipelines: transformers of instances, and a pipeline with instance-level predictions."""
 
 from __future__ import annotations
 
@@ -26,20 +26,19 @@ from bagwise.models.base.streaming import in_files, in_memory, passes
 class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Apply a scikit-learn transformer to the instances of bags.
 
-    The transformer is fitted on all training instances as one matrix; bags, their ids and side columns stay
-    as they are. Use it in a pipeline before any bag estimator, for scaling, PCA, imputation, or features
-    such as `RBFSampler` that make a linear model curved.
+    The transformer is fitted to the matrix of all training instances. Bags, ids and additional columns do not
+    change. Use it in a pipeline before any bag estimator, for scaling, PCA, imputation, or nonlinear features
+    such as `RBFSampler` for a linear model.
 
     Parameters
     ----------
     transformer : transformer
-        Any scikit-learn transformer of a matrix. Where it needs labels, every instance is given the label
-        of its bag.
+        Any scikit-learn transformer. If it needs labels, every instance has the label of its bag.
     max_passes : int, default=1
-        How often a transformer with `partial_fit` is shown bags that lie in files and do not fit into memory:
-        block by block, in a random order.
+        Number of passes of `partial_fit` over bags in files that do not fit in memory. Each pass reads the
+        blocks in a random order.
     random_state : int, RandomState or None, default=None
-        Seed of that order.
+        Seed of the random order.
 
     Attributes
     ----------
@@ -48,8 +47,8 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
 
     Notes
     -----
-    What comes out of bags in memory are `Bags` with their `instances`, so a transformation takes the memory
-    of its result. Instances of a scan are transformed as they are read, anew in every pass, and never held.
+    Bags in memory are transformed to `Bags` with new `instances`, so the result needs additional memory.
+    Instances of a scan are transformed when they are read, in every pass, and are not stored.
 
     Examples
     --------
@@ -63,7 +62,7 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
     transformer_: Any
 
     _takes_rows = True
-    _largest_value = np.inf  # the next step reads what comes out
+    _largest_value = np.inf  # the next step validates the result
     _parameter_constraints: dict[str, Any] = {
         "transformer": "no_validation",
         "max_passes": [Interval(Integral, 1, None, closed="left")],
@@ -89,12 +88,12 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
-        """Fit the transformer on the instances.
+        """Fit the transformer to the instances.
 
         Parameters
         ----------
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
-            The training bags. From a scan a transformer with `partial_fit` learns.
+            The training bags. A scan requires a transformer with `partial_fit`.
         y : array of shape (n_bags,), optional
             Labels of the bags, for transformers that use labels.
 
@@ -148,24 +147,24 @@ class OnInstances(BagTransformer, auto_wrap_output_keys=None):  # type: ignore[c
         return transformed if sp.issparse(transformed) else np.asarray(transformed)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Names of the features after the transformation, as the transformer gives them."""
+        """Return the feature names of the transformer's output."""
         if input_features is None:
             input_features = getattr(self, "feature_names_in_", None)
         return self.transformer_.get_feature_names_out(input_features)
 
     def set_output(self, *, transform: Literal["default", "pandas", "polars"] | None = None) -> Self:
-        """Accept scikit-learn's choice of an output container; bags stay `Bags` all the same."""
+        """Do nothing: the output is always `Bags`. Present for scikit-learn's output configuration."""
         return self
 
 
 def _last_step_has(method: str) -> Callable[[Any], bool]:
-    """Make the test whether the last step of a pipeline has a method; the pipeline has it just then."""
+    """Return a check for `available_if`: whether the last step of a pipeline has this method."""
 
     def check(pipeline: Any) -> bool:
         try:
             last = pipeline.steps[-1][1]
         except (IndexError, TypeError):
-            last = None  # no steps, or not yet in pairs: a fit will say so
+            last = None  # invalid steps: `fit` reports the error
         getattr(last, method)
         return True
 
@@ -173,22 +172,22 @@ def _last_step_has(method: str) -> Callable[[Any], bool]:
 
 
 class BagPipeline(Pipeline):
-    """Pipeline of scikit-learn, with the instance-level methods of its last step.
+    """scikit-learn's `Pipeline` with the instance-level methods of its last step.
 
     `predict_instances`, `predict_proba_instances`, `decision_function_instances` and
-    `posterior_instances` are present exactly when the last step has them. Everything else is `Pipeline`:
-    parameters, grids (``step__parameter``), caching, metadata routing.
+    `posterior_instances` are available if the last step has them. Parameters, grids (``step__parameter``),
+    caching and metadata routing are those of `Pipeline`.
 
     Parameters
     ----------
     steps : list of (str, estimator)
-        Transformers by name, the model last.
+        Named transformers, followed by the model.
     transform_input, memory, verbose
         As in `sklearn.pipeline.Pipeline`.
 
     See Also
     --------
-    make_bag_pipeline : names the steps itself.
+    make_bag_pipeline : Create a pipeline with automatic step names.
 
     Examples
     --------
@@ -206,32 +205,32 @@ class BagPipeline(Pipeline):
 
     @available_if(_last_step_has("predict_instances"))
     def predict_instances(self, X: BagsLike) -> np.ndarray:
-        """Transform the bags, and predict the label of every instance by the last step."""
+        """Transform the bags, and predict the label of every instance with the last step."""
         return self.steps[-1][1].predict_instances(self._before_last(X))
 
     @available_if(_last_step_has("predict_proba_instances"))
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
-        """Transform the bags, and predict class probabilities of every instance by the last step."""
+        """Transform the bags, and predict the class probabilities of every instance with the last step."""
         return self.steps[-1][1].predict_proba_instances(self._before_last(X))
 
     @available_if(_last_step_has("decision_function_instances"))
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
-        """Transform the bags, and score every instance by the last step."""
+        """Transform the bags, and return the last step's score of every instance."""
         return self.steps[-1][1].decision_function_instances(self._before_last(X))
 
     @available_if(_last_step_has("posterior_instances"))
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
-        """Transform the bags, and give P(instance positive | its bag's label) by the last step."""
+        """Transform the bags, and return the last step's P(instance positive | label of its bag)."""
         return self.steps[-1][1].posterior_instances(self._before_last(X), y)
 
 
 def make_bag_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> BagPipeline:
-    """Make a `BagPipeline` of steps, named after their classes as `make_pipeline` does.
+    """Create a `BagPipeline`; steps are named after their classes, as in `make_pipeline`.
 
     Parameters
     ----------
     *steps : estimators
-        Transformers, the model last.
+        Transformers, followed by the model.
     memory, verbose
         As in `sklearn.pipeline.Pipeline`.
 

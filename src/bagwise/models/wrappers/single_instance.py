@@ -1,4 +1,4 @@
-"""The naive baseline: pretend that every instance has the label of its bag."""
+"""The naive baseline: an instance classifier whose training labels are copied from the bags."""
 
 from __future__ import annotations
 
@@ -30,34 +30,33 @@ def _gives_scores_only(model: Any) -> bool:
 
 
 class SingleInstanceClassifier(WaistClassifier):
-    """Any classifier of instances, trained as if every instance had the label of its bag.
+    """Instance classifier, trained as if every instance had the label of its bag.
 
-    The classifier's log-odds for the instances of a new bag are then joined by a rule. The labels it
-    learns from are wrong for the negative instances of positive bags, so its probabilities are of bags
-    rather than of instances; as a baseline it is honest, quick and often hard to beat.
+    A rule combines the classifier's log-odds for the instances of a new bag. The training labels are wrong
+    for the negative instances of positive bags, so the predicted probabilities describe bags rather than
+    instances. The model is fast and often a strong baseline.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
-        A scikit-learn classifier of a matrix; `LogisticRegression` by default. With `predict_proba`, its
-        probabilities are used; otherwise its `decision_function` stands in for log-odds, and the model
-        has `decision_function` instead of `predict_proba`.
+        Any scikit-learn classifier; `LogisticRegression` by default. If it has `predict_proba`, its
+        probabilities are used. Otherwise the values of its `decision_function` are used as log-odds, and the
+        model has `decision_function` instead of `predict_proba`.
     rule : str or Rule, default="mean"
-        How instances make the label of a bag: a name in `bagwise.rules.RULES`, or an object. "mean" suits
-        labels copied from bags; "max" is the classic choice; "or" calls large bags positive too easily.
+        Rule that combines the instances of a bag: a name in `bagwise.rules.RULES`, or a `Rule`. "mean" suits
+        labels copied from bags. "max" is the classic choice. "or" predicts too many large bags as positive.
     max_passes : int, default=10
-        How often a classifier with `partial_fit` is shown bags that lie in files and do not fit into memory:
-        block by block, in a random order. What it learns depends on that order, and differs from a fit in
-        memory.
+        Number of passes of `partial_fit` over bags in files that do not fit in memory. Each pass reads the
+        blocks in a random order. The result depends on this order and differs from a fit in memory.
     random_state : int, RandomState or None, default=None
-        Seed of that order.
+        Seed of the random order.
 
     Attributes
     ----------
     estimator_ : classifier
-        Fitted on the instances with labels 0 and 1.
+        Fitted to the instances with labels 0 and 1.
     rule_ : Rule
-        The rule.
+        The fitted rule.
     classes_ : array of shape (2,)
         The labels; ``classes_[1]`` is the positive class.
 
@@ -116,11 +115,11 @@ class SingleInstanceClassifier(WaistClassifier):
         Parameters
         ----------
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
-            The training bags. From a scan a classifier with `partial_fit` learns.
+            The training bags. A scan requires a classifier with `partial_fit`.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            Labels of two classes; the class that sorts last is the positive one.
         sample_weight : array of shape (n_bags,), optional
-            Weights of the bags; every instance counts with the weight of its bag.
+            Weights of the bags; every instance has the weight of its bag.
 
         Returns
         -------
@@ -133,7 +132,7 @@ class SingleInstanceClassifier(WaistClassifier):
         is_weighted = "sample_weight" in signature(learns).parameters
         if not is_weighted and (weight != weight[0]).any():
             raise ValueError(
-                f"sample_weight cannot be used, because {type(inside).__name__} does not take weights."
+                f"sample_weight must be constant, because {type(inside).__name__} does not support weights."
             )
 
         def weights(of_each: np.ndarray) -> dict[str, np.ndarray]:
@@ -154,17 +153,17 @@ class SingleInstanceClassifier(WaistClassifier):
         return self
 
     def _log_odds(self, bags: Bags) -> np.ndarray:
-        # In double precision, so that the last digits do not depend on which instances come together.
+        # Use float64, so that the predictions of an instance do not depend on the other instances.
         inside, X = self.estimator_, bags.instances.astype(np.float64, copy=False)
         if not hasattr(inside, "predict_proba"):
             return inside.decision_function(X)
-        # A forest may be certain; log-odds of plus or minus infinity are what a rule expects then.
+        # A forest can predict a probability of 0 or 1; rules accept infinite log-odds.
         with np.errstate(divide="ignore"):
             log_proba = np.log(inside.predict_proba(X))
         return log_proba[:, 1] - log_proba[:, 0]
 
-    # What the classifier inside cannot say, this one does not have. With probabilities there is no
-    # decision_function: a certain classifier would make it infinite.
+    # The methods depend on the wrapped classifier. With probabilities there is no decision_function,
+    # because probabilities of 0 and 1 would lead to infinite scores.
     predict_log_proba = available_if(_gives_probabilities)(WaistClassifier.predict_log_proba)
     predict_proba = available_if(_gives_probabilities)(WaistClassifier.predict_proba)
     decision_function = available_if(_gives_scores_only)(WaistClassifier.decision_function)
@@ -175,5 +174,5 @@ class SingleInstanceClassifier(WaistClassifier):
 
     @available_if(lambda model: _gives_probabilities(model) and has_posterior(model))
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
-        """Probability that an instance is positive, given the label of its bag: shape (n_instances,)."""
+        """Return P(instance positive | label of its bag): shape (n_instances,)."""
         return super().posterior_instances(X, y)
