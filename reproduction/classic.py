@@ -1,4 +1,4 @@
-"""The five classic data sets and the models that every other has to be held against."""
+"""Baseline models on the five classic data sets."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from reproduction.framework import (
 DATASETS = ("musk1", "musk2", "elephant", "fox", "tiger")
 N_FOLDS, N_REPEATS = 10, 10
 
-# Accuracies of the two pipelines with a support vector machine, computed independently of this library with
-# the same folds-and-shuffles protocol: 5 shuffles for standardised features, 3 for ranks.
+# Accuracies of the two SVM pipelines, computed independently of this library with the same protocol of
+# shuffled folds: 5 shuffles for standardised features, 3 for ranks.
 REFERENCE = {
     "svm": {"musk1": 0.915, "musk2": 0.859, "elephant": 0.815, "fox": 0.621, "tiger": 0.732},
     "svm_rank": {"musk1": 0.880, "musk2": 0.820, "elephant": 0.878, "fox": 0.677, "tiger": 0.847},
@@ -65,11 +65,11 @@ def make_model(name: str, seed: int) -> Any:
 
 
 def run_cell(dataset: str, model: str, n_folds: int, repeat: int, seed: int) -> float:
-    """Compute the accuracy of a model over one shuffle of a data set into folds."""
+    """Return the accuracy of a model in one cross-validation with shuffled folds."""
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     data = _fetched(dataset)
-    # Every model meets the same folds.
+    # All models use the same folds.
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=1000 * seed + repeat)
     predicted = cross_val_predict(make_model(model, 1000 * seed + repeat), data.bags, data.y, cv=folds)
     return float(np.mean(predicted == data.y))
@@ -81,7 +81,7 @@ def _fetched(dataset: str) -> Any:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """One cell for every data set, model and repeat."""
+    """Return one cell for every data set, model and repeat."""
     names = ("musk1",) if settings.quick else DATASETS
     n_folds, n_repeats = (2, 2) if settings.quick else (N_FOLDS, N_REPEATS)
     return [
@@ -97,7 +97,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """Set accuracies beside the reference and the share of the larger class."""
+    """Compare the accuracies with the reference and with the share of the larger class."""
     accuracies: dict[tuple[str, str], list[float]] = {}
     for key, value in results.items():
         dataset, model, _ = key.split("-")
@@ -112,17 +112,17 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
     folds, repeats = (2, 2) if settings.quick else (N_FOLDS, N_REPEATS)
     text = (
         f"Accuracy in percent of {folds}-fold stratified cross-validation over bags, mean of {repeats} "
-        "shuffles ± its standard error over shuffles; all models meet the same folds. Nothing is tuned: "
-        "`alpha=10`, ridge, for `MILogisticRegression`, `C=0.1` on standardised instances for the logistic "
-        "regression of single instances, 100 trees, `C=10` with the default kernel for the support vector "
-        "machines on the minimum and maximum of every feature.\n\n"
-        "The reference was computed independently of this library, with the same pipelines (5 shuffles for "
-        "standardised features, 3 for ranks), from prepared copies of the same data."
+        "shuffles ± its standard error over shuffles. All models use the same folds. No parameter is tuned. "
+        "`MILogisticRegression` has a ridge penalty with `alpha=10`. The logistic regression of single "
+        "instances has `C=0.1` on standardised instances. The random forest has 100 trees. The support "
+        "vector machines on the minimum and maximum of every feature have `C=10` and the default kernel.\n\n"
+        "The reference was computed independently of this library from prepared copies of the same data. It "
+        "uses the same pipelines, with 5 shuffles for standardised features and 3 for ranks."
     )
     note = (
-        "On Musk the extremes of a bag's features say most, and the mean rule does better than the or-rule. "
-        "On the images, whose features have long tails, ranks help, and calling every instance by the label "
-        "of its bag is already a strong start."
+        "On Musk, the minimum and maximum of each feature are most informative, and the mean rule is better "
+        "than the or-rule. On the images, whose features have long tails, ranks help. Giving every instance "
+        "the label of its bag is already a strong baseline there."
     )
     return Report(text, [Table("Accuracy", rows, note)], [Figure("accuracy", _figure(accuracies, names))])
 
@@ -151,7 +151,7 @@ def _figure(accuracies: Mapping[tuple[str, str], list[float]], names: list[str])
 EXPERIMENTS = [
     Experiment(
         name="classic",
-        title="the five classic data sets x the models that others are held against",
+        title="baseline models on the five classic data sets",
         paper=(
             "Data: Dietterich, Lathrop and Lozano-Perez (1997), Artificial Intelligence 89; Andrews, "
             "Tsochantaridis and Hofmann (2003), NIPS 15."

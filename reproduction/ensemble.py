@@ -1,4 +1,4 @@
-"""`BagEnsembleClassifier` on public data: the five sets that it was found on, and others that it was not."""
+"""`BagEnsembleClassifier` on public data: the five sets that it was developed on, and other data sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reproduction.ensemble_report import report
 from reproduction.framework import Cell, Experiment, Settings
 
 N_FOLDS, N_SHUFFLES = 10, 10
-# The species that at least a hundred recordings have, by their place.
+# Indices of the species that occur in at least a hundred recordings.
 SPECIES = (0, 1, 2, 7, 11)
 PROBLEMS = (
     *DATASETS,
@@ -39,7 +39,7 @@ RIVALS = (
 
 @cache
 def load(problem: str) -> tuple[Any, np.ndarray]:
-    """Give the bags of a problem, and labels 0 and 1."""
+    """Return the bags of a problem, and labels 0 and 1."""
     if problem in DATASETS:
         data = getattr(datasets, f"fetch_{problem}")()
         return data.bags, np.asarray(data.y).astype(int)
@@ -53,7 +53,7 @@ def load(problem: str) -> tuple[Any, np.ndarray]:
 
 
 def make_model(kind: str, seed: int) -> Any:
-    """Make the ensemble, or one of the single models that it is held against."""
+    """Make the ensemble, or one of the single models that it is compared with."""
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC
 
@@ -76,7 +76,7 @@ def make_model(kind: str, seed: int) -> Any:
 
 
 def run_cell(problem: str, model: str, n_folds: int, repeat: int, seed: int) -> dict[str, Any]:
-    """Score a model over one shuffle of a problem into folds; all models meet the same."""
+    """Score a model in one cross-validation with shuffled folds; all models use the same folds."""
     from sklearn.model_selection import StratifiedKFold
 
     bags, y = load(problem)
@@ -85,7 +85,7 @@ def run_cell(problem: str, model: str, n_folds: int, repeat: int, seed: int) -> 
     splits = list(folds.split(np.zeros(len(y)), y))
     held = cross_predict(make_model(model, seed), bags, y, splits)
     score = held.score
-    assert score is not None  # of two classes all models have one
+    assert score is not None  # all models have scores for two classes
     found = {
         "right": held.is_right.astype(int),
         "auc": float(np.mean([_auc(score[test], y[test]) for _, test in splits])),
@@ -99,22 +99,22 @@ def run_cell(problem: str, model: str, n_folds: int, repeat: int, seed: int) -> 
 
 
 def _auc(scores: np.ndarray, y: np.ndarray) -> float:
-    """Area under the curve inside one fold, whose scores are of one model."""
+    """Return the AUC inside one fold, whose scores come from a single fitted model."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(y, scores))
 
 
 def _slope(log_odds: np.ndarray, y: np.ndarray) -> float:
-    """Slope of a logistic regression of the labels on the log-odds: one if they are as certain as right."""
+    """Return the slope of a logistic regression of labels on log-odds; it is 1 for calibrated log-odds."""
     from sklearn.linear_model import LogisticRegression
 
-    # As good as no penalty; of infinity scikit-learn 1.8 warns.
+    # Practically no penalty; scikit-learn 1.8 warns about an infinite C.
     return float(LogisticRegression(C=1e10, max_iter=1000).fit(log_odds[:, None], y).coef_[0, 0])
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """All problems and models of the first shuffle, then those of the second, and so on."""
+    """Return the cells ordered by shuffle, so that a partial run covers all problems and models."""
     problems = ("musk1", "news_sci_med") if settings.quick else PROBLEMS
     n_folds, n_shuffles = (2, 2) if settings.quick else (N_FOLDS, N_SHUFFLES)
     rivals = ("svm_mean", "milr_mean") if settings.quick else RIVALS
@@ -133,7 +133,7 @@ def cells(settings: Settings) -> list[Cell]:
 EXPERIMENTS = [
     Experiment(
         name="ensemble",
-        title="BagEnsembleClassifier on the five classic sets, ten newsgroups and birdsong, nested",
+        title="BagEnsembleClassifier on five classic sets, ten newsgroups and birdsong, nested cross-validation",
         paper=(
             "Data: Dietterich, Lathrop and Lozano-Perez (1997), Artificial Intelligence 89; Andrews, "
             "Tsochantaridis and Hofmann (2003), NIPS 15; Zhou, Sun and Li (2009), ICML; Briggs, Fern and "

@@ -1,4 +1,4 @@
-"""All classifiers by one nested protocol, on the five classic data sets and ten newsgroups."""
+"""All classifiers in nested cross-validation on the five classic data sets and ten newsgroups."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ MODELS: tuple[Callable[..., Any], ...] = (
     models.attention,
     models.ensemble,
 )
-# Ten repetitions on the classic data sets, and three on the newsgroups, which are ten.
+# Repetitions on each classic data set, and on each of the ten newsgroups.
 N_REPEATS, N_REPEATS_NEWS = 10, 3
-# Three also of those that take more than half a second a fit on Elephant, or ten on Musk2.
+# Slow models have fewer repetitions: more than 0.5 s per fit on Elephant, or 10 s on Musk2.
 FEWER = dict.fromkeys(
     (
         "mimm",
@@ -85,13 +85,13 @@ FEWER = dict.fromkeys(
 
 
 def cell_of(run: Callable[..., Any], dataset: str, repeat: int, n_folds: int, seed: int) -> Cell:
-    """Make the cell of a model, a data set and a repetition."""
+    """Make the cell for a model, a data set and a repetition."""
     arguments = {"dataset": dataset, "repeat": repeat, "n_folds": n_folds, "seed": seed}
     return Cell(f"{dataset}-{run.__name__}-{repeat}", run, arguments)
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """One cell for every repetition, data set and model, in this order: what is finished is a whole page."""
+    """Return the cells ordered by repetition, so that a partial run makes a complete page."""
     if settings.quick:
         return [
             cell_of(run, "musk1", repeat, 2, settings.seed)
@@ -108,17 +108,17 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def _repeats(run: Callable[..., Any], dataset: str) -> int:
-    """How often a model is cross-validated on a data set."""
+    """Return how often a model is cross-validated on a data set."""
     return min(FEWER.get(run.__name__, N_REPEATS), N_REPEATS if dataset in CLASSIC else N_REPEATS_NEWS)
 
 
 def _can_run(run: Callable[..., Any]) -> bool:
-    """Whether what a model needs is there: the network is left out where torch is missing."""
+    """Whether the dependencies of a model are installed: the network is skipped without torch."""
     return run is not models.attention or find_spec("torch") is not None
 
 
 def report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """Set up the tables, and rank the models that have met all data sets."""
+    """Make the tables, and rank the models that have results on all data sets."""
     board = Board(results, {run.__name__: title_of(run) for run in MODELS})
     ranked = _rankings(board)
     studies = (
@@ -141,7 +141,7 @@ def report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 
 def _rankings(board: Board) -> list[tuple[str, Ranking]]:
-    """Rank models on the classic data sets and on all, those that have met every one of them."""
+    """Rank the models with complete results, on the classic data sets and on all data sets."""
     classic = [dataset for dataset in board.datasets if dataset in CLASSIC]
     sets = {"classic": classic, "all": board.datasets if len(board.datasets) > len(classic) else []}
     rankings = []
@@ -154,17 +154,17 @@ def _rankings(board: Board) -> list[tuple[str, Ranking]]:
 
 
 def _missing(board: Board) -> str:
-    """Say what this page lacks, where it is made of a part of the cells."""
+    """Describe the missing results of a page that is made from a part of the cells."""
     gaps = sum((dataset, model) not in board.found for dataset in board.datasets for model in board.titles)
     lacking = [dataset for dataset in (*CLASSIC, *NEWSGROUPS) if dataset not in board.datasets]
     if not gaps and not lacking:
         return ""
-    rest = f"; nothing yet on {', '.join(lacking)}" if lacking else ""
-    return f"\n**Not whole yet**: {gaps} results of a model on a data set are lacking (-){rest}.\n"
+    rest = f"; there are no results on {', '.join(lacking)} yet" if lacking else ""
+    return f"\n**Incomplete**: {gaps} results of a model on a data set are missing (-){rest}.\n"
 
 
 def title_of(run: Callable[..., Any]) -> str:
-    """Give the name of a model for readers: the line that its function begins with."""
+    """Return the display name of a model: the first line of its function's docstring."""
     return (run.__doc__ or "").splitlines()[0].removesuffix(".")
 
 
@@ -173,44 +173,49 @@ def _of_ranks(ranked: tuple[str, Ranking]) -> str:
     n, k = found.n_datasets, len(found.names)
     pairs = [(i, j) for j in range(k) for i in range(j) if found.p[i, j] <= 0.05]
     return f"""
-**{title}, {k} models on {n} data sets.** First by mean rank: {found.names[0]} ({found.ranks[0]:.1f}),
-{found.names[1]} ({found.ranks[1]:.1f}), {found.names[2]} ({found.ranks[2]:.1f}). Friedman's test that all are
-alike: p = {found.friedman:.1g}. Of {k * (k - 1) // 2} pairs, {len(pairs)} differ at 5 % by Wilcoxon's test
-with Holm's correction, whose least p value here is {min(1.0, k * (k - 1) / 2**n):.2g}.
+**{title}, {k} models on {n} data sets.** Best mean ranks: {found.names[0]} ({found.ranks[0]:.1f}),
+{found.names[1]} ({found.ranks[1]:.1f}), {found.names[2]} ({found.ranks[2]:.1f}). Friedman's test of equal
+performance: p = {found.friedman:.1g}. By Wilcoxon's test with Holm's correction, {len(pairs)} of
+{k * (k - 1) // 2} pairs differ at the 5 % level. The smallest possible p value of this test is
+{min(1.0, k * (k - 1) / 2**n):.2g}.
 """
 
 
 _TEXT = """
-Stratified {n_folds}-fold cross-validation over bags, repeated with other shuffles. A whole run has ten
-repetitions on the classic data sets and three on the newsgroups, and three throughout for models whose fits
-take long; the tables say how many there are here. All models meet the same folds. Whatever a model chooses,
-it chooses by the accuracy of 3 stratified folds of its training bags: the cost C of machines of vectors and
-of whole bags among 0.1, 1, ..., 1000, that of machines of instances among 1, 10, 100 (sbMIL: 1, 10), ridge
-penalties among 1, 10, 100 (SORLR: 10), C of ridge logistic regressions of vectors among 0.1, ..., 1000 and
-of instances among 0.001, ..., 1, MILES' C among 0.5, 2, 8, APR's margin between 1 and 2, the distance of
-neighbours between the minimal and the mean of minimal ones, and the mixture between a diagonal Gaussian of
-all features and a full one of ten principal components. All else is at its default: Gaussian kernels at the
-library's width, features scaled as a model does by itself, trees not tuned. Vectors and kernels of bags that
-need no labels are computed once from all training bags. DD-SVM has 10 starts a class and diverse density 5,
-which are few; boosting has 50 trees; logistic regressions of instances have one start; the network is as it
-comes, with a fifth of its training bags held out for stopping; so is the ensemble, which calibrates and
-weighs its families by ten folds of its training bags, and whose recipe was found on the five classic sets
-(the page *ensemble* says how). Seconds are those of one thread.
+Stratified {n_folds}-fold cross-validation over bags, repeated with different shuffles. A complete run has ten
+repetitions on the classic data sets and three on the newsgroups. Models with slow fits have three repetitions
+on all data sets. The tables show the number of repetitions on this page. All models use the same folds.
 
-What five data sets can show: little. With five, Wilcoxon's signed-rank test cannot find any difference at
-5 %, for its least p value is 2/32 = 0.0625, before any correction for many models. On a single data set,
-bags are so few that most models lie within chance of the best: the last table has the numbers. A claim such
-as "one point better on Musk1" is a claim about a single molecule. The ten newsgroups are from one collection,
-by one recipe: they say less than ten unrelated data sets would.
+Models are tuned by the accuracy in 3 stratified folds of their training bags, with these grids: C of SVMs on
+bag vectors and on whole bags: 0.1, 1, ..., 1000. C of SVMs of instances: 1, 10, 100 (sbMIL: 1, 10). Ridge
+penalties: 1, 10, 100 (SORLR: 10). C of ridge logistic regressions: 0.1, ..., 1000 on vectors and 0.001, ...,
+1 on instances. C of MILES: 0.5, 2, 8. Margin of APR: 1 or 2. Distance of the neighbour methods: minimal, or
+mean of minimal distances. Mixture: a diagonal Gaussian of all features, or a full Gaussian of ten principal
+components. All other parameters have their defaults: the library's width of Gaussian kernels, the default
+feature scaling of each model, and trees without tuning.
 
-For tests of your own: [{cells_file}]({cells_file}) has the scores of every model, data set and repetition,
-and which bags were called right (r) and wrong (w), in the order of the data.
+Bag vectors and bag kernels that need no labels are computed once from all training bags. DD-SVM has 10 starts
+per class and diverse density has 5, which is few. Boosting has 50 trees, and logistic regressions of
+instances have one start. The network has default parameters, with a fifth of its training bags held out for
+early stopping. The ensemble has default parameters too. It calibrates and weights its families by ten folds
+of its training bags. Its recipe was developed on the five classic sets (see the page *ensemble*). Times are
+processor seconds of one thread.
+
+Five data sets can show little. With five data sets, Wilcoxon's signed-rank test cannot find any difference at
+the 5 % level, because its smallest p value is 2/32 = 0.0625, even before a correction for many models. A
+single data set has so few bags that most models do not differ significantly from the best (see the last
+table). A claim such as "one point better on Musk1" is a claim about a single molecule. The ten newsgroups
+come from one collection and were prepared in the same way, so they are less informative than ten unrelated
+data sets.
+
+For your tests: [{cells_file}]({cells_file}) has the scores of every model, data set and repetition. It also
+shows which bags were classified correctly (r) and wrongly (w), in the order of the data.
 """
 
 EXPERIMENTS = [
     Experiment(
         name="leaderboard",
-        title="all classifiers by one nested protocol, on classic data sets and newsgroups",
+        title="all classifiers in nested cross-validation, on classic data sets and newsgroups",
         paper=(
             "Data: Dietterich, Lathrop and Lozano-Perez (1997), Artificial Intelligence 89; Andrews, "
             "Tsochantaridis and Hofmann (2003), NIPS 15; Zhou, Sun and Li (2009), ICML."

@@ -1,8 +1,8 @@
-"""The models of the leaderboard: each a function of a seed, run as a cell by one nested protocol.
+"""The models of the leaderboard: functions of a seed that run as cells with one nested protocol.
 
-A function makes a model that makes its own choices while it is fitted, by three folds of its training bags.
-Distances, kernels and vectors of bags that do not depend on what is chosen after them are computed once a
-fit, from its training bags. A cell so depends on the code of its own model alone.
+Each function makes a model whose fit includes tuning by three folds of the training bags. Distances, kernels
+and bag vectors that do not depend on the tuned parameters are computed once per fit, from its training bags.
+With one function per model, a cell depends only on the code of its model.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FEW_COSTS = [1.0, 10.0, 100.0]
 
 
 def chosen(model: Any, grid: Any, seed: int) -> GridSearchCV:
-    """Let a model choose among settings by the accuracy of three folds of its training bags."""
+    """Wrap a model in a grid search by the accuracy in three folds of its training bags."""
     return GridSearchCV(model, grid, cv=StratifiedKFold(N_INNER, shuffle=True, random_state=seed))
 
 
@@ -56,29 +56,29 @@ def logistic(seed: int) -> GridSearchCV:
 
 
 def machine(seed: int) -> GridSearchCV:
-    """Make a Gaussian support vector machine of vectors."""
+    """Make a support vector machine of vectors with a Gaussian kernel."""
     return chosen(SVC(), {"C": COSTS}, seed)
 
 
 class KernelRows(TransformerMixin, BaseEstimator):
-    """Kernels of bags with the training bags, once for all settings of the machine after it."""
+    """Bag kernels with the training bags, computed once for all settings of the following SVM."""
 
     def __init__(self, kernels=("set",)):
         self.kernels = kernels
 
     def fit(self, X, y=None):
-        """Keep the bags, and the widths that they suggest."""
+        """Store the bags, and estimate the kernel widths from them."""
         self.bags_ = X
         self.kernel_ = mean_kernel(self.kernels).fitted(X)
         return self
 
     def transform(self, X):
-        """Compute the matrix of bags with the training bags."""
+        """Return the kernel matrix of bags with the training bags."""
         return self.kernel_(X, None if X is self.bags_ else self.bags_)
 
 
 def kernel_machine(kernels: tuple[str, ...], seed: int) -> Any:
-    """Make a machine of whole bags, on features of the range 0 to 1."""
+    """Make an SVM of whole bags, on features scaled to the range 0 to 1."""
     rows = KernelRows(kernels)
     return make_pipeline(
         OnInstances(MinMaxScaler()), rows, chosen(SetKernelSVC(kernel="precomputed"), {"C": COSTS}, seed)
@@ -89,7 +89,7 @@ def kernel_machine(kernels: tuple[str, ...], seed: int) -> Any:
 
 
 def linear(rule: str, seed: int) -> GridSearchCV:
-    """Make a ridge logistic regression of instances under a rule."""
+    """Make a ridge logistic regression of instances with the given rule."""
     model = MILogisticRegression(rule, l1_ratio=0.0, n_init=1, random_state=seed)
     return chosen(model, {"alpha": [1.0, 10.0, 100.0]}, seed)
 
@@ -175,7 +175,7 @@ def miss_svm(seed: int) -> Any:
 
 @nested
 def sparse_svm(seed: int) -> Any:
-    """Machine for sparse positive bags (sbMIL)."""
+    """SVM for sparse positive bags (sbMIL)."""
     return chosen(SparseMISVC(), {"C": [1.0, 10.0]}, seed)
 
 

@@ -1,4 +1,4 @@
-"""The tables of the leaderboard: scores of models by data sets, and what so few bags can show."""
+"""The tables of the leaderboard: scores by model and data set, and detectable differences."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from scipy.stats import rankdata
 from reproduction.framework import Table, paired_difference, with_error
 from reproduction.nested import CLASSIC, fetched
 
-# Standard errors that a difference must be away from zero, to be seen at 5 % in four cases of five.
+# Smallest difference, in standard errors, that a test at the 5 % level detects with 80 % power.
 DETECTABLE = 1.96 + 0.84
 
 
 class Board:
-    """Results of cells by data set and model, as many repetitions as are there."""
+    """Cell results by data set and model, with all available repetitions."""
 
     def __init__(self, results: Mapping[str, Any], titles: Mapping[str, str]):
         self.found: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -29,37 +29,37 @@ class Board:
         self.titles = {model: title for model, title in titles.items() if model in there}
 
     def values(self, dataset: str, model: str, score: str) -> list[float]:
-        """Give a score of every repetition; empty if there is none."""
+        """Return a score for every repetition; the list is empty if the model has no such score."""
         found = [cell[score] for cell in self.found.get((dataset, model), ())]
         return [value for value in found if value is not None]
 
     def mean(self, datasets: Sequence[str], model: str, score: str) -> float | None:
-        """Give the mean over data sets, or None unless there is a score of each."""
+        """Return the mean over data sets, or None if a data set has no score."""
         values = [self.values(dataset, model, score) for dataset in datasets]
         return float(np.mean([np.mean(v) for v in values])) if all(values) else None
 
     def repetitions(self, datasets: Sequence[str], model: str) -> str:
-        """Say how many repetitions there are, from the fewest to the most."""
+        """Return the number of repetitions per data set, as a number or a range."""
         counts = [len(self.found.get((dataset, model), ())) for dataset in datasets]
         return str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
     def complete(self, datasets: Sequence[str], score: str) -> tuple[list[str], np.ndarray]:
-        """Give the titles of models with results on all these data sets, and scores by data set and model."""
+        """Return the titles of models with results on all data sets, and scores by data set and model."""
         names = [m for m in self.titles if all((dataset, m) in self.found for dataset in datasets)]
         scores = [[np.mean(self.values(dataset, m, score)) for m in names] for dataset in datasets]
         return [self.titles[m] for m in names], np.array(scores)
 
     def right(self, dataset: str, model: str) -> np.ndarray:
-        """Give the share of repetitions that had every bag right."""
+        """Return the share of repetitions in which each bag was classified correctly."""
         rows = [[int(hit) for hit in cell["right"]] for cell in self.found[dataset, model]]
         return np.mean(rows, axis=0)
 
 
 def cells_of(board: Board) -> list[dict[str, Any]]:
-    """Make a row of every cell, for whoever wants to test something else.
+    """Return one row per cell, for other statistical tests.
 
-    The bags that a model called right are r and the others w, in the order of the data: no program takes such
-    a text for a number.
+    Correctly classified bags are "r" and misclassified bags are "w", in the order of the data. With digits,
+    spreadsheet programs would read the text as a number.
     """
     scores = ("accuracy", "auc", "log_loss", "seconds")
     called = str.maketrans("10", "rw")
@@ -77,14 +77,14 @@ def cells_of(board: Board) -> list[dict[str, Any]]:
 
 
 def tables_of(board: Board) -> list[Table]:
-    """Make all tables for which there are results."""
+    """Make all tables that have results."""
     classic = [dataset for dataset in board.datasets if dataset in CLASSIC]
     groups = [dataset for dataset in board.datasets if dataset not in CLASSIC]
     tables = [_accuracy(board, classic)]
     for score, title, digits, factor in (
         ("auc", "AUC (%): pairs of bags in one fold", 1, 100.0),
-        ("log_loss", "Log loss, of models with probabilities", 3, 1.0),
-        ("seconds", "Processor seconds of a fit with its choices", 2, 1.0),
+        ("log_loss", "Log loss of models with probabilities", 3, 1.0),
+        ("seconds", "Processor seconds of a fit, including tuning", 2, 1.0),
     ):
         tables.append(Table(title, _rows(board, classic, score, digits, factor, best_is_high=score == "auc")))
     if groups:
@@ -97,10 +97,10 @@ def _accuracy(board: Board, classic: Sequence[str]) -> Table:
     larger = {d: f"{100 * share:.1f}" for d, share in majority.items()}
     rows = _rows(board, classic, "accuracy", 1, 100.0, best_is_high=True)
     mean = f"{100 * np.mean(list(majority.values())):.1f}"
-    rows.append({"model": "(the larger class)", **larger, "mean": mean, "repetitions": ""})
+    rows.append({"model": "(larger class)", **larger, "mean": mean, "repetitions": ""})
     note = (
-        "Mean of repetitions ± its standard error over repetitions: how much another shuffle into folds "
-        "changes. Other bags of the same kind would change far more; see the last table."
+        "Mean of repetitions ± its standard error over repetitions, which shows the variation between "
+        "shuffles. Another sample of bags would change the accuracy far more; see the last table."
     )
     return Table("Accuracy (%), classic data sets", rows, note)
 
@@ -108,7 +108,7 @@ def _accuracy(board: Board, classic: Sequence[str]) -> Table:
 def _rows(
     board: Board, datasets: Sequence[str], score: str, digits: int, factor: float, *, best_is_high: bool
 ) -> list[dict[str, Any]]:
-    """Make a row for every model that has the score anywhere, the best mean first."""
+    """Make a row for every model with this score on any data set, best mean first."""
     rows, order = [], []
     for model, title in board.titles.items():
         values = {d: board.values(d, model, score) for d in datasets}
@@ -128,13 +128,13 @@ def _rows(
 
 
 def unsettled(board: Board, n_folds: int) -> str:
-    """Say of which models some fits ended with a warning that they had not converged."""
+    """List the models with fits that did not converge, with the number of these fits."""
     counts = {model: [0, 0] for model in board.titles}
     for (_, model), cells in board.found.items():
         counts[model][0] += sum(cell["unsettled"] for cell in cells)
         counts[model][1] += n_folds * len(cells)
     some = [f"{board.titles[m]} ({bad} of {fits} fits)" for m, (bad, fits) in counts.items() if bad]
-    return f"\nWith a warning that a fit had not converged: {'; '.join(some) or 'none'}.\n"
+    return f"\nFits with a warning that they did not converge: {'; '.join(some) or 'none'}.\n"
 
 
 def _newsgroups(board: Board, groups: Sequence[str]) -> Table:
@@ -164,7 +164,7 @@ def _newsgroups(board: Board, groups: Sequence[str]) -> Table:
 
 
 def scaling_study(board: Board, before: str, after: Sequence[str]) -> Table | None:
-    """Hold pipelines against one that differs from them in its scaling alone, bag by bag."""
+    """Compare pipelines with a pipeline that differs only in its scaling, paired by bags."""
     classic = [dataset for dataset in board.datasets if dataset in CLASSIC]
     after = [model for model in after if all((d, model) in board.found for d in classic)]
     if not after or not all((d, before) in board.found for d in classic):
@@ -189,12 +189,12 @@ def scaling_study(board: Board, before: str, after: Sequence[str]) -> Table | No
             }
         )
     note = (
-        "Accuracy in percent, ± over repetitions; gains ± the standard error over bags, paired: what a gain "
-        'on other bags of these kinds may be. The first ranks instances (``scale="rank"``), the second the '
-        "minima and maxima themselves (`RankScaler` after them). An earlier nested study, whose settings "
-        "are not recorded here, had the mean rise from 78.8 to 84.1."
+        "Accuracy in percent ± its standard error over repetitions. Gains are paired by bags; their standard "
+        "error over bags shows the variation between samples of bags. The first variant ranks instances "
+        '(``scale="rank"``), the second ranks the minima and maxima (a `RankScaler` after them). In an '
+        "earlier nested study, whose settings are not recorded here, the mean rose from 78.8 to 84.1."
     )
-    return Table("Ranks in place of standardised features", rows, note)
+    return Table("Ranks instead of standardised features", rows, note)
 
 
 def _gain(mean: float, error: float) -> str:
@@ -202,7 +202,7 @@ def _gain(mean: float, error: float) -> str:
 
 
 def against_the_best(board: Board, model: str) -> Table | None:
-    """Hold a model against the best other one of each data set, and the best one of all other data sets."""
+    """Compare a model with the best other model on each data set and on all other data sets."""
     names = [m for m in board.titles if all((d, m) in board.found for d in board.datasets)]
     others = [m for m in names if m != model]
     if model not in names or len(others) < 2 or len(board.datasets) < 2:
@@ -221,16 +221,17 @@ def against_the_best(board: Board, model: str) -> Table | None:
             row[f"difference to the {what}"] = _gain(*paired_difference(ours, theirs))
         rows.append(row)
     note = (
-        f"*Best here*: of {len(others)} others the one with the highest accuracy on the very folds that are "
-        "shown. Among so many one is first by luck, the more so the fewer the bags: it could not have been "
-        "chosen beforehand. *Best elsewhere*: the one with the best mean rank on all other data sets, which "
-        "could. Differences ± their standard error over bags."
+        f"*Best here*: the model, among {len(others)} other models, with the highest accuracy on the same "
+        "folds that are shown. With this many models, the first one is partly first by luck, especially on "
+        "few bags. It could not have been chosen beforehand. *Best elsewhere*: the model with the best mean "
+        "rank on all other data sets, which could have been chosen beforehand. Differences ± their standard "
+        "error over bags."
     )
     return Table("The ensemble against single models", rows, note)
 
 
 def what_can_be_seen(board: Board) -> Table:
-    """Say how far two models must be apart on a data set for the difference to be seen at all."""
+    """Show the smallest detectable difference between two models on every data set."""
     rows = []
     for dataset in board.datasets:
         models = [model for model in board.titles if (dataset, model) in board.found]
@@ -248,13 +249,14 @@ def what_can_be_seen(board: Board) -> Table:
                 "one bag (%)": f"{100 / n:.1f}",
                 "error of an accuracy (%)": f"{100 * np.sqrt(accuracy * (1 - accuracy) / n):.1f}",
                 "error of a difference (%)": f"{100 * error:.1f}",
-                "least difference that can be seen (%)": f"{100 * DETECTABLE * error:.1f}",
-                "models within that of the best": f"{near} of {len(models)}",
+                "smallest detectable difference (%)": f"{100 * DETECTABLE * error:.1f}",
+                "models within this difference of the best": f"{near} of {len(models)}",
             }
         )
     note = (
-        "Standard errors over bags: of an accuracy that is the mean of the models', and of the difference "
-        "between two models that met the same bags (median of all pairs). A difference of 2.8 such errors is "
-        "found by a two-sided test at 5 % in four cases of five, if the two models were chosen beforehand."
+        "Both errors are standard errors over bags. The error of an accuracy is computed at the mean "
+        "accuracy of all models. The error of a difference is that of two models on the same bags (median "
+        "over all pairs). A two-sided test at the 5 % level detects a difference of 2.8 standard errors with "
+        "80 % power, if the two models were chosen beforehand."
     )
-    return Table("What a data set can show", rows, note)
+    return Table("Detectable differences per data set", rows, note)

@@ -25,8 +25,8 @@ PROTOCOLS = {
         "ten starts"
     ),
     _LASSO: (
-        "Tables V and VI, predicted. 10-fold cross-validation; the penalty chosen by 10-fold cross-validation, "
-        "means of ten replications"
+        "Tables V and VI, predicted. 10-fold cross-validation; the penalty chosen by 10-fold "
+        "cross-validation, means of ten replications"
     ),
 }
 

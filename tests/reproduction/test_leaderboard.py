@@ -95,7 +95,7 @@ def test_tables_hold_means_errors_and_repetitions(board):
     by_model = {row["model"]: row for row in accuracy.rows}
     assert by_model["model A"]["musk1"] == "87.5 ± 12.5" and by_model["model A"]["fox"] == "25.0"
     assert by_model["model A"]["mean"] == "56.2" and by_model["model A"]["repetitions"] == "1 to 2"
-    assert by_model["(the larger class)"]["fox"] == "75.0"
+    assert by_model["(larger class)"]["fox"] == "75.0"
     assert [row["model"] for row in accuracy.rows][:2] == ["model B", "model A"]  # 62.5 comes first
     assert [row["model"] for row in loss.rows] == ["model A"] and loss.rows[0]["musk1"] == "0.600 ± 0.100"
     assert auc.rows[0]["fox"] == "90.0" and seconds.rows[0]["musk1"] == "2.00 ± 0.00"
@@ -157,8 +157,8 @@ def test_what_can_be_seen_is_so_many_errors_of_a_difference(board):
     row = what_can_be_seen(board).rows[0]
     error = np.std([0, 0, 1, 0.5], ddof=1) / 2
     assert row["bags"] == 4 and row["error of a difference (%)"] == f"{100 * error:.1f}"
-    assert row["least difference that can be seen (%)"] == f"{280 * error:.1f}"
-    assert row["models within that of the best"] == "2 of 2"
+    assert row["smallest detectable difference (%)"] == f"{280 * error:.1f}"
+    assert row["models within this difference of the best"] == "2 of 2"
 
 
 def double(number):
