@@ -166,17 +166,17 @@ def test_what_cannot_be_is_refused(monkeypatch):
             {"metric": "cosine"},
             "metric must be one of minimal, maximal, ranked, mean_min, mmd, or a callable",
         ),
-        ({"metric": "ranked", "rank": 0}, "rank must be a whole number of at least 1; got 0"),
+        ({"metric": "ranked", "rank": 0}, "rank must be an integer >= 1; got 0"),
         (
             {"metric": lambda a, b: np.nan},
-            "distances of bags must be finite; the metric gave infinity or NaN",
+            "distances between bags must be finite; the metric returned infinity or NaN",
         ),
     ):
         with pytest.raises(ValueError, match=message):
             bag_distances(bags, **how)
-    with pytest.raises(ValueError, match="X has 4 features but Y has 3; both need the same"):
+    with pytest.raises(ValueError, match="X has 4 features but Y has 3; both must have the same"):
         bag_distances(bags, some_bags(3, n_features=3))
-    with pytest.raises(ValueError, match="features are so large that squares give infinity"):
+    with pytest.raises(ValueError, match="scale the features down: their squares are infinity"):
         bag_distances(bags.with_instances(bags.instances * 1e200))
     with pytest.raises(ValueError, match="bag 1 is empty"):
         bag_distances([np.ones((1, 2)), np.ones((0, 2))])
@@ -227,9 +227,9 @@ def test_an_embedding_of_training_bags_is_that_of_the_same_bags_as_new_ones(metr
 )
 def test_a_parameter_that_no_distance_has_is_named_by_fit(model):
     bags, y = some_bags(), np.arange(9) % 2
-    with pytest.raises(ValueError, match="metric_params has 'ranks', which no distance of bags takes; leave"):
+    with pytest.raises(ValueError, match="metric_params contains the unknown parameter 'ranks'; expected"):
         model.set_params(metric_params={"ranks": 2}).fit(bags, y)
-    with pytest.raises(ValueError, match="rank must be a whole number of at least 1; got 'two'"):
+    with pytest.raises(ValueError, match="rank must be an integer >= 1; got 'two'"):
         bag_distances(bags, metric="ranked", rank="two")
 
 

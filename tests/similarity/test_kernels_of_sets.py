@@ -176,7 +176,7 @@ def test_a_mean_kernel_is_the_mean_at_median_widths(bags, new):
     [
         ([], "at least one"),
         ("set", "must be a list"),
-        (["set", "sets"], "kernels has 'sets'; expected 'set', 'graph'"),
+        (["set", "sets"], "kernels contains 'sets'; expected 'set', 'graph'"),
     ],
 )
 def test_other_kernels_are_refused(kernels, words):
@@ -187,8 +187,8 @@ def test_other_kernels_are_refused(kernels, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"weights": np.ones(7)}, r"weights has the shape \(7,\), but there are 30 instances"),
-        ({"weights": -np.ones(30)}, "weights must be finite and not negative"),
+        ({"weights": np.ones(7)}, r"weights has shape \(7,\), but there are 30 instances"),
+        ({"weights": -np.ones(30)}, "weights must contain only finite values >= 0"),
         ({"weights": "tree"}, "weights must be an array, 'graph' or None; got 'tree'"),
         ({"level2": "poly"}, "level2 must be 'rbf' or None; got 'poly'"),
     ],

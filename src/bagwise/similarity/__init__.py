@@ -1,13 +1,14 @@
-"""Kernels and distances of instances and of bags, computed in blocks and refused if they exceed the memory.
+"""Kernels and distances of instances and bags, computed block by block, with a memory check.
 
-`set_kernel`, `statistic_kernel` and `minimax_kernel` return plain matrices, for
-``SVC(kernel="precomputed")`` and anything else that takes a kernel matrix. `InstanceKernel` is what the
-SVMs in `bagwise.models.svm` use. Distances are computed from differences of instances, not from products:
-they do not cancel far from the origin, and the distance of two bags does not depend on other bags.
+`set_kernel`, `statistic_kernel` and `minimax_kernel` return plain matrices for
+``SVC(kernel="precomputed")`` and other estimators that accept a kernel matrix. The SVMs in
+`bagwise.models.svm` use `InstanceKernel`. Distances are computed from differences of instances, not from
+products. This avoids cancellation far from the origin, and the distance between two bags does not depend on
+other bags.
 
-- `instance_kernels`, `instance_distances`, and polynomials that do not cancel (`centred`).
-- `bag_kernels`, with `instance_weights` and `mean_kernels`. `distances`: distances of bags.
-- `kernel_bags`: `KernelBags`, rows of precomputed kernels that know the bags of their columns.
+- `instance_kernels`, `instance_distances`, and polynomial kernels without cancellation (`centred`).
+- `bag_kernels`, with `instance_weights` and `mean_kernels`. `distances`: distances between bags.
+- `kernel_bags`: `KernelBags`, rows of precomputed kernels whose columns are grouped by bag.
 - `statistics`: statistics of the instances of every bag. `matrix_memory`: the size of a matrix before it
   is computed.
 """

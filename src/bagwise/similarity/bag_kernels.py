@@ -1,4 +1,4 @@
-"""Kernels of bags, as sets or through statistics; of bags anywhere, and block by block."""
+"""Bag kernels: set kernels and kernels of bag statistics, computed block by block from any backend."""
 
 from __future__ import annotations
 
@@ -43,41 +43,47 @@ def set_kernel(
     level2: str | None = None,
     width: float | None = None,
 ) -> np.ndarray:
-    """Kernel of bags as sets: the sum of the kernel of instances over all pairs, normalised.
+    """Compute the set kernel of bags: the normalised sum of an instance kernel over all pairs of instances.
 
-    For bags X and Z and weights w, 1 by default, it is ::
+    For bags X and Z and instance weights w, which are 1 by default, the set kernel is ::
 
         k(X, Z) = sum_{x in X, z in Z} w(x) w(z) k(x, z) / (norm(X) norm(Z))
 
-    with norm(X) the sum of the weights ("average": the inner product of the bags' mean embeddings), or
-    the square root of the sum over pairs of X with itself ("feature": ones on the diagonal, but for bags
-    whose kernels are all zero), or 1.
+    The norm depends on `normalize`:
 
-    With ``level2="rbf"`` the kernel is ``exp(-|X - Z|^2 / width^2)``, where ``|X - Z|^2``, which is
-    k(X, X) + k(Z, Z) - 2 k(X, Z), is the squared distance of the bags in the space of k: of "average", their
-    maximum mean discrepancy.
+    - "average": norm(X) is the sum of the weights. The kernel is then the inner product of the mean
+      embeddings of the bags.
+    - "feature": norm(X) is the square root of the sum over all pairs of X with itself. The diagonal is then
+      1, except for bags whose kernels are all zero.
+    - None: norm(X) is 1.
+
+    With ``level2="rbf"``, the kernel is ``exp(-|X - Z|^2 / width^2)``. Here ``|X - Z|^2``, which equals
+    k(X, X) + k(Z, Z) - 2 k(X, Z), is the squared distance of the bags in the feature space of k. For
+    "average", this distance is their maximum mean discrepancy.
 
     Parameters
     ----------
     bags, other : Bags, ScannedBags, list of arrays, 3-D or 2-D array
         Rows and columns of the matrix; without `other`, both are `bags`.
     kernel, gamma, degree, coef0
-        The kernel of instances, or an `InstanceKernel` that has them all. "scale" looks at `bags`, or at
-        `other` if given: the training bags, when new bags are the rows.
+        The instance kernel and its parameters, or an `InstanceKernel` with all of them. For "scale", gamma
+        is computed from `other` if it is passed, otherwise from `bags`. If the rows are new bags, pass the
+        training bags as `other`.
     normalize : {"average", "feature", None}
-        How large bags are kept from dominating.
+        Normalisation that prevents large bags from dominating.
     weights : array of shape (n_instances,), "graph" or None
-        Weights of the instances of `bags`, such as how often each was seen. "graph", of the instances of
-        both: one by the number of instances of the bag that are close, itself included, where close is nearer
-        in the kernel's space than the mean pair of the bag (miGraph). Instances in a clique then count as
-        one.
+        Weights of the instances of `bags`, such as the count of each instance. "graph" (miGraph) computes
+        the weights of the instances of both `bags` and `other`. The weight of an instance is 1 divided by
+        the number of close instances in its bag, including itself. Two instances are close if their distance
+        in the feature space of the kernel is below the mean distance in the bag. A clique of instances then
+        counts as one instance.
     other_weights : array of shape (n_other_instances,), optional
         Weights of the instances of `other`.
     level2 : {"rbf"} or None
-        A Gaussian kernel on top, see above.
+        Gaussian kernel on top of the set kernel, see above.
     width : float, optional
-        Its width; by default the median distance of different bags of `bags`, or of `other` if given, which
-        then takes their matrix as well.
+        Width of the Gaussian kernel. The default is the median distance between different bags of `other` if
+        it is passed, otherwise of `bags`. With `other`, the default requires an additional kernel matrix.
 
     Returns
     -------
@@ -85,9 +91,9 @@ def set_kernel(
 
     Notes
     -----
-    All pairs of instances are visited, block by block; memory is that of the result and a few blocks. Files
-    are read once for every block (8 MB of doubles) of the rows. With the linear kernel it is a product of bag
-    sums, and two reads.
+    The kernel is computed for all pairs of instances, block by block. The memory is that of the result and a
+    few blocks. Files are read once for every block (8 MB of doubles) of the rows. The linear kernel is a
+    product of bag sums and needs only two reads.
 
     References
     ----------
@@ -130,7 +136,7 @@ def set_kernel(
     K /= of_rows[:, None]
     K /= of_columns
     if other is None:
-        mirror_upper(K, len(K))  # two divisions round differently in two orders
+        mirror_upper(K, len(K))  # the order of the two divisions changes the rounding
     if level2 is None:
         return K
     if other is None:
@@ -144,7 +150,7 @@ def set_kernel(
 
 
 def _with_weights(blocks: Blocks, k: InstanceKernel, weights: Any, name: str) -> Blocks:
-    """Give blocks whose instances carry their weights along; ones if there are none."""
+    """Return blocks whose instances have their weight as last feature; the default weights are 1."""
     if weights is None:
         return WeightedBlocks(blocks, np.ones(blocks.n_instances))
     if isinstance(weights, str):
@@ -157,7 +163,7 @@ def _with_weights(blocks: Blocks, k: InstanceKernel, weights: Any, name: str) ->
 def _norms(
     K: np.ndarray, blocks: Blocks, k: PairKernel, normalize: str | None, columns: Blocks | None
 ) -> np.ndarray:
-    """Give what the kernels of every bag are divided by; of `K` itself where its bags are all."""
+    """Return the norm of every bag; without `columns`, use the diagonal of `K`."""
     if normalize is None:
         return np.ones(blocks.n_bags)
     if normalize == "feature":
@@ -169,7 +175,7 @@ def _norms(
 
 
 def _own_width(k: PairKernel, blocks: Blocks, norms: np.ndarray) -> float:
-    """Give the median distance of different bags, from their matrix."""
+    """Return the median distance between different bags, computed from their kernel matrix."""
     K = _sums(k, blocks, None) / np.outer(norms, norms)
     return median_width(squared_distances(K, K.diagonal(), K.diagonal()))
 
@@ -184,17 +190,17 @@ def statistic_kernel(
     degree: float = 3,
     coef0: float = 1.0,
 ) -> np.ndarray:
-    """Kernel of bags through a vector of statistics: ``k(s(X), s(Z))``.
+    """Compute a kernel of bag statistics: ``k(s(X), s(Z))`` with a vector of statistics s for each bag.
 
     Parameters
     ----------
     bags, other : Bags, ScannedBags, list of arrays, 3-D or 2-D array
         Rows and columns of the matrix; without `other`, both are `bags`.
     statistic : {"minimax", "mean"} or transformer
-        The vector of a bag: the minimum and maximum of every feature, its mean, or what a transformer of
-        bags into vectors gives, such as a fitted `BagStatistics`.
+        Vector of a bag: the minimum and maximum of every feature, the mean of every feature, or the output
+        of a transformer that converts bags to vectors, such as a fitted `BagStatistics`.
     kernel, gamma, degree, coef0
-        The kernel of vectors: see `InstanceKernel`.
+        Kernel of the vectors, see `InstanceKernel`.
 
     Returns
     -------
@@ -229,17 +235,18 @@ def minimax_kernel(
     gamma: float = 1.0,
     coef0: float = 1.0,
 ) -> np.ndarray:
-    """Polynomial kernel of the minimum and maximum of every feature: ``(gamma s(X)'s(Z) + coef0)^degree``.
+    """Compute the minimax kernel of bags: ``(gamma s(X)'s(Z) + coef0)^degree``.
 
-    Scale the features first: values grow like the 2 * degree-th power of them. On features in [0, 1],
-    ``gamma = 1 / (2 * n_features)`` keeps all values within [1, 2 ** degree].
+    The vector s(X) contains the minimum and maximum of every feature in the bag X. Scale the features first:
+    the values grow with the (2 * degree)-th power of the features. For features in [0, 1],
+    ``gamma = 1 / (2 * n_features)`` keeps all values in [1, 2 ** degree].
 
     Parameters
     ----------
     bags, other : Bags, ScannedBags, list of arrays, 3-D or 2-D array
         Rows and columns of the matrix; without `other`, both are `bags`.
     degree, gamma, coef0 : float
-        As in the formula.
+        Parameters in the formula above.
 
     Returns
     -------
@@ -258,7 +265,7 @@ def minimax_kernel(
 
 
 def bag_statistics(bags: AnyBags, statistic: Any) -> np.ndarray:
-    """Vector of every bag; see `statistic_kernel`."""
+    """Compute the vector of every bag; see `statistic_kernel`."""
     if hasattr(statistic, "transform"):
         return np.asarray(statistic.transform(bags), dtype=np.float64)
     if statistic not in ("minimax", "mean"):
@@ -275,22 +282,22 @@ def _extremes(block: Block) -> np.ndarray:
 
 
 def blocks_of(bags: AnyBags, weight: np.ndarray | None = None) -> Blocks:
-    """Give bags in blocks for passes that convert what they read."""
+    """Return bags as blocks for passes that convert the data as they read them."""
     return sparse_in_parts(bags.blocks(weight=weight))
 
 
 def rows_and_columns(
     bags: Any, other: Any, names: tuple[str, str] = ("bags", "other")
 ) -> tuple[AnyBags, AnyBags]:
-    """Read the bags of both sides of a matrix; those of a scan stay where they are."""
+    """Validate the bags of the rows and columns of a matrix; the data of scans are not read."""
     rows = _read(bags)
     columns = rows if other is None else _read(other)
     for part in (rows, columns):
         part._refuse_empty_bags()
     if rows.n_features != columns.n_features:
         raise ValueError(
-            f"{names[0]} has {rows.n_features} features but {names[1]} has {columns.n_features}; both need "
-            "the same."
+            f"{names[0]} has {rows.n_features} features but {names[1]} has {columns.n_features}; both must "
+            "have the same features."
         )
     return rows, columns
 
@@ -299,14 +306,14 @@ def _read(bags: Any) -> AnyBags:
     if is_scan(bags):
         return bags
     bags = as_bags(bags)
-    # Numbers of Python, as columns of some frames are.
+    # Columns of some data frames contain Python objects.
     return bags.with_instances(in_doubles(bags.instances)) if bags.instances.dtype == object else bags
 
 
 def kernel_of(
     kernel: Kernel, gamma: float | str, degree: float, coef0: float, vectors: Callable[[], Any]
 ) -> InstanceKernel:
-    """Read the kernel; `vectors` gives what "scale" looks at."""
+    """Make an instance kernel; `vectors` returns the data for ``gamma="scale"``."""
     if isinstance(kernel, InstanceKernel):
         return kernel
     if callable(kernel) or kernel in ("linear", "poly", "rbf"):
@@ -316,7 +323,7 @@ def kernel_of(
 
 
 def _sums(k: PairKernel, rows: Blocks, columns: Blocks | None) -> np.ndarray:
-    """Sum of the instance kernel over all pairs of every two bags."""
+    """Compute the sum of the instance kernel over all pairs of instances, for every pair of bags."""
     if k.name == "linear":
         of_bags = _weighted_sums_of_instances if isinstance(k, WeightedKernel) else _sums_of_instances
         left = rows.joined(of_bags)
@@ -342,23 +349,23 @@ def _sums_over_pairs(
     starts = other_offsets[:-1]
     if len(offsets) > 2:
         return np.add.reduceat(np.add.reduceat(k(X, Z), starts, axis=1), offsets[:-1], axis=0)
-    # One bag, and perhaps a large one.
+    # A single bag can be large, so it is split.
     parts = (k(X[some], Z) for some in cut_rows(X.shape[0], block_rows(Z.shape[0])))
     return sum(np.add.reduceat(part, starts, axis=1).sum(axis=0) for part in parts)[None]
 
 
 def _lengths(squares: np.ndarray) -> np.ndarray:
-    """Length of every bag; a bag of length zero, whose kernels are all zero, is not divided."""
+    """Compute the length of every bag; use 1 for bags of length zero, whose kernels are all zero."""
     return np.sqrt(np.where(squares > 0, squares, 1.0))
 
 
 def own_kernels(k: PairKernel, blocks: Blocks) -> np.ndarray:
-    """Mean of the instance kernel over all pairs of a bag with itself, of every bag."""
+    """Compute the mean of the instance kernel over all pairs within each bag."""
     return blocks.joined(_own_sums, k) / np.square(np.diff(blocks.offsets).astype(np.float64))
 
 
 def _own_sums(block: Block, k: PairKernel) -> np.ndarray:
-    """Sum of the instance kernel over all pairs of a bag with itself, of every bag."""
+    """Compute the sum of the instance kernel over all pairs within each bag."""
     X = in_doubles(block.X)
     sums = []
     for begin, end in pairwise(block.offsets):
@@ -368,16 +375,16 @@ def _own_sums(block: Block, k: PairKernel) -> np.ndarray:
 
 
 def squared_distances(K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Give k(X, X) + k(Z, Z) - 2 k(X, Z), never negative, from a kernel matrix and the bags with themselves.
+    """Return k(X, X) + k(Z, Z) - 2 k(X, Z), clipped at zero, from a kernel matrix and both k(X, X).
 
-    Of mean embeddings that is the squared maximum mean discrepancy.
+    For mean embeddings, this is the squared maximum mean discrepancy.
     """
-    D = np.add.outer(rows, columns)  # first, so that a symmetric matrix stays exactly so
+    D = np.add.outer(rows, columns)  # first, so that the result is exactly symmetric
     D -= 2.0 * K
     return np.maximum(D, 0.0, out=D)
 
 
 def median_width(D: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Give the median distance of different bags, each counted by its weight; 1 if all are equal."""
+    """Return the weighted median distance between different bags; 1 if all bags are equal."""
     weight = np.ones(len(D)) if weight is None else weight
     return float(np.sqrt(weighted_median(D.ravel(), np.outer(weight, weight).ravel()))) or 1.0

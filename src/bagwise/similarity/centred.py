@@ -1,7 +1,7 @@
-"""Polynomial kernels of rows that lie far from the origin, counted from a place amid the rows.
+"""Polynomial kernels of rows far from the origin, relative to a reference point among the rows.
 
-There the values of all pairs agree in most of their digits, and a model looks at what is left. A score with a
-free intercept does not need what they share.
+Far from the origin, the kernel values of all pairs agree in most digits, and a model depends on the remaining
+digits. Scores with a free intercept do not need the shared part, so it can be subtracted.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import scipy.sparse as sp
 from bagwise.similarity.instance_distances import middle
 from bagwise.similarity.instance_kernels import InstanceKernel
 
-# Rows are far from the origin where it is this many times as far away as they are from each other.
+# Rows count as far from the origin if their distance to it exceeds their spread by this factor.
 _FAR = 10.0
 
 
 def far_origin(X: Any) -> np.ndarray | None:
-    """Give a place amid rows that lie far from the origin, None if they do not (or are sparse)."""
+    """Return a central point of rows far from the origin; None for sparse rows and rows near the origin."""
     if sp.issparse(X):
         return None
     place, few = middle(X)
@@ -30,15 +30,16 @@ def far_origin(X: Any) -> np.ndarray | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RisingPolynomial(InstanceKernel):
-    """The polynomial k(x, z) = (gamma x'z + coef0) ** degree less its value k(o, z) at an origin o.
+    """Difference k(x, z) - k(o, z) of the polynomial kernel k, with a reference point o.
 
-    Computed from differences to the origin, without cancellation. The degree is a whole number.
+    The kernel is k(x, z) = (gamma x'z + coef0) ** degree with an integer degree. The difference is computed
+    from x - o, without cancellation. The point o is the attribute `origin`.
     """
 
     origin: np.ndarray
 
     def __call__(self, X: Any, Y: Any) -> np.ndarray:
-        """Values of the rows of `X` and of `Y`: float64, shape (len(X), len(Y))."""
+        """Compute the values for all rows of `X` and `Y`: float64, shape (len(X), len(Y))."""
         start = self.gamma * (Y @ self.origin) + self.coef0
         step = self.gamma * ((X - self.origin) @ Y.T)
         end = start + step

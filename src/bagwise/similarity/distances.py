@@ -1,4 +1,4 @@
-"""Distances between bags, of bags anywhere, and block by block."""
+"""Distances between bags, computed block by block from any backend."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from bagwise.similarity.bag_kernels import (
 from bagwise.similarity.matrix_memory import require_memory
 
 METRICS = ("minimal", "maximal", "ranked", "mean_min", "mmd")
-# What else `bag_distances` takes, by name.
+# Other parameters of `bag_distances` that `metric_params` can contain.
 _PARAMETERS = ("rank", "kernel", "gamma")
 
-# A squared discrepancy below this part of its terms is what rounding leaves of zero.
+# Squared discrepancies below this fraction of their terms are rounding errors and are set to zero.
 _ROUNDING = 1e-14
 
 
@@ -42,53 +42,55 @@ def bag_distances(
     kernel: Kernel = "rbf",
     gamma: float | str = "scale",
 ) -> np.ndarray:
-    """Distances of all bags to each other, or to other bags.
+    """Compute the distances of all bags to each other, or to other bags.
 
-    With d(a, B) the Euclidean distance of an instance a to the nearest instance of a bag B, the distance of
-    bags A and B is
+    Let d(a, B) be the Euclidean distance from an instance a to the nearest instance of a bag B. The distance
+    of bags A and B depends on the metric:
 
     ===========  =====================================================================================
-    "minimal"    the least d(a, B) of all a in A: that of the two nearest instances
-    "maximal"    the largest d(a, B) of all a in A, or d(b, A) of all b in B: Hausdorff's
-    "ranked"     the same with the `rank`-th least d(a, B), and d(b, A), in place of the largest; a smaller
-                 bag has its largest. 1 is "minimal".
-    "mean_min"   the mean of d(a, B) over A, and of d(b, A) over B, halfway between the two
+    "minimal"    the smallest d(a, B) over all a in A: the distance of the two nearest instances
+    "maximal"    the Hausdorff distance: the largest d(a, B) over all a in A or d(b, A) over all b in B
+    "ranked"     like "maximal", with the `rank`-th smallest d(a, B) and d(b, A) instead of the largest. For
+                 bags with fewer instances, the largest is used. Rank 1 is "minimal".
+    "mean_min"   the average of two means: of d(a, B) over A and of d(b, A) over B
     "mmd"        the maximum mean discrepancy sqrt(k(A, A) + k(B, B) - 2 k(A, B)), where k is the mean of a
                  kernel over all pairs of instances (`set_kernel`)
-    callable     whatever ``metric(A, B)`` says of two matrices of instances
+    callable     the return value of ``metric(A, B)`` for two matrices of instances
     ===========  =====================================================================================
 
-    For ``KNeighborsClassifier(metric="precomputed")`` and anything else that takes distances.
+    The result can be used with ``KNeighborsClassifier(metric="precomputed")`` and other estimators that
+    accept distances.
 
     Parameters
     ----------
     X, Y : Bags, ScannedBags, list of arrays, 3-D or 2-D array
         Rows and columns of the matrix; without `Y`, both are `X`.
     metric : {"minimal", "maximal", "ranked", "mean_min", "mmd"} or callable, default="minimal"
-        Which distance.
+        Distance between two bags.
     rank : int, default=1
-        For "ranked".
+        Rank for the metric "ranked".
     kernel, gamma
-        For "mmd": the kernel of instances, as in `set_kernel`.
+        Instance kernel for the metric "mmd", as in `set_kernel`.
 
     Returns
     -------
     array of shape (n_bags, n_other)
-        Without `Y` exactly symmetric, with zeros on the diagonal, unless a callable gives anything else.
+        Without `Y`, the matrix is exactly symmetric with a zero diagonal, unless `metric` is a callable.
 
     Notes
     -----
-    All pairs of instances are visited, O(n_instances * n_other_instances * n_features), every two bags once;
-    memory is that of the result and a few blocks, and files are read once for every block of the rows.
-    Distances come from differences of instances, sparse or dense, so that nothing cancels far from the
-    origin, and the distance of two bags does not depend on the bags beside them ("mmd": but for rounding).
+    The cost is O(n_instances * n_other_instances * n_features): all pairs of instances are compared, once for
+    every pair of bags. The memory is that of the result and a few blocks. Files are read once for every block
+    of the rows. Distances are computed from differences of sparse or dense instances. This avoids
+    cancellation far from the origin. The distance between two bags does not depend on other bags, except for
+    rounding errors in "mmd".
 
     References
     ----------
     J. Wang and J.-D. Zucker (2000), Solving the multiple-instance problem: a lazy learning approach, ICML.
 
     V. Cheplygina, D. M. J. Tax and M. Loog (2015), Multiple instance learning with bag dissimilarities,
-    Pattern Recognition 48: "mean_min", there of squared distances and in one direction.
+    Pattern Recognition 48: "mean_min", but with squared distances and in one direction.
 
     Examples
     --------
@@ -106,7 +108,7 @@ def bag_distances(
     if not (callable(metric) or metric in METRICS):
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, or a callable; got {metric!r}.")
     if not (isinstance(rank, Integral) and rank >= 1):
-        raise ValueError(f"rank must be a whole number of at least 1; got {rank!r}.")
+        raise ValueError(f"rank must be an integer >= 1; got {rank!r}.")
     rows, columns = rows_and_columns(X, Y, ("X", "Y"))
     require_memory(len(rows), len(columns), "bags", kind="distance")
     left = blocks_of(rows)
@@ -118,23 +120,23 @@ def bag_distances(
         return _discrepancies(K, own, own if right is None else own_kernels(k, right))
     D = np.empty((len(rows), len(columns)))
     if callable(metric):
-        # It need not be symmetric.
+        # A callable is not necessarily symmetric.
         fill_pairs(D, partial(_by_callable, metric), left, blocks_of(columns))
     else:
         fill_pairs(D, partial(_by_nearest, metric, rank), left, right)
     if not np.isfinite(D).all():
-        what = "the metric gave" if callable(metric) else "features are so large that squares give"
-        raise ValueError(f"distances of bags must be finite; {what} infinity or NaN.")
+        what = "the metric returned" if callable(metric) else "scale the features down: their squares are"
+        raise ValueError(f"distances between bags must be finite; {what} infinity or NaN.")
     return D
 
 
 def metric_arguments(metric_params: dict[str, Any] | None) -> dict[str, Any]:
-    """Give an estimator's `metric_params` as arguments of `bag_distances`, if all of them are known."""
+    """Return the `metric_params` of an estimator as arguments of `bag_distances`, after validation."""
     given = metric_params or {}
     for name in given:
         if name not in _PARAMETERS:
             raise ValueError(
-                f"metric_params has {name!r}, which no distance of bags takes; leave it out, or give "
+                f"metric_params contains the unknown parameter {name!r}; expected "
                 f"{', '.join(_PARAMETERS[:-1])} or {_PARAMETERS[-1]}."
             )
     return given
@@ -143,14 +145,18 @@ def metric_arguments(metric_params: dict[str, Any] | None) -> dict[str, Any]:
 def nearest_instances(
     X: Any, offsets: np.ndarray, Z: Any, others: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Squared distances of every row of `X` to every bag of `Z`, and of every row of `Z` to every bag of `X`.
+    """Compute the squared distances from every row to every bag of the other side, in both directions.
 
-    Rows are double, arrays or CSR, and have as many features; none of the bags is empty.
+    The first result contains the distances from rows of `X` to bags of `Z`, and the second those from rows of
+    `Z` to bags of `X`. Both sides are float64 arrays or CSR matrices with the same features. Bags must not be
+    empty.
     """
     from bagwise._core.compiled.distances import nearest_of_dense, nearest_of_sparse
 
     if X.shape[1] != Z.shape[1]:
-        raise ValueError(f"instances have {X.shape[1]} features but others have {Z.shape[1]}.")
+        raise ValueError(
+            f"X and Z must have the same number of features; got {X.shape[1]} and {Z.shape[1]} features."
+        )
     near = np.empty((X.shape[0], len(others) - 1))
     back = np.empty((Z.shape[0], len(offsets) - 1))
     bags, other_bags = readonly(offsets, others, dtype=np.int64)
@@ -180,7 +186,7 @@ def _by_nearest(
 
 
 def _over_bags(metric: str, rank: int, squares: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Give the least, largest, mean or `rank`-th distance in every bag, of every column of squared ones."""
+    """Return the minimum, maximum, mean or `rank`-th distance per bag and column, from squared distances."""
     if metric == "mean_min":
         return np.add.reduceat(np.sqrt(squares), offsets[:-1], axis=0) / np.diff(offsets)[:, None]
     if metric == "ranked":
@@ -191,7 +197,7 @@ def _over_bags(metric: str, rank: int, squares: np.ndarray, offsets: np.ndarray)
 
 
 def _least(squares: np.ndarray, rank: int) -> np.ndarray:
-    """The `rank` least of every column, or all, the largest of them last."""
+    """Return the `rank` smallest values of every column (or all values), with the largest in the last row."""
     rank = min(rank, len(squares))
     return np.partition(squares, rank - 1, axis=0)[:rank]
 
@@ -199,7 +205,7 @@ def _least(squares: np.ndarray, rank: int) -> np.ndarray:
 def _of_large_bag(
     metric: str, rank: int, X: Any, parts: list[slice], Z: Any, others: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same for one bag, part by part: squared distances to it need not be in memory all at once."""
+    """Process one large bag in parts, so that its squared distances do not have to fit in memory at once."""
     kept = back = None
     for rows in parts:
         near, some = nearest_instances(X[rows], np.array([0, rows.stop - rows.start]), Z, others)
@@ -210,7 +216,7 @@ def _of_large_bag(
             kept = near if kept is None else np.concatenate([kept, near])
             kept = -_least(-kept, 1) if metric == "maximal" else _least(kept, rank)
         back = some if back is None else np.minimum(back, some)
-    assert kept is not None and back is not None  # there is a part
+    assert kept is not None and back is not None  # `parts` is not empty
     return (kept / X.shape[0] if metric == "mean_min" else np.sqrt(kept[-1:])), back
 
 

@@ -1,4 +1,4 @@
-"""Squared distances of all pairs of rows, to what a Gaussian kernel needs of them wherever the rows lie."""
+"""Squared distances of all pairs of rows, accurate enough for a Gaussian kernel far from the origin."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-# Errors of gamma |x - y|^2 below these leave ten digits of the kernel, or four of single precision.
+# With errors of gamma |x - y|^2 below these, the kernel has ten correct digits, or four in single precision.
 _SMALL, _SMALL_OF_SINGLE = 1e-11, 1e-4
-_ZERO = 750.0  # beyond this the kernel is zero
-_PAIRS_AT_ONCE = 2**22  # numbers in the differences that are in memory at any one time
-_MIDDLE_OF = 101  # rows whose median is the centre
+_ZERO = 750.0  # the kernel underflows to zero above this
+_PAIRS_AT_ONCE = 2**22  # maximum number of values in the differences in memory
+_MIDDLE_OF = 101  # number of rows whose median is the centre
 
 
 def scaled_distances(X: Any, Y: Any, gamma: float) -> np.ndarray:
-    """Compute ``gamma |x - y|^2`` of all pairs: float64, shape (len(X), len(Y)); infinite where too large.
+    """Compute ``gamma |x - y|^2`` of all pairs: float64, shape (len(X), len(Y)); inf on overflow.
 
-    From a matrix product, |x|^2 + |y|^2 - 2 x'y, which far from the origin cancels: there rows are moved to a
-    centre first, and pairs that lie far from that too (another cluster, an outlier beside) are computed from
-    their differences. So what a row gives does not depend on the rows beside it.
+    Most distances are computed with a matrix product, as |x|^2 + |y|^2 - 2 x'y. This formula cancels far from
+    the origin. Therefore, the rows are first shifted to a centre if necessary. Pairs that are still far from
+    this centre, such as another cluster or outliers, are computed from their differences. Thus, the values of
+    a row do not depend on the other rows.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         D, left, right = _by_product(X, Y, gamma)
@@ -31,7 +32,7 @@ def scaled_distances(X: Any, Y: Any, gamma: float) -> np.ndarray:
             centre, _ = middle(Y)
             D, left, right = _by_product(X - centre, Y - centre, gamma)
         error = left + right
-        # Written so that NaN, where norms overflow, is a pair to be looked at.
+        # This form of the comparison includes NaN, the result of norms that overflow.
         rows, columns = np.nonzero((error > _SMALL) & ~(D - error > _ZERO))
         size = max(1, _PAIRS_AT_ONCE // max(1, X.shape[1]))
         for start in range(0, len(rows), size):
@@ -42,21 +43,21 @@ def scaled_distances(X: Any, Y: Any, gamma: float) -> np.ndarray:
 
 
 def middle(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give a place amid the rows of an array, and the rows that it was found from."""
+    """Return a central point of the rows of an array, and the rows from which it was computed."""
     few = X[np.linspace(0, len(X) - 1, min(len(X), _MIDDLE_OF)).astype(np.int64)].astype(np.float64)
-    # A median, because one outlier would move a mean away from all other rows.
+    # The median is robust: a single outlier could move the mean away from all other rows.
     return np.median(few, axis=0), few
 
 
 def _by_product(X: Any, Y: Any, gamma: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Give the scaled distances by a product, and what rows and columns add to their rounding errors."""
+    """Return scaled distances from a matrix product, and the rounding errors due to rows and to columns."""
     left = row_norms(X, squared=True).astype(np.float64)[:, None]
     right = row_norms(Y, squared=True).astype(np.float64)[:, None]
     D = np.asarray(safe_sparse_dot(X, Y.T, dense_output=True), dtype=np.float64)
     D *= -2.0
     D += left
     D += right.T
-    np.maximum(D, 0.0, out=D)  # a distance is never negative, whatever rounding says
+    np.maximum(D, 0.0, out=D)  # rounding can make values negative
     D *= gamma
     precision = 4.0 * gamma * max(np.finfo(Z.dtype).eps if Z.dtype.kind == "f" else 0.0 for Z in (X, Y, left))
     return D, precision * left, precision * right.T

@@ -1,4 +1,4 @@
-"""Kernels of instances."""
+"""Instance kernels."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from bagwise.data.blocks import Block, Blocks, MemoryBlocks, block_rows, cut_row
 from bagwise.similarity.instance_distances import scaled_distances
 from bagwise.similarity.statistics import weighted_median
 
-_MEDIAN_OF = 2000  # rows whose distances the median is taken of
+_MEDIAN_OF = 2000  # maximum number of rows for the median distance
 
 
 @dataclass(frozen=True)
 class InstanceKernel:
-    """A kernel of instances with its parameters: ``kernel(X, Y)`` is the matrix of all pairs.
+    """Instance kernel with its parameters: ``kernel(X, Y)`` returns the matrix of all pairs.
 
     ==========  =======================================
     "linear"    x'y
     "poly"      (gamma x'y + coef0) ** degree
     "rbf"       exp(-gamma |x - y|^2)
-    callable    whatever ``name(X, Y)`` returns
+    callable    the return value of ``name(X, Y)``
     ==========  =======================================
 
-    "precomputed" looks values up: the rows of X hold kernels, the one column of Y says which of them.
+    "precomputed" looks up values: the rows of X contain kernels, and the single column of Y contains the
+    indices of the columns to select.
 
     Parameters
     ----------
     name : {"linear", "poly", "rbf", "precomputed"} or callable
-        Which kernel.
+        Name of the kernel, or a function.
     gamma, degree, coef0 : float
-        Its parameters, as in scikit-learn's `SVC`.
+        Parameters of the kernel, as in scikit-learn's `SVC`.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class InstanceKernel:
     coef0: float = 0.0
 
     def __call__(self, X: Any, Y: Any) -> np.ndarray:
-        """Kernel matrix of the rows of `X` and of `Y` (arrays or CSR): float64, shape (len(X), len(Y))."""
+        """Compute the kernel matrix of the rows of `X` and `Y`: float64, shape (len(X), len(Y))."""
         if callable(self.name):
             return _checked(self.name(X, Y), X.shape[0], Y.shape[0])
         if self.name == "precomputed":
@@ -72,13 +73,13 @@ class InstanceKernel:
     def _raise_to_degree(self, K: np.ndarray) -> None:
         if self.degree != round(self.degree) and K.min(initial=0.0) < 0:
             raise ValueError(
-                f"degree is {self.degree:g}, and a negative number has no such power: gamma x'y + coef0 is "
-                f"{K.min():g} for two of the rows; use a whole degree, or a larger coef0."
+                f"degree={self.degree:g} is not an integer, but gamma x'y + coef0 is negative for two of the "
+                f"rows ({K.min():g}); use an integer degree or a larger coef0."
             )
         K **= self.degree
 
     def diagonal(self, X: Any) -> np.ndarray:
-        """Values k(x, x) of the rows of `X`."""
+        """Compute the values k(x, x) of the rows of `X`."""
         if callable(self.name):
             return np.array([self(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(X.shape[0])])
         if self.name == "rbf":
@@ -91,12 +92,12 @@ class InstanceKernel:
         return refuse_overflow(squares)
 
     def fill(self, X: Any, out: np.ndarray) -> None:
-        """Write the matrix of `X` with itself, exactly symmetric, into ``out[:n, :n]``, block by block."""
+        """Write the exactly symmetric matrix of `X` with itself to ``out[:n, :n]``, block by block."""
         from bagwise._core.compiled.dual import mirror_upper
 
         n = X.shape[0]
         for rows in cut_rows(n, block_rows(n)):
-            # Only what lies right of the diagonal is computed; the rest is its mirror image.
+            # Only the upper triangle is computed, and then mirrored.
             out[rows, rows.start : n] = self(X[rows], X[rows.start :])
         mirror_upper(out, n)
 
@@ -105,29 +106,29 @@ def _checked(K: Any, n_rows: int, n_columns: int) -> np.ndarray:
     K = np.ascontiguousarray(K, dtype=np.float64)
     if K.shape != (n_rows, n_columns):
         raise ValueError(
-            f"kernel(X, Y) must return an array of shape {(n_rows, n_columns)}, a value for every pair of "
-            f"rows; it returned {K.shape}."
+            f"kernel(X, Y) must return an array of shape {(n_rows, n_columns)}, with one value per pair of "
+            f"rows; it returned shape {K.shape}."
         )
     if not np.isfinite(K).all():
-        raise ValueError("kernel(X, Y) returned values that are not finite.")
+        raise ValueError("kernel(X, Y) must return finite values; it returned infinity or NaN.")
     return K
 
 
 def refuse_overflow(K: np.ndarray) -> np.ndarray:
-    """Give kernels back if they are numbers."""
+    """Return kernels if they are finite; otherwise raise an error."""
     if not np.isfinite(K).all():
         raise ValueError(
-            "kernel gives values that are too large for a number; divide the features, or take kernel='rbf'."
+            "the kernel values overflow on these features; scale the features down, or use kernel='rbf'."
         )
     return K
 
 
 def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None = None) -> float:
-    """Turn a name into a number.
+    """Convert `gamma` to a float, computed from the data if it is a name.
 
-    "scale" is 1 / (n_features * variance of all entries), "auto" 1 / n_features, "median" one by the median
-    squared distance of different rows (of 2,000 of them if there are more). `X` is a matrix, and `weight`
-    says how often each row counts; or `Blocks`, which have weights.
+    "scale" is 1 / (n_features * variance of all entries), and "auto" is 1 / n_features. "median" is 1 divided
+    by the median squared distance between different rows, estimated from at most 2,000 rows. `X` is a matrix
+    with optional row weights `weight`, or `Blocks`, which have their own weights.
     """
     if not isinstance(gamma, str):
         return float(gamma)
@@ -145,10 +146,10 @@ def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None = None) 
     variance = X.total(_squares_about, mean) / total
     if not np.isfinite(variance):
         raise ValueError(
-            'gamma="scale" needs the variance of the instances, which is too large for a number; scale the '
-            'features (scale="standard") or give gamma as a number.'
+            'gamma="scale" needs the variance of the instances, which overflows; scale the features '
+            '(scale="standard") or pass a number as gamma.'
         )
-    # All features equal: any width is as good as another.
+    # If all entries are equal, the width has no effect.
     return 1.0 / (X.n_features * variance) if np.sqrt(variance) > 1e-14 * abs(mean) else 1.0
 
 
@@ -160,8 +161,8 @@ def _median_gamma(blocks: Blocks) -> float:
     square = weighted_median(scaled_distances(X, X, 1.0).ravel(), np.outer(weight, weight).ravel())
     if not np.isfinite(square):
         raise ValueError(
-            'gamma="median" needs squared distances of the instances, which are too large for a number; '
-            'scale the features (scale="standard") or give gamma as a number.'
+            'gamma="median" needs squared distances of the instances, which overflow; scale the features '
+            '(scale="standard") or pass a number as gamma.'
         )
     return 1.0 / square if square > 0 else 1.0
 
@@ -172,7 +173,7 @@ def _sum_of_entries(block: Block) -> float:
 
 
 def _squares_about(block: Block, mean: float) -> float:
-    """From differences, because far from the origin a mean of squares less a squared mean cancels."""
+    """Compute squares from differences: the mean of squares minus the squared mean would cancel."""
     X, weight = in_doubles(block.X), block.weight_of_each
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(X):

@@ -1,4 +1,4 @@
-"""Weights of instances in kernels of sets: given ones, or such that instances close together count once."""
+"""Instance weights in set kernels: passed by the user, or computed so that close instances count once."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import scipy.sparse as sp
 from bagwise.data.blocks import Block, Blocks, ExtendedBlocks, in_doubles
 from bagwise.similarity.instance_kernels import InstanceKernel
 
-# Distances within this share of the mean one are not below it: rounding makes no edges.
+# Relative margin below the mean distance, so that rounding errors do not create edges.
 _EVEN = 1e-9
 
 
 def graph_weights(block: Block, k: InstanceKernel) -> np.ndarray:
-    """Weights of the instances of every bag, one by the number of instances close to it, itself included.
+    """Compute graph weights: 1 divided by the number of close instances in the bag, including itself.
 
-    Two instances of a bag are close if their distance in the kernel's space, k(x, x) + k(z, z) - 2 k(x, z),
-    is below the mean distance of all pairs of the bag. So a clique of instances counts as one.
+    Two instances of a bag are close if their squared distance in the feature space of the kernel,
+    k(x, x) + k(z, z) - 2 k(x, z), is below its mean over all pairs of the bag. A clique of instances then
+    counts as one instance.
     """
     X = in_doubles(block.X)
     diagonal, weights = k.diagonal(X), []
@@ -37,14 +38,14 @@ def graph_weights(block: Block, k: InstanceKernel) -> np.ndarray:
 
 
 class WeightedBlocks(ExtendedBlocks):
-    """Other blocks whose instances carry a weight along, as their last feature.
+    """Blocks whose instances have a weight as their last feature.
 
     Parameters
     ----------
     blocks : Blocks
-        Bags anywhere.
+        Blocks of any backend.
     weights : array of shape (n_instances,)
-        A weight for every instance.
+        Weights of the instances.
     """
 
     n_features: int
@@ -55,15 +56,15 @@ class WeightedBlocks(ExtendedBlocks):
 
     @property
     def whole(self) -> Any:
-        """None: the weights are put in as instances are read."""
+        """Always None, because the weights are appended when instances are read."""
         return None
 
     def each(self, f: Callable[..., Any], *args: Any) -> Iterator[Any]:
-        """Give ``f(block, *args)`` of every block, in order: one pass."""
+        """Yield ``f(block, *args)`` for every block in order, in one pass."""
         return super().each(_appended, f, *args)
 
     def total(self, f: Callable[..., Any], *args: Any) -> Any:
-        """Sum ``f(block, *args)`` over all blocks: one pass."""
+        """Return the sum of ``f(block, *args)`` over all blocks, computed in one pass."""
         return super().total(_appended, f, *args)
 
 
@@ -76,29 +77,29 @@ def _appended(block: Block, f: Callable[..., Any], *args: Any) -> Any:
 
 @dataclass(frozen=True)
 class WeightedKernel:
-    """A kernel of instances that carry a weight as their last feature: w(x) w(z) k(x, z)."""
+    """Instance kernel w(x) w(z) k(x, z), for instances with a weight as their last feature."""
 
     kernel: InstanceKernel
 
     @property
     def name(self) -> str | Callable[..., Any]:
-        """The name of the kernel."""
+        """Name of the kernel."""
         return self.kernel.name
 
     def __call__(self, X: Any, Z: Any) -> np.ndarray:
-        """Values of the rows of `X` and of `Z`."""
+        """Compute the values for all rows of `X` and `Z`."""
         (X, left), (Z, right) = _apart(X), _apart(Z)
         return left[:, None] * self.kernel(X, Z) * right
 
 
 def weighted(X: Any) -> Any:
-    """Give instances that carry a weight along multiplied by it, without it."""
+    """Multiply instances by their weight, which is their last feature, and remove it."""
     X, weight = _apart(X)
     return sp.diags_array(weight) @ X if sp.issparse(X) else X * weight[:, None]
 
 
 def weight_sums(block: Block) -> np.ndarray:
-    """Sum of the weights of every bag."""
+    """Compute the sum of the weights in every bag."""
     return np.add.reduceat(_apart(block.X)[1], block.offsets[:-1])
 
 
@@ -108,13 +109,13 @@ def _apart(X: Any) -> tuple[Any, np.ndarray]:
 
 
 def read_weights(weights: Any, n_instances: int, name: str) -> np.ndarray:
-    """Check weights that were given: one for each instance, not negative."""
+    """Validate weights: one per instance, finite and >= 0."""
     found = np.asarray(weights, dtype=np.float64)
     if found.shape != (n_instances,):
         raise ValueError(
-            f"{name} has the shape {found.shape}, but there are {n_instances} instances; give a weight for "
-            'each, or "graph".'
+            f"{name} has shape {found.shape}, but there are {n_instances} instances; pass one weight per "
+            'instance, or "graph".'
         )
     if not np.isfinite(found).all() or (found < 0).any():
-        raise ValueError(f"{name} must be finite and not negative.")
+        raise ValueError(f"{name} must contain only finite values >= 0.")
     return found

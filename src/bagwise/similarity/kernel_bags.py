@@ -1,4 +1,4 @@
-"""Kernels of instances by bags, for machines whose kernel is computed beforehand."""
+"""Instance kernels grouped by bag, for SVMs with a precomputed kernel."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from bagwise.similarity.matrix_memory import require_memory
 
 
 class KernelBags(Bags):
-    """Bags whose rows are kernels: of their instances, with all instances of some other bags, or of the same.
+    """Bags of precomputed kernels, with one row per instance and one column per instance of the column bags.
 
-    ``MissSVC(kernel="precomputed")`` and its like learn from the square matrix of the training instances, and
-    predict from the kernels of new instances with them. Plain `Bags` of such rows will do; `KernelBags` also
-    know which columns belong to which bag, so that scikit-learn's cross-validation cuts both ways: their
-    `shape` is ``(n_bags, n_column_bags)``, and ``kernels[np.ix_(rows, columns)]`` selects bags of both sides.
+    The column bags can be the same bags or others. ``MissSVC(kernel="precomputed")`` and similar models are
+    fitted to the square matrix of the training instances. They predict from the kernels between new instances
+    and training instances. Plain `Bags` with these rows also work. `KernelBags` additionally store which
+    columns belong to which bag, so that scikit-learn's cross-validation can split rows and columns: their
+    `shape` is ``(n_bags, n_column_bags)``, and ``kernels[np.ix_(rows, columns)]`` selects bags of both.
 
     Parameters
     ----------
     kernels : array of shape (n_instances, n_column_instances)
-        A row of kernels for every instance, bag after bag.
+        One row of kernels per instance, sorted by bag.
     offsets : array of int, shape (n_bags + 1,)
-        Where each bag starts.
+        Index of the first row of each bag, followed by the number of rows.
     column_offsets : array of int, shape (n_column_bags + 1,), optional
-        Where each bag of the columns starts; by default that of the rows, and the matrix is square.
+        The same for the columns. By default, the column bags are the row bags, and the matrix is square.
     ids : array of shape (n_bags,), optional
-        A name for each bag.
+        Ids of the bags.
 
     See Also
     --------
-    instance_kernel : computes them.
+    instance_kernel : Compute the kernels between all instances.
 
     Examples
     --------
@@ -65,22 +66,22 @@ class KernelBags(Bags):
         n = self.instances.shape[1]
         if column_offsets is None and self.n_instances != n:
             raise ValueError(
-                f"kernels has {self.n_instances} rows but {n} columns; say by column_offsets where the bags "
-                "of the columns start."
+                f"kernels has {self.n_instances} rows but {n} columns; pass the offsets of the column bags as "
+                "column_offsets."
             )
         self._column_offsets = self.offsets if column_offsets is None else as_offsets(column_offsets, n)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of bags of the rows and of the columns."""
+        """Number of row bags and number of column bags."""
         return len(self), len(self._column_offsets) - 1
 
     def __getitem__(self, key: Any) -> Any:
-        """Select bags of the rows as in `Bags`, or by ``np.ix_(rows, columns)`` bags of either side."""
+        """Select row bags as in `Bags`, or row and column bags with ``np.ix_(rows, columns)``."""
         if not isinstance(key, tuple) or key[1] is Ellipsis:
             return super().__getitem__(key)
         rows, columns = (as_bag_index(np.ravel(index), n) for index, n in zip(key, self.shape, strict=True))
-        # The columns are bags like the rows; which instances are theirs, a selection among numbers says.
+        # Bags of column indices: selecting bags selects the indices of their columns.
         numbers = Bags(np.arange(self.n_features)[:, None], self._column_offsets)[columns]
         chosen = super().__getitem__(rows)
         return KernelBags(
@@ -115,17 +116,17 @@ def instance_kernel(
     degree: float = 3,
     coef0: float = 0.0,
 ) -> KernelBags:
-    """Kernels of all instances with each other, or with those of other bags, for ``kernel="precomputed"``.
+    """Compute the kernels of all instances with each other or with other bags, for ``kernel="precomputed"``.
 
-    Worth its memory where several machines share one matrix, or where the kernel takes long.
+    The matrix is worth its memory if several SVMs share it, or if the kernel is slow.
 
     Parameters
     ----------
     bags, other : Bags, list of arrays, 3-D or 2-D array
         Rows and columns of the matrix; without `other`, both are `bags`.
     kernel, gamma, degree, coef0
-        The kernel of instances: see `InstanceKernel`. "scale" looks at `bags`, or at `other` if given: the
-        training bags, when new bags are the rows.
+        Instance kernel, see `InstanceKernel`. For "scale", gamma is computed from `other` if it is passed,
+        otherwise from `bags`. If the rows are new bags, pass the training bags as `other`.
 
     Returns
     -------
@@ -146,7 +147,7 @@ def instance_kernel(
     rows = as_bags(bags)
     columns = rows if other is None else as_bags(other)
     rows_and_columns(rows, columns)
-    # Every instance is a bag of its own.
+    # Every instance becomes a separate bag.
     left = blocks_of(Bags(rows.instances, np.arange(rows.n_instances + 1)))
     right = left if other is None else blocks_of(Bags(columns.instances, np.arange(columns.n_instances + 1)))
     k = kernel_of(kernel, gamma, degree, coef0, lambda: right)

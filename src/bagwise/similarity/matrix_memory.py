@@ -1,4 +1,4 @@
-"""The memory of a matrix of all pairs, computed before it is made."""
+"""Memory checks for matrices of all pairs, before they are allocated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def available_memory() -> float:
-    """Bytes of memory in this machine, infinite where the system does not say."""
+    """Return the physical memory of the computer in bytes; inf if the system does not report it."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -16,18 +16,18 @@ def available_memory() -> float:
 
 
 _REMEDIES = {
-    "kernel": "approximate the kernel by features (OnInstances(Nystroem()) before MILogisticRegression), "
-    "keep rows in a bounded cache (MissSVC(cache_size=...)), or compare bags instead of instances "
+    "kernel": "approximate the kernel with features (OnInstances(Nystroem()) before MILogisticRegression), "
+    "limit the cache of kernel rows (MissSVC(cache_size=...)), or compare bags instead of instances "
     "(SetKernelSVC, BagStatistics)",
-    "distance": "compare with some of the bags (DissimilarityEmbedding(prototypes=...)), or describe bags by "
-    "vectors (BagStatistics, ClusterEmbedding)",
+    "distance": "compare with a subset of the bags (DissimilarityEmbedding(prototypes=...)), or represent "
+    "bags by vectors (BagStatistics, ClusterEmbedding)",
 }
 
 
 def require_memory(
     n_rows: int, n_columns: int, what: str, limit: float | None = None, *, kind: str = "kernel"
 ) -> float:
-    """Compute the bytes of a matrix of kernels or distances before it is made; refuse what does not fit.
+    """Return the bytes of a kernel or distance matrix; raise MemoryError if it exceeds the memory limit.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def require_memory(
     limit = available_memory() if limit is None else limit
     if needed > limit:
         raise MemoryError(
-            f"the {kind} matrix of {n_rows:,} x {n_columns:,} {what} takes {needed / 1e9:,.1f} GB, but the "
-            f"limit is {limit / 1e9:,.1f} GB. Instead, {_REMEDIES[kind]}."
+            f"the {kind} matrix of {n_rows:,} x {n_columns:,} {what} needs {needed / 1e9:,.1f} GB, but the "
+            f"limit is {limit / 1e9:,.1f} GB; {_REMEDIES[kind]}."
         )
     return needed

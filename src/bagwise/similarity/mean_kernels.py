@@ -1,4 +1,4 @@
-"""The mean of several kernels of bags, each at the width that the data suggest."""
+"""Mean of several bag kernels, each with a width computed from the data."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _NAMES = ("set", "graph", "minimax", "mean")
 
 @dataclass(frozen=True)
 class MeanKernel:
-    """What `mean_kernel` gives: a kernel of bags, ``kernel(bags, other)``.
+    """Bag kernel ``kernel(bags, other)`` that is the mean of several kernels, returned by `mean_kernel`.
 
     Attributes
     ----------
     kernels : tuple of str or callable
-        Those whose mean it is.
+        The averaged kernels.
     gammas : tuple of float, or None
-        Their widths, as `fitted` sets them, 1 for a callable; None are found anew in every call.
+        Values of gamma, set by `fitted`; 1 for a callable. With None, they are computed again in every call.
     """
 
     kernels: tuple[str | Callable[..., Any], ...]
     gammas: tuple[float, ...] | None = None
 
     def fitted(self, bags: AnyBags, weight: np.ndarray | None = None) -> MeanKernel:
-        """Give the kernel with the widths that training bags suggest."""
+        """Return the kernel with widths computed from training bags."""
         return replace(self, gammas=tuple(_median_gamma(name, bags, weight) for name in self.kernels))
 
     def __call__(self, bags: BagsLike, other: BagsLike | None = None) -> np.ndarray:
-        """Matrix of bags with others, or with themselves: shape (n_bags, n_other)."""
+        """Compute the kernel matrix of bags with other bags or themselves: shape (n_bags, n_other)."""
         rows, columns = rows_and_columns(bags, other)
         known = self if self.gammas is not None else self.fitted(columns)
         total = np.zeros((len(rows), len(columns)))
@@ -67,23 +67,26 @@ def _median_gamma(name: str | Callable[..., Any], bags: AnyBags, weight: np.ndar
 
 
 def mean_kernel(kernels: Sequence[str | Callable[..., Any]]) -> MeanKernel:
-    """Make a kernel of bags that is the mean of several.
+    """Make a bag kernel that is the mean of several kernels.
 
-    Each is Gaussian at its median width (gamma is one by the median squared distance of instances, or of the
-    vectors of bags), with ones on its diagonal, so that none outweighs the others. No weights are learned:
-    one machine on the mean is hard to beat by one that learns them, and has no more to choose.
+    Each kernel is Gaussian with a median width: gamma is 1 divided by the median squared distance between
+    instances, or between the vectors of bags. The diagonal of each kernel is 1, so that the kernels have
+    similar influence. The weights are not learned. An SVM with the mean kernel usually performs as well as
+    an SVM with learned weights, and it has no additional parameters.
 
     Parameters
     ----------
     kernels : sequence of {"set", "graph", "minimax", "mean"} or callables
-        `set_kernel`, plain or with ``weights="graph"``; `statistic_kernel` of minima and maxima, or of means;
-        or a function ``kernel(bags, other)``, whose matrix is taken as it is.
+        "set" and "graph" are `set_kernel`, without weights and with ``weights="graph"``. "minimax" and
+        "mean" are `statistic_kernel` with minima and maxima, or with means. The matrix of a function
+        ``kernel(bags, other)`` is used unchanged.
 
     Returns
     -------
     MeanKernel
-        For ``SetKernelSVC(bag_kernel=...)``, which fixes the widths on its training bags; or to be called:
-        ``kernel = mean_kernel([...]).fitted(train)``, and ``kernel(train)``, ``kernel(test, train)``.
+        Pass it to ``SetKernelSVC(bag_kernel=...)``, which computes the widths from its training bags. To call
+        it directly, use ``kernel = mean_kernel([...]).fitted(train)``, then ``kernel(train)`` and
+        ``kernel(test, train)``.
 
     Examples
     --------
@@ -94,9 +97,11 @@ def mean_kernel(kernels: Sequence[str | Callable[..., Any]]) -> MeanKernel:
     (60,)
     """
     if isinstance(kernels, str) or not len(kernels):
-        raise ValueError(f"kernels must be a list of kernels of bags, at least one; got {kernels!r}.")
+        raise ValueError(f"kernels must be a list of at least one bag kernel; got {kernels!r}.")
     unknown = [name for name in kernels if not callable(name) and name not in _NAMES]
     if unknown:
         names = ", ".join(map(repr, _NAMES))
-        raise ValueError(f"kernels has {unknown[0]!r}; expected {names}, or functions of two bags.")
+        raise ValueError(
+            f"kernels contains {unknown[0]!r}; expected {names}, or functions kernel(bags, other)."
+        )
     return MeanKernel(tuple(kernels))

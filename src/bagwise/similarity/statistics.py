@@ -17,27 +17,27 @@ STATISTICS = ("min", "max", "mean", "std", "median", "size")
 def describe(
     X: Any, offsets: np.ndarray, statistics: Sequence[str], quantiles: Sequence[float] = ()
 ) -> np.ndarray:
-    """Describe every bag by a row: statistics of every feature, one after the other, and then quantiles.
+    """Compute one row per bag: each statistic of all features in turn, followed by the quantiles.
 
-    CSR instances are made dense a few bags at a time.
+    CSR instances are converted to dense arrays, a few bags at a time.
 
     Parameters
     ----------
     X : array of shape (n_instances, n_features) or CSR matrix
-        The instances; no bag is empty.
+        The instances; bags must not be empty.
     offsets : array of shape (n_bags + 1,)
-        Where bags begin.
+        Offsets of the bags.
     statistics : sequence of {"min", "max", "mean", "std", "median", "size"}
-        "size" is one number for the bag.
+        "size" adds a single value per bag.
     quantiles : sequence of float
-        In [0, 1], interpolated linearly.
+        Quantiles in [0, 1], computed with linear interpolation.
     """
     parts = dense_runs(X, offsets)
     return np.concatenate([_describe_dense(part, inside, statistics, quantiles) for part, inside in parts])
 
 
 def dense_runs(X: Any, offsets: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Give dense instances and the offsets of their bags: all at once, or CSR ones a few bags at a time."""
+    """Yield dense instances and the offsets of their bags: in one part, or a few bags at a time for CSR."""
     if not sp.issparse(X):
         yield X, offsets
         return
@@ -47,9 +47,10 @@ def dense_runs(X: Any, offsets: np.ndarray) -> Iterator[tuple[np.ndarray, np.nda
 
 
 def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
-    """Give the median of the positive ones among values that are not negative, 0 if there are none.
+    """Return the weighted median of the positive values among values >= 0; 0 if all values are 0.
 
-    That is the least value that half of the weight does not exceed. What rounding left of a zero is none.
+    The median is the smallest value for which the values up to it have at least half of the weight. Values
+    below 1e-12 of the maximum count as 0, because they are rounding errors.
     """
     counted = values > 1e-12 * values.max(initial=0.0)
     if not counted.any():
@@ -84,7 +85,7 @@ def _describe_dense(
         elif name == "size":
             columns.append(sizes.astype(X.dtype))
         else:
-            # In double precision: sums and squares of large single numbers are none.
+            # In double precision, because sums and squares of large float32 values overflow.
             mean = np.add.reduceat(X, starts, axis=0, dtype=np.float64) / sizes
             if name == "std":
                 squares = np.square(X - np.repeat(mean, counts, axis=0))
@@ -96,12 +97,15 @@ def _describe_dense(
 
 
 def _quantiles(X: np.ndarray, offsets: np.ndarray, quantiles: Sequence[float]) -> list[np.ndarray]:
-    """Quantiles of every feature, a (n_bags, n_features) array each; bags of one size go together."""
+    """Compute quantiles of every feature, one (n_bags, n_features) array per quantile.
+
+    Bags of the same size are processed together.
+    """
     sizes = np.diff(offsets)
     out = np.empty((len(quantiles), len(sizes), X.shape[1]), dtype=X.dtype)
     for size in np.unique(sizes):
         members = np.flatnonzero(sizes == size)
         rows = offsets[members][:, None] + np.arange(size)
-        # In double precision, where the difference of any two single numbers is one.
+        # In double precision, because differences of float32 values can overflow.
         out[:, members] = np.quantile(X[rows].astype(np.float64, copy=False), quantiles, axis=1)
     return list(out)
