@@ -1,1 +1,1 @@
-"""Benchmarks: ours against a peer in one run, with what was reached and not only the seconds."""
+"""Benchmarks of bagwise against other libraries: time, memory, and the quality of the solutions."""

@@ -1,19 +1,19 @@
 """Run the benchmarks, print every table, and write RESULTS.md.
 
-``python -m benchmarks [NAME ...]`` runs all or some of them. A run of all writes the page; a run of some
-writes only their sections, and only with ``--write``.
+``python -m benchmarks [NAME ...]`` runs the named benchmarks; by default it runs all of them and writes the
+page. If names are listed, ``--write`` updates only their sections.
 
-``python -m benchmarks [NAME ...] --compare BASE [HEAD]`` runs them with the package of two commits (without
-HEAD: of a commit and of the working tree) and prints every time and memory of bagwise side by side. Times are
-processor times with one BLAS thread, child processes included; the best of five rounds counts, in which the
-two sides take turns. Other libraries are not run, and problems that take minutes are smaller. Memory below
-10 MB counts as 10 MB: the size of a process varies by some MB between equal runs. The exit status is 1 if a
-ratio is above its limit, or if a benchmark does not run on one side.
+``python -m benchmarks [NAME ...] --compare BASE [HEAD]`` runs the benchmarks with the package of two commits
+(without HEAD: of a commit and of the working tree) and prints all times and memory of bagwise side by side.
+Times are processor times with one BLAS thread, including child processes. The two sides alternate in five
+rounds, and the best round counts. Other libraries are not run, and problems that take minutes are smaller.
+Memory below 10 MB counts as 10 MB, because process sizes vary by a few MB between equal runs. The exit status
+is 1 if a ratio is above its limit, or if a benchmark fails on one side.
 """
 
 import os
 
-# Before numpy is imported: one thread for everybody, so that a ratio is a ratio.
+# Set before numpy is imported: one thread for all libraries, so that times are comparable.
 THREADS = "1"
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = THREADS
@@ -29,47 +29,47 @@ from benchmarks.harness import Figure, environment  # noqa: E402
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
-# What is not a group of problems. Every other module has a TITLE, a NOTE and run() -> rows of dicts.
+# Modules that are not benchmarks. Every other module has a TITLE, a NOTE and run() -> list of dicts.
 TOOLS = {"__main__", "compare", "contest", "harness", "libraries"}
 
 
 def problems() -> list[str]:
-    """The names of all benchmarks: the modules that lie here."""
+    """Return the names of all benchmarks: the modules of this folder."""
     return [found.name for found in pkgutil.iter_modules([str(HERE)]) if found.name not in TOOLS]
 
 
 def main() -> None:
-    """Run all or some of the problems; RESULTS.md is written when all were run, or when asked for."""
+    """Run all or the named benchmarks; write RESULTS.md after all benchmarks or with ``--write``."""
     known = problems()
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"some of {', '.join(known)}; all by default"
+        "names", nargs="*", metavar="NAME", help=f"any of {', '.join(known)}; default: all"
     )
     parser.add_argument("--compare", nargs="+", metavar=("BASE", "HEAD"), help="compare two commits")
     parser.add_argument(
         "--rounds", type=int, default=ROUNDS, help="rounds of --compare; default: %(default)s"
     )
     for option, most, meaning in (
-        ("--limit", 1.25, "the largest ratio of times"),
-        ("--mean", 1.05, "the geometric mean of the ratios of times"),
-        ("--memory", 1.1, "the largest ratio of memory"),
+        ("--limit", 1.25, "largest time ratio"),
+        ("--mean", 1.05, "geometric mean of the time ratios"),
+        ("--memory", 1.1, "largest memory ratio"),
     ):
-        text = f"limit of --compare for {meaning}, head / base; default: %(default)s"
+        text = f"limit of --compare for the {meaning} (head / base); default: %(default)s"
         parser.add_argument(option, type=float, default=most, metavar="RATIO", help=text)
-    parser.add_argument("--write", action="store_true", help="write the sections of these into RESULTS.md")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there, and no tables")
+    parser.add_argument("--write", action="store_true", help="update the sections of RESULTS.md")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write rows to a file; print no tables")
     arguments = parser.parse_args()
     names = arguments.names or known
     unknown = [name for name in names if name not in known]
     if unknown:
-        parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(known)}.")
+        parser.error(f"unknown benchmark {unknown[0]!r}; expected any of {', '.join(known)}.")
     if arguments.compare:
         if len(arguments.compare) > 2:
-            parser.error("--compare takes a base and a head; name benchmarks before it.")
+            parser.error("--compare takes one or two commits; put the names of benchmarks before it.")
         base, head = (*arguments.compare, None)[:2]
-        print(f"{base} against {head or 'the working tree'}; {environment(THREADS)}\n", flush=True)
+        print(f"{base} compared with {head or 'the working tree'}; {environment(THREADS)}\n", flush=True)
         comparison = compare(HERE.parent, base, head, names, arguments.rounds)
         lines, is_fine = comparison.summary(arguments.limit, arguments.mean, arguments.memory)
         print("\n".join([table(comparison.rows), "", *lines]))
@@ -89,7 +89,7 @@ def main() -> None:
     elif names == known or arguments.write:
         about = (
             f"# Benchmarks\n\n`make bench` writes this page. {environment(THREADS)} Seconds are medians over "
-            "rounds; where contestants share a process, they take turns.\n"
+            "rounds. Libraries that run in the same process alternate.\n"
         )
         if names != known:
             about, kept = read_page(RESULTS.read_text())
@@ -99,20 +99,20 @@ def main() -> None:
 
 
 def read_page(page: str) -> tuple[str, dict[str, str]]:
-    """Give what a page of results says before its sections, and the text of each section by its title."""
+    """Return the text before the sections of a results page, and the text of each section by its title."""
     about, *sections = page.split("\n## ")
     return about, dict(section.split("\n\n", maxsplit=1) for section in sections)
 
 
 def table(rows: list[dict]) -> str:
-    """Lay out rows as a table in Markdown; a value that a row does not have is left empty."""
+    """Format rows as a Markdown table; missing values are empty cells."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
     lines = [columns, ["---"] * len(columns), *([row.get(column, "") for column in columns] for row in rows)]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def as_json(value: object) -> object:
-    """Return a figure with its kind and exact value, and anything else as text."""
+    """Return a `Figure` with its kind and exact value, and any other value as text."""
     if isinstance(value, Figure):
         return {"text": str(value), "kind": value.kind, "value": value.value}
     return str(value)

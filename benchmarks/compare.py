@@ -1,4 +1,4 @@
-"""Compare two commits: the same benchmarks with the package of each, on one machine, in turns."""
+"""Compare two commits: run the same benchmarks alternately with the package of each commit."""
 
 import json
 import math
@@ -21,16 +21,16 @@ _UNITS = {"time": "s", "memory": "MB"}
 
 @dataclass
 class Comparison:
-    """Figures of two commits.
+    """Times and memory of two commits.
 
     Attributes
     ----------
     rows : list of dict
-        A row for every time and memory of bagwise in the tables: base, head, and their ratio.
+        One row for every time and memory of bagwise in the tables: base, head, and their ratio.
     ratios : dict
-        For "time" and "memory", the ratios by row.
+        The ratios of all rows, for "time" and "memory".
     failures : list of str
-        Benchmarks that do not run on a side, and figures that only one side has.
+        Benchmarks that fail on one side, and values that are missing on one side.
     """
 
     rows: list[dict] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Comparison:
     failures: list[str] = field(default_factory=list)
 
     def summary(self, limit: float, mean: float, memory: float) -> tuple[list[str], bool]:
-        """Return the largest and mean ratios, a line each, and whether all are within the limits."""
+        """Return lines with the largest and mean ratios, and whether all are within the limits."""
         lines, is_fine = [], not self.failures
         for kind, most in (("time", limit), ("memory", memory)):
             ratios = self.ratios[kind]
@@ -62,10 +62,10 @@ class Comparison:
 
 
 def compare(root: Path, base: str, head: str | None, names: list[str], rounds: int = ROUNDS) -> Comparison:
-    """Measure benchmarks with the package of either commit; the best of `rounds` counts.
+    """Measure benchmarks with the package of both commits; the best of `rounds` counts.
 
-    The benchmarks are those of `root`, the package is that of a worktree of the commit (for a head of None,
-    that of `root` as it is). The sides take turns.
+    The benchmarks of `root` run with the package from a worktree of each commit. Without `head`, they run
+    with the package of `root` itself. The two sides alternate.
     """
     comparison = Comparison()
     with _worktree(root, base) as base_tree, _worktree(root, head) as head_tree:
@@ -80,7 +80,7 @@ def compare(root: Path, base: str, head: str | None, names: list[str], rounds: i
                             best[side][key] = min(value, best[side].get(key, math.inf))
             except RuntimeError as error:
                 commit = base if side == "base" else head or "the working tree"
-                comparison.failures.append(f"{name} does not run on the {side} side ({commit}): {error}")
+                comparison.failures.append(f"{name} fails on the {side} side ({commit}): {error}")
             else:
                 _add(comparison, name, best["base"], best["head"])
             print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
@@ -111,7 +111,7 @@ def _add(comparison: Comparison, name: str, base: dict[tuple, float], head: dict
 
 @contextmanager
 def _worktree(root: Path, commit: str | None) -> Iterator[Path]:
-    """Give a checkout of a commit, gone when the block ends."""
+    """Check out a commit in a temporary folder, and remove it when the block ends."""
     if commit is None:
         yield root
         return
@@ -130,7 +130,7 @@ def _worktree(root: Path, commit: str | None) -> Iterator[Path]:
 
 def _measure(root: Path, tree: Path, name: str) -> dict[tuple, float]:
     """Run one benchmark once with the package of a tree, and return its figures."""
-    # Before anything that is installed.
+    # First in the path, so that an installed bagwise is not used.
     path = os.pathsep.join(filter(None, [str(tree / "src"), os.environ.get("PYTHONPATH")]))
     environment = os.environ | {"PYTHONPATH": path, COMPARE_VARIABLE: "1"}
     with tempfile.TemporaryDirectory() as folder:
@@ -141,14 +141,14 @@ def _measure(root: Path, tree: Path, name: str) -> dict[tuple, float]:
             raise RuntimeError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1])
         found = dict(figure for row in json.loads(file.read_text()) for figure in figures(row))
     if not found:
-        raise RuntimeError("no row has a time or memory of bagwise")
+        raise RuntimeError("no row contains a time or memory of bagwise")
     return found
 
 
 def figures(row: dict) -> Iterator[tuple[tuple, float]]:
-    """Find the times and memory of bagwise in a row of JSON.
+    """Yield the times and memory of bagwise in a row of JSON, each with its key.
 
-    The key is made of the columns before the first figure, the column and the kind of the figure.
+    The key consists of the values before the first time or memory, the column name and the kind.
     """
     labels: list[str] = []
     is_label = True

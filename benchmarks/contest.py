@@ -1,9 +1,10 @@
-"""Problems x libraries: every library solves every problem in a process of its own.
+"""Problems x libraries: every library solves every problem in a separate process.
 
-A module of problems has a ``KIND`` (which solvers of the adapters it asks for), ``PROBLEMS`` (arguments of
-`make_data` by name), ``WARM_UP`` (arguments that make a small one), ``make_data(**arguments)`` and
-``objective(data, solution)``. A fresh process solves the small problem first, which imports and compiles, and
-then makes the data; seconds are the median of three solutions, and memory is what they add.
+A module of problems has a ``KIND`` (selects the solvers of the adapters), ``PROBLEMS`` (arguments of
+`make_data` by name), ``WARM_UP`` (arguments of a small problem), ``make_data(**arguments)`` and
+``objective(data, solution)``. A new process first solves the small problem, which imports the library and
+compiles code, and then creates the data. It returns the median seconds of three runs, and the memory that
+the runs add.
 """
 
 import importlib
@@ -14,13 +15,13 @@ from benchmarks.harness import COMPARING, begin_peak, in_process, megabytes, pea
 from benchmarks.libraries import adapters
 
 MEMORY_NOTE = (
-    "Every solver runs in a process of its own; memory is the growth of the process's largest resident set "
-    "while it solves, with data and library loaded before."
+    "Every solver runs in a separate process. Memory is the growth of the process's peak memory during the "
+    "solution; data and library are loaded before."
 )
 
 
 def contest(module_name: str) -> list[dict]:
-    """Run all solvers on all problems, and lay out seconds, memory and the objective reached."""
+    """Run all solvers on all problems; return rows of seconds, memory and objective."""
     module = importlib.import_module(module_name)
     rows = []
     for problem in module.PROBLEMS:
@@ -50,7 +51,7 @@ def contest(module_name: str) -> list[dict]:
 
 
 def measure(module_name: str, problem: str, library: str, solver: str) -> dict:
-    """Solve one problem by one solver, in this process."""
+    """Solve one problem with one solver in the current process."""
     module = importlib.import_module(module_name)
     solve = adapters()[library].SOLVERS[module.KIND][solver]
     solve(module.make_data(**module.WARM_UP))

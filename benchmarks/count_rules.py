@@ -1,4 +1,4 @@
-"""Rules of counts: exact recursions against plain ones, large bags against small, and a whole fit."""
+"""Count rules: the recursions of bagwise against plain recursions, large bags, and a whole fit."""
 
 import json
 
@@ -11,16 +11,17 @@ from bagwise import CountLogistic, CountTable, Or, SoftORLogisticRegression, Thr
 from bagwise.datasets import fetch_hja_birdsong
 from benchmarks.harness import in_process, milliseconds, race
 
-TITLE = "Rules of counts"
+TITLE = "Count rules"
 NOTE = (
-    "E step of a table with an entry for every count on 2,000 bags of 100 instances, against a "
-    "forward-backward recursion of each bag in NumPy (goal: 1/100) and against the same as a plain compiled "
-    "loop on one core, its time divided by the threads of bagwise: one, and two in a process of its own "
-    "(goal: 1.3, and with two threads 0.4 ns for each of the 20,000,000 cells of an instance and a count). "
-    "`Threshold(5)` against `Or` on 10,000,000 instances in bags of 1,000 (goal: 6). A bag of 20,000 "
-    "instances under a logistic labeler against the plain recursion, with rows kept at every 142nd instance "
-    "(goal: 1/10). A start of `SoftORLogisticRegression` on the birdsong data against one "
-    "`LogisticRegression` fit on its 10,232 instances with known labels (goal: 30). *Ratio*: bagwise / peer."
+    "Each goal is a ratio, bagwise / peer. *E step, table*: `CountTable` with an entry for every count on "
+    "2,000 bags of 100 instances. The first peer is a forward-backward recursion for each bag in NumPy "
+    "(goal: 1/100). The second is the same recursion as a plain compiled loop on one core, with its time "
+    "divided by the number of threads of bagwise, one or two (goal: 1.3; with two threads, also 0.4 ns for "
+    "each of the 20,000,000 pairs of an instance and a count). *Threshold*: `Threshold(5)` against `Or` on "
+    "10,000,000 instances in bags of 1,000 (goal: 6). *CountLogistic*: one bag of 20,000 instances against "
+    "the plain recursion that stores every 142nd row (goal: 1/10). *SoftORLogisticRegression*: one start on "
+    "the birdsong data against one `LogisticRegression` fit on its 10,232 instances with known labels (goal: "
+    "30)."
 )
 
 
@@ -44,7 +45,7 @@ def run() -> list[dict]:
         peers={"peer": lambda: direct(log_odds, weight)},
     )
     table.append(
-        _row("E step, CountLogistic, a bag of 20,000", "direct recursion", seconds["ours"], seconds["peer"])
+        _row("E step, CountLogistic, a bag of 20,000", "plain recursion", seconds["ours"], seconds["peer"])
     )
     table.append(_birdsong())
     return table
@@ -60,7 +61,7 @@ def _general_rule(seconds: dict[str, float], threads: int) -> list[dict]:
 
 
 def _measure() -> dict[str, float]:
-    """Time the general rule with the threads of this process."""
+    """Time `CountTable` with the threads of the current process."""
     rng = np.random.default_rng(0)
     log_odds, offsets = rng.normal(size=200_000), np.arange(0, 200_001, 100)
     y = (rng.random(2000) < 0.5).astype(np.int8)
@@ -71,7 +72,7 @@ def _measure() -> dict[str, float]:
         ours=lambda: rule.estep(log_odds, offsets, y),
         peers={
             "loop": lambda: in_a_loop(log_odds, y, weights),
-            "numpy": lambda: in_numpy(log_odds[:1000], y[:10], weights),  # ten bags stand for two thousand
+            "numpy": lambda: in_numpy(log_odds[:1000], y[:10], weights),  # ten bags; run() scales the time
         },
     )
 
@@ -81,17 +82,17 @@ def _birdsong() -> dict:
     instance_y = np.isin(data.instance_y, np.arange(1, 6)).astype(int)
     y = (np.add.reduceat(instance_y, data.bags.offsets[:-1]) >= 5).astype(int)
     X = StandardScaler().fit_transform(data.bags.instances)
-    # The penalty of the peer; the default is weaker, and takes more steps.
+    # The same penalty as the peer. The default is weaker and takes more iterations.
     model = SoftORLogisticRegression(alpha=1.0, n_init=1, random_state=0)
     seconds = race(
         3,
         ours=lambda: model.fit(data.bags, y),
         peers={"peer": lambda: LogisticRegression(max_iter=1000).fit(X, instance_y)},
     )
-    # The model without features, and soft thresholds, whose search is part of the time.
+    # The starts are the model without features and soft thresholds; their search is part of the time.
     n_starts = len(model.objectives_)
     return _row(
-        f"SoftORLogisticRegression, birdsong, a start of {n_starts}",
+        f"SoftORLogisticRegression, birdsong, one of {n_starts} starts",
         "LogisticRegression",
         seconds["ours"] / n_starts,
         seconds["peer"],
@@ -109,7 +110,7 @@ def _row(problem: str, peer: str, ours: float, theirs: float) -> dict:
 
 
 def in_numpy(log_odds, y, weights) -> np.ndarray:
-    """Forward and backward recursion of bags of 100 with NumPy, all counts of a row at a time."""
+    """Compute posteriors in bags of 100 by forward-backward recursion with NumPy, vectorized over counts."""
     p, posterior = 1 / (1 + np.exp(-log_odds)), []
     for label, odds in zip(y, p.reshape(len(y), -1), strict=True):
         rows = [np.ones(1)]
@@ -125,7 +126,7 @@ def in_numpy(log_odds, y, weights) -> np.ndarray:
 
 @numba.njit(nogil=True)
 def in_a_loop(log_odds, y, weights):
-    """The same as a plain loop over counts, with two tables, for all bags."""
+    """Compute the same posteriors for all bags by a plain loop over counts, with two tables."""
     m = weights.shape[1] - 1
     posterior, a, b = np.empty(len(log_odds)), np.zeros((m + 1, m + 1)), np.zeros((m + 1, m + 1))
     p = 1 / (1 + np.exp(-log_odds))
@@ -151,7 +152,7 @@ def in_a_loop(log_odds, y, weights):
 
 @numba.njit(nogil=True)
 def direct(log_odds, weight):
-    """Posteriors in one large bag by the plain recursion; rows are kept at every sqrt(m)-th instance."""
+    """Compute posteriors in one large bag by the plain recursion that stores every sqrt(m)-th row."""
     m = len(log_odds)
     block = int(np.sqrt(m)) + 1
     p = 1 / (1 + np.exp(-log_odds))
@@ -178,7 +179,7 @@ def direct(log_odds, weight):
 
 @numba.njit(nogil=True)
 def fill(p, begin, end, rows):
-    """Forward recursion over some instances."""
+    """Fill the rows of the forward recursion from instance `begin` to `end`."""
     for j in range(begin, end):
         i = j - begin
         rows[i + 1, 0] = (1 - p[j]) * rows[i, 0]

@@ -1,4 +1,4 @@
-"""Two million instances in a Parquet file: what a pass costs, and what a fit holds in memory."""
+"""Two million instances in a Parquet file: time of passes and fits, and memory of fits."""
 
 import json
 import math
@@ -14,17 +14,17 @@ from benchmarks.large import make_data
 
 TITLE = "Two million instances in a Parquet file"
 NOTE = (
-    "2,000,000 x 100 float32 in bags of ten, 0.8 GB, as `save_bags` writes it. A read is all row groups by "
-    "pyarrow, one after the other, with its threads; passes and fits go through `scan_bags`. The file is in "
-    "the system's cache. Each in a process of its own; memory is the peak above the interpreter's at its "
-    "start, imports and compilation included; a fit on a hundred bags shows how much that is. "
-    "Two processor cores, as the file is read ahead of the computing."
+    "2,000,000 x 100 float32 instances in bags of ten, 0.8 GB, written by `save_bags`. The plain read is all "
+    "row groups in sequence, read by pyarrow with its own threads. *Reads*: seconds as a multiple of the "
+    "plain read. Passes and fits use `scan_bags`. The file is in the file system cache. Every row runs in a "
+    "separate process. Memory is the peak minus the memory of the interpreter at its start; it includes "
+    "imports and compilation (see the fit on a hundred bags). Two processor cores: one reads blocks ahead."
 )
-# Above 2**23 values, so that they are streamed.
+# More than 2**23 values, so that they are streamed.
 N, D, SIZE = pick(2_000_000, 100_000), 100, 10
-PASSES = {"a pass of EM, diagonal": "em-diagonal", "a pass of EM, full covariance": "em-full"}
+PASSES = {"one EM pass, diagonal": "em-diagonal", "one EM pass, full covariance": "em-full"}
 FITS = {
-    "a fit on a hundred bags": "few",
+    "fit on a hundred bags": "few",
     "MILogisticRegression, ridge": "ridge",
     "MILogisticRegression, LASSO": "lasso",
     "milr_path, 20 penalties both ways": "path",
@@ -42,14 +42,14 @@ def write(path: Path, n: int) -> None:
 
 
 def run() -> list[dict]:
-    """Read, pass and fit."""
+    """Time plain reads, EM passes and fits."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bags.parquet"
         _process("write", path)
         rows, read = [], math.nan
-        if not COMPARING:  # fits of both models are in the table, too
+        if not COMPARING:  # comparisons of versions use the fits below
             read = min(_process("read", path)["seconds"] for _ in range(3))
-            rows.append(_row("a plain read by pyarrow", read, read) | {"seconds": f"{read:.2f}"})
+            rows.append(_row("plain read with pyarrow", read, read) | {"seconds": f"{read:.2f}"})
             for name, kind in PASSES.items():
                 rows.append(_row(name, min(_process(kind, path)["seconds"] for _ in range(2)), read))
         for name, kind in FITS.items():
@@ -88,7 +88,7 @@ def _main(kind: str, path: str) -> None:
 
 
 def _at_start() -> float:
-    """What a bare interpreter holds, in MB; numpy is here already."""
+    """Return the memory of a new interpreter in MB; the current process has already loaded numpy."""
     code = "print(next(int(l.split()[1]) / 1024 for l in open('/proc/self/status') if l.startswith('VmRSS')))"
     return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
 
@@ -120,7 +120,7 @@ def _fit(kind: str, path: str) -> tuple[float, int | None]:
                 model = milr_path(scan, scan.y)
             case "diagonal" | "full":
                 model = MIMixture(family, n_init=2, max_iter=10, random_state=0).fit(scan, scan.y)
-            case _:  # one start of EM, whose passes are counted
+            case _:  # one EM start; its number of passes is n_passes_
                 model = MIMixture(family, n_init=1, max_iter=8, random_state=0).fit(scan, scan.y)
     passes = getattr(model, "n_passes_", None)
     if kind.startswith("em-"):

@@ -1,4 +1,4 @@
-"""Folders of many small bags: saving and loading them against the bare calls of numpy and h5py."""
+"""Folders of many small bags: saving and loading them against plain calls of numpy and h5py."""
 
 import shutil
 import tempfile
@@ -11,16 +11,16 @@ from benchmarks.harness import Stopwatch, pick, seconds
 
 TITLE = "Folders of 100,000 small bags"
 NOTE = (
-    "100,000 bags of 2 to 7 instances with 10 features, a file each, in a file system in memory where there "
-    "is one. The peer calls np.save, np.load or h5py for every file and does nothing else: no labels, no "
-    "checks, no joined matrix. Processor time, both sides in one run, one after the other. The goal is a "
+    "100,000 bags of 2 to 7 instances with 10 features, one file per bag, in an in-memory file system if "
+    "available. The peer only calls `np.save`, `np.load` or h5py for every file, without labels, checks and "
+    "a joined matrix. Times are processor times; both sides run in sequence in the same process. Goal: a "
     "ratio of at most 1.5."
 )
 N = pick(100_000, 5_000)
 
 
 def run(n: int = N) -> list[dict]:
-    """Save and load both kinds of folders, the peer's first."""
+    """Save and load both kinds of folders, first with plain calls and then with bagwise."""
     rng = np.random.default_rng(0)
     offsets = np.append(0, np.cumsum(rng.integers(2, 8, n)))
     bags, y = Bags(rng.normal(size=(offsets[-1], 10)), offsets), rng.integers(0, 2, n)

@@ -1,8 +1,8 @@
-"""Timing, memory, processes, and a description of the environment: what all benchmarks share.
+"""Shared tools of the benchmarks: timing, memory, processes, and a description of the environment.
 
-``python -m benchmarks`` measures wall-clock time, as parallel work is part of the figures. With ``--compare``
-two versions of the package are measured by processor time, which other programs disturb less: `COMPARING` is
-then true in every process of a benchmark, peers are not run, and large problems are smaller.
+``python -m benchmarks`` measures wall-clock time, so that parallel work counts. ``--compare`` measures two
+versions of the package by processor time, which depends less on other programs. In this case, `COMPARING` is
+true in every process of a benchmark, peers are not run, and large problems are smaller.
 """
 
 import gc
@@ -28,7 +28,7 @@ from benchmarks.libraries import adapters
 
 COMPARE_VARIABLE = "BAGWISE_BENCHMARKS_COMPARE"
 COMPARING = COMPARE_VARIABLE in os.environ
-_BATCH = 0.05  # seconds: quicker functions are called several times in a row
+_BATCH = 0.05  # seconds: faster functions are called several times per measurement
 _ENOUGH = 0.5  # seconds for each function in one process, if versions are compared
 
 
@@ -95,7 +95,7 @@ def _seconds_of_children() -> float:
 
         for child in psutil.Process().children(recursive=True):
             with suppress(psutil.Error):
-                total += sum(child.cpu_times()[:4])  # its own and that of its ended children
+                total += sum(child.cpu_times()[:4])  # includes its ended child processes
     return total
 
 
@@ -106,20 +106,21 @@ def race(
     processor: bool = COMPARING,
     **ours: Callable[[], object],
 ) -> dict[str, float]:
-    """Time several functions, each once in every round, and return the seconds of each by its name.
+    """Time several functions, each once per round, and return the seconds of each by name.
 
-    They take turns so that a change of the machine's load affects all of them. A function that takes less
-    than 50 ms is called several times in a row.
+    The functions alternate, so that changes in system load affect all of them. A function that takes less
+    than 50 ms is called several times per measurement.
 
     Parameters
     ----------
     repeats : int, default=7
-        Rounds, after one that compiles and fills caches. If versions are compared, a function stops after
-        half a second.
+        Number of rounds, after a first round that compiles and fills caches. If versions are compared, each
+        function is measured for about half a second.
     peers : dict of functions
-        Functions of other libraries. They are not run, and get NaN, if versions are compared.
+        Functions of other libraries. If versions are compared, they are not run, and their time is NaN.
     processor : bool
-        Return the least processor time, not the median of wall-clock time. True if versions are compared.
+        Whether to return the smallest processor time instead of the median wall-clock time. By default, true
+        if versions are compared.
     **ours : functions
         Functions of bagwise.
     """
@@ -151,7 +152,7 @@ def race(
 
 
 def in_process(module: str, *arguments: object, **environment: str) -> Any:
-    """Run ``python -m module arguments`` in a new process, and return what it prints as JSON."""
+    """Run ``python -m module arguments`` in a new process, and return its JSON output."""
     command = [sys.executable, "-W", "ignore", "-m", module, *map(str, arguments)]
     run = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
     if run.returncode != 0:
@@ -160,7 +161,7 @@ def in_process(module: str, *arguments: object, **environment: str) -> Any:
 
 
 def begin_peak() -> float:
-    """Reset the peak of this process's memory where the system can (Linux); return the memory now, in MB."""
+    """Reset the peak memory of this process (Linux only), and return its current memory in MB."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
         return _status("VmRSS")
@@ -169,8 +170,8 @@ def begin_peak() -> float:
 
 
 def peak() -> float:
-    """Return the largest memory of this process since `begin_peak`, in MB."""
-    # Not ru_maxrss on Linux: a process inherits that of the process that started it.
+    """Return the peak memory of this process since `begin_peak`, in MB."""
+    # On Linux, a process inherits ru_maxrss from its parent process, so ru_maxrss is not usable.
     try:
         return _status("VmHWM")
     except OSError:
@@ -183,7 +184,7 @@ def _status(name: str) -> float:
 
 
 def traced_peak(run: Callable[[], object]) -> float:
-    """Return the largest memory, in MB, that Python objects and arrays take during a call."""
+    """Return the peak memory of Python objects and arrays during a call, in MB."""
     tracemalloc.start()
     run()
     _, most = tracemalloc.get_traced_memory()
@@ -192,7 +193,7 @@ def traced_peak(run: Callable[[], object]) -> float:
 
 
 def private(name: str) -> Any:
-    """Return a private function or class of bagwise by its name, in whatever module a version defines it."""
+    """Return a private function or class of bagwise by name; its module may differ between versions."""
     import bagwise
 
     folder = Path(bagwise.__path__[0])
@@ -204,7 +205,7 @@ def private(name: str) -> Any:
 
 
 def environment(threads: str) -> str:
-    """Describe versions, cores and threads in a sentence."""
+    """Return a sentence with the versions, cores and threads."""
     packages = ["bagwise", *(adapter.PACKAGE for adapter in adapters().values()), "numpy", "numba"]
     versions = ", ".join(f"{name} {version(name)}" for name in dict.fromkeys(packages))
     return (

@@ -1,4 +1,4 @@
-"""Two million instances in memory, in single precision, against logistic regression with known labels."""
+"""Two million instances in memory (single precision), against logistic regression with known labels."""
 
 import json
 import math
@@ -10,18 +10,19 @@ from benchmarks.harness import COMPARING, Stopwatch, begin_peak, in_process, meg
 
 TITLE = "Two million instances in memory, against LogisticRegression with known labels"
 NOTE = (
-    "2,000,000 x 50 float32 instances; scikit-learn's `LogisticRegression` gets the label of every instance, "
-    "ours those of bags of five, or of one. Ridge 1, no scaling, one start, tolerance 1e-6 on the gradient "
-    "per sample for all. Each in a process of its own, with data and library loaded and a small fit done "
-    "before; the better of two. The memory is what the process grew by at its peak. The excess is over the "
-    "objective of `LogisticRegression`, where the problem is the same."
+    "2,000,000 x 50 float32 instances. scikit-learn's `LogisticRegression` is fitted to the labels of the "
+    "instances, the models of bagwise to the labels of bags of five instances or of one. All fits use a "
+    "ridge penalty of 1, no scaling, one start, and a tolerance of 1e-6 on the gradient per sample, unless "
+    "the row states otherwise. Each fit runs in a separate process, after loading the data and the library "
+    "and a small fit; the better of two runs counts. *Memory*: growth of the process at its peak. *Excess*: "
+    "relative difference to the objective of `LogisticRegression`, if the problem is the same."
 )
 N, D = pick(2_000_000, 500_000), 50
-# What is fitted, and the size of its bags.
+# The fits: the kind of model, and the bag size.
 FITS = {
     "LogisticRegression": ("logistic", 1),
     "MILogisticRegression, bags of one": ("ridge", 1),
-    "LogisticRegression, labels of the instances": ("logistic", 5),
+    "LogisticRegression, instance labels": ("logistic", 5),
     "MILogisticRegression, bags of five": ("ridge", 5),
     "SoftORLogisticRegression, bags of five": ("soft", 5),
     "MILogisticRegression, LASSO (alpha 100, five starts), bags of five": ("lasso", 5),
@@ -30,7 +31,7 @@ FITS = {
 
 
 def make_data(n: int, d: int, size: int) -> tuple:
-    """Draw instances, their labels, and those of bags that are positive if any instance is."""
+    """Draw instances, their labels, and bag labels; a bag is positive if any of its instances is positive."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d), dtype=np.float32)
     beta = (0.5 * rng.normal(size=d)).astype(np.float32)
@@ -40,7 +41,7 @@ def make_data(n: int, d: int, size: int) -> tuple:
 
 
 def fit(kind: str, bags, y):
-    """Fit once; give the fitted model."""
+    """Fit a model of this kind, and return it."""
     from sklearn.linear_model import LogisticRegression
 
     from bagwise import MILogisticRegression, SoftORLogisticRegression, milr_path
@@ -59,14 +60,14 @@ def fit(kind: str, bags, y):
 
 
 def run() -> list[dict]:
-    """Fit all, twice each; once if versions are compared."""
+    """Run every fit twice, or once if versions are compared."""
     rows, reference = [], {}
     for name, (kind, size) in FITS.items():
         is_peer = kind == "logistic"
         if is_peer and COMPARING:
             reference[size] = {"seconds": math.nan, "objective": math.nan}
             continue
-        # In new processes: seconds, growth of memory in MB, and the objective.
+        # Each process returns seconds, growth of memory in MB, and the objective.
         rounds = [in_process("benchmarks.large", kind, size, N) for _ in range(pick(2, 1))]
         best = min(rounds, key=lambda found: found["seconds"])
         if is_peer:

@@ -1,4 +1,4 @@
-"""An EM iteration of MIMixture against one of scikit-learn's GaussianMixture on the same instances."""
+"""EM iterations of MIMixture against scikit-learn's GaussianMixture on the same instances."""
 
 import warnings
 
@@ -10,20 +10,20 @@ from benchmarks.harness import COMPARING, milliseconds, pick, race
 
 TITLE = "EM iterations of MIMixture against GaussianMixture"
 NOTE = (
-    "100,000 instances of 20 features in bags of 10, two components; milliseconds of an iteration, from the "
-    "difference between a fit of 1 and one of 11 iterations, each the shortest of fifteen by processor time "
-    "(of five with 2,000,000 instances). The peer's iteration is that of a plain mixture of all instances. "
-    "The goal is a ratio of at most 0.5 with the "
-    "instances in positive bags (all but 0.5 %, for without negative bags there is nothing to fit), and of "
-    "0.25 with half of them in negative bags. Then: time per instance from 100,000 to 2,000,000 instances "
-    "(the goal is that it stays), and 8 starts by two threads against one."
+    "100,000 instances with 20 features in bags of 10, two components. Times are milliseconds per iteration, "
+    "computed from the difference between fits with 1 and with 11 iterations. Each fit is the fastest of "
+    "fifteen by processor time (of five with 2,000,000 instances). The peer is an iteration of a plain "
+    "mixture of all instances. Goals: a ratio of at most 0.5 if nearly all instances are in positive bags "
+    "(0.5 % are in negative bags, because fits need negative bags), and of at most 0.25 if half of them are "
+    "in negative bags. The next rows compare the time per instance between 2,000,000 and 100,000 instances "
+    "(goal: a ratio of 1), and 8 starts with two threads and with one."
 )
 
 FEW = 0.005
 
 
 def make_bags(n_instances: int, share_negative: float) -> tuple[Bags, np.ndarray]:
-    """Two Gaussian classes; the positive one is found in positive bags only."""
+    """Draw instances of two Gaussian classes; the positive class occurs only in positive bags."""
     rng = np.random.default_rng(0)
     n_bags = n_instances // 10
     y = (np.arange(n_bags) >= share_negative * n_bags).astype(int)
@@ -33,7 +33,7 @@ def make_bags(n_instances: int, share_negative: float) -> tuple[Bags, np.ndarray
 
 
 def fit(model, X, *y):
-    """Fit, and do not warn of too few iterations."""
+    """Fit without warnings about too few iterations."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X, *y)
@@ -42,11 +42,12 @@ def fit(model, X, *y):
 def seconds_of_iterations(
     mine: tuple, peer: tuple, rounds: int = 15, n_iter: int = 10
 ) -> tuple[float, float]:
-    """Time `n_iter` iterations beyond the first, and divide.
+    """Return the seconds per iteration of two models, from fits with 1 and with 1 + `n_iter` iterations.
 
-    A contestant is a model by the number of iterations, and its data. The least processor time of each length
-    counts: a fit does much more than its iterations, and a disturbance would be taken for them. If versions
-    are compared, a whole fit counts, as differences vary more than 5 % between runs.
+    `mine` and `peer` are a function that creates the model for a number of iterations, followed by its data.
+    The smallest processor time of each length counts: a fit does much more than its iterations, so that noise
+    would distort the difference. If versions are compared, whole fits are compared, because differences vary
+    by more than 5 % between runs.
     """
     lengths, iterations = pick((1, 1 + n_iter), (1 + n_iter,)), {}
 
@@ -69,20 +70,20 @@ def seconds_of_iterations(
 
 
 def ours(covariance: str):
-    """A model of ours, by the number of iterations."""
+    """Return a function that creates a MIMixture for a number of iterations."""
     family = {"diag": "gaussian_diag", "full": "gaussian"}[covariance]
     return lambda n: MIMixture(family, n_init=1, max_iter=n, tol=0.0, random_state=0)
 
 
 def theirs(covariance: str):
-    """A plain mixture, by the number of iterations."""
+    """Return a function that creates a plain GaussianMixture for a number of iterations."""
     return lambda n: GaussianMixture(
         2, covariance_type=covariance, init_params="random_from_data", tol=0.0, max_iter=n, random_state=0
     )
 
 
 def run() -> list[dict]:
-    """Time iterations, growth and threads."""
+    """Time iterations, their growth with the number of instances, and threads."""
     table = []
 
     def row(problem, mine, peer, of):
@@ -91,7 +92,7 @@ def run() -> list[dict]:
             {"problem": problem, "bagwise (ms)": milliseconds(mine), of: f"{1e3 * peer:.1f}", "ratio": ratio}
         )
 
-    for share, where in ((FEW, "instances in positive bags"), (0.5, "half of them in negative bags")):
+    for share, where in ((FEW, "instances in positive bags"), (0.5, "half the instances in negative bags")):
         bags, y = make_bags(100_000, share)
         for covariance in ("diag", "full"):
             mine, peer = seconds_of_iterations(

@@ -1,4 +1,4 @@
-"""MILogisticRegression on bags of one instance against logistic regression at the same objective."""
+"""MILogisticRegression on bags of one instance against logistic regression with the same objective."""
 
 import numpy as np
 
@@ -6,8 +6,9 @@ from benchmarks.contest import MEMORY_NOTE, contest
 
 TITLE = "MILogisticRegression on bags of one against LogisticRegression"
 NOTE = (
-    "Ridge penalty, free intercept, the same objective and tolerance (1e-6 on the gradient per sample) for "
-    "all; the excess is over the least objective that any of them reached. " + MEMORY_NOTE
+    "Ridge penalty and an unpenalized intercept. All solvers have the same objective and tolerance (1e-6 on "
+    "the gradient per sample). *Excess*: relative difference to the smallest objective of all solvers. "
+    + MEMORY_NOTE
 )
 KIND = "ridge_logistic"
 WARM_UP = {"n": 100, "d": 5}
@@ -19,7 +20,7 @@ PROBLEMS = {
 
 
 def make_data(n: int, d: int) -> dict:
-    """Draw labels from a logistic model with a fifth of its coefficients at work."""
+    """Draw labels from a logistic model in which a fifth of the coefficients are nonzero."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
     beta = np.where(np.arange(d) < d / 5, rng.normal(size=d), 0.0)
@@ -28,12 +29,12 @@ def make_data(n: int, d: int) -> dict:
 
 
 def objective(data: dict, solution) -> float:
-    """The sum over samples of the logistic loss, and the penalty."""
+    """Return the logistic loss, summed over samples, plus the penalty."""
     beta, intercept = solution
     margin = (2.0 * data["y"] - 1.0) * (data["X"] @ beta + intercept)
     return float(np.logaddexp(0.0, -margin).sum() + 0.5 * data["alpha"] * beta @ beta)
 
 
 def run() -> list[dict]:
-    """Let all libraries solve all problems."""
+    """Solve all problems with all libraries."""
     return contest("benchmarks.ridge_logistic")

@@ -1,4 +1,4 @@
-"""What the waist costs: rules against the least that logistic regression does to the same log-odds."""
+"""Rules against the logistic loss of the same log-odds."""
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -8,13 +8,14 @@ from benchmarks.harness import milliseconds, race
 
 TITLE = "Rules against the loss of a logistic regression"
 NOTE = (
-    "1,000,000 log-odds in bags of 10. The peer computes, by numpy and scipy, the logistic log-likelihood "
-    "and its gradient of as many plain instances, the least that any model of instances must do."
+    "1,000,000 log-odds in bags of 10. The peer computes the logistic log-likelihood and its gradient for "
+    "the same number of labelled instances with numpy and scipy. Every instance-level model needs this much "
+    "work."
 )
 
 
 def run() -> list[dict]:
-    """Time the gradient of every rule, and the E step where there is one."""
+    """Time the gradient of every rule, and its E step if it has one."""
     rng = np.random.default_rng(0)
     log_odds = rng.normal(scale=2.0, size=1_000_000)
     offsets = np.arange(0, 1_000_001, 10)

@@ -1,4 +1,4 @@
-"""Machines of bags against one fit of scikit-learn's SVC, and the dual solver against libsvm."""
+"""Bag SVMs against one fit of scikit-learn's SVC, and the dual solver against libsvm."""
 
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
@@ -10,21 +10,21 @@ from benchmarks.harness import Figure, milliseconds, pick, private, race, traced
 
 TITLE = "Support vector machines against libsvm"
 NOTE = (
-    "A whole MissSVC fit, all convex steps, scaling and the kernel matrix included, against one "
-    '`SVC(kernel="precomputed")` fit on the weighted examples of its last step (the matrix given); and one '
-    "dual problem of n weighted examples, cold, and warm after all bounds were lowered by 5 %. *Gap*: "
-    "relative duality gap reached, ours and libsvm's at its default tolerance. Goals: a ratio of at most 8 "
-    "on Musk1, at most 10 on Musk2, and a peak of memory below twice the kernel matrix on Musk2 (a block of "
-    "rows weighs more beside a small matrix)."
+    "*MissSVC*: a whole fit, including all convex steps, scaling and the kernel matrix, against one "
+    '`SVC(kernel="precomputed")` fit on the weighted examples of its last step, which starts from the kernel '
+    "matrix. *Dual*: one dual problem of n weighted examples, solved from a cold start and from a warm start "
+    "after lowering all bounds by 5 %. *Gap*: relative duality gap of our solution and of libsvm's at its "
+    "default tolerance. Goals: a ratio of at most 8 on Musk1 and at most 10 on Musk2, and on Musk2 a peak "
+    "memory below twice the kernel matrix (with a small matrix, a block of rows is a larger part)."
 )
 
 solve_dual = private("solve_dual")
-# Of the dual: as fine as a machine needs it, and as rough as libsvm's default.
+# Tolerances of the dual solver: as strict as in SVM fits, and as loose as libsvm's default.
 _FINE, _ROUGH = (private("Control")(tol, private("enough_steps")(6000)) for tol in (1e-6, 3e-4))
 
 
 def run() -> list[dict]:
-    """Time fits on Musk1 and Musk2, and duals of two sizes."""
+    """Time fits on Musk1 and Musk2, and dual problems of two sizes."""
     table = []
     for name, fetch, repeats in (("Musk1", fetch_musk1, 9), ("Musk2", fetch_musk2, 3)):
         data = fetch()
@@ -83,7 +83,7 @@ def _row(problem: str, times: dict, reached: str, peak: str) -> dict:
 
 
 def _last_examples(model: MissSVC, data) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Kernel matrix, labels and weights of the support vector machine that the last step solved."""
+    """Return the kernel matrix, labels and weights of the SVM that the last step solved."""
     bags, y = data.bags, data.y
     positive = np.repeat(y == 1, bags.sizes)
     negative, unlabelled = np.flatnonzero(~positive), np.flatnonzero(positive)
@@ -111,6 +111,6 @@ def _weighted_dual(n: int):
 
 
 def _peak(model: MissSVC, data) -> str:
-    """Memory that a fit takes at its highest, in kernel matrices of the instances."""
+    """Return the peak memory of a fit, as a multiple of the kernel matrix of the instances."""
     peak = traced_peak(lambda: model.fit(data.bags, data.y))
     return Figure(f"{peak / (8e-6 * data.bags.n_instances**2):.2f}", "memory", peak)

@@ -1,10 +1,10 @@
-"""bagwise."""
+"""Adapter of bagwise."""
 
 PACKAGE = "bagwise"
 
 
 def ridge_logistic(data):
-    """Bags of one instance: the or-rule is then the logistic loss."""
+    """Fit bags of one instance, for which the rule "or" has the logistic loss."""
     from bagwise import MILogisticRegression
 
     model = MILogisticRegression(

@@ -1,10 +1,10 @@
-"""scipy: its L-BFGS on the plain objective, the least that anyone can write down."""
+"""Adapter of scipy: L-BFGS on a plain implementation of the objective."""
 
 PACKAGE = "scipy"
 
 
 def ridge_logistic(data):
-    """Minimise value and gradient, written with numpy."""
+    """Minimize the objective, with value and gradient written in numpy."""
     import numpy as np
     from scipy.optimize import minimize
     from scipy.special import expit, log_expit
