@@ -104,10 +104,10 @@ def test_a_dollar_sign_in_a_title_is_no_mathematics(bags):
     ("arguments", "message"),
     [
         ({"intensity": np.zeros(8)}, "intensity has shape .* but there are 9 instances"),
-        ({"intensity": np.full(9, 1.5)}, "intensity must be numbers from 0 to 1"),
-        ({"intensity": np.full(9, np.nan)}, "intensity must be numbers from 0 to 1"),
+        ({"intensity": np.full(9, 1.5)}, "intensity must contain values between 0 and 1"),
+        ({"intensity": np.full(9, np.nan)}, "intensity must contain values between 0 and 1"),
         ({"y": [1, 0, 1]}, "y has shape .* but there are 2 bags"),
-        ({"probability": [0.1, 2.0]}, "probability must be numbers from 0 to 1"),
+        ({"probability": [0.1, 2.0]}, "probability must contain values between 0 and 1"),
         ({"truth": [True]}, "truth has shape"),
         ({"image_shape": (8, 8)}, "needs 64 values per instance but the bags have 12"),
         ({"image_shape": (12,)}, "image_shape must be"),

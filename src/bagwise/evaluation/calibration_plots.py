@@ -148,7 +148,7 @@ def calibration_points(
 
     Returns
     -------
-    said, share, low, high : arrays of shape (n_points,)
+    predicted, share, low, high : arrays of shape (n_points,)
         Mean probability of each bin, its share of positive bags, and the limits of the share's interval.
 
     Examples
@@ -156,8 +156,8 @@ def calibration_points(
     >>> import numpy as np
     >>> from bagwise.evaluation.calibration_plots import calibration_points
     >>> positive, probability = np.arange(20) % 4 == 0, np.repeat([0.2, 0.6], 10)
-    >>> said, share, low, high = calibration_points(positive, probability, 4)
-    >>> said.round(2).tolist(), share.tolist(), high.round(2).tolist()
+    >>> predicted, share, low, high = calibration_points(positive, probability, 4)
+    >>> predicted.round(2).tolist(), share.tolist(), high.round(2).tolist()
     ([0.2, 0.6], [0.3, 0.2], [0.61, 0.51])
     """
     order, starts = calibration_runs(probability, n_bins)

@@ -1,10 +1,10 @@
-"""Plots of bags, by matplotlib (``pip install 'bagwise[plot]'``).
+"""Plots of bags with matplotlib (``pip install 'bagwise[plot]'``).
 
-Every plot takes ``ax=`` and returns a display with `figure_` and `ax_`. Figures are made without pyplot:
-no window opens, and the backend of the calling program stays as it is.
+Every plot accepts ``ax=`` and returns a display with `figure_` and `ax_`. Figures are created without pyplot,
+so no window opens and the matplotlib backend is not changed.
 
-`heatmap`, `sequence`, `images`: one bag as a heat map or a sequence, bags as images or tables, on a
-`canvas`; `one_bag` selects the bag and its scores.
+`heatmap` and `sequence` plot the instances of one bag, which `one_bag` selects together with its predictions.
+`images` plots bags as images or tables on a `canvas`.
 """
 
 from bagwise.evaluation.plotting.heatmap import plot_heatmap

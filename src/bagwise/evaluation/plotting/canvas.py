@@ -1,4 +1,4 @@
-"""The sheet on which bags are drawn, one a row: where things stand and what they look like."""
+"""`Canvas`: layout and drawing functions for plots with one bag per row."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     pass
 
 
-# Lengths in inches; the axes are measured in them too, whatever their size on paper.
+# Lengths in inches. The axes use the same unit for data coordinates, whatever their size in the figure.
 ROW, GAP, ROW_GAP = 0.74, 0.15, 0.30
 _LEFT, _RIGHT, _TOP, _BOTTOM = 1.8, 1.35, 0.30, 0.12
 _TITLE, _SUBTITLE_LINE, _LEGEND = 0.36, 0.2, 0.28
-_SMALLEST = 4.5  # points: text that is smaller cannot be read
-_TRULY = {True: "#7ee0b5", False: "#1e8a5a"}  # dots of the truth, on a dark and on a light ground
+_SMALLEST = 4.5  # minimum font size in points; smaller text is not readable
+_TRULY = {True: "#7ee0b5", False: "#1e8a5a"}  # colours of the dots on a dark and on a light background
 
 
 class Canvas:
-    """Rows of bags with their labels at the left and a colour bar at the right.
+    """Rows of bags, with labels on the left and a colour bar on the right.
 
     Parameters
     ----------
     heights : array
-        The height of every row, in inches.
+        Height of each row in inches.
     width : float
-        The room for what is drawn of a bag, in inches.
+        Width of the drawing area of a bag in inches.
     foot : float
-        Room below the last row.
+        Space below the last row in inches.
     title, subtitle, truth_label : str or None
-        Text above and below.
+        Text above the rows, and the legend of the dots below.
     has_probability : bool
-        Whether predicted probabilities of bags will be written.
+        Whether predicted probabilities of bags are shown.
     ax : matplotlib axes or None
-        Where to draw; None makes a figure.
+        Axes to draw into; None creates a new figure.
     """
 
     tops: np.ndarray
@@ -80,7 +80,7 @@ class Canvas:
         self.is_dark = self.palette is DARK
         self.heat = heat_map(self.palette)
         ax.set_axis_off()
-        # Text shrinks with the sheet.
+        # Text is scaled down together with the canvas.
         box = ax.get_position()
         inches = ax.figure.get_size_inches() * [box.width, box.height]
         self.scale = min(1.0, inches[0] / self.width, inches[1] / self.height)
@@ -88,7 +88,7 @@ class Canvas:
         self._write_around(title, subtitle, truth_label, has_probability)
 
     def _hold(self) -> None:
-        # Images move the limits to their own extent.
+        # `imshow` changes the limits of the axes, so they are set again after each image.
         self.axes.set(xlim=(0, self.width), ylim=(0, self.height), aspect="equal")
 
     def _write_around(
@@ -108,7 +108,7 @@ class Canvas:
 
     @property
     def left(self) -> float:
-        """Where drawings of bags begin."""
+        """Left edge of the drawing area of the bags."""
         return _LEFT
 
     def text(
@@ -122,19 +122,19 @@ class Canvas:
         va: str = "center",
         **style: Any,
     ) -> None:
-        """Write text; a dollar sign in a user's text is a dollar sign."""
+        """Draw text without math mode, so that dollar signs in a user's text are kept."""
         color = self.palette.ink if color is None else color
         size = max(size * self.scale, min(size, _SMALLEST))
         self.axes.text(x, y, text, size=size, color=color, va=va, parse_math=False, **style)
 
     def dot(self, x: float, y: float) -> None:
-        """Draw the dot of what is truly positive."""
+        """Draw the dot of a truly positive instance."""
         from matplotlib.patches import Circle
 
         self.axes.add_patch(Circle((x, y), 0.034, facecolor=_TRULY[self.is_dark], edgecolor="none", zorder=5))
 
     def box(self, x: float, y: float, width: float, height: float, grow: float = 0.0, **style: Any) -> Any:
-        """Draw a box with round corners."""
+        """Draw a box with rounded corners."""
         from matplotlib.patches import FancyBboxPatch
 
         shape = f"round,pad={grow},rounding_size={0.06 + grow}"
@@ -147,7 +147,7 @@ class Canvas:
         return drawn
 
     def write_label(self, row: int, is_positive: bool | None, probability: float | None) -> None:
-        """Write the label of a bag, and its predicted probability with a small gauge."""
+        """Draw the label of a bag, and its predicted probability with a small bar."""
         from matplotlib.patches import Rectangle
 
         palette = self.palette
@@ -169,7 +169,7 @@ class Canvas:
     def draw_color_bar(
         self, label: str, *, colors: Any = None, ticks: Sequence[str] = ("0", "0.5", "1")
     ) -> None:
-        """Draw what colours mean, at the right of the rows."""
+        """Draw a colour bar to the right of the rows."""
         height = min(2.6, self.rows_height - ROW_GAP)
         x, top = self.width - 0.78, self.tops[0]
         inset = self.axes.inset_axes((x, top - height, 0.11, height), transform=self.axes.transData)

@@ -1,4 +1,4 @@
-"""Where in a slide or picture the positive instances lie."""
+"""`plot_heatmap`: plot predictions of instances at their coordinates in a slide or image."""
 
 from __future__ import annotations
 
@@ -30,37 +30,39 @@ def plot_heatmap(
     label: Any = None,
     ax: Axes | None = None,
 ) -> Display:
-    """Draw what a model says of the instances of one bag at the places where they lie.
+    """Plot the predictions of a bag's instances at their coordinates.
 
     Parameters
     ----------
     model : fitted estimator
-        As `instance_frame` takes it: probabilities are drawn, or scores where there are none.
+        A model with instance-level predictions; see `instance_frame`. Probabilities are plotted, or scores if
+        the model has no probabilities.
     bags : Bags or ScannedBags
-        The bags, with coordinates that came with the features: those of CLAM and TRIDENT are the left upper
-        corners of patches.
+        The bags, with instance columns for the coordinates. The coordinates of CLAM and TRIDENT are the upper
+        left corners of patches.
     id : object
-        The id of the bag to draw, or its number if bags have no ids.
+        Id of the bag to plot, or its index if the bags have no ids.
     coords : str, or two str, default=("x", "y")
-        The instance columns with the coordinates, which grow to the right and downwards; or one column with
-        both. By default "coords", as `load_h5` gives it, where there are no columns x and y.
+        Instance columns with the coordinates, which increase to the right and downwards, or one column with
+        both. By default, the column "coords" of `load_h5` is used if there are no columns x and y.
     image : array of shape (height, width) or (height, width, 3), optional
-        A thumbnail of the whole slide, drawn below.
+        Thumbnail of the whole slide, drawn below the patches.
     downsample : float, optional
-        How many units of the coordinates a pixel of `image` is wide. By default so many that the patches just
-        fit into the image, which is right for one that ends where the last patches do.
+        Width of a pixel of `image` in units of the coordinates. By default, the smallest value for which all
+        patches fit into the image; it is correct if the image ends at the last patches.
     patch_size : float, optional
-        The edge of a patch in units of the coordinates; by default the usual distance of a patch to the
-        nearest one.
+        Edge length of a patch in units of the coordinates; by default the median distance between
+        neighbouring patches.
     label : object, optional
-        Of many classes the one to speak of, by default the predicted one; of several labels a bag, the label.
+        Class to plot if there are more than two; by default the predicted class. Required if the bags have
+        several labels.
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
+        Axes to draw into; by default those of a new figure.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`.
+        Display with the attributes `figure_` and `ax_`.
 
     Examples
     --------
@@ -77,7 +79,7 @@ def plot_heatmap(
     said = say_of_one(model, bags, id, label)
     places = _places(said.bag, coords)
     if patch_size is not None and not patch_size > 0:
-        raise ValueError(f"patch_size must be a positive length; got {patch_size!r}.")
+        raise ValueError(f"patch_size must be positive; got {patch_size!r}.")
     size = _usual_distance(places) if patch_size is None else float(patch_size)
     low, high = places.min(axis=0), places.max(axis=0) + size
     width, height = high - low
@@ -91,7 +93,7 @@ def plot_heatmap(
     colors = scale.to_rgba(said.values)
     if image is not None:
         low, high = np.minimum(low, 0.0), _draw_image(ax, image, high, downsample)
-        # What is nothing hides nothing.
+        # Patches with small values are transparent, so that the image below remains visible.
         colors[:, 3] = 0.05 + 0.8 * np.sqrt(np.clip(scale.norm(said.values), 0.0, 1.0))
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * size
     patches = PolyCollection(
@@ -114,7 +116,7 @@ def plot_heatmap(
 
 
 def _places(bag: Bags, coords: str | Sequence[str]) -> np.ndarray:
-    """Coordinates of the instances, shape (n_instances, 2)."""
+    """Return the coordinates of the instances, shape (n_instances, 2)."""
     columns = bag.instance_columns
     names = [coords] if isinstance(coords, str) else list(coords)
     if tuple(names) == ("x", "y") and not {"x", "y"} <= set(columns) and "coords" in columns:
@@ -122,22 +124,22 @@ def _places(bag: Bags, coords: str | Sequence[str]) -> np.ndarray:
     absent = [name for name in names if name not in columns]
     if absent:
         raise ValueError(
-            f"the bags have no instance column {absent[0]!r} for coordinates; there are {sorted(columns)}: "
-            "pass coords=, two of them or one with both."
+            f"the bags have no instance column {absent[0]!r}; pass coords=, one or two of the available "
+            f"columns {sorted(columns)}."
         )
     places = np.column_stack([columns[name] for name in names])
     if places.shape[1] != 2 or places.dtype.kind not in "biuf":
         raise ValueError(
-            f"coords={coords!r} are {places.shape[1]} columns of the type {places.dtype}; expected two of "
-            "numbers."
+            f"coords={coords!r} has {places.shape[1]} columns of type {places.dtype}; expected two numeric "
+            "columns."
         )
     if not np.isfinite(places).all():
-        raise ValueError(f"coords={coords!r} have values that are not finite.")
+        raise ValueError(f"coords={coords!r} has values that are not finite.")
     return places.astype(np.float64)
 
 
 def _usual_distance(places: np.ndarray) -> float:
-    """The median distance to the nearest other place, along the axis where it is larger."""
+    """Return the median distance to the nearest other coordinates (Chebyshev distance)."""
     from scipy.spatial import KDTree
 
     distinct = np.unique(places, axis=0)
@@ -148,13 +150,13 @@ def _usual_distance(places: np.ndarray) -> float:
 
 
 def _draw_image(ax: Any, image: Any, last: np.ndarray, downsample: float | None) -> np.ndarray:
-    """Draw a thumbnail that begins at the origin; give where it ends."""
+    """Draw a thumbnail with its upper left corner at the origin, and return its lower right corner."""
     image = np.asarray(image)
     if image.ndim not in (2, 3):
-        raise ValueError(f"image has the shape {image.shape}; expected (height, width), or that and 3.")
+        raise ValueError(f"image has shape {image.shape}; expected (height, width) or (height, width, 3).")
     size = np.array([image.shape[1], image.shape[0]], dtype=np.float64)
     if downsample is not None and not downsample > 0:
-        raise ValueError(f"downsample must be positive, units of coordinates per pixel; got {downsample!r}.")
+        raise ValueError(f"downsample must be positive (coordinate units per pixel); got {downsample!r}.")
     end = size * (float(np.max(last / size)) if downsample is None else float(downsample))
     ax.imshow(image, extent=(0, end[0], end[1], 0), cmap="gray", aspect="equal")
     return np.maximum(end, last)

@@ -1,4 +1,4 @@
-"""Bags of images or of numbers, one a row, each instance lit by how positive it is held to be."""
+"""`plot_bags`: plot bags of images or feature vectors, with the intensity of each instance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bagwise.evaluation.plotting.canvas import GAP, ROW, Canvas
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LINE, _STRIP, _SPACE = 0.13, 0.16, 0.05  # a line's height, the strip of intensities, and what parts them
+_LINE, _STRIP, _SPACE = 0.13, 0.16, 0.05  # height of a line, width of the intensity strip, space next to it
 _MOST_NAMES = 40
 _MOST_FEATURES = 2000
 
@@ -37,44 +37,47 @@ def plot_bags(
     max_images: int = 12,
     ax: Axes | None = None,
 ) -> Display:
-    """Draw bags of images or of numbers, one a row, each instance lit by how positive it is held to be.
+    """Plot bags of images or feature vectors, one bag per row, with the intensity of each instance.
 
-    An image of intensity 1 is clear in a glowing frame, one of intensity 0 fades into the ground. Numbers are
-    drawn as a table of colours, a line an instance and a column a feature, with the intensity at its left.
-    Give the posterior of the instances to show who made a bag positive, or any other number from 0 to 1.
+    An image with intensity 1 is clear and has a glowing frame; an image with intensity 0 fades into the
+    background. Feature vectors are plotted as a colour table with one line per instance and one column per
+    feature. The intensity is shown to the left of each line. Use the posterior of the instances as intensity
+    to show which instances make a bag positive, or any other values between 0 and 1.
 
     Parameters
     ----------
     bags : Bags, list of arrays, or 3-D array
-        The bags to draw.
+        The bags to plot.
     intensity : array of shape (n_instances,)
-        From 0 to 1, in the order of the bags' instances.
+        Values between 0 and 1, in the order of the instances.
     image_shape : (height, width) or (height, width, 3), optional
-        If every instance is a flattened image: its shape, grey or colour. The values are stretched to the
-        full range from dark to bright, over all bags drawn. By default instances are rows of numbers: every
-        feature is compared with its mean over the bags drawn, in standard deviations.
+        Shape of the images, greyscale or colour, if every instance is a flattened image. The values are
+        scaled to the full range from dark to bright over all plotted bags. By default, instances are plotted
+        as feature vectors, with each feature standardized over the plotted bags.
     y : array of shape (n_bags,), optional
-        Labels of the bags, 1 or True for positive ones; written at the left.
+        Bag labels, 1 or True for positive bags; shown on the left.
     probability : array of shape (n_bags,), optional
-        Predicted probability that a bag is positive; written at the left, in red if `y` is given and
-        the more probable label is not the true one.
+        Predicted probability that a bag is positive; shown on the left. It is red if `y` is passed and
+        differs from the more probable label.
     truth : array of shape (n_instances,), optional
-        True where an instance is positive; these get a small dot.
+        True for positive instances, which are marked with a small dot.
     title, subtitle : str, optional
-        Text above the bags. The subtitle may have several lines.
+        Text above the bags. The subtitle can have several lines.
     intensity_label : str
-        What the intensity is: the text at the colour bar.
+        Label of the colour bar, which describes the intensity.
     truth_label : str
-        What the dots mean: the text of the legend.
+        Text of the legend, which describes the dots.
     max_images : int, default=12
-        Of a larger bag, only so many instances of the largest intensity are drawn, in their order.
+        Maximum number of plotted instances per bag. Of larger bags, the instances with the largest intensity
+        are plotted, in their original order.
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
+        Axes to draw into; by default those of a new figure.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`; write it with ``display.figure_.savefig("bags.png")``.
+        Display with the attributes `figure_` and `ax_`. Save it with
+        ``display.figure_.savefig("bags.png")``.
 
     Examples
     --------
@@ -122,14 +125,14 @@ def plot_bags(
 def _one_each(name: str, values: Any, n: int, of: str, *, unit_interval: bool = False) -> np.ndarray:
     values = np.asarray(values)
     if values.shape != (n,):
-        raise ValueError(f"{name} has shape {values.shape} but there are {n} {of}; give one for each.")
+        raise ValueError(f"{name} has shape {values.shape} but there are {n} {of}; pass one value for each.")
     if unit_interval and not bool(np.all((values >= 0) & (values <= 1))):
-        raise ValueError(f"{name} must be numbers from 0 to 1.")
+        raise ValueError(f"{name} must contain values between 0 and 1.")
     return values
 
 
 def _as_images(bags: Bags, image_shape: Sequence[int]) -> np.ndarray:
-    """Cut the instances into images of values from 0 to 1; grey ones have three equal colours."""
+    """Reshape the instances to RGB images with values between 0 and 1."""
     shape = tuple(image_shape)
     if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3):
         raise ValueError(f"image_shape must be (height, width) or (height, width, 3); got {shape}.")
@@ -167,7 +170,7 @@ def _draw_images(bags: Bags, shown: Any, intensity: Any, truth: Any, images: Any
 
 
 def _draw_image(canvas: Canvas, x: Any, y: Any, image: Any, intensity: Any) -> None:
-    """Draw an image whose clearness, frame and glow follow the intensity."""
+    """Draw an image with contrast, frame and glow depending on the intensity."""
     color = canvas.heat(intensity)
     for grow in np.linspace(0.02, 0.13, 8):
         glow = {"facecolor": color, "edgecolor": "none", "alpha": 0.075 * intensity, "zorder": 1}
@@ -184,7 +187,7 @@ def _draw_image(canvas: Canvas, x: Any, y: Any, image: Any, intensity: Any) -> N
         y,
         ROW,
         ROW,
-        # An eye reads the handful of pixels of a digit better when they are smoothed.
+        # Small images, such as digits, are easier to recognise if they are smoothed.
         interpolation="bicubic" if len(image) < 64 else "antialiased",
         aspect="auto",
     )
@@ -197,11 +200,11 @@ def _draw_image(canvas: Canvas, x: Any, y: Any, image: Any, intensity: Any) -> N
 def draw_tables(
     bags: Bags, shown: Any, intensity: Any, truth: Any, intensity_label: str, around: dict[Any, Any]
 ) -> Canvas:
-    """Draw every bag as a table, with its intensities at the left and features named below."""
+    """Draw each bag as a table, with intensities on the left and feature names below."""
     if bags.n_features > _MOST_FEATURES:
         raise ValueError(
-            f"the bags have {bags.n_features} features, and a picture has room for {_MOST_FEATURES}; choose "
-            "some by bags.with_instances, or pass image_shape if instances are images."
+            f"the bags have {bags.n_features} features, but at most {_MOST_FEATURES} can be plotted; select "
+            "features with bags.with_instances, or pass image_shape if instances are images."
         )
     rows = np.concatenate([*shown, []]).astype(int)
     X = bags.instances[rows]
@@ -243,7 +246,7 @@ def draw_tables(
 
 
 def _in_deviations(X: np.ndarray) -> np.ndarray:
-    """Give every feature as deviations from its mean, at most three; missing values are in the middle."""
+    """Standardize the features and clip them to [-3, 3]; missing values become 0."""
     if not len(X):
         return X
     there = np.isfinite(X)

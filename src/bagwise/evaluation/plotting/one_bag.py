@@ -1,4 +1,4 @@
-"""What a model says of the instances of one bag, for pictures of it."""
+"""Predictions of a model for the instances of one bag, for plots."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bagwise.models.wrappers.instance_level import bag_predictions, instance_pre
 
 
 class OneBag(NamedTuple):
-    """One bag, and what is said of it.
+    """One bag and its predictions.
 
-    `kind` is "probability" or "score", `values` are those of its instances for the class or label that is
-    `called` so, and `title` says what is said of the bag.
+    `kind` is "probability" or "score". `values` contains the predictions of the instances for the class or
+    label `called`. `title` shows the id and the prediction of the bag.
     """
 
     bag: Bags
@@ -26,24 +26,24 @@ class OneBag(NamedTuple):
 
     @property
     def value_label(self) -> str:
-        """What the values are, for an axis or a colour bar."""
+        """Label of the values for an axis or a colour bar."""
         return f"P(instance is {self.called})" if self.kind == "probability" else f"score for {self.called}"
 
 
 def say_of_one(model: Any, bags: Any, id: Any, label: Any = None) -> OneBag:
-    """Look a bag up by its id, and ask a model about its instances.
+    """Select a bag by its id, and predict its instances.
 
     Parameters
     ----------
     model : fitted estimator
-        As `instance_frame` takes it.
+        A model with instance-level predictions; see `instance_frame`.
     bags : Bags or ScannedBags
-        The bags, of which one is read.
+        The bags. Only the selected bag is read.
     id : object
-        The id of the bag, or its number if bags have no ids.
+        Id of the bag, or its index if the bags have no ids.
     label : object, optional
-        Of many classes, the one to speak of, by default the one that is predicted; of several labels a bag,
-        the label, which must be given.
+        Class to show if there are more than two; by default the predicted class. Required if the bags have
+        several labels.
     """
     bags = bags if is_scan(bags) else as_bags(bags)
     place = index_of(bags.ids, id)
@@ -58,11 +58,11 @@ def say_of_one(model: Any, bags: Any, id: Any, label: Any = None) -> OneBag:
         about = None if of_bag is None else of_bag[1][0]
     else:
         if label is None and names is not None:
-            raise ValueError(f"a bag may have several labels; say which by label=, one of {classes}.")
+            raise ValueError(f"the model predicts several labels per bag; pass label=, one of {classes}.")
         if label is None:
             label = classes[int(of_bag[1][0].argmax())] if of_bag is not None else model.predict(bag)[0]
         if label not in classes:
-            raise ValueError(f"label={label!r} is none of those that the model knows, {classes}.")
+            raise ValueError(f"label={label!r} is not a label of the model; expected one of {classes}.")
         chosen = classes.index(label)
         values = values[:, chosen]
         about = None if of_bag is None else of_bag[1][0, chosen]

@@ -1,4 +1,4 @@
-"""When in a recording, or where in a text, the positive instances are."""
+"""`plot_sequence`: plot predictions of instances over time or along a text."""
 
 from __future__ import annotations
 
@@ -29,30 +29,33 @@ def plot_sequence(
     label: Any = None,
     ax: Axes | None = None,
 ) -> Display:
-    """Draw what a model says of the instances of one bag in their order: over time, or as lines of text.
+    """Plot the predictions of a bag's instances in their order, over time or as lines of text.
 
     Parameters
     ----------
     model : fitted estimator
-        As `instance_frame` takes it: probabilities are drawn, or scores where there are none.
+        A model with instance-level predictions; see `instance_frame`. Probabilities are plotted, or scores if
+        the model has no probabilities.
     bags : Bags or ScannedBags
-        The bags; instances stand in their order.
+        The bags, with instances in sequential order.
     id : object
-        The id of the bag to draw, or its number if bags have no ids.
+        Id of the bag to plot, or its index if the bags have no ids.
     time : str, optional
-        The instance column with the time of an instance, in any order; by default instances are numbered.
+        Instance column with the time of each instance, in any order. By default, the horizontal axis is the
+        index of the instance.
     text : str, optional
-        The instance column with the words of an instance, such as a sentence: lines of text are then drawn,
-        and those with most on their side stand out.
+        Instance column with the text of each instance, such as a sentence. The instances are then shown as
+        lines of text, and those with large values are highlighted.
     label : object, optional
-        Of many classes the one to speak of, by default the predicted one; of several labels a bag, the label.
+        Class to plot if there are more than two; by default the predicted class. Required if the bags have
+        several labels.
     ax : matplotlib axes, optional
-        Where to draw; by default into a new figure.
+        Axes to draw into; by default those of a new figure.
 
     Returns
     -------
     Display
-        With `figure_` and `ax_`.
+        Display with the attributes `figure_` and `ax_`.
 
     Examples
     --------
@@ -63,7 +66,7 @@ def plot_sequence(
     'instance'
     """
     if time is not None and text is not None:
-        raise ValueError("time and text were both given; a picture has one of them along its instances.")
+        raise ValueError("time and text were both passed; pass only one of them.")
     said = say_of_one(model, bags, id, label)
     if text is None:
         ax, palette = axes_for(ax, 6.5, 2.8)
@@ -79,7 +82,7 @@ def plot_sequence(
 def _column(said: OneBag, name: str) -> np.ndarray:
     columns = said.bag.instance_columns
     if name not in columns:
-        raise ValueError(f"the bags have no instance column {name!r}; there are {sorted(columns)}.")
+        raise ValueError(f"the bags have no instance column {name!r}; available columns: {sorted(columns)}.")
     return columns[name]
 
 
@@ -111,7 +114,7 @@ def _draw_over_time(ax: Any, palette: Palette, said: OneBag, time: str | None) -
 
 
 def _draw_lines(ax: Any, palette: Palette, said: OneBag, words: list[str]) -> None:
-    """Write one line an instance, behind it a bar as long as its probability, or score among the others."""
+    """Draw one line of text per instance over a bar for its probability, or for its score on a 0-1 scale."""
     shown = np.sort(np.argsort(-said.values, kind="stable")[:_MOST_LINES])
     values = said.values[shown]
     low, high = (0.0, 1.0) if said.kind == "probability" else (said.values.min(), said.values.max())
@@ -125,11 +128,11 @@ def _draw_lines(ax: Any, palette: Palette, said: OneBag, words: list[str]) -> No
         )  # fmt: skip
         line = ax.text(0.008, place, words[number], va="center", fontsize="small", parse_math=False)
         line.set_clip_on(True)
-        line.set_in_layout(False)  # a long line is cut, and does not squeeze the picture
+        line.set_in_layout(False)  # long lines are clipped, so they must not shrink the axes
     ax.set(xlim=(0, 1), ylim=(-0.6, len(shown) - 0.4))
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
     left_out = len(words) - len(shown)
-    rest = f"; {left_out:,} others are not shown" if left_out else ""
+    rest = f"; {left_out:,} more not shown" if left_out else ""
     ax.set_xlabel(said.value_label + rest, parse_math=False, fontsize="small")
