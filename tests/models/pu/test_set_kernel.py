@@ -239,7 +239,7 @@ def test_the_cross_validated_prior_is_estimated_once():
 @pytest.mark.parametrize("wrong", [{"degrees": []}, {"degrees": (0, 1)}, {"alphas": (0.0,)}])
 def test_an_empty_or_impossible_grid_is_refused(wrong):
     bags, y, _ = pu_bags()
-    with pytest.raises(ValueError, match=r"degrees must be one or more integers >= 1|alphas must be one or more values > 0"):
+    with pytest.raises(ValueError, match=r"degrees must be .* integers >= 1|alphas must be .* values > 0"):
         PUSetKernelClassifierCV(**wrong).fit(bags, y)
 
 

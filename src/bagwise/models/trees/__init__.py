@@ -1,8 +1,9 @@
-"""Trees of instances: grown by scikit-learn, kept as plain arrays, and boosted under any rule.
+"""Gradient boosting with trees of instances: grown by scikit-learn, stored as plain arrays.
 
-`growing`: trees on the order of values. `flat`: trees as arrays, checked before every prediction.
-`losses`: gradient and curvature of bags. `additive`: boosting steps. `boosting`:
-`MIGradientBoostingClassifier`.
+- `growing`: grows trees on the ranks of feature values. `flat`: trees as arrays, validated before every
+  prediction.
+- `losses`: gradient and curvature of bag losses. `additive`: boosting steps.
+- `boosting`: `MIGradientBoostingClassifier`.
 """
 
 from bagwise.models.trees.boosting import MIGradientBoostingClassifier

@@ -1,4 +1,4 @@
-"""The steps of boosting: a constant, then trees, each a step that lowers the loss of bags."""
+"""Boosting steps: a constant, then trees, each of which lowers the loss of the bags."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from bagwise.models.trees.losses import BagLoss
 from bagwise.solvers.control import Control
 from bagwise.solvers.result import SolverResult, Status
 
-_HALVINGS = 30  # of a step that does not lower the loss
-_PARTS_OF_ONE = 2.0**30  # targets of trees are multiples of one over this
-_START_STEPS = 100  # of Newton's method for the constant that scores begin with
+_HALVINGS = 30  # maximum number of halvings of a step that does not lower the loss
+_PARTS_OF_ONE = 2.0**30  # tree targets are multiples of 1 / 2**30
+_START_STEPS = 100  # maximum number of Newton steps for the initial constant
 
 
 class BoostedScores:
-    """Scores of the instances of some bags, and the loss that steps of groups of them lower.
+    """Scores of the instances of a set of bags, and their loss, which Newton steps of groups lower.
 
     Parameters
     ----------
     loss : BagLoss
-        Loss of a bag.
+        Loss function of a bag.
     offsets, y, weight : arrays
-        Where bags begin, labels 1 or 0, and weights.
+        Bag offsets, labels 1 or 0, and bag weights.
     """
 
     loss: BagLoss
@@ -46,21 +46,21 @@ class BoostedScores:
         self.value = self.value_of(self.F)
 
     def value_of(self, F: np.ndarray) -> float:
-        """Weighted sum of the losses of all bags."""
+        """Return the weighted sum of the losses of all bags."""
         return float(self.weight @ self.loss.values(F, self.offsets, self.y))
 
     def derivatives(self) -> tuple[np.ndarray, np.ndarray]:
-        """Negative gradient and factor of the curvature, for every instance."""
+        """Return the negative gradient and the factor of the curvature for every instance."""
         return self.loss.derivatives(self.F, self.offsets, self.y)
 
     def newton_step(
         self, gradient: np.ndarray, factor: np.ndarray, group: np.ndarray, n_groups: int
     ) -> np.ndarray:
-        """Newton's step in one number for each group of instances: shape (n_groups,).
+        """Return the Newton step with one value per group of instances, shape (n_groups,).
 
-        Instances of one bag stand in several groups, so these depend on each other, as leaves of a tree of
-        single instances do not: the curvature is V'WV with a row of V for every bag. Where it is singular,
-        the step is the shortest of many.
+        The curvature is V'WV, where V has a row for every bag. It is not diagonal as it is for trees of
+        single instances, because the instances of a bag can be in several groups. If the curvature is
+        singular, the step is the solution with the smallest norm.
         """
         slope = np.bincount(group, weights=gradient * self.each, minlength=n_groups)
         cell = self.bag * n_groups + group
@@ -68,7 +68,7 @@ class BoostedScores:
         return np.linalg.lstsq((V * self.weight[:, None]).T @ V, slope, rcond=1e-10)[0]
 
     def move(self, step: np.ndarray, group: np.ndarray) -> float:
-        """Add a step to the scores, halved until it lowers the loss; give the share that was taken, or 0."""
+        """Add a step, halved until it lowers the loss, and return the applied share of the step, or 0."""
         share = 1.0
         for _ in range(_HALVINGS):
             F = self.F + share * step[group]
@@ -80,7 +80,7 @@ class BoostedScores:
         return 0.0
 
     def to_the_best_constant(self) -> float:
-        """Give all instances the one score that lowers the loss most, by Newton's method."""
+        """Set all scores to the constant with the lowest loss, by Newton's method, and return it."""
         everyone, constant = np.zeros(len(self.bag), dtype=np.int64), 0.0
         for _ in range(_START_STEPS):
             step = self.newton_step(*self.derivatives(), everyone, 1)
@@ -93,7 +93,7 @@ class BoostedScores:
 
 @dataclass
 class Boosted:
-    """What boosting found: a constant and trees, with how much each feature helped each of them."""
+    """Result of boosting: a constant, the trees, the feature importances of each tree, and losses."""
 
     constant: float
     trees: list[Trees] = field(default_factory=list)
@@ -112,21 +112,21 @@ def boost(
     rng: np.random.RandomState,
     **how: Any,
 ) -> SolverResult:
-    """Grow up to ``control.max_iter`` trees; the result's `x` is a `Boosted`.
+    """Grow up to ``control.max_iter`` trees and return a result whose `x` is a `Boosted`.
 
     Parameters
     ----------
     scores, X : BoostedScores, array or CSR matrix
-        The bags to learn from, and their instances.
+        The training bags, and their instances.
     held_out : (BoostedScores, array or CSR matrix) or None
-        Bags whose loss is watched: when it has not become smaller for `patience` trees the run ends, and the
-        trees after its least are dropped.
+        Bags for early stopping. If their loss has not decreased for `patience` trees, boosting stops, and
+        the trees after the lowest loss are dropped.
     control : Control
-        Limit, report and stop flag.
+        Iteration limit, progress report and stop flag.
     learning_rate, patience, rng
         As in `MIGradientBoostingClassifier`.
     **how
-        Parameters of the trees.
+        Parameters of `DecisionTreeRegressor`.
     """
     features = OrderedFeatures(X)
     found = Boosted(scores.to_the_best_constant())
@@ -141,15 +141,15 @@ def boost(
             break
         gradient, factor = scores.derivatives()
         tree = DecisionTreeRegressor(**how, random_state=rng.randint(2**31 - 1))
-        # Scaled to 1, because scikit-learn stops at an absolute impurity. Rounded, so that sums are exact and
-        # splits that part the instances alike tie, whether a bag has the weight two or is there twice.
+        # Scale the target to 1, because scikit-learn stops at an absolute impurity. Round it, so that sums
+        # are exact: equal splits then tie, and a weight of two is equivalent to repeating the bag.
         target = gradient / (np.abs(gradient).max() or 1.0)
         target = np.round(target * _PARTS_OF_ONE) / _PARTS_OF_ONE
         arrays, node = features.grow(tree, target, scores.each)
         leaves, leaf = np.unique(node, return_inverse=True)
         step = learning_rate * scores.newton_step(gradient, factor, leaf, len(leaves))
         share = scores.move(step, leaf)
-        if share == 0.0:  # nothing is left to be lowered
+        if share == 0.0:  # no step lowers the loss any further
             break
         arrays.value[leaves] = share * step
         found.trees.append(arrays)

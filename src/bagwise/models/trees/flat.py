@@ -1,4 +1,4 @@
-"""Trees as plain arrays: what a model keeps of them, and what they say of instances."""
+"""Trees as plain arrays: storage in models, prediction, and validation."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from bagwise.similarity.statistics import dense_runs
 
 @dataclass(frozen=True)
 class Trees:
-    """Binary trees, one after the other in flat arrays.
+    """Binary trees, concatenated in flat arrays.
 
-    scikit-learn's own trees hold places in memory that compiled code follows without looking, so that a
-    forged file of a model could crash the process. These are looked through before every walk.
+    scikit-learn's own trees contain node indices that compiled code follows without validation, so a forged
+    model file could crash the process. These arrays are validated before every prediction.
 
     Attributes
     ----------
     feature : int64 array of shape (n_nodes,)
-        What a node asks for; -1 for a leaf.
+        Index of the feature that a node splits on; -1 for a leaf.
     threshold : float64 array of shape (n_nodes,)
-        Instances with a value up to it go left.
+        Instances with a feature value <= threshold go to the left child.
     left, right : int64 array of shape (n_nodes,)
-        The children, which come after their parents.
+        Indices of the children, which are larger than those of their parents.
     value : float64 array of shape (n_nodes,)
-        What a leaf says.
+        Values of the leaves.
     roots : int64 array of shape (n_trees,)
-        Where the trees begin.
+        Indices of the root nodes.
     """
 
     feature: np.ndarray
@@ -42,7 +42,7 @@ class Trees:
 
     @classmethod
     def join(cls, trees: Sequence[Trees]) -> Trees:
-        """Put trees one after the other; there may be none."""
+        """Concatenate trees; the sequence may be empty."""
         if not trees:
             numbers, places = np.empty(0), np.empty(0, dtype=np.int64)
             return cls(places, numbers, places, places, numbers, places)
@@ -56,22 +56,22 @@ class Trees:
 
     @property
     def n_nodes(self) -> int:
-        """The number of nodes of all trees."""
+        """Return the total number of nodes."""
         return len(self.feature)
 
     def sums(self, X: Any) -> np.ndarray:
-        """Sum over the trees of what each says of an instance: shape (n_instances,)."""
+        """Return the sum of the leaf values of all trees for every instance, shape (n_instances,)."""
         from bagwise._core.compiled.trees import tree_sums
 
         if not len(self.roots):
             return np.zeros(X.shape[0])
         arrays = (*self._arrays(X.shape[1]), *readonly(self.value, self.roots))
-        # Every row may stand alone, so that few of a sparse matrix are dense at a time.
+        # Rows are independent, so only a few rows of a sparse matrix are dense at a time.
         parts = dense_runs(X, np.arange(X.shape[0] + 1))
         return np.concatenate([tree_sums(*readonly(Z), *arrays) for Z, _ in parts])
 
     def visits(self, X: Any, offsets: np.ndarray) -> np.ndarray:
-        """Count for every bag the instances that pass each node: shape (n_bags, n_nodes)."""
+        """Count the instances of every bag that pass each node, shape (n_bags, n_nodes)."""
         from bagwise._core.compiled.trees import tree_visits
 
         arrays = (*self._arrays(X.shape[1]), *readonly(self.roots))
@@ -79,7 +79,7 @@ class Trees:
         return np.concatenate([tree_visits(*readonly(Z, inside), *arrays) for Z, inside in parts])
 
     def _arrays(self, n_features: int) -> tuple[np.ndarray, ...]:
-        """Give the arrays that say where to go, if every walk through them ends."""
+        """Validate the arrays and return those that define the paths through the trees."""
         arrays = self.feature, self.left, self.right, self.threshold, self.value
         n, number = self.n_nodes, np.arange(self.n_nodes)
         inner = self.feature >= 0
@@ -92,5 +92,5 @@ class Trees:
             or (self.roots < 0).any()
             or (self.roots >= n).any()
         ):
-            raise ValueError("the trees of the model lead nowhere; it is damaged.")
+            raise ValueError("the trees of the model have invalid node indices; the model file is damaged.")
         return readonly(self.feature, self.threshold, self.left, self.right)

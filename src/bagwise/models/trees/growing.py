@@ -1,4 +1,4 @@
-"""Trees of scikit-learn, grown on the order of values rather than on the values."""
+"""Trees of scikit-learn, grown on the ranks of feature values instead of the values."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from bagwise.models.trees.flat import Trees
 
 
 class OrderedFeatures:
-    """Instances with every value replaced by its place among the different values of its feature.
+    """Instances with every value replaced by its rank among the distinct values of its feature.
 
-    A tree asks only which of two values is larger, so it loses nothing; but scikit-learn's trees work in
-    single precision, which would merge neighbouring times or coordinates and overflow at 1e39. Places are
-    small whole numbers. Those of sparse instances are counted from zero, which stays zero.
+    Trees only compare values, so ranks lose no information. scikit-learn's trees use single precision, which
+    would merge neighbouring times or coordinates and overflow at 1e39; ranks are small integers. For sparse
+    instances, ranks are counted from the value zero, so that zeros remain zero.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n_instances, n_features)
-        Instances to grow trees on.
+        Instances on which trees are grown.
 
     Notes
     -----
-    One sort of every feature, and a copy of the instances in single precision.
+    Sorts every feature once, and stores a copy of the instances in single precision.
     """
 
     def __init__(self, X: Any):
@@ -38,7 +38,7 @@ class OrderedFeatures:
                 self._keep(levels, int(np.searchsorted(levels, 0.0)))
                 places.data[column] = np.searchsorted(levels, places.data[column]) - self._zero[-1]
             places = places.astype(np.float32)
-            # Trees are grown on columns, and instances are sent through them by rows; with short indices.
+            # Trees are grown on columns and applied to rows; scikit-learn requires 32-bit indices.
             for name in ("indices", "indptr"):
                 setattr(places, name, getattr(places, name).astype(np.int32))
             self._to_grow, self._to_send = places, places.tocsr()
@@ -54,10 +54,10 @@ class OrderedFeatures:
         self._zero.append(zero)
 
     def grow(self, tree: Any, target: np.ndarray, weight: np.ndarray) -> tuple[Trees, np.ndarray]:
-        """Fit a tree of scikit-learn, which stays fitted; give it as arrays, and the leaf of every instance.
+        """Fit a scikit-learn tree; return it as arrays, and the leaf of every instance.
 
-        The leaves have the value zero. A threshold is half way between two neighbouring values of its
-        feature: in the middle, by their order, of the gap that the tree found.
+        The leaves have the value zero. Each threshold is the midpoint between two neighbouring values of the
+        feature: the values whose ranks are in the middle of the gap at the split.
         """
         tree.fit(self._to_grow, target, sample_weight=weight, check_input=False)
         leaf = tree.apply(self._to_send, check_input=False)
@@ -82,24 +82,24 @@ class OrderedFeatures:
 def split_shares(
     tree: Trees, leaf: np.ndarray, target: np.ndarray, weight: np.ndarray, n_features: int
 ) -> np.ndarray:
-    """How much the splits by every feature lowered the squared error of a target, as shares of 1.
+    """Return by how much the splits of every feature reduced the squared error, as shares of 1.
 
-    As scikit-learn's importances, but from sums of positive terms: these are differences of impurities, which
-    have no digits left in a leaf whose weight is small beside that of all instances.
+    The definition is that of scikit-learn's importances, but the sums only have positive terms. scikit-learn
+    subtracts impurities, which loses all precision in leaves with a small share of the total weight.
 
     Parameters
     ----------
     tree, leaf : Trees, array of shape (n_instances,)
-        One tree, and where it sends every instance.
+        One tree, and the leaf of every instance.
     target, weight : arrays of shape (n_instances,)
-        What it was grown on; every weight is positive.
+        Target and weights with which the tree was grown; every weight is positive.
     n_features : int
-        The number of features.
+        Number of features.
 
     Returns
     -------
     array of shape (n_features,)
-        Zeros if nothing was lowered.
+        The shares; zeros if no split reduced the error.
     """
     weights = np.bincount(leaf, weights=weight, minlength=tree.n_nodes)
     sums = np.bincount(leaf, weights=weight * target, minlength=tree.n_nodes)
@@ -114,6 +114,6 @@ def split_shares(
 
 
 def _between(low: float, high: float) -> float:
-    """The middle of two numbers, or the lower one where there is none between them."""
+    """Return the midpoint of two values, or the lower value if there is no floating-point number between."""
     middle = 0.5 * low + 0.5 * high
     return middle if low <= middle < high else low

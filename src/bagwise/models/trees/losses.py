@@ -1,4 +1,4 @@
-"""Losses of bags as functions of a score for every instance: values, slopes and curvature."""
+"""Bag losses as functions of instance scores: values, gradient and curvature."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bagwise.rules import LogOddsMean, Rule
 
 
 class BagLoss(ABC):
-    """A loss for every bag, of scores F of its instances.
+    """Loss of a bag as a function of the scores F of its instances.
 
     Attributes
     ----------
     rule : Rule
-        From log-odds of instances to probabilities of bags.
+        Rule that converts log-odds of instances to probabilities of bags.
     slope : float
-        Log-odds are this multiple of the scores.
+        Ratio of log-odds to scores.
     """
 
     rule: Rule
@@ -25,15 +25,15 @@ class BagLoss(ABC):
 
     @abstractmethod
     def values(self, F: np.ndarray, offsets: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Loss of every bag."""
+        """Return the loss of every bag."""
 
     @abstractmethod
     def derivatives(self, F: np.ndarray, offsets: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Negative gradient, and a factor: the curvature of a bag is factor factor', never indefinite."""
+        """Return the negative gradient and a factor v of the positive semidefinite curvature v v'."""
 
 
 class RuleLoss(BagLoss):
-    """The negative log-likelihood of a bag's label under a rule; curvature is Fisher's information."""
+    """Negative log-likelihood of a bag's label under a rule, with the Fisher information as curvature."""
 
     slope: float = 1.0
 
@@ -41,19 +41,19 @@ class RuleLoss(BagLoss):
         self.rule = rule
 
     def values(self, F: np.ndarray, offsets: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Minus the log-likelihood."""
+        """Return the negative log-likelihood of every bag."""
         return -self.rule.gradient(F, offsets, y)[0]
 
     def derivatives(self, F: np.ndarray, offsets: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient of the log-likelihood, and the factor of the information."""
+        """Return the gradient of the log-likelihood and the factor of the Fisher information."""
         return self.rule.gradient(F, offsets, y)[1], self.rule.information(F, offsets)
 
 
 class ExponentialLoss(BagLoss):
-    """exp(-s_i mean_j F_ij) with s_i = 1 for positive bags and -1 for negative ones.
+    """Exponential loss exp(-s_i mean_j F_ij) with s_i = 1 for positive and s_i = -1 for negative bags.
 
-    Its minimum over all functions is half the log-odds of the bag, so twice the scores are log-odds, and
-    their mean is that of the bag.
+    The minimum over all functions is at half the log-odds of the bag. The log-odds of instances are therefore
+    twice the scores, and their mean is the log-odds of the bag.
     """
 
     slope: float = 2.0
@@ -62,12 +62,12 @@ class ExponentialLoss(BagLoss):
         self.rule = LogOddsMean()
 
     def values(self, F: np.ndarray, offsets: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Loss of every bag."""
+        """Return the loss of every bag."""
         mean = np.add.reduceat(F, offsets[:-1]) / np.diff(offsets)
         return np.exp(np.where(y == 1, -mean, mean))
 
     def derivatives(self, F: np.ndarray, offsets: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Share of the bag's loss with its sign, and of the loss's root."""
+        """Return the negative gradient and the factor of the curvature, from the loss of the bag."""
         sizes, loss = np.diff(offsets), self.values(F, offsets, y)
         return np.repeat(np.where(y == 1, loss, -loss) / sizes, sizes), np.repeat(
             np.sqrt(loss) / sizes, sizes
