@@ -66,8 +66,8 @@ class KernelBags(Bags):
         n = self.instances.shape[1]
         if column_offsets is None and self.n_instances != n:
             raise ValueError(
-                f"kernels has {self.n_instances} rows but {n} columns; pass the offsets of the column bags as "
-                "column_offsets."
+                f"kernels has {self.n_instances} rows but {n} columns; pass the offsets of the column bags "
+                "as column_offsets."
             )
         self._column_offsets = self.offsets if column_offsets is None else as_offsets(column_offsets, n)
 
