@@ -180,6 +180,6 @@ def test_folders_with_a_broken_file_or_label_are_refused(tmp_path):
     refused(path, r"b\.npy' has 2 features but '.*s%2F1\.npy' has 3")
     (path / "features" / "b.npy").unlink()
     refused(path, r"labels\.csv', line 3: there is no file 'b\.npy'")
-    refused(path / "labels.csv", "is a file; expected the folder that contains one npy file per bag", format="npy")
+    refused(path / "labels.csv", "is a file; expected the folder that contains one npy file", format="npy")
     with pytest.raises(ValueError, match=r"neither \.h5 nor \.npy"):
         scan_bags(tmp_path)

@@ -180,7 +180,7 @@ def test_an_estimate_of_the_prior_comes_back(tmp_path):
 def test_requests_of_metadata_which_refer_to_themselves_are_refused(tmp_path):
     with config_context(enable_metadata_routing=True):
         model = MILogisticRegression().set_fit_request(sample_weight=True)
-        with pytest.raises(TypeError, match="cannot be saved: a part of it contains itself"):
+        with pytest.raises(TypeError, match="cannot be saved: it contains a circular reference"):
             save(model, tmp_path / "model.bagwise")
 
 

@@ -1,4 +1,4 @@
-"""The archive of skops inside the file of a model, looked through without restoring anything."""
+"""The skops archive inside a model file: checks and changes without restoring any object."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from zipfile import ZIP_STORED, ZipFile
 from bagwise.persist.known_types import is_known, name_here, name_in_files
 
 _SCHEMA = "schema.json"
-# How skops marks what is code rather than a value.
+# The loaders with which skops marks code instead of values.
 _FUNCTIONS = {"FunctionNode", "MethodNode", "PartialNode", "OperatorFuncNode"}
 _BOOLEANS = {"bool", "bool_"}
 
 
 def read_schema(archive: bytes) -> dict[str, Any]:
-    """Read the description of all objects; sizes that the archive claims are held against what it has."""
+    """Read the description of all objects, and check the sizes in the archive."""
     with ZipFile(io.BytesIO(archive)) as file:
         members = file.infolist()
-        # Nothing is compressed, so nothing can unfold to more than there is.
+        # Compression is refused, because a small archive could then expand to more than the memory.
         if any(m.compress_type != ZIP_STORED or m.file_size != m.compress_size for m in members):
-            raise ValueError("a part of it is compressed, which no part is")
+            raise ValueError("an entry is compressed; model files have only uncompressed entries")
         if sum(member.file_size for member in members) > len(archive):
-            raise ValueError("its parts claim more bytes than there are")
+            raise ValueError("the sizes of its entries exceed the size of the archive")
         for member in members:
             with file.open(member) as content:
                 packed = content.read(2) == b"PK"
@@ -34,14 +34,14 @@ def read_schema(archive: bytes) -> dict[str, Any]:
 
 
 def _check_sparse(content: bytes) -> None:
-    """Refuse sparse matrices whose indices point outside; compiled code would follow them."""
+    """Raise an error if a sparse matrix has invalid indices, with which compiled code could crash."""
     from scipy.sparse import load_npz
 
     load_npz(io.BytesIO(content)).check_format(full_check=True)
 
 
 def with_schema(archive: bytes, schema: dict[str, Any]) -> bytes:
-    """Return an archive with another schema."""
+    """Return a copy of the archive with another schema."""
     written = io.BytesIO()
     with ZipFile(io.BytesIO(archive)) as old, ZipFile(written, "w", ZIP_STORED) as new:
         for member in old.infolist():
@@ -51,39 +51,39 @@ def with_schema(archive: bytes, schema: dict[str, Any]) -> bytes:
 
 
 def rename_for_files(schema: dict[str, Any]) -> None:
-    """Replace the names that skops wrote by those that model files use, in place."""
+    """Replace the type names of skops by the names in model files, in place."""
     for node in nodes(schema):
         node["__module__"], node["__class__"] = name_in_files(str(node["__module__"]), str(node["__class__"]))
 
 
 def rename_for_skops(schema: dict[str, Any]) -> None:
-    """Replace the names that model files use by those of this version, in place."""
+    """Replace the type names in model files by the names in this version, in place."""
     for node in nodes(schema):
         node["__module__"], node["__class__"] = name_here(str(node["__module__"]), str(node["__class__"]))
 
 
 def unknown_types(schema: dict[str, Any]) -> list[str]:
-    """Name the types and functions in an archive that are not known to be harmless."""
+    """Return the names of the types and functions in an archive that are not known to be safe."""
     names = ((node["__module__"], node["__class__"]) for node in nodes(schema))
     return sorted({f"{module}.{name}" for module, name in names if not is_known(str(module), str(name))})
 
 
 def all_types(schema: dict[str, Any]) -> list[str]:
-    """Name all types and functions in an archive."""
+    """Return the names of all types and functions in an archive."""
     return sorted({f"{node['__module__']}.{node['__class__']}" for node in nodes(schema)})
 
 
 def unknown_functions(schema: dict[str, Any]) -> list[str]:
-    """Name the functions in an archive that are not known to be harmless."""
+    """Return the names of the functions in an archive that are not known to be safe."""
     functions = [node for node in nodes(schema) if node.get("__loader__") in _FUNCTIONS]
     named = {(str(node["__module__"]), str(node["__class__"])) for node in functions}
     return sorted(f"{module}.{name}" for module, name in named if not is_known(module, name))
 
 
 def mend_keys(schema: dict[str, Any]) -> None:
-    """Mend keys of dictionaries that skops would change, in place: it reads False, written "false", as True.
+    """Replace boolean dictionary keys by 0 and 1, in place, because skops restores the key False as True.
 
-    False and True become 0 and 1, which are equal to them and the same keys.
+    The keys stay the same, because in Python 0 and 1 equal False and True.
     """
     for node in nodes(schema):
         if node.get("__loader__") != "DictNode":
@@ -95,7 +95,7 @@ def mend_keys(schema: dict[str, Any]) -> None:
         for kind, (key, value) in zip(types, node["content"].items(), strict=True):
             if kind["__class__"] in _BOOLEANS:
                 kind.update({"__class__": "int", "__module__": "builtins"})
-                # Types are restored once for each id; this one is another now.
+                # skops restores one type per id, but the type has just changed.
                 kind.pop("__id__", None)
                 key = {"false": "0", "true": "1"}[key]
             content[key] = value

@@ -15,12 +15,12 @@ from bagwise.persist.files import read_model
 from bagwise.persist.known_types import name_in_files
 from bagwise.persist.upgrades import identifier_of
 
-# Longer values of parameters are cut: the card says what a model is, the archive has it whole.
+# Longer parameter values are truncated in the card; the archive contains the full values.
 _LONGEST = 300
 
 
 def read_card(path: Any) -> dict[str, Any]:
-    """Read the description of the model in a file, without restoring anything; skops is not needed.
+    """Read the description of a model from a file without restoring the model; this does not need skops.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def read_card(path: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        "class", "parameters", "features", "classes", "training", "versions", "saved", "trusted", "about":
-        what ``bagwise show`` prints.
+        The values that ``bagwise show`` prints, with the keys "class", "parameters", "features", "classes",
+        "training", "versions", "saved", "trusted" and "about".
     """
     format, card, _ = read_model(path)
     if format == 1 and isinstance(card, dict) and str(card.get("class")).startswith("bagwise."):
@@ -40,16 +40,16 @@ def read_card(path: Any) -> dict[str, Any]:
 
 
 def make_card(model: Any, *, trusted: list[str], about: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Describe a model in terms of JSON.
+    """Return the description of a model as a dictionary for JSON.
 
     Parameters
     ----------
     model : estimator
-        Fitted or not.
+        A fitted or unfitted model.
     trusted : list of str
-        Types that `load` will want to have named.
+        Types that must be passed to `load` as `trusted`.
     about : dict, optional
-        What else the file says, in terms of JSON.
+        Additional information from the caller, as JSON values.
     """
     names = _known(model, "feature_names_in_")
     n_features = _known(model, "n_features_in_")
@@ -80,15 +80,15 @@ def name_of(cls: type) -> str:
 
 
 def _known(model: Any, name: str) -> Any:
-    """Give what a fit found out; None if there was no fit, or the model does not say."""
+    """Return a fitted attribute, or None if the model is not fitted or does not have it."""
     try:
         return getattr(model, name, None)
-    except Exception:  # properties of others that ask a part that is not there
+    except Exception:  # properties of third-party models can fail if a part is missing
         return None
 
 
 def digest_of(model: Any) -> str | None:
-    """The digest of the bags that a model, or the part of it that learned from them, was fitted on."""
+    """Return the digest of the training bags of a model, or of the part that was fitted to bags."""
     own = _known(model, "training_digest_")
     if own is not None:
         return str(own)
@@ -103,7 +103,7 @@ def digest_of(model: Any) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    """Give a value of a parameter as JSON has it, or else as Python shows it."""
+    """Convert a parameter value to a JSON value, or to its ``repr`` if JSON has no such type."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):
@@ -115,5 +115,5 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_list(values: Any) -> list[Any]:
-    """Labels, or lists of them where there are several outputs."""
+    """Convert labels to JSON values; with several outputs, the result is a list of lists."""
     return [_plain_list(v) if isinstance(v, (np.ndarray, list)) else _plain(v) for v in values]

@@ -1,16 +1,16 @@
-"""The types that may stand in the file of a model: known to do nothing when they are restored.
+"""The types that can be restored from a model file, because restoring them executes no code.
 
-A type that is not here is refused by name until the user trusts it. Left out on purpose, though skops or
-scikit-learn would restore them: whatever hands numbers of its state to compiled code as places in memory, so
-that a forged file could crash the process at the first prediction. These are trees and what is made of them
-(forests, boosting), the machines of libsvm (`SVC` and its kin), trees of neighbours, and `RandomState`, whose
-position numpy does not check.
+Any other type is refused, with its name in the error message, unless the user trusts it. Some types are
+excluded although skops or scikit-learn would restore them. Their state contains indices that compiled code
+uses without a check, so a forged file could crash the process at the first prediction. These types are trees
+and tree ensembles (forests, boosting), libsvm's SVMs (such as `SVC`), neighbour trees, and `RandomState`,
+whose position numpy does not check.
 """
 
 from __future__ import annotations
 
-# Our types by module: estimators, and what a fit stores in them. Model files name each by an identifier that
-# never changes: the name of the class, or what precedes "=".
+# Our types by module: estimators, and the objects that a fit stores in them. Model files contain an
+# identifier that never changes: the part before "=" or, without "=", the class name.
 _OURS = {
     "bagwise.models.prototypes.apr": "APRClassifier",
     "bagwise.models.attention.classifier": "AttentionMILClassifier",
@@ -88,7 +88,7 @@ _OURS = {
     "bagwise.models.trees.flat": "TreeArrays=Trees",
 }
 
-# scikit-learn's, by the module that exports them, whichever private module they live in.
+# Types of scikit-learn, by the public module that exports them.
 _SCIKIT_LEARN = {
     "sklearn.calibration": "CalibratedClassifierCV",
     "sklearn.cluster": "BisectingKMeans KMeans MiniBatchKMeans",
@@ -133,7 +133,7 @@ _SCIKIT_LEARN = {
     "sklearn.utils": "Bunch",
 }
 
-# What stands inside of them and has no public name: scorers of a search, parts of a calibration, losses.
+# Private types inside scikit-learn's estimators: scorers of a search, parts of a calibration, losses.
 _INSIDE_SCIKIT_LEARN = {
     "sklearn": "CyHalfBinomialLoss CyHalfSquaredError CyHuberLoss",
     "sklearn.calibration": "_CalibratedClassifier _SigmoidCalibration",
@@ -142,10 +142,10 @@ _INSIDE_SCIKIT_LEARN = {
     "sklearn.multiclass": "_ConstantPredictor",
 }
 
-# The same losses as compiled modules of scikit-learn 1.8 name themselves, without the package they live in.
+# In scikit-learn 1.8, the compiled modules of these losses report a module name without the package.
 _LOSSES_OF_SCIKIT_LEARN_1_8 = {"_loss": "CyHalfBinomialLoss CyHalfSquaredError CyHuberLoss"}
 
-# Plain values, arrays, and what others keep beside them.
+# Plain values, arrays, and similar types of other packages.
 _PLAIN = {
     "builtins": "NoneType bool bytes dict float frozenset int list range set slice str tuple",
     "collections": "Counter OrderedDict defaultdict",
@@ -180,10 +180,10 @@ _OUTSIDE_SCIKIT_LEARN = _names(_LOSSES_OF_SCIKIT_LEARN_1_8)
 
 
 def is_known(module: str, name: str) -> bool:
-    """Whether a type or function, named as in model files, is known to be harmless.
+    """Return whether a type or function, with its name in model files, is known to be safe to restore.
 
-    Of others' modules the part from the first private one on does not count:
-    ``sklearn.preprocessing._data.StandardScaler`` is known as ``sklearn.preprocessing.StandardScaler``.
+    For other packages, module names are cut before the first private part. For example,
+    ``sklearn.preprocessing._data.StandardScaler`` becomes ``sklearn.preprocessing.StandardScaler``.
     """
     if module == "bagwise":
         return name in OUR_TYPES
@@ -192,10 +192,10 @@ def is_known(module: str, name: str) -> bool:
 
 
 def name_in_files(module: str, name: str) -> tuple[str, str]:
-    """Return the name of a type in model files: an identifier, or the public module that exports it.
+    """Return the module and name of a type in model files.
 
-    Our types have the module "bagwise" and their identifier. Types of others that we know have the public
-    module that exports them; all others keep the module that defines them.
+    Our types have the module "bagwise" and their identifier as name. Known types of other packages have the
+    public module that exports them. All other types have the module that defines them.
     """
     identifier = _IDENTIFIERS.get((module, name))
     if identifier is not None:
@@ -205,27 +205,28 @@ def name_in_files(module: str, name: str) -> tuple[str, str]:
 
 
 def name_here(module: str, name: str) -> tuple[str, str]:
-    """Return the module and name that a type has in this version, from its name in model files."""
+    """Return the module and name of a type in this version, from its module and name in model files."""
     return OUR_TYPES.get(name, (module, name)) if module == "bagwise" else (module, name)
 
 
 def trusted_types() -> list[str]:
-    """Return the full names of all bagwise types that a model may contain.
+    """Return the full names of all bagwise types that a model can contain.
 
-    Loading them never executes code. `load` needs no such list. Pass it to other tools that read skops
-    archives: ``skops.io.loads(data, trusted=...)``, or ``skops_trusted_types`` of MLflow's scikit-learn
-    flavour. skops itself trusts the estimators of scikit-learn. Searches and calibrated models contain more
-    of its types; ``skops.io.get_untrusted_types(data=...)`` lists those to add.
+    Loading these types never executes code. `load` does not need this list. Pass the list to other tools that
+    read skops archives: ``skops.io.loads(data, trusted=...)``, or ``skops_trusted_types`` of MLflow's
+    scikit-learn flavour. skops trusts the estimators of scikit-learn by default. Searches and calibrated
+    models contain more types of scikit-learn; ``skops.io.get_untrusted_types(data=...)`` lists the types to
+    add.
 
     Returns
     -------
     list of str
-        Names as skops writes them: module and class, sorted. Unlike the files of `save`, they depend on
-        the version of bagwise.
+        The sorted names (module and class), as skops writes them. Unlike the names in files of `save`, they
+        depend on the version of bagwise.
 
     See Also
     --------
-    save : writes files that do not depend on the layout of the package.
+    save : Write model files that do not depend on the module structure of bagwise.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`save` and `load`: a model to a file, and back; what was restored is checked."""
+"""`save` and `load`: write models to files, restore them, and check the restored models."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from bagwise.persist.upgrades import upgrade
 
 
 def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> Path:
-    """Save a model to a file that can do no harm to whoever loads it, unlike a pickle.
+    """Save a model to a file that is safe to load: unlike unpickling, loading it never executes code.
 
-    Use it for models that are kept, sent or published; pickle and joblib work as well, for files that nobody
-    else could have written. The file has a checksum, and says what is in it: ``bagwise show FILE`` shows the
-    class, parameters, features, classes, versions, and a digest of the training bags. It is restored once
-    before it is written, to be sure, and written whole or not at all.
+    Use this for models that are archived, sent or published. pickle and joblib work as well, for files from
+    trusted sources. The file contains a checksum and a description. ``bagwise show FILE`` prints the class,
+    parameters, features, classes, versions, and a digest of the training bags. Before the file is written,
+    `save` tests that the model can be restored. The file is written completely or not at all.
 
     Parameters
     ----------
     model : estimator
-        One of bagwise, or a pipeline, a search or another meta-estimator of scikit-learn around one, fitted
-        or not. Parameters that are functions are refused, for code is what a harmless file cannot hold;
-        functions of scikit-learn that score features or predictions may stand in it.
+        A fitted or unfitted bagwise model, or a scikit-learn pipeline, search or other meta-estimator that
+        contains one. Parameters that are functions raise an error, because the file cannot contain code.
+        scikit-learn's functions that score features or predictions are allowed.
     path : path
-        The file; by convention it ends with ".bagwise". One that stands there is replaced.
+        The path of the file, by convention with the extension ".bagwise". An existing file is replaced.
     about : dict, optional
-        What else the file is to say, for those who read its card (``bagwise show``,
-        `bagwise.persist.read_card`): anything that JSON has. ``bagwise fit`` notes here the words of the
-        labels, the columns of the data and the scores.
+        Additional information to store in the card of the file (``bagwise show``,
+        `bagwise.persist.read_card`), as JSON values. ``bagwise fit`` stores the original labels, the data
+        columns and the scores here.
 
     Returns
     -------
@@ -58,12 +58,12 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
 
     See Also
     --------
-    load : the way back.
+    load : Load a saved model.
 
     Notes
     -----
-    The training bags are not in the file, but for those that a model itself consists of (support vectors,
-    the bags behind a kernel). Needs skops: ``pip install 'bagwise[persist]'``.
+    The file does not contain the training bags, except for bags that are part of the model, such as support
+    vectors or the bags of a kernel. Saving requires skops: ``pip install 'bagwise[persist]'``.
 
     Examples
     --------
@@ -84,8 +84,8 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
     for name, value in model.get_params().items():
         if _is_function(value):
             raise TypeError(
-                f"the parameter {name!r} is the function {_shown(value)}, and a file that can do no "
-                "harm holds no code; give it by name if there is one, or keep the model as a pickle."
+                f"the parameter {name!r} is the function {_shown(value)}, but model files cannot contain "
+                "code; pass the name of the function if it has one, or save the model with pickle."
             )
     try:
         archive = skops.dumps(model)
@@ -93,38 +93,38 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
         mend_keys(schema)
         rename_for_files(schema)
     except Exception as error:
-        why = "a part of it contains itself." if isinstance(error, RecursionError) else _sentence(error)
+        why = "it contains a circular reference." if isinstance(error, RecursionError) else _sentence(error)
         raise TypeError(f"this {type(model).__name__} cannot be saved: {why}") from error
     functions = unknown_functions(schema)
     if functions:
         raise TypeError(
-            f"this {type(model).__name__} holds the function {functions[0]!r}, and a file that can do no "
-            "harm holds no code; keep the model as a pickle, or do without the function."
+            f"this {type(model).__name__} contains the function {functions[0]!r}, but model files cannot "
+            "contain code; save the model with pickle, or remove the function."
         )
     card = make_card(model, trusted=unknown_types(schema), about=about)
     archive = with_schema(archive, schema)
-    try:  # a file that cannot be read back is worse than none
+    try:  # test this before writing, so that no unreadable file is left
         _restored(skops, archive, schema)
     except Exception as error:
         raise TypeError(
-            f"this {type(model).__name__} cannot be saved, for it could not be restored: {_sentence(error)}"
+            f"this {type(model).__name__} cannot be saved: restoring it failed with: {_sentence(error)}"
         ) from error
     return write_model(path, card, archive)
 
 
 def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
-    """Load a model that `save` wrote; nothing in the file is run, whoever wrote it.
+    """Load a model that `save` wrote, without executing any code from the file.
 
     Parameters
     ----------
     path : path
-        The file.
+        The path of the file.
     trusted : sequence of str or type
-        Types that may be restored beside those of bagwise and the harmless ones of scikit-learn, by name or
-        themselves: classes of your own, or ``"sklearn.tree._tree.Tree"`` for models made of trees. The error
-        without them names them; so does ``bagwise show``. Trust only types that you know, and trees, machines
-        of libsvm and trees of neighbours only from people whom you know: what is written in them can crash
-        the process.
+        Types (or their names) to restore in addition to the types of bagwise and the safe types of
+        scikit-learn. Examples are user-defined classes, or ``"sklearn.tree._tree.Tree"`` for tree models.
+        ``bagwise show`` and the error message list the required types. Trust only types that you know. Trust
+        trees, libsvm's SVMs and neighbour trees only if you know the author of the file, because a forged
+        state can crash the process.
 
     Returns
     -------
@@ -133,15 +133,15 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
     Raises
     ------
     ValueError
-        If the file is damaged, is no model, or holds a type that is not known.
+        If the file is damaged, is not a model file, or contains a type that is not trusted.
 
     See Also
     --------
-    save : writes the file, with an example.
+    save : Save a model to a file.
 
     Notes
     -----
-    Another version of bagwise or scikit-learn than the one that wrote the file warns, as for pickles
+    A warning is raised if the file was written by another version of bagwise or scikit-learn, as for pickles
     (`VersionWarning`, `sklearn.exceptions.InconsistentVersionWarning`).
 
     Examples
@@ -164,14 +164,14 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
     newer = [name for name in unknown if name.startswith("bagwise.") and name.count(".") == 1]
     if newer:
         raise ValueError(
-            f"{str(path)!r} holds {', '.join(map(repr, newer))}, which bagwise {__version__} does not have; "
-            f"the file was written by {_versions(card)}: load it with that version of bagwise or a newer one."
+            f"{str(path)!r} contains {', '.join(map(repr, newer))}, which bagwise {__version__} does not "
+            f"have; the file was written by {_versions(card)}; load it with the same or a newer version."
         )
     unknown = [name for name in unknown if name not in names]
     if unknown:
         raise ValueError(
-            f"{str(path)!r} holds {', '.join(map(repr, unknown))}, not known to be harmless; if you know "
-            f"{'it' if len(unknown) == 1 else 'them'} and who wrote the file, pass trusted={unknown!r}."
+            f"{str(path)!r} contains {', '.join(map(repr, unknown))}, not known to be safe; if you trust "
+            f"{'it' if len(unknown) == 1 else 'them'} and the author of the file, pass trusted={unknown!r}."
         )
     try:
         model = _restored(skops, archive, schema)
@@ -179,18 +179,18 @@ def load(path: FilePath, *, trusted: Iterable[str | type] = ()) -> Any:
         return model
     except Exception as error:
         raise ValueError(
-            f"{str(path)!r} cannot be restored here: {_sentence(error)} It was written by {_versions(card)}."
+            f"{str(path)!r} cannot be restored: {_sentence(error)} The file was written by {_versions(card)}."
         ) from error
 
 
 def _restored(skops: Any, archive: bytes, schema: dict[str, Any]) -> Any:
-    """Restore the model of an archive from a schema with the names of model files, which is changed."""
+    """Restore a model from an archive and a schema with the names of model files, which is modified."""
     rename_for_skops(schema)
     return skops.loads(with_schema(archive, schema), trusted=all_types(schema))
 
 
 def _refuse_other_than_json(about: Any) -> None:
-    """Refuse what would not come back as it was."""
+    """Raise an error if a round trip through JSON changes the value."""
     if about is None:
         return
     try:
@@ -199,8 +199,8 @@ def _refuse_other_than_json(about: Any) -> None:
         is_kept = False
     if not is_kept:
         raise TypeError(
-            f"about is {about!r}; expected a dict of what JSON has: text, finite numbers, True, False, None, "
-            "lists, and dicts with text for keys."
+            f"about is {about!r}; expected a dict of JSON values: strings, int, finite float, bool, None, "
+            "lists, and dicts with string keys."
         )
 
 
@@ -213,7 +213,7 @@ def _skops() -> Any:
 
 
 def _is_function(value: Any) -> bool:
-    """Whether a parameter is code; functions of scikit-learn that are known may pass."""
+    """Return whether a parameter is a function; known scikit-learn functions do not count."""
     code = value.func if isinstance(value, partial) else value
     if not (inspect.isroutine(code) or isinstance(code, np.ufunc)):
         return False
@@ -229,16 +229,16 @@ def _shown(value: Any) -> str:
 def _type_names(trusted: Iterable[str | type]) -> set[str]:
     given = [trusted] if isinstance(trusted, (str, type)) else trusted
     if not isinstance(given, Iterable):
-        raise TypeError(f"trusted is {trusted!r}; expected a list of types or of their names.")
+        raise TypeError(f"trusted is {trusted!r}; expected a list of types or type names.")
     items = list(given)
     strange = [item for item in items if not isinstance(item, (str, type))]
     if strange:
-        raise TypeError(f"trusted has {strange[0]!r}; expected types or their names.")
+        raise TypeError(f"trusted contains {strange[0]!r}; expected types or type names.")
     return {name_of(item) if isinstance(item, type) else item for item in items}
 
 
 def _sentence(error: BaseException) -> str:
-    """Give what an error of others says, in one line that ends with a full stop."""
+    """Return the message of an error as one line that ends with a full stop."""
     told = " ".join(str(error).split()) or type(error).__name__
     return told if told.endswith(".") else f"{told}."
 
@@ -251,10 +251,10 @@ def _versions(card: dict[str, Any]) -> str:
 
 
 def refuse_other_centers(model: Any) -> None:
-    """Refuse k-means, wherever it stands in a model, whose centers have other features than its instances.
+    """Raise an error if a k-means model inside `model` has centers with the wrong number of features.
 
-    scikit-learn compares instances with ``n_features_in_`` and hands them and the centers to compiled code,
-    which reads beyond the centers if they are shorter. Compiled code of ours looks for itself
+    scikit-learn compares the number of features of instances only with ``n_features_in_``. Its compiled code
+    would read beyond the memory of shorter centers. Our compiled code has its own check
     (`refuse_other_widths`).
     """
     waiting, seen = [model], {id(model)}
@@ -264,8 +264,8 @@ def refuse_other_centers(model: Any) -> None:
         centers = parts.get("cluster_centers_") if isinstance(parts, dict) else None
         if centers is not None and np.shape(centers)[1:] != (parts.get("n_features_in_"),):
             raise ValueError(
-                f"its {type(item).__name__} has centers of the shape {np.shape(centers)} for "
-                f"{parts.get('n_features_in_')} features"
+                f"its {type(item).__name__} has centers of shape {np.shape(centers)}, but "
+                f"n_features_in_={parts.get('n_features_in_')}"
             )
         for part in parts.values() if isinstance(parts, dict) else parts:
             if id(part) not in seen:
@@ -274,7 +274,7 @@ def refuse_other_centers(model: Any) -> None:
 
 
 def _parts(item: Any) -> Any:
-    """What an object consists of: a dictionary by name, or a sequence."""
+    """Return the parts of an object: a dictionary of attributes, or a sequence of elements."""
     if isinstance(item, (list, tuple, dict, set, frozenset)):
         return item
     if isinstance(item, np.ndarray):

@@ -1,7 +1,8 @@
-"""Upgrade what older formats of model files contain: names of types, and attributes of objects.
+"""Convert type names and attributes of older model file formats to the current format.
 
-Renaming a fitted attribute or a parameter needs an upgrade here; increase `FORMAT` in `files.py` by one, or
-the upgrade never runs. A type keeps its identifier in `known_types.py` when its class is renamed or moved.
+If you rename a fitted attribute or a parameter, add an upgrade here and increase `FORMAT` in `files.py` by
+one; otherwise the upgrade never runs. When a class is renamed or moved, its type keeps its identifier in
+`known_types.py`.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ def _renamed(**names: str) -> Callable[[Any], Any]:
     return lambda state: {names.get(name, name): value for name, value in state.items()}
 
 
-# Upgrades by the format of the file and the identifier of the type. Each maps what skops stored of an object
-# to what the next format stores: a dict of attributes, or a list of values for named tuples. The values are
-# descriptions by skops.
+# Upgrades by file format and type identifier. An upgrade maps the state of an object in this format to its
+# state in the next format: a dict of attributes, or a list of values for named tuples. The values are skops
+# descriptions.
 UPGRADES: dict[tuple[int, str], Callable[[Any], Any]] = {
     (1, "EnsembleVote"): _renamed(speaks_of_instances="predicts_instances"),
 }
@@ -42,12 +43,12 @@ _IDENTIFIERS_OF_FORMAT_1 = {
 
 
 def identifier_of(class_name: str) -> str:
-    """Return the identifier of one of our types, from the class name that it has in files of format 1."""
+    """Return the identifier of a bagwise type, from its class name in files of format 1."""
     return _IDENTIFIERS_OF_FORMAT_1.get(class_name, class_name)
 
 
 def upgrade(schema: dict[str, Any], format: int) -> dict[str, Any]:
-    """Bring the schema of an archive from a format to the newest one, in place."""
+    """Upgrade the schema of an archive from this format to the newest one, in place."""
     if format == 1:
         for node in nodes(schema):
             module, name = str(node["__module__"]), str(node["__class__"])
@@ -67,5 +68,5 @@ def _change_state(node: dict[str, Any], change: Callable[[Any], Any]) -> None:
     is_tuple = node.get("__loader__") == "TupleNode"
     state = node if is_tuple else node["content"]
     state["content"] = change(state["content"])
-    if not is_tuple:  # one type per key; all are text
+    if not is_tuple:  # the schema has one type per key, and all keys are strings
         state["key_types"]["content"] = state["key_types"]["content"][:1] * len(state["content"])

@@ -273,7 +273,7 @@ def test_a_checkpoint_of_another_comparison_is_refused(tmp_path, usual_handler):
     Stops.fits_left = 3
     with pytest.raises(ComparisonInterrupted):
         quiet(bags, y, {"stops": Stops()}, checkpoint=path)
-    with pytest.raises(ValueError, match="is of a fit with cv=5, and this one has cv=3"):
+    with pytest.raises(ValueError, match="belongs to a fit with cv=5, but this fit has cv=3"):
         quiet(bags, y, {"stops": Stops()}, checkpoint=path, cv=3)
 
 

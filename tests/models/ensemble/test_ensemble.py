@@ -139,7 +139,7 @@ def test_a_fit_that_crashed_goes_on_and_ends_the_same(data, tmp_path, monkeypatc
     with pytest.raises(RuntimeError):
         calls.clear()
         small().fit(data.bags, data.y, checkpoint=path)
-    with pytest.raises(ValueError, match="is of a fit with groups"):
+    with pytest.raises(ValueError, match="belongs to a fit with groups"):
         small().fit(data.bags, data.y, groups=np.arange(60), checkpoint=path)
 
 

@@ -87,9 +87,9 @@ def test_nothing_else_is_packed(value):
 
 @pytest.mark.parametrize("form", ["|O", "<U3", "|V8"])
 def test_nothing_else_is_unpacked(form):
-    with pytest.raises(ValueError, match="it holds"):
+    with pytest.raises(ValueError, match="it contains"):
         unpack({"array": [form, [1], 0]}, b"\0" * 16)
-    with pytest.raises(ValueError, match="it holds"):
+    with pytest.raises(ValueError, match="it contains"):
         unpack({"object": "os.system"}, b"")
 
 
@@ -251,7 +251,7 @@ def test_a_write_that_fails_is_a_warning_and_the_next_is_tried(tmp_path, monkeyp
     monkeypatch.setattr(files, "write_sealed", write_if_there_is_room)
     with opened(path, identity) as checkpoint:
         is_full[0] = True
-        with pytest.warns(UserWarning, match="could not be written .*No space left.*the fit goes on"):
+        with pytest.warns(UserWarning, match="could not be written .*No space left.*the fit continues"):
             checkpoint.keep(1.0)
         is_full[0] = False
         before = path.read_bytes()
@@ -310,7 +310,7 @@ def test_what_a_solver_does_after_ctrl_c_is_not_kept(tmp_path, usual_handler):
             checkpoint.within("b").finish(3.0)
 
     with pytest.raises(
-        KeyboardInterrupt, match=r"its checkpoint '.*run' stays, and the same call goes on from it"
+        KeyboardInterrupt, match=r"repeat the same call to continue from the checkpoint '.*run'"
     ):
         run()
     with opened(path, identity) as checkpoint:
@@ -329,7 +329,7 @@ def test_fits_inside_have_a_place_each_and_the_outermost_removes_the_file(tmp_pa
 
     cut_off(path, ensemble)
     with (
-        pytest.raises(ValueError, match="is of a fit with n=0, and this one has n=5"),
+        pytest.raises(ValueError, match="belongs to a fit with n=0, but this fit has n=5"),
         opened(path, identity) as checkpoint,
     ):
         member(checkpoint.within("member 0"), 5)

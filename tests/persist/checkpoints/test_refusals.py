@@ -26,7 +26,7 @@ from bagwise.persist.checkpoints.store import Store
 from bagwise.rules import CountTable
 
 DATA = make_noisy_or_bags(40, random_state=0)
-REMEDY = r"; give another path, or delete the file to begin anew\.$"
+REMEDY = r"; pass another path, or delete the file to start again\.$"
 
 
 class CutOffError(Exception):
@@ -78,7 +78,7 @@ def test_another_parameter(changed, name, before, now, cut_off):
     path = cut_off(RIDGE)
     kept = path.read_bytes()
     with pytest.raises(
-        ValueError, match=rf"is of a fit with {name}={before}, and this one has {name}={now}{REMEDY}"
+        ValueError, match=rf"belongs to a fit with {name}={before}, but this fit has {name}={now}{REMEDY}"
     ):
         clone(RIDGE).set_params(**changed).fit(DATA.bags, DATA.y, checkpoint=path)
     assert path.read_bytes() == kept
@@ -125,7 +125,8 @@ def test_other_bags(change, cut_off):
     path = cut_off(RIDGE)
     bags, y, weight = change()
     with pytest.raises(
-        ValueError, match=f"is of other bags: instances, sizes, labels or weights differ{REMEDY}"
+        ValueError,
+        match=f"belongs to a fit of other bags: instances, sizes, labels or weights differ{REMEDY}",
     ):
         clone(RIDGE).fit(bags, y, sample_weight=weight, checkpoint=path)
     clone(RIDGE).fit(DATA.bags, DATA.y, checkpoint=path)
@@ -134,22 +135,28 @@ def test_other_bags(change, cut_off):
 def test_another_version(cut_off, monkeypatch):
     path = cut_off(RIDGE)
     monkeypatch.setattr("bagwise.persist.checkpoints.identity.__version__", "9.9")
-    with pytest.raises(ValueError, match=rf"was written by bagwise 0\.[\w.]+, and this is 9\.9{REMEDY}"):
+    with pytest.raises(
+        ValueError, match=rf"was written by bagwise 0\.[\w.]+, but this is bagwise 9\.9{REMEDY}"
+    ):
         clone(RIDGE).fit(DATA.bags, DATA.y, checkpoint=path)
 
 
 def test_another_model(cut_off):
     path = cut_off(RIDGE)
-    with pytest.raises(ValueError, match=f"is of MILogisticRegression, and this is SoftORLogistic.*{REMEDY}"):
+    with pytest.raises(
+        ValueError, match=f"fit of MILogisticRegression, but this is a fit of SoftORLogistic.*{REMEDY}"
+    ):
         SoftORLogisticRegression(random_state=0).fit(DATA.bags, DATA.y, checkpoint=path)
-    with pytest.raises(ValueError, match=f"is of MILogisticRegression, and this is milr_path{REMEDY}"):
+    with pytest.raises(
+        ValueError, match=f"fit of MILogisticRegression, but this is a fit of milr_path{REMEDY}"
+    ):
         milr_path(DATA.bags, DATA.y, checkpoint=path)
 
 
 @pytest.mark.parametrize("changed", [{"alphas": 5}, {"eps": 0.1}, {"both_ways": False}, {"rule": "mean"}])
 def test_another_path(changed, cut_off):
     path = cut_off(None, fit=lambda path: milr_path(DATA.bags, DATA.y, checkpoint=path))
-    with pytest.raises(ValueError, match=f"is of a fit with {next(iter(changed))}=.*{REMEDY}"):
+    with pytest.raises(ValueError, match=f"belongs to a fit with {next(iter(changed))}=.*{REMEDY}"):
         milr_path(DATA.bags, DATA.y, checkpoint=path, **changed)
     milr_path(DATA.bags, DATA.y, checkpoint=path)
 
@@ -157,7 +164,9 @@ def test_another_path(changed, cut_off):
 def test_another_warm_start(cut_off):
     model = MILogisticRegression(l1_ratio=0.0, warm_start=True, random_state=0).fit(DATA.bags, DATA.y)
     path = cut_off(None, 1, fit=lambda path: model.fit(DATA.bags, DATA.y, checkpoint=path))
-    with pytest.raises(ValueError, match=f"is of a fit with start=.*, and this one has start=None{REMEDY}"):
+    with pytest.raises(
+        ValueError, match=f"belongs to a fit with start=.*, but this fit has start=None{REMEDY}"
+    ):
         clone(model).fit(DATA.bags, DATA.y, checkpoint=path)
     model.fit(DATA.bags, DATA.y, checkpoint=path)
 
@@ -174,7 +183,7 @@ def test_folds_that_are_drawn_anew(model, cut_off):
     splitter = StratifiedKFold(3, shuffle=True)  # draws others every time
     model = clone(model).set_params(cv=splitter)
     path = cut_off(model)
-    with pytest.raises(ValueError, match=f"is of a fit with other folds: give cv a splitter .*{REMEDY}"):
+    with pytest.raises(ValueError, match=f"belongs to a fit with other folds; .* cv splitter .*{REMEDY}"):
         clone(model).fit(DATA.bags, DATA.y, checkpoint=path)
     assert path.exists()
 
@@ -183,7 +192,7 @@ def test_other_groups(cut_off):
     model, groups = MILogisticRegressionCV(alphas=4, cv=3, n_init=1, random_state=0), np.arange(40) // 2
     path = cut_off(None, fit=lambda path: model.fit(DATA.bags, DATA.y, groups=groups, checkpoint=path))
     with pytest.raises(
-        ValueError, match=f"is of a fit with groups=array.*, and this one has groups=None{REMEDY}"
+        ValueError, match=f"belongs to a fit with groups=array.*, but this fit has groups=None{REMEDY}"
     ):
         clone(model).fit(DATA.bags, DATA.y, checkpoint=path)
     clone(model).fit(DATA.bags, DATA.y, groups=pd.Series(groups), checkpoint=path)
@@ -244,9 +253,9 @@ def test_a_file_that_was_forged(forge, cut_off):
 
 def test_what_is_no_path(tmp_path):
     for given in (3, True, ["a"], ""):
-        with pytest.raises(TypeError, match=r"checkpoint must be the path of a file, or None; got"):
+        with pytest.raises(TypeError, match=r"checkpoint must be a file path or None; got"):
             RIDGE.fit(DATA.bags, DATA.y, checkpoint=given)
-    with pytest.raises(IsADirectoryError, match="is a folder; give the path of a file"):
+    with pytest.raises(IsADirectoryError, match="is a folder; pass the path of a file"):
         RIDGE.fit(DATA.bags, DATA.y, checkpoint=tmp_path)
     with pytest.raises(FileNotFoundError, match=r"there is no folder '.*nowhere' to write to"):
         RIDGE.fit(DATA.bags, DATA.y, checkpoint=tmp_path / "nowhere/fit")

@@ -334,9 +334,7 @@ def test_after_ctrl_c_the_file_stays_and_the_message_says_so(name, monkeypatch, 
     try:
         with monkeypatch.context() as patch:
             patch.setattr(Store, "put", interrupting)
-            with pytest.raises(
-                KeyboardInterrupt, match=r"its checkpoint '.*fit' stays, and the same call goes"
-            ):
+            with pytest.raises(KeyboardInterrupt, match=r"same call to continue from the checkpoint '.*fit'"):
                 fitted(model, data, checkpoint=path)
     finally:
         signal.signal(signal.SIGINT, handler)

@@ -1,13 +1,14 @@
-"""Checkpoints: what a fit has computed so far, in a file from which the same call continues after a crash.
+"""Checkpoints: files with intermediate results of a fit, from which the same call continues after a crash.
 
-A fit that is resumed runs again and reads finished results from the checkpoint. Runs of solvers are
-numbered in the order in which they start, each with a digest of its inputs. The checkpoint stores the result
-of a finished run, and the state of an unfinished one: all of it for EM and Adam, the current parameters for
-Newton's method and L-BFGS. A fit without a checkpoint has `bagwise._core.checkpoint.NO_CHECKPOINT`.
+A fit that is resumed runs again and reads finished results from the checkpoint. Solver runs are numbered in
+the order in which they start, and each has a digest of its inputs. The checkpoint stores the results of
+finished runs and the states of unfinished runs. For EM and Adam, this is the complete state. For Newton's
+method and L-BFGS, it is the current parameters. A fit without a checkpoint uses
+`bagwise._core.checkpoint.NO_CHECKPOINT`.
 
-- `opening`: around a fit. `checkpoint`: what solvers, folds and members of ensembles see. `identity`: which
-  fit it is, and refusal of any other.
-- `store`: the file, and when it is written. `file`, `plain`: values that may be stored, and their bytes.
+- `opening`: opens a checkpoint for the duration of a fit. `checkpoint`: the interface for solvers, folds and
+  ensemble members. `identity`: the description of a fit, and the refusal of checkpoints of other fits.
+- `store`: the stored entries, and when they are written. `file`, `plain`: the file format and value types.
 """
 
 from bagwise.persist.checkpoints.checkpoint import Checkpoint

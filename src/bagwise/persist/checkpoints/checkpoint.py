@@ -1,4 +1,4 @@
-"""What a solver, a fold or a member of an ensemble sees of a checkpoint: a place with a name in it."""
+"""`Checkpoint`: a location in a checkpoint file, for a solver, a fold or an ensemble member."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from bagwise.persist.checkpoints.store import REMEDY, Store
 
 
 class Checkpoint(CheckpointLocation):
-    """A place in an open checkpoint; there are others inside it.
+    """A location in an open checkpoint; `within` and `next_run` return locations inside it.
 
-    Whatever is kept here is found again when the same call is made after a crash. There are two ways:
+    If the same call is repeated after a crash, it reads the stored values. Values are stored in two ways:
 
-    - `cell`, of something that is of use only when it has finished, such as a fold: its value;
-    - `keep` and `state`, of a run in progress: from what it goes on.
+    - `cell` stores the value of a finished step. Use it for steps whose partial results are useless, such as
+      a fold.
+    - `keep` stores the state of a run in progress, and `state` returns it, so that the run can continue.
 
-    Values are plain (numbers, text, arrays, tuples, lists, dicts), or are taken apart into such.
+    Values are scalars, strings, arrays, tuples, lists or dicts. Other objects are converted to these types.
 
     Examples
     --------
@@ -47,7 +48,7 @@ class Checkpoint(CheckpointLocation):
 
     @property
     def store(self) -> Store:
-        """The file that this is a part of."""
+        """The store of the checkpoint file."""
         return self._store
 
     @property
@@ -55,14 +56,14 @@ class Checkpoint(CheckpointLocation):
         return self._store.get(self._place)
 
     def within(self, name: str) -> Checkpoint:
-        """Give the place of this name; runs at the same time must have different ones."""
+        """Return the location with this name; concurrent runs must use different names."""
         return Checkpoint(self._store, f"{self._place}/{name}")
 
     def next_run(self, *inputs: Any) -> Checkpoint:
-        """Give the place of the next of several runs, one after the other.
+        """Return the location of the next run in a sequence of runs.
 
-        `inputs` are what the run is about, such as its start and its penalty: what is known there of another
-        run, and of all that followed it, is forgotten.
+        `inputs` identify the run, for example its start and its penalty. If the stored run has other inputs,
+        the values of this run and of all following runs are deleted.
         """
         self._n_runs += 1
         run, key = self.within(f"run {self._n_runs}"), digest_of(*inputs)
@@ -79,15 +80,15 @@ class Checkpoint(CheckpointLocation):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the end is known."""
+        """Whether the final value is stored."""
         return "end" in self._entry
 
     def end(self, like: Any = None) -> Any:
-        """Give the value at the end, `like` another if it was taken apart."""
+        """Return the final value; if it is an object, `like` is an object of the same form."""
         return put_together(copied(self._entry["end"]), like)
 
     def finish(self, value: Any) -> None:
-        """Keep the value at the end, and forget how it came about."""
+        """Store the final value and delete the state."""
         key = {name: kept for name, kept in self._entry.items() if name == "key"}
         self._store.put(self._place, alone=True, **key, end=copied(taken_apart(value)))
 
@@ -103,11 +104,11 @@ class Checkpoint(CheckpointLocation):
     # ------------------------------------------------------------ a run in progress
 
     def keep(self, state: Any) -> None:
-        """Keep the state of a run; its arrays must not be written to afterwards."""
+        """Store the current state of a run; its arrays must not be modified afterwards."""
         self._store.put(self._place, state=taken_apart(state))
 
     def state(self, like: Any = None) -> Any:
-        """Return the last state, in the form of `like`; None if there is none, or it has another form."""
+        """Return the stored state in the form of `like`, or None if there is no state of this form."""
         if "state" not in self._entry:
             return None
         try:
@@ -118,17 +119,17 @@ class Checkpoint(CheckpointLocation):
     # ------------------------------------------------------------ what must stay the same
 
     def agree_on_folds(self, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        """Refuse other folds than those that the checkpoint was begun with: a splitter may draw new ones."""
+        """Raise an error if the stored folds differ from these: a random splitter can draw other folds."""
         known, key = self._store.get(f"{self._place}/folds"), digest_of(splits)
         if known.get("digest", key) != key:
             raise ValueError(
-                f"checkpoint {str(self._store.path)!r} is of a fit with other folds: give cv a splitter that "
-                f"always draws the same, by its random_state; {REMEDY}."
+                f"checkpoint {str(self._store.path)!r} belongs to a fit with other folds; set the "
+                f"random_state of the cv splitter to make the folds reproducible; {REMEDY}."
             )
         self._store.put(f"{self._place}/folds", digest=key)
 
     def seed(self, random_state: Any) -> Any:
-        """Give an integer as it is; of None or a RandomState, a seed that is drawn once and kept."""
+        """Return an integer unchanged; for None or a RandomState, draw a seed once and store it."""
         if isinstance(random_state, (int, np.integer)):
             return random_state
         known = self._store.get(f"{self._place}/seed")

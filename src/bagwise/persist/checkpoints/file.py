@@ -1,4 +1,4 @@
-"""The file of a checkpoint: identity and entries, written whole or not at all."""
+"""Checkpoint files, which contain the identity of a fit and the stored entries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Entries = dict[str, dict[str, Any]]
 
 
 def write_file(path: Any, identity: dict[str, Any], entries: Entries) -> None:
-    """Write what is known of all places; a state that is not plain is left out."""
+    """Write all entries, completely or not at all; values that are not plain are omitted."""
     packer = Packer()
     packed = {place: _packed(packer, entry) for place, entry in entries.items()}
     write_sealed(path, SEAL, {"identity": identity, "entries": packed}, packer.content)
@@ -30,7 +30,7 @@ def _packed(packer: Packer, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_file(path: Any) -> tuple[dict[str, Any], Entries]:
-    """Read identity and entries; damage is a ValueError."""
+    """Read identity and entries; raise a ValueError if the file is damaged."""
     _, head, content = read_sealed(path, SEAL)
     with reading(path, "checkpoint"):
         entries = {

@@ -1,4 +1,4 @@
-"""What a fit is: a checkpoint of another one is refused, by a sentence that says which of these differs."""
+"""The identity of a fit, and an error with the difference if a checkpoint belongs to another fit."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from bagwise.data.bags import Bags
 from bagwise.persist.checkpoints.plain import digest_of
 from bagwise.persist.checkpoints.store import REMEDY
 
-# A fit ends at the same place whatever these are.
+# Parameters that do not change the result of a fit.
 _WITHOUT_EFFECT = ("verbose", "n_jobs")
-# Longer descriptions of parameters are cut in messages.
+# Longer parameter descriptions are truncated in error messages.
 _LONGEST = 80
 
 
 def identity_of(model: Any, digest: str | None = None, **more: Any) -> dict[str, Any]:
-    """Describe a fit in terms of JSON.
+    """Return the identity of a fit as a dictionary for JSON.
 
     Parameters
     ----------
     model : estimator
-        Its class and all its parameters, but those that change nothing of the result.
+        The model. Its class and parameters are part of the identity, except parameters that do not change
+        the result.
     digest : str, optional
-        Of the training bags, their labels and weights (``training_digest_``, if it is not given).
+        Digest of the training bags, labels and weights. The default is ``training_digest_`` of the model.
     **more : anything
-        What else the result depends on, as if these were parameters.
+        Other values that determine the result. They are treated like parameters.
     """
     parameters = {**model.get_params(deep=False), **more}
     return {
@@ -42,14 +43,14 @@ def identity_of(model: Any, digest: str | None = None, **more: Any) -> dict[str,
 
 
 def described(value: Any) -> str:
-    """Describe the value of a parameter, so that equal ones have equal descriptions, in any process."""
+    """Describe a parameter value, so that equal values have equal descriptions in any process."""
     if value is None or isinstance(value, (bool, int, float, str, np.generic)):
         return repr(value.item() if isinstance(value, np.generic) else value)
     if isinstance(value, np.random.RandomState):
-        return "a RandomState"  # a seed was drawn from it, and is kept
+        return "a RandomState"  # the checkpoint contains the seed that was drawn from it
     if isinstance(value, Bags):
         return f"{value!r}, digest {digest_of(value.offsets, _numbers_of(value))}"
-    if hasattr(value, "__array__"):  # columns of frames, too
+    if hasattr(value, "__array__"):  # including columns of data frames
         array = np.asarray(value)
         numbers = array if array.dtype.kind in "biuf" else array.tolist()
         return f"array of shape {array.shape}, digest {digest_of(numbers)}"
@@ -73,17 +74,17 @@ def _numbers_of(bags: Bags) -> Any:
     instances = bags.instances
     if isinstance(instances, np.ndarray):
         return instances
-    names = ("data", "indices", "indptr", "symbols", "offsets")  # of a CSR matrix, of sequences
+    names = ("data", "indices", "indptr", "symbols", "offsets")  # arrays of CSR matrices and sequences
     return [getattr(instances, name) for name in names if hasattr(instances, name)]
 
 
 def with_version(identity: dict[str, Any]) -> dict[str, Any]:
-    """Add the version of bagwise, which no two fits may differ in."""
+    """Add the version of bagwise to an identity, because a checkpoint is valid only for one version."""
     return {"bagwise": __version__, **identity}
 
 
 def refuse_other(path: Any, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    """Refuse a checkpoint of another fit, and say in what it differs."""
+    """Raise an error with the difference if a checkpoint belongs to another fit."""
     difference = _difference(theirs, ours)
     if difference is not None:
         raise ValueError(f"checkpoint {str(path)!r} {difference}; {REMEDY}.")
@@ -91,17 +92,17 @@ def refuse_other(path: Any, theirs: dict[str, Any], ours: dict[str, Any]) -> Non
 
 def _difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str | None:
     if theirs.get("bagwise") != ours["bagwise"]:
-        return f"was written by bagwise {theirs.get('bagwise')}, and this is {ours['bagwise']}"
+        return f"was written by bagwise {theirs.get('bagwise')}, but this is bagwise {ours['bagwise']}"
     if theirs.get("model") != ours.get("model"):
-        return f"is of {theirs.get('model')}, and this is {ours.get('model')}"
+        return f"belongs to a fit of {theirs.get('model')}, but this is a fit of {ours.get('model')}"
     theirs_by_name, ours_by_name = theirs.get("parameters", {}), ours.get("parameters", {})
     for name in sorted({*theirs_by_name, *ours_by_name}):
         before, now = theirs_by_name.get(name), ours_by_name.get(name)
         if before != now:
-            return f"is of a fit with {name}={_cut(before)}, and this one has {name}={_cut(now)}"
+            return f"belongs to a fit with {name}={_cut(before)}, but this fit has {name}={_cut(now)}"
     if theirs.get("bags") != ours.get("bags"):
-        return "is of other bags: instances, sizes, labels or weights differ"
-    return None if theirs == ours else "is of another run"
+        return "belongs to a fit of other bags: instances, sizes, labels or weights differ"
+    return None if theirs == ours else "belongs to another fit"
 
 
 def _cut(shown: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Opening a checkpoint around a fit, and what becomes of it at the end."""
+"""Open a checkpoint for the duration of a fit, and remove or keep the file at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bagwise.persist.checkpoints.checkpoint import Checkpoint
 from bagwise.persist.checkpoints.identity import refuse_other, with_version
 from bagwise.persist.checkpoints.store import Store
 
-# What `fit` takes: a path, or a location in the checkpoint of the fit around it.
+# Types that `fit` accepts as `checkpoint`: a path, or a location in the checkpoint of an outer fit.
 CheckpointLike = str | os.PathLike[str] | CheckpointLocation
 
 
@@ -21,22 +21,24 @@ CheckpointLike = str | os.PathLike[str] | CheckpointLocation
 def opened(
     checkpoint: CheckpointLike | None, identity: Callable[[], dict[str, Any]]
 ) -> Iterator[CheckpointLocation]:
-    """Open a checkpoint around a fit, or begin one; remove it when the fit has ended well.
+    """Open or create a checkpoint for the duration of a fit, and remove the file if the fit succeeds.
 
-    After an error the file stays, with all that is known; after Ctrl-C too, and the KeyboardInterrupt says
-    so. Of a fit that was refused before it had kept anything, nothing stays.
+    After an error or Ctrl-C, the file is kept with all stored values. The message of the KeyboardInterrupt
+    contains its path. A new file is removed if an error occurs before the fit has stored any value.
 
     Parameters
     ----------
     checkpoint : path, CheckpointLocation or None
-        The file; or a location in the checkpoint of the fit around this one, which removes it; or nothing.
+        The path of the file, or a location in the checkpoint of an outer fit, which manages the file. None
+        means no checkpoint.
     identity : callable
-        Says what the fit is (`identity_of`), if there is a checkpoint: that of another one is refused.
+        Function that returns the identity of the fit (see `identity_of`); only called if there is a
+        checkpoint. A checkpoint with another identity raises an error.
 
     Yields
     ------
     CheckpointLocation
-        `NO_CHECKPOINT`, if there is none.
+        The location for this fit; `NO_CHECKPOINT` without a checkpoint.
     """
     if checkpoint is None or (isinstance(checkpoint, CheckpointLocation) and not checkpoint.is_stored):
         yield NO_CHECKPOINT
@@ -54,7 +56,7 @@ def opened(
     if not is_new:
         refuse_other(store.path, store.read(), ours)
     else:
-        store.write()  # lest an hour passes before one hears that there is no such folder
+        store.write()  # to report an invalid path immediately instead of at the first checkpoint
     try:
         yield Checkpoint(store)
     except BaseException as error:
@@ -73,13 +75,13 @@ def opened(
 
 def _checked(checkpoint: Any) -> Path:
     if not isinstance(checkpoint, (str, os.PathLike)) or not str(checkpoint):
-        raise TypeError(f"checkpoint must be the path of a file, or None; got {checkpoint!r}.")
+        raise TypeError(f"checkpoint must be a file path or None; got {checkpoint!r}.")
     path = Path(checkpoint)
     if path.is_dir():
-        raise IsADirectoryError(f"checkpoint {str(path)!r} is a folder; give the path of a file.")
+        raise IsADirectoryError(f"checkpoint {str(path)!r} is a folder; pass the path of a file.")
     return path
 
 
 def _stays(store: Store) -> str:
     path = str(store.path)
-    return f"the fit was interrupted; its checkpoint {path!r} stays, and the same call goes on from it"
+    return f"the fit was interrupted; repeat the same call to continue from the checkpoint {path!r}"

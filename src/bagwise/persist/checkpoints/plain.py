@@ -1,7 +1,8 @@
-"""Plain values, which a checkpoint holds: numbers, text, arrays of numbers; tuples, lists, dicts of these.
+"""Plain values, which a checkpoint can store.
 
-Nothing else is ever written or read, so that a file can do no harm: objects are taken apart to what is plain
-in them, and put together again after the example of an object that is there already.
+Plain values are scalars, strings, numeric arrays, and tuples, lists or dicts of these. Checkpoints contain no
+other types, so that they are safe to load: loading never executes code. Objects are converted to plain
+values, and restored with the help of an existing object of the same form.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ _KINDS = "biuf"
 
 
 class NotPlainError(TypeError):
-    """A value that a checkpoint cannot hold."""
+    """A value that a checkpoint cannot store."""
 
 
-# ---------------------------------------------------------------------- to bytes, and back
+# ---------------------------------------------------------------------- conversion to bytes and back
 
 
 class Packer:
-    """Turns plain values into terms of JSON; the numbers of arrays come into one string of bytes."""
+    """Converts plain values to JSON values; the content of all arrays is collected in one bytes object."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -33,11 +34,11 @@ class Packer:
 
     @property
     def content(self) -> bytes:
-        """The numbers of all arrays."""
+        """The values of all arrays, as bytes."""
         return b"".join(self._parts)
 
     def pack(self, value: Any) -> Any:
-        """Give the terms of JSON for a value."""
+        """Return the JSON value for a plain value."""
         if isinstance(value, (np.ndarray, np.generic)):
             return {"array": self._add(np.asarray(value), is_scalar=isinstance(value, np.generic))}
         if isinstance(value, float) and not math.isfinite(value):
@@ -50,11 +51,11 @@ class Packer:
             return [self.pack(part) for part in value]
         if type(value) is dict:
             return {"dict": {str(name): self.pack(part) for name, part in value.items()}}
-        raise NotPlainError(f"a checkpoint cannot hold a {type(value).__name__}.")
+        raise NotPlainError(f"a checkpoint cannot store the type {type(value).__name__}.")
 
     def _add(self, array: np.ndarray, *, is_scalar: bool) -> list[Any]:
         if array.dtype.kind not in _KINDS:
-            raise NotPlainError(f"a checkpoint cannot hold an array of {array.dtype}.")
+            raise NotPlainError(f"a checkpoint cannot store an array with dtype {array.dtype}.")
         place, data = self._size, np.ascontiguousarray(array).tobytes()
         self._parts.append(data)
         self._size += len(data)
@@ -62,7 +63,7 @@ class Packer:
 
 
 def unpack(terms: Any, content: bytes) -> Any:
-    """Give the value that `Packer` made terms and bytes of; arrays may be written to."""
+    """Return the plain value from the JSON value and the bytes of a `Packer`; arrays are writable."""
     if isinstance(terms, list):
         return [unpack(part, content) for part in terms]
     if not isinstance(terms, dict):
@@ -75,21 +76,21 @@ def unpack(terms: Any, content: bytes) -> Any:
     if kind == "float":
         return float(inside)
     if kind != "array":
-        raise ValueError(f"it holds a {kind!r}")
+        raise ValueError(f"it contains the unknown type {kind!r}")
     form, shape, place = inside
     dtype = np.dtype(str(form))
     if dtype.kind not in _KINDS:
-        raise ValueError(f"it holds an array of {dtype}")
+        raise ValueError(f"it contains an array with dtype {dtype}")
     n = math.prod(shape or ())
     array = np.frombuffer(content, dtype, count=n, offset=place).reshape(shape or ()).copy()
     return array[()] if shape is None else array
 
 
-# ---------------------------------------------------------------------- of values in memory
+# ---------------------------------------------------------------------- values in memory
 
 
 def copied(value: Any) -> Any:
-    """Give a plain value whose arrays are others."""
+    """Return a copy of a plain value in which all arrays are copied."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, (tuple, list)):
@@ -99,12 +100,16 @@ def copied(value: Any) -> Any:
     return value
 
 
-# Of larger arrays so many numbers are digested: those that follow the parameters of a fit are small.
+# Larger arrays are subsampled to at most this many values. Arrays that depend on the parameters of a fit are
+# smaller.
 _MOST_DIGESTED = 2**16
 
 
 def digest_of(*values: Any) -> str:
-    """Digest numbers, text and arrays, also in tuples and lists; functions by name, and others by type."""
+    """Return a digest of scalars, strings and arrays, also inside tuples and lists.
+
+    Functions are represented by their names, and other objects by their types.
+    """
     state = hashlib.blake2b(digest_size=8)
     _digest(state, values)
     return state.hexdigest()
@@ -125,11 +130,11 @@ def _digest(state: Any, value: Any) -> None:
         state.update(f"{getattr(value, '__qualname__', type(value).__qualname__)};".encode())
 
 
-# ---------------------------------------------------------------------- of objects
+# ---------------------------------------------------------------------- objects
 
 
 def taken_apart(value: Any) -> Any:
-    """Give what is plain in an object: fields of tuples and data classes, parameters of estimators."""
+    """Convert an object to plain values: items of tuples, fields of data classes, estimator parameters."""
     if isinstance(value, (tuple, list)):
         return (tuple if type(value) is tuple else list)(taken_apart(part) for part in value)
     if isinstance(value, dict):
@@ -139,7 +144,7 @@ def taken_apart(value: Any) -> Any:
 
 
 def put_together(parts: Any, like: Any) -> Any:
-    """Give the object that `taken_apart` took apart, `like` being another of its form."""
+    """Restore an object from the values that `taken_apart` returned; `like` has the same form."""
     if isinstance(like, (tuple, list)):
         inside = [put_together(part, other) for part, other in zip(parts, like, strict=True)]
         return type(like)(*inside) if hasattr(like, "_fields") else type(like)(inside)

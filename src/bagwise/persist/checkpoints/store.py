@@ -1,4 +1,4 @@
-"""What a checkpoint holds while a fit runs, and when it is written."""
+"""The entries of a checkpoint in memory, and when they are written to the file."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from typing import Any
 from bagwise._core.interrupt import stop_flag
 from bagwise.exceptions import warn_user
 
-# So many seconds lie between two writes, and so many times what a write takes.
+# Minimum time between two writes: in seconds, and as a multiple of the duration of a write.
 _EVERY, _SHARE = 2.0, 20.0
-REMEDY = "give another path, or delete the file to begin anew"
+REMEDY = "pass another path, or delete the file to start again"
 
 
 class Store:
-    """Entries by place, in memory and, every few seconds, in a file.
+    """Entries by location, in memory; they are written to a file every few seconds.
 
-    An entry has what is known of one run: its "end", once it has finished, else its "state". Once Ctrl-C has
-    set the flag of the fit, nothing more is taken: what a solver does then is not what it would have done.
+    An entry contains the values of one run: its "end" if the run has finished, otherwise its "state". After
+    Ctrl-C has set the stop flag of the fit, no more values are stored, because an interrupted solver computes
+    other results.
 
     Parameters
     ----------
     path : path
-        The file; a link stays one, and what it leads to is written.
+        The path of the file. If it is a symbolic link, the target of the link is written.
     identity : dict
-        What the fit is: see `identity_of`.
+        The identity of the fit; see `identity_of`.
     """
 
     lock: Any
@@ -43,11 +44,11 @@ class Store:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether Ctrl-C has ended the fit."""
+        """Whether Ctrl-C has stopped the fit."""
         return self._stop.is_set()
 
     def read(self) -> dict[str, Any]:
-        """Read the file, and give the identity of the fit that wrote it."""
+        """Read the file and return the identity of the fit that wrote it."""
         from bagwise.persist.checkpoints.file import read_file
 
         try:
@@ -59,11 +60,14 @@ class Store:
     # ------------------------------------------------------------ entries
 
     def get(self, place: str) -> dict[str, Any]:
-        """Give what is known of a place."""
+        """Return the entry of a location."""
         return self.entries.get(place, {})
 
     def put(self, place: str, *, alone: bool = False, **what: Any) -> None:
-        """Know something of a place, `alone` nothing else of it or inside it, and write if it is time."""
+        """Update the entry of a location, and write the file if a write is due.
+
+        If `alone` is true, all other values of the location and the locations inside it are deleted.
+        """
         with self.lock:
             if not self.is_stopped:
                 if alone:
@@ -72,7 +76,7 @@ class Store:
                 self.write_if_due()
 
     def forget_inside(self, place: str) -> None:
-        """Forget a place and all in it."""
+        """Delete the entries of a location and of all locations inside it."""
         with self.lock:
             if not self.is_stopped:
                 inside = f"{place}/"
@@ -82,7 +86,7 @@ class Store:
     # ------------------------------------------------------------ the file
 
     def write_if_due(self) -> None:
-        """Write, unless it was done a moment ago; where that fails, say so and let the fit go on."""
+        """Write the file unless the last write is recent; if writing fails, warn and continue the fit."""
         with self.lock:
             if time.monotonic() - self._written < max(_EVERY, _SHARE * self._took):
                 return
@@ -90,11 +94,11 @@ class Store:
                 self.write()
             except OSError as error:
                 self._written = time.monotonic()
-                warn_user(f"checkpoint {str(self.path)!r} could not be written ({error}); the fit goes on.")
+                warn_user(f"checkpoint {str(self.path)!r} could not be written ({error}); the fit continues.")
 
     def write(self) -> None:
-        """Write all that is known."""
-        from bagwise.persist.checkpoints.file import write_file  # imports all kinds of files
+        """Write all entries to the file."""
+        from bagwise.persist.checkpoints.file import write_file  # on first use, to keep imports fast
 
         with self.lock:
             begin = time.monotonic()
@@ -103,6 +107,6 @@ class Store:
             self._took = self._written - begin
 
     def remove(self) -> None:
-        """Remove the file: the fit has ended."""
+        """Remove the file."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.realpath(self.path))
