@@ -133,7 +133,7 @@ def cells(settings: Settings) -> list[Cell]:
 EXPERIMENTS = [
     Experiment(
         name="ensemble",
-        title="BagEnsembleClassifier on five classic sets, ten newsgroups and birdsong, nested cross-validation",
+        title="BagEnsembleClassifier on classic sets, ten newsgroups and birdsong, nested cross-validation",
         paper=(
             "Data: Dietterich, Lathrop and Lozano-Perez (1997), Artificial Intelligence 89; Andrews, "
             "Tsochantaridis and Hofmann (2003), NIPS 15; Zhou, Sun and Li (2009), ICML; Briggs, Fern and "

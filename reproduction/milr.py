@@ -1,4 +1,4 @@
-"""MILR with LASSO (Chen et al. 2016), prediction: Table III, and what Tables V and VI share with it."""
+"""MILR with LASSO (Chen et al. 2016), prediction: Table III, and code shared with Tables V and VI."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PAPER = (
     "Chen, Cheng, Chang, Jeng, Chen, Yang and Hsia (2016), Multiple-instance logistic regression with LASSO "
     "penalty, arXiv:1607.03615"
 )
-# More features than bags: without a penalty the likelihood has no maximum, and a fit at alpha = 0 would
-# report where the optimiser gave up. This much ridge gives it one, and is next to nothing otherwise.
+# With more features than bags, the unpenalised likelihood has no maximum, and a fit at alpha = 0 would depend
+# on the stopping rule of the optimiser. This small ridge ensures a maximum with little shrinkage.
 TINY_RIDGE = 0.01
 
 
 def make_model(method: str, seed: int, n_init: int = 5, alpha: Any = None) -> Any:
-    """Make one of the models of the tables; `alpha` is the penalty of "lasso-fixed"."""
+    """Make a model of the tables; `alpha` is the penalty of "lasso-fixed"."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -41,7 +41,8 @@ def make_model(method: str, seed: int, n_init: int = 5, alpha: Any = None) -> An
         criterion: Literal["bic", "deviance"] = "bic" if method == "lasso-bic" else "deviance"
         return MILogisticRegressionCV(criterion=criterion, n_init=n_init, random_state=seed)
     link, _, variant = method.partition("-")
-    # Variants ask where the paper's numbers of the links come from: a real ridge, or an early stop.
+    # The variants test two explanations of the paper's results for the links: a stronger ridge or early
+    # stopping.
     return MILogisticRegression(
         {"s3": "softmax", "s0": "mean"}[link],
         alpha=10.0 if variant == "ridge" else TINY_RIDGE,
@@ -53,17 +54,17 @@ def make_model(method: str, seed: int, n_init: int = 5, alpha: Any = None) -> An
 
 
 def quietly_fit(model, bags, y) -> Any:
-    """Fit without a word about `max_iter`, at which nearly separable bags may stop."""
+    """Fit a model without convergence warnings; on nearly separable bags, it may stop at `max_iter`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(bags, y)
 
 
 def bag_scores(model, bags) -> np.ndarray:
-    """Log-odds of bags, in two columns: by the noisy-or of the instances, and by the model's own rule.
+    """Return scores of bags in two columns: noisy-OR of the instances, and log-odds by the model's rule.
 
-    The noisy-or probability is at least one half where ``sum_j log(1 + exp(eta_j))`` is at least log 2; that
-    sum ranks bags whose probabilities have all been rounded to one.
+    The noisy-OR probability is at least one half if ``sum_j log(1 + exp(eta_j))`` is at least log 2. Unlike
+    the probability, this sum also ranks bags whose probability rounds to one.
     """
     log_odds = model._log_odds(bags)
     noisy_or = np.add.reduceat(np.logaddexp(0.0, log_odds), bags.offsets[:-1]) - np.log(2.0)
@@ -72,10 +73,10 @@ def bag_scores(model, bags) -> np.ndarray:
 
 
 def evaluate(y: np.ndarray, scores: np.ndarray) -> dict[str, float]:
-    """Accuracy and area under the ROC curve of both scores."""
+    """Return accuracy and AUC of both scores."""
     found = {}
     for name, score in zip(("or", "own"), scores.T, strict=True):
-        # Infinite log-odds are a ranking too; the metric wants finite ones.
+        # Infinite log-odds are valid for ranking, but the metric needs finite values.
         ranked = np.nan_to_num(score, posinf=1e300, neginf=-1e300)
         found[f"{name} acc"] = float(np.mean((score >= 0) == (y == 1)))
         found[f"{name} auc"] = float(roc_auc_score(y, ranked))
@@ -83,7 +84,7 @@ def evaluate(y: np.ndarray, scores: np.ndarray) -> dict[str, float]:
 
 
 def cross_validate(model, bags, y: np.ndarray, n_folds: int, seed: int) -> dict[str, float]:
-    """Pool the scores of bags that were held out, and evaluate them."""
+    """Evaluate the pooled scores of all held-out bags."""
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     splits = list(folds.split(np.zeros(len(y)), y))
     held = cross_predict(model, bags, y, splits, outputs=[bag_scores], fit=quietly_fit)
@@ -92,14 +93,14 @@ def cross_validate(model, bags, y: np.ndarray, n_folds: int, seed: int) -> dict[
 
 # ---------------------------------------------------------------------- table 3
 
-# Where the coefficients come from; those of "Dr" and "Er" are refitted without the penalty, which shrinks.
+# Data set of the coefficients; "Dr" and "Er" refit them without the penalty and its shrinkage.
 SCHEMES = {"D": "musk1", "E": "musk1", "F": "musk2", "Dr": "musk1", "Er": "musk1"}
 TITLES = {
     "lasso-bic": "MILR-LASSO (BIC)",
     "lasso-cv": "MILR-LASSO (10-fold CV)",
     "s3": "MILR-s(3)",
     "s0": "MILR-s(0)",
-    "truth": "the model that drew the bags",
+    "truth": "generating model",
 }
 PRINTED_SIMULATED = {
     ("D", "lasso-bic"): ("0.61 ± 0.008", "0.62 ± 0.012"),
@@ -115,22 +116,22 @@ PRINTED_SIMULATED = {
     ("F", "s3"): ("0.18 ± 0.003", "0.46 ± 0.009"),
     ("F", "s0"): ("0.18 ± 0.003", "0.45 ± 0.011"),
 }
-# Repeats of each scheme and method (the paper: 100 each), so that the table takes minutes on two cores.
+# Repeats of each scheme and method; fewer than the paper's 100, so that the table takes minutes on two cores.
 REPEATS = {"D": 50, "E": 50, "F": 20, "Dr": 20, "Er": 20}
-# What is left out: links where only the strength of the signal is asked for.
+# Combinations that are skipped: "Dr" and "Er" only test the strength of the signal, which needs no links.
 NOT_RUN = {("Dr", "s3"), ("Dr", "s0"), ("Er", "s3"), ("Er", "s0")}
 
 
 @cache
 def fetched_musk(name: str) -> tuple[Any, np.ndarray]:
-    """Bags and labels of Musk1 or Musk2."""
+    """Return bags and labels of Musk1 or Musk2."""
     data = getattr(datasets, f"fetch_{name}")()
     return data.bags.with_instances(np.asarray(data.bags.instances, dtype=np.float64)), data.y
 
 
 @cache
 def generating_coefficients(name: str, refit: bool) -> tuple[np.ndarray, float]:
-    """Coefficients and intercept of the LASSO chosen by BIC on a Musk data set, for standardised features."""
+    """Return coefficients and intercept of the LASSO chosen by BIC on standardised Musk features."""
     from bagwise.models.linear_model import refit_selected
 
     bags, y = fetched_musk(name)
@@ -142,13 +143,13 @@ def generating_coefficients(name: str, refit: bool) -> tuple[np.ndarray, float]:
 
 
 def draw_scheme(scheme: str, repeat: int, seed: int) -> Any:
-    """Bags with standard normal features and coefficients like those of Musk, both classes among them."""
+    """Draw bags of both classes with standard normal features and the coefficients from Musk."""
     rng = np.random.RandomState([seed, ord(scheme[0]), repeat])
     coef, intercept = generating_coefficients(SCHEMES[scheme], scheme.endswith("r"))
     while True:
         sizes = 5 if scheme[0] == "D" else rng.poisson({"E": 4, "F": 64}[scheme[0]], size=100) + 1
         data = datasets.make_noisy_or_bags(100, size=sizes, coef=coef, intercept=intercept, random_state=rng)
-        # Every training fold needs both classes.
+        # Draw again if a training fold could lack a class.
         if 2 <= data.y.sum() <= 98:
             return data
 
@@ -166,7 +167,7 @@ def simulated(scheme: str, method: str, repeat: int, n_folds: int, seed: int) ->
 
 
 def table3_cells(settings: Settings) -> list[Cell]:
-    """A cell for every scheme, method and data set."""
+    """Return a cell for every scheme, method and data set."""
     schemes = {"E": 1} if settings.quick else REPEATS
     return [
         Cell(
@@ -188,7 +189,7 @@ def table3_cells(settings: Settings) -> list[Cell]:
 
 
 def table3_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """Accuracy and AUC of both scores beside the paper's."""
+    """Compare accuracy and AUC of both scores with the paper."""
     rows = []
     for scheme in SCHEMES:
         for method in TITLES:
@@ -211,7 +212,7 @@ def table3_report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 
 def score_columns(runs) -> dict[str, str]:
-    """Accuracy and AUC of both scores, ready for a table."""
+    """Format accuracy and AUC of both scores for a table."""
     return {
         f"{title}, {score}": with_error([r[f"{short} {measure}"] for r in runs], 2, 1.0) if runs else ""
         for title, measure in (("ACC", "acc"), ("AUC", "auc"))
@@ -220,34 +221,38 @@ def score_columns(runs) -> dict[str, str]:
 
 
 TABLE3_TEXT = """
-100 bags with 166 standard normal features; D: bags of 5; E: Poisson(4) + 1; F: Poisson(64) + 1 instances.
-Coefficients are those of the LASSO chosen by BIC on the standardised Musk1 (D, E) and Musk2 (F); Dr and Er:
-refitted on the features selected, without the penalty. Coefficients not zero: {counts}. Scores of bags held
-out in 10 stratified folds are pooled; mean over data sets ± standard error. *noisy-or*: the paper's
-prediction for every method, noisy-or of the fitted instances at 0.5; *own*: the probability by the rule the
-model was fitted with. MILR-s(3) and s(0) have a ridge of {ridge}: with more features than bags their
-likelihood has no maximum. Repeats: 50 for D and E, 20 for the others (the paper: 100), one random start per
-step of the LASSO's search.
+Each data set has 100 bags with 166 standard normal features. Bag sizes are 5 (D), Poisson(4) + 1 (E) and
+Poisson(64) + 1 (F). The coefficients are those of the LASSO chosen by BIC on the standardised Musk1 (D, E)
+and Musk2 (F). For Dr and Er, they are refitted without the penalty on the selected features. Nonzero
+coefficients: {counts}.
+
+The scores of held-out bags are pooled over 10 stratified folds; the tables show mean over data sets ±
+standard error. *noisy-or*: the paper's prediction rule for every method, noisy-OR of the fitted instance
+probabilities with threshold 0.5. *own*: the probability by the rule that the model was fitted with. MILR-s(3)
+and s(0) have a ridge of {ridge}, because their likelihood has no maximum with more features than bags. There
+are 50 repeats for D and E and 20 for the others (100 in the paper), with one random start per step of the
+LASSO path.
 """
 FINDINGS3_TEXT = """
-The paper's accuracies of D and E are out of reach with the coefficients that BIC gives here: the model that
-drew the bags has an AUC of 0.56 and 0.67 itself, below the paper's 0.62 and 0.75 of a fitted LASSO. The
-penalty has shrunk three coefficients until they hardly matter. Refitted without it, the same features give
-LASSO 0.75 and 0.76: the paper's coefficients, about 8 of them, lie between. Its order, E easier than D since
-large bags are positive more often whatever their features, comes out with the former, and is within the
-error with the latter.
+The paper's accuracies of D and E cannot be reached with the coefficients that BIC selects here. Even the
+generating model has an AUC of only 0.56 and 0.67, below the paper's 0.62 and 0.75 of a fitted LASSO. The
+penalty shrinks the three coefficients so much that they have little effect. With the same features refitted
+without the penalty, LASSO reaches an AUC of 0.75 and 0.76. The paper's coefficients, about 8 of them, are
+between these two cases. In the paper, E is easier than D, because large bags are more often positive
+regardless of their features. This order is reproduced with the shrunk coefficients; with the refitted ones,
+the difference is within the error.
 
-In F the paper's 0.18 of the links is an artefact of the prediction. By the noisy-or of 65 instances all
-bags are positive, and the accuracy is the share of positive bags, 0.18 there and 0.34 here; by its own rule
-s(0) is as accurate as the majority, and s(3) less. Nor does the paper's LASSO with its 0.82 do more than
-name the larger class. The features tell little in F: the model that drew the bags has an AUC of 0.61, and
-LASSO, which finds other features, one of 0.50.
+In F, the paper's accuracy of 0.18 for the links is an artefact of the prediction rule. The noisy-OR of 65
+instances predicts all bags as positive, so the accuracy is the share of positive bags: 0.18 in the paper and
+0.34 here. By its own rule, s(0) is as accurate as predicting the majority class, and s(3) is less accurate.
+The paper's LASSO with its 0.82 also just predicts the larger class. The features in F are only weakly
+informative: the generating model has an AUC of 0.61, and LASSO, which selects other features, has 0.50.
 """
 
 EXPERIMENTS = [
     Experiment(
         name="milr-table3",
-        title="LASSO against links on simulated bags like Musk",
+        title="LASSO and links on simulated bags that resemble Musk",
         paper=f"{PAPER}: Table III.",
         cells=table3_cells,
         report=table3_report,

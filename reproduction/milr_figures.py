@@ -1,4 +1,4 @@
-"""MILR with LASSO (Chen et al. 2016): a cross-validation curve and a coefficient path, Figures 1 and 2."""
+"""MILR with LASSO (Chen et al. 2016): cross-validation curve and coefficient path, Figures 1 and 2."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ PAPER_LAMBDA = 2.31
 
 @cache
 def _demonstration(number: int, seed: int) -> tuple[Any, np.ndarray]:
-    """The cross-validated model of a data set, and which features are active."""
+    """Return the cross-validated model of a data set, and the mask of active features."""
     from bagwise.models.linear_model import MILogisticRegressionCV
 
     data = draw_selection_data(number, seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # small penalties may stop at max_iter
+        warnings.simplefilter("ignore")  # fits with small penalties may stop at max_iter
         model = MILogisticRegressionCV(random_state=number).fit(data.bags, data.y)
     return model, data.coef != 0
 
 
 def chosen_penalty(number: int, seed: int) -> dict[str, float]:
-    """What cross-validation chooses on one data set."""
+    """Return the penalty that cross-validation chooses on one data set, and measures of the fit."""
     model, active = _demonstration(number, seed)
     chosen = model.coef_[0] != 0
     at_least = int(np.argmin(model.criterion_path_))
@@ -46,7 +46,7 @@ def chosen_penalty(number: int, seed: int) -> dict[str, float]:
 
 
 def figure_cells(settings: Settings) -> list[Cell]:
-    """A cell for every data set; one is drawn."""
+    """Return a cell for every data set; the figures show one of them."""
     return [
         Cell(f"set{number}", chosen_penalty, {"number": number, "seed": settings.seed})
         for number in range(2 if settings.quick else 20)
@@ -54,7 +54,7 @@ def figure_cells(settings: Settings) -> list[Cell]:
 
 
 def _drawn(results: Mapping[str, Any]) -> int:
-    """The data set whose chosen lambda is nearest to the paper's, which shows one of unknown seed."""
+    """Return the index of the data set whose chosen lambda is nearest to the paper's."""
     return min(range(len(results)), key=lambda number: abs(results[f"set{number}"]["lambda"] - PAPER_LAMBDA))
 
 
@@ -62,46 +62,48 @@ def _choices(results: Mapping[str, Any]) -> Table:
     rows = []
     for name, drawn in results[f"set{_drawn(results)}"].items():
         low, middle, high = np.percentile([value[name] for value in results.values()], [25, 50, 75])
-        row = {"": name, "the set drawn": f"{drawn:.3g}", "median": f"{middle:.3g}"}
+        row = {"": name, "the set shown": f"{drawn:.3g}", "median": f"{middle:.3g}"}
         rows.append(row | {"quartiles": f"{low:.3g} to {high:.3g}"})
     return Table(f"Over {len(results)} data sets", rows, CHOICES_NOTE)
 
 
 CHOICES_NOTE = (
-    "*deviance*, *error*: per held-out bag at the chosen lambda, and its standard error over folds; *from "
-    "below*: lambdas at which the way back up the path has found a better solution than the way down."
+    "*deviance* and *error*: deviance per held-out bag at the chosen lambda, and its standard error over "
+    "folds. *from below*: number of lambdas at which the path with increasing lambda has found a better "
+    "solution than the path with decreasing lambda."
 )
 FIGURE_SETTING = "100 bags of 3 instances, 100 features of which 5 are active, as in Table II. "
 
 
 def figure1_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """The cross-validation curve of one data set."""
+    """Report the cross-validation curve of one data set."""
     from bagwise.models.linear_model.plots import plot_cv
 
     model, _ = _demonstration(_drawn(results), settings.seed)
     low, high = (pick(value["lambda"] for value in results.values()) for pick in (min, max))
     text = (
-        f"{FIGURE_SETTING}Mean deviance of a held-out bag over 10 folds, drawn once, with bounds of one "
-        f"standard error. The paper chooses lambda = {PAPER_LAMBDA} on its data set, which is not to be "
-        f"had; drawn is the one of {len(results)} whose lambda, {model.alpha_:.2f}, comes nearest. The "
-        f"printed lambda lies at the lower end of ours ({low:.2f} to {high:.2f}), as it would on a data set "
-        "in which the features tell more than on most."
+        f"{FIGURE_SETTING}Mean deviance of a held-out bag over 10 folds, with bounds of one standard error; "
+        f"the folds are drawn once. The paper chooses lambda = {PAPER_LAMBDA} on its data set, which is not "
+        f"available. The figure shows the data set, out of {len(results)}, whose lambda is nearest "
+        f"({model.alpha_:.2f}). The printed lambda is at the lower end of our range ({low:.2f} to "
+        f"{high:.2f}), as expected for a data set with unusually informative features."
     )
     return Report(text, [_choices(results)], [Figure("deviance", plot_cv(model).figure_)])
 
 
 def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """The coefficient path of one data set."""
+    """Report the coefficient path of one data set."""
     from bagwise.models.linear_model.plots import plot_path
 
     model, active = _demonstration(_drawn(results), settings.seed)
     drawn = results[f"set{_drawn(results)}"]
     figure = plot_path(model.path_, alpha=model.alpha_, highlight=active).figure_
     text = (
-        f"{FIGURE_SETTING}Red: active features, blue: the others. At the chosen lambda = {model.alpha_:.2f} "
-        f"{drawn['active in']} of 5 active features and {drawn['others in']} of the 95 "
-        "others are in the model. A path may jump: bag likelihoods have several optima, and the better of "
-        "the way down and the way back up is drawn."
+        f"{FIGURE_SETTING}Red: active features; blue: inactive features. At the chosen lambda = "
+        f"{model.alpha_:.2f}, the model contains {drawn['active in']} of 5 active features and "
+        f"{drawn['others in']} of the 95 inactive ones. A path can jump, because bag likelihoods have "
+        "several optima. At every lambda, the figure shows the better solution of two paths, with decreasing "
+        "and with increasing lambda."
     )
     return Report(text, [_choices(results)], [Figure("path", figure)])
 

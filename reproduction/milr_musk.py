@@ -23,7 +23,7 @@ MUSK_TITLES = {
     "lasso-cv": "MILR-LASSO, lambda by CV in the training folds",
     "lasso-once": "MILR-LASSO, lambda by CV on all bags",
     "lasso-bic": "MILR-LASSO, lambda by BIC in the training folds",
-    "lasso-weakest": "MILR-LASSO, the least lambda of the paper's grid",
+    "lasso-weakest": "MILR-LASSO, smallest lambda of the paper's grid",
     "lasso-unit": "MILR-LASSO, lambda = 1",
     "s3": "MILR-s(3)",
     "s0": "MILR-s(0)",
@@ -33,7 +33,7 @@ MUSK_TITLES = {
     "s3-ridge": "MILR-s(3), ridge 10",
     "s0-ridge": "MILR-s(0), ridge 10",
 }
-# Fitted ACC and AUC, predicted ACC and AUC; the paper chooses one lambda, it seems on all bags.
+# ACC and AUC of the fit, then of the prediction. The paper seems to choose one lambda on all bags.
 PRINTED_MUSK = {
     "musk1": {
         "lasso-once": (1.00, 1.00, 0.79, 0.83),
@@ -51,16 +51,16 @@ PRINTED_MUSK = {
 def musk_scores(
     dataset: str, method: str, repeat: int, n_folds: int, n_init: int, seed: int
 ) -> dict[str, Any]:
-    """Evaluate a method on the bags it was fitted on, and on bags held out."""
+    """Evaluate a method on its training bags and on held-out bags."""
     bags, y = fetched_musk(dataset)
     seed = 1000 * seed + repeat
-    # The paper's grid ends at a thousandth of its lambda_max.
+    # The smallest lambda of the paper's grid is 0.001 lambda_max.
     fixed = {"lasso-weakest": 0.001 * printed_alpha_max(bags.sizes, y), "lasso-unit": 1.0}.get(method)
     kind = method if fixed is None else "lasso-fixed"
     model = quietly_fit(make_model(kind, seed, n_init, fixed), bags, y)
     predictor = model
     if method == "lasso-once":
-        # The penalty is chosen on all bags, those to be predicted among them.
+        # The penalty is chosen on all bags, including the held-out ones.
         predictor = make_model("lasso-fixed", seed, n_init, model.alpha_)
     coef = getattr(model, "coef_", None)
     return {
@@ -138,35 +138,38 @@ def _range(values, form: str) -> str:
 
 
 MUSK_TEXT = """
-{name}, standardised. *Fitted*: on the bags of the fit; *predicted*: pooled scores of 10 stratified folds,
-mean of shuffles ± standard error over shuffles. The larger class has a share of {majority:.2f}. *noisy-or*:
-the paper's prediction for every method, noisy-or of the fitted instances at 0.5; *own*: the probability by
-the rule the model was fitted with. MILR-s(3) and s(0) have a ridge of {ridge}: with more features than bags
-their likelihood has no maximum. Naive: `SingleInstanceClassifier(LogisticRegression())`, whose own rule is
-the mean.
+{name}, standardised. *Fitted*: results on the training bags. *Predicted*: pooled scores of 10 stratified
+folds, mean of shuffles ± standard error over shuffles. The larger class has a share of {majority:.2f}.
+*noisy-or*: the paper's prediction rule for every method, noisy-OR of the fitted instance probabilities with
+threshold 0.5. *own*: the probability by the rule that the model was fitted with. MILR-s(3) and s(0) have a
+ridge of {ridge}, because their likelihood has no maximum with more features than bags. Naive:
+`SingleInstanceClassifier(LogisticRegression())`, whose own rule is the mean.
 """
 MUSK1_TEXT = """
-LASSO: at the least lambda of the paper's grid, a thousandth of the printed lambda_max, all bags are fitted
-without an error, as in the paper; that is a tenth of the lambda that cross-validation chooses here, where
-the fit is 0.86. Prediction hardly depends on it, and comes within 0.04 of the paper's.
+LASSO: at the smallest lambda of the paper's grid, 0.001 of the printed lambda_max, the model fits all bags
+without error, as in the paper. This is a tenth of the lambda that cross-validation chooses here, where the
+accuracy of the fit is 0.86. The predictions hardly depend on lambda; their accuracy is within 0.04 of the
+paper's.
 
-Links: predicted by the noisy-or, as in the paper, they come out within 0.05 of its numbers. By their own
-rule they predict better, the mean by far: that no method is better than the others, as the paper finds, is
-a finding about the noisy-or of instances that were fitted to another rule. Its fit of s(3), 0.85 and 0.96,
-resembles ours after five iterations by its own rule; that of s(0) lies between ours by the noisy-or and by
-the mean then. With more features than bags, a fit is as good as the optimiser is patient.
+Links: with noisy-OR predictions, as in the paper, the results are within 0.05 of the paper's. With their own
+rules, the models predict better, and the mean rule is much better. The paper finds that no method is better
+than the others. This holds only for noisy-OR predictions from instances that were fitted with another rule.
+The paper's fit of s(3), 0.85 and 0.96, resembles our fit after five iterations with its own rule. The paper's
+fit of s(0) is between our noisy-OR and mean results after five iterations. With more features than bags, the
+quality of a fit depends on the number of iterations.
 """
 MUSK2_TEXT = """
-LASSO: the paper's fit (0.87, 0.96) is what lambda = 1 gives here, found by trying 4, 3, 2, 1 and 0.5. The
-grid that the paper describes ends at 0.001 of the printed lambda_max, which is 6 on these bags: its program
-must have used another bound, or features of another scale. Cross-validated deviance chooses a stronger
-penalty than accuracy or AUC would: prediction at lambda = 1 is better than at the lambdas chosen in nested
-folds, which are 0.06 and 0.04 below the paper's numbers, as those at lambda = 1 are above.
+LASSO: lambda = 1 reproduces the paper's fit (0.87, 0.96); we tried 4, 3, 2, 1 and 0.5. The grid that the
+paper describes ends at 0.001 of the printed lambda_max, which is 6 on these bags. The authors' program must
+have used another bound, or features of another scale. Cross-validated deviance chooses a stronger penalty
+than accuracy or AUC would. Prediction at lambda = 1 is better than at the lambdas chosen in nested folds. The
+nested results are 0.06 and 0.04 below the paper's, and the results at lambda = 1 are above them by similar
+amounts.
 
-Links: MILR-s(3) predicted by the noisy-or agrees with the paper within 0.04. MILR-s(0) does by its own rule
-only: by the noisy-or, a bag is positive as soon as the small probabilities of its instances, up to a
-thousand, add up to 0.7. The paper says that it predicts all methods by the noisy-or; its 0.79 and 0.85 for
-s(0) are nearer to the mean's.
+Links: MILR-s(3) with noisy-OR predictions agrees with the paper within 0.04. MILR-s(0) agrees only with its
+own rule: with the noisy-OR, a bag is positive as soon as the small probabilities of its up to a thousand
+instances add up to 0.7. According to the paper, all methods predict with the noisy-OR, but its 0.79 and 0.85
+for s(0) are closer to our results with the mean.
 """
 MUSK_FINDINGS = {"musk1": MUSK1_TEXT, "musk2": MUSK2_TEXT}
 

@@ -1,4 +1,4 @@
-"""MILR with LASSO (Chen et al. 2016), bags drawn from the model: Tables I and II and Figures 1 and 2."""
+"""MILR with LASSO (Chen et al. 2016), simulated bags: Tables I and II, and the data of Figures 1 and 2."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from reproduction.milr import PAPER
 # ---------------------------------------------------------------------- table 1
 
 TRUTH = (-2.0, 1.0, -1.0, 0.0)
-# Average estimate, standard error of the average, power.
+# Mean estimate, its standard error, and power.
 PRINTED_ESTIMATES = {
     "naive": ((-0.19, 0.02, 0.39), (0.34, 0.01, 0.80), (-0.33, 0.01, 0.77), (0.01, 0.01, 0.03)),
     "MILR": ((-2.29, 0.05, 0.93), (1.28, 0.06, 0.86), (-1.02, 0.04, 0.87), (0.04, 0.03, 0.06)),
 }
-# An estimate beyond this is on its way to infinity: the bags are (almost) separated.
+# A fit with a larger coefficient diverges: its bags are (almost) separable.
 DIVERGED = 10.0
-# Standard deviations of random starts of the paper's algorithm.
+# Standard deviations of the random starts of the paper's algorithm.
 SPREADS = (0.0, 1.0, 2.0, 3.0)
 
 
 def ordinary_errors(X: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """Standard errors of an ordinary logistic regression, intercept first, from its information."""
+    """Return the standard errors of a logistic regression from its information matrix, intercept first."""
     design = np.column_stack([np.ones(len(X)), X])
     p = expit(design @ theta)
-    # A pseudo-inverse: a candidate of the forward selection may be collinear.
+    # Use a pseudo-inverse, because candidates of the forward selection can be collinear.
     return np.sqrt(np.diagonal(np.linalg.pinv(design.T @ (design * (p * (1 - p))[:, None]))))
 
 
 def draw_estimation_data(n_bags: int, number: int, seed: int) -> Any:
-    """A data set of Table I."""
+    """Draw a data set of Table I."""
     rng = np.random.RandomState([seed, n_bags, number])
     return make_noisy_or_bags(n_bags, size=3, coef=TRUTH[1:], intercept=TRUTH[0], random_state=rng)
 
 
 def estimates(n_bags: int, first: int, n_sets: int, seed: int) -> list[dict[str, Any]]:
-    """Estimates and Wald p values of both models on a block of data sets."""
+    """Return estimates and Wald p values of both models on a block of data sets."""
     from sklearn.linear_model import LogisticRegression
 
     from bagwise.models.linear_model import MILogisticRegression
@@ -53,10 +53,10 @@ def estimates(n_bags: int, first: int, n_sets: int, seed: int) -> list[dict[str,
         data = draw_estimation_data(n_bags, number, seed)
         model = MILogisticRegression(alpha=0.0, max_iter=500, random_state=seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # separated bags do not converge; the report counts them
+            warnings.simplefilter("ignore")  # fits to separable bags do not converge; the report counts them
             model.fit(data.bags, data.y)
         inference = model.inference(data.bags, data.y, intervals="wald")
-        # As good as no penalty; of infinity scikit-learn 1.8 warns.
+        # Practically no penalty; scikit-learn 1.8 warns about an infinite C.
         unpenalised = LogisticRegression(C=1e10, tol=1e-8, max_iter=1000)
         inside = SingleInstanceClassifier(unpenalised).fit(data.bags, data.y).estimator_
         theta = np.append(inside.intercept_, inside.coef_[0])
@@ -76,7 +76,7 @@ def estimates(n_bags: int, first: int, n_sets: int, seed: int) -> list[dict[str,
 def printed_em(
     bags, y: np.ndarray, start: np.ndarray, *, tol: float = 1e-4, max_iter: int = 500
 ) -> np.ndarray:
-    """The paper's algorithm as printed: all coordinates at once, probabilities near 0 and 1 clipped."""
+    """Run the paper's algorithm as printed: joint update of all coordinates, clipped probabilities."""
     design = np.column_stack([np.ones(bags.n_instances), bags.instances])
     label = np.repeat(y, bags.sizes)
     theta = start
@@ -85,7 +85,7 @@ def printed_em(
         p = np.where(p < 1e-5, 0.0, np.where(p > 1 - 1e-5, 1.0, p))
         weight = np.maximum(p * (1 - p), 1e-5)
         negative = np.multiply.reduceat(1 - p, bags.offsets[:-1])
-        # E step, then a step on the quadratic approximation.
+        # E step, then a step with the quadratic approximation.
         expected = label * p / np.repeat(np.maximum(1 - negative, 1e-300), bags.sizes)
         step = design.T @ (expected - p) / ((design**2).T @ weight)
         theta = theta + step
@@ -95,7 +95,7 @@ def printed_em(
 
 
 def em_estimates(n_bags: int, first: int, n_sets: int, spread: float, seed: int) -> list[dict[str, Any]]:
-    """Estimates of the printed algorithm from random starts, on the data sets of `estimates`."""
+    """Return estimates of the printed algorithm from random starts, on the data sets of `estimates`."""
     found = []
     for number in range(first, first + n_sets):
         data = draw_estimation_data(n_bags, number, seed)
@@ -105,7 +105,7 @@ def em_estimates(n_bags: int, first: int, n_sets: int, spread: float, seed: int)
 
 
 def table1_cells(settings: Settings) -> list[Cell]:
-    """Blocks of data sets; the first block is as many as the paper has."""
+    """Return a cell for every block of data sets; a block has the size of the paper's sample."""
     block = 20 if settings.quick else 100
     common = {"n_sets": block, "seed": settings.seed}
     plan: list[tuple[str, Any, dict[str, Any]]] = [
@@ -119,7 +119,7 @@ def table1_cells(settings: Settings) -> list[Cell]:
 
 
 def table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """Averages and power beside the paper's, then what moves the averages."""
+    """Compare mean estimates and power with the paper, then show what changes the means."""
     blocks = [value for key, value in results.items() if key.startswith("bags100")]
     all_sets = [one for block in blocks for one in block]
     few, many = f"{len(blocks[0])} sets", f"{len(all_sets)} sets"
@@ -142,13 +142,13 @@ def table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
         ends = results[f"em-spread{spread:g}"]
         stayed = [s for s in ends if _is_tame(s)]
         title = (
-            f"the printed EM on block 1, starts N(0, {spread:g}^2), {len(ends) - len(stayed)} fits run away"
+            f"the printed EM on block 1, starts N(0, {spread:g}^2), {len(ends) - len(stayed)} diverging fits"
         )
         variants.append((title, stayed))
     causes = []
     for title, sets in variants:
         row = {"MILR": title} | {f"beta{i} = {TRUTH[i]:g}": _average(sets, "MILR", i) for i in range(4)}
-        # Turning the signs of both features round turns beta1 into -beta2: their sizes have one distribution.
+        # By symmetry, beta1 and -beta2 have the same distribution, so that the mean of their sum is zero.
         gap = [s["MILR"][1] + s["MILR"][2] for s in sets]
         causes.append(row | {"beta1 + beta2": with_error(gap, 2, 1.0)})
     slope, large = (
@@ -156,9 +156,9 @@ def table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
     )
     findings = FINDINGS1_TEXT.format(slope=slope, large=large, power=_power(all_sets, "MILR", 0))
     text = TABLE1_TEXT if settings.quick else TABLE1_TEXT + findings
-    note = "Fits that run away (a coefficient beyond 10) are left out of the averages of their rows."
+    note = "Diverging fits (with a coefficient beyond 10) are excluded from the means of their rows."
     return Report(
-        text, [Table("Average estimate and power", rows), Table("What moves the averages", causes, note)]
+        text, [Table("Mean estimate and power", rows), Table("What changes the mean estimates", causes, note)]
     )
 
 
@@ -175,29 +175,34 @@ def _power(sets, method: str, i: int) -> float:
 
 
 TABLE1_TEXT = """
-100 bags of 3 instances with 3 standard normal features. *MILR*: `MILogisticRegression(alpha=0)` with its
-Wald tests from the observed information; *naive*: every instance has the label of its bag, ordinary
-logistic regression and its information. Average estimate ± its standard error over data sets; power of the
-two-sided 5 % Wald test.
+Each data set has 100 bags of 3 instances with 3 standard normal features. *MILR*:
+`MILogisticRegression(alpha=0)` with Wald tests from the observed information matrix. *naive*: logistic
+regression of instances that have the label of their bag, with Wald tests from its information matrix. The
+tables show mean estimates ± standard error over data sets, and the power of the two-sided Wald test at the 5
+% level.
 """
 FINDINGS1_TEXT = """
-The naive model's numbers are the paper's, so the data are. MILR's are not: the paper's averages lie further
-from the truth, scatter more, and its test of the intercept has a power of 0.93 where ours has {power:.2f}.
-Maximum likelihood is biased away from zero by the order 1 / bags: the slopes average {slope:.2f} with 100
-bags and {large:.2f} with 400. That is a part of the difference. None of our fits diverges. By symmetry
-beta1 and -beta2 have one distribution, so that the printed 1.28 ± 0.06 and -1.02 ± 0.04 (sum 0.26 ± 0.07)
-are 3.6 standard errors from what the experiment can give. That points to the fits. The printed EM, run as
-printed, ends where ours does from starts near zero, and from more distant starts some of its fits run away,
-since its quadratic steps are not halved when they overshoot. A few such fits among 100, stopped somewhere,
-would make for larger averages, a larger spread and an intercept that is not significant; whether that is
-what the authors' program did cannot be seen from the paper.
+The results of the naive model agree with the paper, so the data agree too. The results of MILR do not agree.
+The paper's means are further from the true values and vary more, and its test of the intercept has a power of
+0.93, compared with {power:.2f} here.
+
+Maximum likelihood is biased away from zero by the order 1 / bags: the mean slope is {slope:.2f} with 100 bags
+and {large:.2f} with 400. This explains a part of the difference. None of our fits diverges. By symmetry,
+beta1 and -beta2 have the same distribution. The printed 1.28 ± 0.06 and -1.02 ± 0.04 (sum 0.26 ± 0.07)
+therefore differ by 3.6 standard errors from any result that the experiment can produce. So the difference
+comes from the fits.
+
+From starts near zero, the printed EM converges to the same optimum as our fits. From more distant starts,
+some of its fits diverge, because its quadratic steps are not halved when they overshoot. A few diverging fits
+among 100, stopped early, would increase the means and the spread and make the intercept insignificant. The
+paper does not show whether this happened in the authors' program.
 """
 
 # ---------------------------------------------------------------------- table 2
 
 ACTIVE = (-2.0, -1.0, 1.0, 2.0, 0.5)
 N_FEATURES = 100
-# Schemes in the order of the table; the last three ask where the first one's rates come from.
+# Schemes in the order of the table; the last three are variants of the first.
 SCHEMES = {
     "A": "(A) LASSO, 10-fold deviance",
     "A-bic": "LASSO, BIC",
@@ -211,7 +216,7 @@ PRINTED_RATES = {"A": (0.78, 0.15), "B": (0.72, 0.06), "C": (0.58, 0.07)}
 
 
 def draw_selection_data(number: int, seed: int) -> Any:
-    """A data set of scheme A to C; its five active features are placed at random."""
+    """Draw a data set of schemes A to C; its five active features are at random indices."""
     rng = np.random.RandomState([seed, 2, number])
     coef = np.zeros(N_FEATURES)
     coef[rng.permutation(N_FEATURES)[: len(ACTIVE)]] = ACTIVE
@@ -219,12 +224,12 @@ def draw_selection_data(number: int, seed: int) -> Any:
 
 
 def printed_alpha_max(sizes: np.ndarray, y: np.ndarray) -> float:
-    """The paper's bound on lambda, as it is printed: zero for bags of one instance."""
+    """Return the paper's bound on lambda as printed; it is zero for bags of one instance."""
     return float(np.sqrt((sizes - 1).sum() * (sizes ** (1.0 - 2.0 * y)).sum()))
 
 
 def naive_forward(X: np.ndarray, z: np.ndarray, level: float = 0.05) -> np.ndarray:
-    """Forward selection by Wald tests of ordinary logistic regressions: a mask of the features chosen."""
+    """Select features forward by Wald tests of logistic regressions; return the mask of selected features."""
     order: list[int] = []
     while len(order) < X.shape[1]:
         absent = [k for k in range(X.shape[1]) if k not in order]
@@ -237,7 +242,7 @@ def naive_forward(X: np.ndarray, z: np.ndarray, level: float = 0.05) -> np.ndarr
 
 
 def _last_p_value(X: np.ndarray, z: np.ndarray) -> float:
-    """Wald p value of the last column, after Newton's steps from zero."""
+    """Return the Wald p value of the last column, after a Newton fit from zero."""
     design = np.column_stack([np.ones(len(X)), X])
     theta = np.zeros(design.shape[1])
     for _ in range(25):
@@ -251,7 +256,7 @@ def _last_p_value(X: np.ndarray, z: np.ndarray) -> float:
 
 
 def redrawn_choice(bags, y: np.ndarray, alphas: np.ndarray, seed: int) -> float:
-    """The alpha of least deviance when each has 10 folds of its own, as in the paper's box."""
+    """Return the alpha with the least deviance, with new folds for each alpha as in the paper's box."""
     from sklearn.model_selection import StratifiedKFold
 
     from bagwise.models.linear_model import milr_path
@@ -271,14 +276,14 @@ def redrawn_choice(bags, y: np.ndarray, alphas: np.ndarray, seed: int) -> float:
 
 
 def selection(scheme: str, number: int, seed: int) -> dict[str, float]:
-    """Share of the active and of the other features that a scheme selects on one data set."""
+    """Return the shares of active and of inactive features that a scheme selects on one data set."""
     from bagwise.models.linear_model import MILogisticRegression, MILogisticRegressionCV, forward_selection
 
     data = draw_selection_data(number, seed)
     bags, y = data.bags, data.y
     alpha = np.nan
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # small penalties may stop at max_iter
+        warnings.simplefilter("ignore")  # fits with small penalties may stop at max_iter
         if scheme == "B":
             chosen = forward_selection(bags, y, level=0.05).selected_features_
         elif scheme == "C":
@@ -300,7 +305,7 @@ def selection(scheme: str, number: int, seed: int) -> dict[str, float]:
 
 
 def table2_cells(settings: Settings) -> list[Cell]:
-    """A cell for every scheme and data set."""
+    """Return a cell for every scheme and data set."""
     cells = []
     for scheme in SCHEMES:
         n_sets = 50
@@ -313,7 +318,7 @@ def table2_cells(settings: Settings) -> list[Cell]:
 
 
 def table2_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """Selection rates beside the paper's."""
+    """Compare selection rates with the paper."""
     rows = []
     for scheme, title in SCHEMES.items():
         runs = [v for key, v in results.items() if key.rsplit("-", 1)[0] == scheme]
@@ -340,24 +345,24 @@ def table2_report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 
 TABLE2_TEXT = """
-100 bags of 3 instances, 100 standard normal features, intercept -2 (the paper does not print it),
-coefficients -2, -1, 1, 2 and 0.5 placed at random. Shares of the 5 active features (true positive) and of
-the 95 others (false positive) that are selected, mean over data sets ± standard error. All rows see the
-same data sets. LASSO: 20 lambdas from the exact lambda_max (or the printed bound) to 0.001 of it, as in the
-paper.
+Each data set has 100 bags of 3 instances and 100 standard normal features. The intercept is -2 (the paper
+does not print it), and five features at random indices have the coefficients -2, -1, 1, 2 and 0.5. The table
+shows the selected share of the 5 active features (true positive) and of the 95 inactive features (false
+positive), mean over data sets ± standard error. All rows use the same data sets. LASSO: 20 lambdas from the
+exact lambda_max (or the printed bound) to 0.001 of it, as in the paper.
 """
 FINDINGS2_TEXT = """
-The paper's rates come out. The errors of its text make no difference here: a grid from the printed
-lambda_max, about ten times too large, wastes its upper third, and has enough lambdas left; folds that are
-redrawn for each lambda make the curve rougher and the choice no worse on average. BIC, which the paper
-recommends for its speed, is another selector: it keeps a tenth of the inactive features that
-cross-validation keeps, and six in ten of the active ones.
+The paper's rates are reproduced. The errors in its text make no difference here. A grid from the printed
+lambda_max, which is about ten times too large, wastes its upper third but still has enough lambdas. New folds
+for each lambda make the curve rougher, but the choice is not worse on average. BIC, which the paper
+recommends for its speed, selects differently. It selects a tenth of the inactive features that
+cross-validation selects, and six tenths of the active ones.
 """
 
 EXPERIMENTS = [
     Experiment(
         name="milr-table1",
-        title="bias and power: maximum likelihood of bags against labels copied to instances",
+        title="bias and power: bag likelihood and the naive model that copies bag labels to instances",
         paper=f"{PAPER}: Table I.",
         cells=table1_cells,
         report=table1_report,
@@ -365,7 +370,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         name="milr-table2",
-        title="which features are found: LASSO against forward selection",
+        title="feature selection: LASSO and forward selection",
         paper=f"{PAPER}: Table II.",
         cells=table2_cells,
         report=table2_report,
