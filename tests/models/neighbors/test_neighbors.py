@@ -147,9 +147,9 @@ def test_given_distances_are_as_good_as_bags(model):
     np.testing.assert_array_equal(
         given.predict(bag_distances(test, train, metric=model.metric)), fitted.predict(bags[TEST])
     )
-    with pytest.raises(ValueError, match="takes the distances of the training bags to each other, a square"):
+    with pytest.raises(ValueError, match="expects the distances between all training bags, a square"):
         clone(given).fit(np.ones((3, 4)), [0, 1, 1])
-    with pytest.raises(ValueError, match="needs a row of distances for every bag"):
+    with pytest.raises(ValueError, match="needs one row of distances per bag"):
         clone(given).fit(DATA.bags, DATA.y)
     assert hasattr(fitted, "nearest_pairs") and not hasattr(given, "nearest_pairs")
 

@@ -1,9 +1,11 @@
 """`AttentionMILClassifier`: a network with gated attention, trained with torch. Predictions need no torch.
 
-`classifier` is the estimator. `network` is the forward pass in numpy, with the weights as one vector.
-`gradient` is the loss of a block and its gradient, the only module that imports torch. A loss is a sum
-over blocks, so a network learns from files. A step uses all bags: weights are the same as repetition, and
-only the start and the validation bags are random.
+- `classifier`: the estimator.
+- `network`: the forward pass in NumPy, and the layout of the weights in one vector.
+- `gradient`: the loss of a block of bags and its gradient. This is the only module that imports torch.
+
+The loss is a sum over blocks, so training also works with bags in files. Every step uses all bags, so a bag
+of weight two is equivalent to two copies. Only the initial weights and the validation bags are random.
 """
 
 from bagwise.models.attention.classifier import AttentionMILClassifier

@@ -1,4 +1,4 @@
-"""Gated attention over the instances of a bag: a small network of bags."""
+"""`AttentionMILClassifier`: a small network with gated attention over the instances of a bag."""
 
 from __future__ import annotations
 
@@ -35,105 +35,107 @@ from bagwise.solvers.result import Recorded, record_result
 
 
 class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
-    """A network that describes instances, weighs them by gated attention, and judges their weighted mean.
+    """Attention network: bags are classified by an attention-weighted mean of their instances.
 
-    With layers that turn an instance x_ij of bag i into a description h_ij, the score of the bag is ::
+    The layers map an instance x_ij of bag i to a representation h_ij. The score of the bag is ::
 
         f_i = sum_j a_ij (u'h_ij) + b
         a_ij = softmax over the bag of  w'(tanh(V'h_ij + c) * sigma(U'h_ij + g))
 
-    and P(bag i is positive) = sigma(f_i). The fit lowers the mean of the bags' losses and a penalty, ::
+    and P(bag i is positive) = sigma(f_i). The fit minimises the mean loss of the bags plus a penalty, ::
 
         sum_i w_i log(1 + exp(-s_i f_i)) / sum_i w_i + alpha / 2 * (squares of all weights but biases)
 
-    where s_i = 1 or -1 is the label and w_i the weight of a bag, by Adam from weights drawn at random. It is
-    the model of Ilse, Tomczak and Welling, on features instead of images.
+    where s_i = 1 or -1 is the label and w_i the weight of a bag. The optimiser is Adam, with random initial
+    weights. This is the model of Ilse, Tomczak and Welling, on features instead of images.
 
-    Use it for many bags whose label no simple rule gives, on features that another network has made (such as
-    those of patches of slides), and to have in a comparison what is usual there. On few bags it depends on
-    the seed and on the bags that happen to be held out: on the 92 of Musk1 (10 folds) it calls 84 % of them
-    right, with a standard deviation of 5 points between three times, and 86 % with
-    ``early_stopping=False`` (twice, 1 point; the defaults were chosen with a look at these bags, so both are
-    a little kind). To learn which instances are positive, use a model with a rule, such as
+    Use it for many bags whose labels follow no simple rule, on features from another network (for example of
+    the patches of a slide), and as a common baseline in comparisons. With few bags, the result depends on the
+    seed and on the held-out bags. On the 92 bags of Musk1 (10-fold cross-validation), its accuracy is 84 %,
+    with a standard deviation of 5 points over three repetitions. With ``early_stopping=False``, it is 86 %
+    (two repetitions, 1 point). The defaults were chosen on these bags, so both values are slightly
+    optimistic. To find out which instances are positive, use a model with a rule, such as
     `MILogisticRegression`.
 
     Parameters
     ----------
     hidden_sizes : tuple of int, default=(64,)
-        How many units each layer has that describes an instance, at least one layer.
+        Number of units of each layer; at least one layer.
     attention_size : int, default=32
-        How many units the two parts of the attention have.
+        Number of units of each of the two parts of the attention.
     alpha : float, default=1e-2
-        Strength of the penalty.
+        Weight of the penalty.
     learning_rate : float, default=0.003
-        About how far a weight moves in an epoch.
+        Learning rate of Adam: the approximate change of a weight per epoch.
     max_epochs : int, default=500
-        The most epochs: steps of Adam, each along the gradient of all bags.
+        Maximum number of epochs. An epoch is one step of Adam with the gradient over all bags.
     early_stopping : bool, default=True
-        Whether to hold out bags, of either class, and to keep the weights at which their loss was least.
-        Else the weights are those at which the objective was.
+        Whether to hold out bags, stratified by class, and to keep the weights with the lowest held-out loss.
+        Otherwise, the fit keeps the weights with the lowest objective.
     validation_fraction : float, default=0.2
-        The share of the bags that is held out.
+        Share of the bags to hold out.
     n_iter_no_change : int, default=50
-        How many epochs a new least loss is waited for before the fit ends.
+        Number of epochs without a new lowest loss before the fit stops.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
-        How instances are scaled, by all training bags; CSR stays sparse. None takes them as they are: they
-        should then be of the order of one.
+        How instances are scaled, based on all training bags; CSR matrices stay sparse. With None, features
+        are not scaled and should be of the order of one.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied with those of the bags.
+        Weights of the classes, multiplied by the weights of the bags.
     random_state : int, RandomState or None, default=None
-        Draws the bags to be held out and the first weights. The same integer gives the same bits.
+        Seed or generator of the held-out bags and the initial weights. The same integer yields identical
+        results.
     verbose : int, default=0
-        1 shows one live line on a terminal, a line at the end elsewhere; 2 a line per epoch.
+        1 shows a progress line on a terminal, and otherwise prints one line at the end. 2 prints one line
+        per epoch.
 
     Attributes
     ----------
     network_ : Network
-        Layers and attention, as arrays of numpy.
+        Layers and attention, as NumPy arrays.
     coef_, intercept_ : array of shape (hidden_sizes[-1],), float
-        u and b.
+        Coefficients u and intercept b.
     scaler_ : transformer or None
         The fitted scaler.
     classes_ : array of shape (2,)
-        The labels; ``classes_[1]`` is the positive class.
+        Class labels; ``classes_[1]`` is the positive class.
     objective_, objectives_ : float, array of shape (1,)
-        The objective at the weights that were kept.
+        Objective at the selected weights.
     loss_history_ : array
-        The objective before the first and after every epoch; Adam may let it rise on the way.
+        Objective before the first epoch and after every epoch. Adam can increase it temporarily.
     validation_history_ : array
-        The mean loss of the held-out bags likewise; empty without `early_stopping`.
+        Mean loss of the held-out bags at the same steps; empty without `early_stopping`.
     best_epoch_ : int
-        After which epoch the weights were kept.
+        Epoch after which the selected weights were reached.
     n_iter_, converged_ : int, bool
-        The number of epochs, at least 1, and whether the fit came to its end.
+        Number of epochs, at least 1, and whether the fit was completed.
 
     See Also
     --------
-    MILogisticRegression : Probabilities of instances, under a rule.
+    MILogisticRegression : Model with instance probabilities and a rule.
 
     Notes
     -----
-    *What attention is not.* a_ij says how much an instance counts in the mean, not what it speaks for: an
-    instance with much attention may lower the score of its bag. Attention adds up to one in every bag,
-    negative ones too, whose instances are as well attended to; it depends on the other instances of the bag,
-    and is not a probability that an instance is positive. Networks that predict bags equally well, such as
-    those of two seeds, may attend to different instances. What an instance speaks for is
-    `decision_function_instances`, the score of a bag of this instance alone: the score of a bag is the mean
-    of those of its instances, weighted by attention. Nothing but bags was learned from, so neither is
-    calibrated for instances.
+    *Interpretation of attention.* a_ij is the weight of an instance in the mean, not its effect on the label:
+    an instance with high attention can lower the score of its bag. Attention sums to one in every bag, so
+    instances of negative bags also receive attention. It depends on the other instances of the bag, and it is
+    not the probability that an instance is positive. Networks that predict bags equally well, for example
+    from two seeds, can attend to different instances. The effect of an instance on the label is
+    `decision_function_instances`, the score of a bag that contains only this instance. The score of a bag is
+    the attention-weighted mean of these scores. The model is trained on bag labels only, so neither quantity
+    is calibrated for instances.
 
-    *Cost.* An epoch reads the instances once and takes O(n_instances * (n_features * hidden_sizes[0] + ...)),
-    and memory for the layers of a block of bags. Bags in files are read block by block.
+    *Cost.* An epoch reads the instances once and takes O(n_instances * (n_features * hidden_sizes[0] + ...))
+    time. It needs memory for the layers of one block of bags. Bags in files are read block by block.
 
-    *Weights* are repetition: a bag of weight two is a bag that is there twice, up to rounding, because a step
-    takes all bags. With `early_stopping` the bags to be held out are drawn by their places, so that copies
-    may be parted; `groups` keeps them together.
+    *Weights.* A bag of weight two is equivalent to two copies, up to rounding errors, because every step uses
+    all bags. With `early_stopping`, bags are held out by their index, so copies of a bag can be separated;
+    `groups` keeps them together.
 
-    *Differences from the paper.* Steps take all bags in place of one, precision is double, layers have no
-    dropout, and the energies no bias, which softmax ignores.
+    *Differences from the paper.* Steps use all bags instead of one bag, and double precision. Layers have no
+    dropout. The energies have no bias, because the softmax does not depend on it.
 
-    Predictions, saving and loading need no torch; `fit` does: ``pip install 'bagwise[torch]'``. The CPU is
-    enough.
+    Only `fit` needs torch: ``pip install 'bagwise[torch]'``. Prediction, saving and loading do not. A CPU is
+    sufficient.
 
     References
     ----------
@@ -171,10 +173,10 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    # As scikit-learn's splitters of groups do: whoever routes groups need not ask for them to come here.
+    # Request `groups` by default, as scikit-learn's group splitters do.
     __metadata_request__fit = {"groups": True}
 
-    # Which bags are held out depends on their order and copies, which the checks change.
+    # Without early stopping: held-out bags depend on order and copies of bags, which the checks change.
     _example_parameters = {
         "hidden_sizes": (8,),
         "attention_size": 4,
@@ -183,7 +185,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         "early_stopping": False,
     }
 
-    # Without these packages the estimator cannot be fitted, and discovery leaves it out.
+    # Packages that `fit` needs; without them, the estimator is not listed by discovery.
     _requires = ("torch",)
 
     def __init__(
@@ -225,22 +227,22 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model to bags and their labels.
 
         Parameters
         ----------
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
-            The training bags, also a scan of bags in files.
+            The training bags, or a scan of bags in files.
         y : array of shape (n_bags,)
-            Two classes; the one that sorts last is the positive class.
+            Labels of two classes; the class that sorts last is the positive one.
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         groups : array of shape (n_bags,), optional
-            The patient, plate or day of every bag: with `early_stopping`, bags of one group are all learned
-            from or all held out.
+            Group of every bag, for example its patient, plate or day. With `early_stopping`, the bags of a
+            group are either all training bags or all held out.
         checkpoint : path, optional
-            A file that keeps what the fit has found out so far: after a crash the same call goes on from
-            there (docs/checkpoints.md). It is removed at the end.
+            File that stores the progress of the fit. After a crash, the same call resumes from it
+            (docs/checkpoints.md). The file is removed at the end.
 
         Returns
         -------
@@ -266,7 +268,7 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
             result = adam(objective, start, control, **how)
             reporter.start(0, 1, result)
         record_result(self, [result])
-        self.loss_history_ = self.__dict__.pop("objective_history_")  # which promises that it never rises
+        self.loss_history_ = self.__dict__.pop("objective_history_")  # by convention, that one never rises
         self.network_, self.coef_, self.intercept_ = read(result.x, parts)
         self.best_epoch_ = result.best
         self.validation_history_ = np.asarray(result.watched if self.early_stopping else ())
@@ -276,13 +278,13 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         sizes = list(self.hidden_sizes)
         if not sizes or not all(isinstance(size, Integral) and int(size) >= 1 for size in sizes):
             raise ValueError(
-                f"hidden_sizes is {self.hidden_sizes!r}; expected the number of units of every layer, at "
-                "least one, such as (64,)."
+                f"hidden_sizes is {self.hidden_sizes!r}; expected the number of units of every layer, for "
+                "example (64,), with at least one layer."
             )
         return [int(size) for size in sizes]
 
     def _scaled_blocks(self, training: Training) -> Blocks:
-        """Fit the scaler; give blocks of scaled bags, which are held if they are not large."""
+        """Fit the scaler and return blocks of scaled bags, which are kept in memory if they are not large."""
         bags, y, weight = training
         blocks = bags.blocks(y, weight)
         self.scaler_ = fit_scaler(self.scale, blocks)
@@ -308,21 +310,21 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         return self.network_.attend(self._described(bags), bags.offsets)
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Probability of the negative and the positive class, for every bag: shape (n_bags, 2)."""
+        """Return the probabilities of the negative and the positive class, shape (n_bags, 2)."""
         scores = self._by_blocks(X, self._bag_scores)
         return np.column_stack([expit(-scores), expit(scores)])
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the more probable label of every bag, the positive one at a tie: shape (n_bags,)."""
+        """Predict the more probable label of every bag, and the positive one for ties: shape (n_bags,)."""
         proba = self.predict_proba(X)
         return self._labels_of(proba[:, 1] - proba[:, 0])
 
     def attention_instances(self, X: BagsLike) -> np.ndarray:
-        """Attention of every instance: its share in the mean that its bag is judged by.
+        """Return the attention of every instance: its weight in the mean that determines the bag's score.
 
-        It is not the probability that an instance is positive: it adds up to one in every bag, negative ones
-        too, and may go to instances that speak *against* the positive class. What they speak for is
-        `decision_function_instances`; see the notes of the class.
+        Attention is not the probability that an instance is positive. It sums to one in every bag, also in
+        negative ones, and can be high for instances that are evidence *against* the positive class. The
+        effect of an instance on the label is `decision_function_instances`; see the notes of the class.
 
         Parameters
         ----------
@@ -332,13 +334,13 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
         Returns
         -------
         array of shape (n_instances,)
-            In the order of the bags.
+            Attention, in the order of the instances in the bags.
         """
         return self._by_blocks(X, self._attention)
 
 
 class _Objective:
-    """What Adam asks for: the objective, what is watched, and the gradient, by one pass over all bags."""
+    """Objective, held-out loss and gradient for Adam, computed in one pass over all bags."""
 
     def __init__(self, blocks: Blocks, training: Training, is_held_out: np.ndarray, parts: Any, alpha: float):
         _, y, weight = training

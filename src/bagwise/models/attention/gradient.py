@@ -1,4 +1,4 @@
-"""The loss of bags and its gradient in the weights: the one place that needs torch."""
+"""Bag loss and its gradient with respect to the weights; the only module that imports torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bagwise.models.attention.network import Part, split
 
 
 def require_torch() -> None:
-    """Refuse to go on without torch."""
+    """Raise an ImportError with install instructions if torch is missing."""
     try:
         import torch  # noqa: F401
     except ImportError as error:
@@ -25,9 +25,10 @@ def require_torch() -> None:
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Limit torch to one thread: blocks are shared out to ours, and sums then have the same bits anywhere.
+    """Limit torch to one thread, because blocks already run in parallel threads.
 
-    The setting is the whole process's, so only the main thread changes it.
+    Sums then do not depend on the number of cores. The setting applies to the whole process, so only the main
+    thread changes it.
     """
     import torch
 
@@ -45,25 +46,25 @@ def one_torch_thread() -> Iterator[None]:
 def loss_and_gradient(
     block: Block, learning: np.ndarray, held_out: np.ndarray, x: np.ndarray, parts: Sequence[Part]
 ) -> Sums:
-    """Sum over the bags of a block: of the loss, of that of bags that are held out, and of the gradient.
+    """Return the losses of a block of training and held-out bags, and the gradient of the training loss.
 
     Parameters
     ----------
     block : Block
-        Bags, an array or CSR matrix of float64, with labels 0 or 1.
+        Bags with instances as an array or CSR matrix of float64, and labels 0 or 1.
     learning, held_out : array of shape (n_bags,)
-        The weights of the bags that are learned from, and of those whose loss is only looked at.
+        Weights of the training bags and of the held-out bags.
     x : array
-        The weights of the network, in the `layout` of `parts`.
+        Weights of the network, in the `layout` of `parts`.
 
     Returns
     -------
     Sums of (float, float, array)
-        Sums of weight times -log P(label) with either weights, and the gradient of the first.
+        Sums of weight times -log P(label) with both kinds of weights, and the gradient of the first sum.
     """
     import torch
 
-    # The first product is numpy's or scipy's, and so is its share of the gradient: X may be sparse.
+    # X can be sparse, so NumPy or SciPy computes the first product and its part of the gradient.
     matrix = split(x[: parts[0].size], parts[:1])[0]
     first = torch.from_numpy(np.ascontiguousarray(block.X @ matrix)).requires_grad_()
     others = torch.from_numpy(x[parts[0].size :].copy()).requires_grad_()
@@ -72,14 +73,14 @@ def loss_and_gradient(
     losses = torch.logaddexp(torch.zeros_like(scores), signs * scores)
     total = losses @ torch.from_numpy(learning.copy())
     total.backward()
-    assert first.grad is not None and others.grad is not None  # both lead to the scores
+    assert first.grad is not None and others.grad is not None  # the scores depend on both
     by_matrix = np.asarray(block.X.T @ first.grad.numpy()).ravel()
     looked_at = float(losses.detach().numpy() @ held_out)
     return Sums((float(total.detach()), looked_at, np.concatenate([by_matrix, others.grad.numpy()])))
 
 
 def _bag_scores(first: Any, weights: list[Any], offsets: np.ndarray) -> Any:
-    """Score every bag, from the first layer's products; `weights` are all but its matrix."""
+    """Return the scores of bags from the products of the first layer; `weights` excludes its matrix."""
     import torch
 
     bias, *pairs, attention, coef, intercept = weights
@@ -91,7 +92,7 @@ def _bag_scores(first: Any, weights: list[Any], offsets: np.ndarray) -> Any:
     n_bags = len(offsets) - 1
     bag = torch.from_numpy(np.repeat(np.arange(n_bags), np.diff(offsets)))
     zeros = torch.zeros(n_bags, dtype=energies.dtype)
-    # A constant for every bag changes nothing but the range of the exponentials.
+    # Subtracting the maximum per bag avoids overflow and does not change the softmax.
     largest = (zeros - torch.inf).scatter_reduce(0, bag, energies.detach(), "amax")
     share = torch.exp(energies - largest[bag])
     return zeros.index_add(0, bag, share * (h @ coef)) / zeros.index_add(0, bag, share) + intercept

@@ -1,4 +1,4 @@
-"""The network in numpy: what it says of instances, and how its weights stand in one vector."""
+"""The network in NumPy: the forward pass, and the layout of its weights in one vector."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Layer = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Network:
-    """Layers that describe an instance, and the attention it is given.
+    """Layers that compute a representation of an instance, and gated attention.
 
-    An instance x becomes h = relu(... relu(x A_1 + b_1) ...), and its energy is
-    ``(tanh(h V + c) * sigma(h U + g)) @ w``: attention is the softmax of the energies inside a bag.
+    The layers map an instance x to h = relu(... relu(x A_1 + b_1) ...). Its energy is
+    ``(tanh(h V + c) * sigma(h U + g)) @ w``, and attention is the softmax of the energies within a bag.
 
     Attributes
     ----------
     layers : list of (matrix, bias)
-        A and b of every layer.
+        Matrix A and bias b of every layer.
     tanh, gate : (matrix, bias)
-        (V, c) and (U, g).
+        The pairs (V, c) and (U, g).
     attention : array of shape (attention_size,)
         The vector w.
     """
@@ -37,39 +37,39 @@ class Network:
     attention: np.ndarray
 
     def describe(self, X: Any) -> np.ndarray:
-        """Give h of every instance, an array or CSR matrix: shape (n_instances, size of the last layer)."""
+        """Return the representation h of every instance, shape (n_instances, size of the last layer)."""
         h = X
         for matrix, bias in self.layers:
             h = np.maximum(h @ matrix + bias, 0.0)
         return h
 
     def attend(self, h: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """Give the attention of every instance, which adds up to one in every bag."""
+        """Return the attention of every instance, which sums to one in every bag."""
         (V, c), (U, g) = self.tanh, self.gate
         return softmax_in_bags((np.tanh(h @ V + c) * expit(h @ U + g)) @ self.attention, offsets)
 
 
 def softmax_in_bags(energies: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Softmax of energies inside every bag; no bag is empty."""
+    """Return the softmax of energies within every bag; no bag is empty."""
     first, sizes = offsets[:-1], np.diff(offsets)
     share = np.exp(energies - np.repeat(np.maximum.reduceat(energies, first), sizes))
     return share / np.repeat(np.add.reduceat(share, first), sizes)
 
 
 class Part(NamedTuple):
-    """A matrix, a vector or a number in the vector of all weights; biases are not penalised."""
+    """A matrix, vector or scalar in the vector of all weights; biases are not penalised."""
 
     shape: tuple[int, ...]
     is_bias: bool
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """Return the number of values."""
         return prod(self.shape)
 
 
 def layout(n_features: int, hidden_sizes: Sequence[int], attention_size: int) -> list[Part]:
-    """List the parts of the vector of weights: layers, tanh, gate, w, and the classifier's two."""
+    """Return the parts of the vector of weights: layers, tanh, gate, w, and the classifier's two."""
     pairs = [*pairwise([n_features, *hidden_sizes]), *2 * [(hidden_sizes[-1], attention_size)]]
     parts = [part for pair in pairs for part in (Part(pair, False), Part(pair[1:], True))]
     last = [Part((attention_size,), False), Part((hidden_sizes[-1],), False), Part((), True)]
@@ -77,15 +77,15 @@ def layout(n_features: int, hidden_sizes: Sequence[int], attention_size: int) ->
 
 
 def split(x: Any, parts: Sequence[Part]) -> list[Any]:
-    """Cut a vector of weights, an array or a tensor, into its parts."""
+    """Split a vector of weights, an array or a tensor, into its parts."""
     ends = np.cumsum([part.size for part in parts]).tolist()
     return [x[end - part.size : end].reshape(part.shape) for part, end in zip(parts, ends, strict=True)]
 
 
 def draw(parts: Sequence[Part], rng: np.random.RandomState, intercept: float) -> np.ndarray:
-    """Draw the weights of a start, as by Glorot and Bengio: uniform, of variance 2 / (rows + columns).
+    """Draw initial weights as Glorot and Bengio do: uniform, with variance 2 / (rows + columns).
 
-    Biases are zero, but that of the classifier, which says how frequent positive bags are.
+    Biases are zero, except that the classifier's bias is `intercept`, the log-odds of the class frequencies.
     """
     drawn = []
     for shape, is_bias in parts:
@@ -96,7 +96,7 @@ def draw(parts: Sequence[Part], rng: np.random.RandomState, intercept: float) ->
 
 
 def read(x: np.ndarray, parts: Sequence[Part]) -> tuple[Network, np.ndarray, float]:
-    """Read a vector of weights: the network, and the coefficients and the intercept of the classifier."""
+    """Convert a vector of weights to the network, and the coefficients and intercept of the classifier."""
     arrays = [part.copy() for part in split(x, parts)]
     *pairs, attention, coef, intercept = arrays
     *layers, tanh, gate = zip(pairs[::2], pairs[1::2], strict=True)

@@ -1,4 +1,4 @@
-"""What classifiers by the nearest bags share: distances, their order, votes, and the nearest instances."""
+"""Shared code of nearest-neighbour classifiers: distances, their order, votes, and the nearest instances."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ NEIGHBORS_CONSTRAINTS: dict[str, Any] = {
     "scale": SCALE_CONSTRAINT,
 }
 
-# Distances whose ratio is within this of one are equal.
+# Distances are treated as equal if their ratio differs from one by less than this.
 EQUAL = 1e-12
 
 
 def nearest_first(distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Order the columns of every row by distance; of equal ones the class that sorts last comes first.
+    """Order the columns of every row by distance; for ties, the class that sorts last comes first.
 
-    So what the nearest are labelled does not depend on the order of the columns; of one class the first
-    column comes first. Distances equal to 1e-12 are equal, so that rounding does not choose.
+    The labels of the nearest bags therefore do not depend on the order of the columns. Within a class, tied
+    columns keep their order. Distances with a relative difference below 1e-12 are tied, so that rounding
+    errors do not determine the order.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def _compares_instances(model: Any) -> bool:
 
 
 class NeighborsClassifier(Scaled, BagClassifier):
-    """A classifier by distances to the training bags; a subclass learns from them and votes."""
+    """Base class of classifiers by distances to the training bags; subclasses implement fit and votes."""
 
     labels_: np.ndarray
     scaler_: Any
@@ -78,15 +79,15 @@ class NeighborsClassifier(Scaled, BagClassifier):
 
     @interruptible(at_once=True)
     def _fit_distances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
-        """Keep the training bags and their labels; give their distances, infinite on the diagonal."""
+        """Store the training bags and labels, and return the distances, with infinity on the diagonal."""
         training = self._read_training(X, y, binary=None)
         bags = training.bags
         self.labels_ = training.y.astype(np.int64)
         if self._is_precomputed:
             if bags.n_features != len(bags):
                 raise ValueError(
-                    f"X has the shape {bags.shape}, but a fit with metric='precomputed' takes the distances "
-                    "of the training bags to each other, a square matrix."
+                    f"X has the shape {bags.shape}, but with metric='precomputed' fit expects the distances "
+                    "between all training bags, a square matrix."
                 )
             self.bags_ = self.scaler_ = None
             distances = np.array(bags.instances, dtype=np.float64)
@@ -104,14 +105,14 @@ class NeighborsClassifier(Scaled, BagClassifier):
         bags = super()._read(X, reset=reset, whole=whole)
         if self._is_precomputed and bags.n_instances > len(bags):
             raise ValueError(
-                f"X has {len(bags)} bags with {bags.n_instances} rows, but metric='precomputed' needs a row "
-                "of distances for every bag: a matrix of shape (n_bags, n_training_bags)."
+                f"X has {len(bags)} bags with {bags.n_instances} rows, but metric='precomputed' needs one "
+                "row of distances per bag: a matrix of shape (n_bags, n_training_bags)."
             )
         return bags
 
     @interruptible(at_once=True)
     def _distances(self, bags: Bags) -> np.ndarray:
-        """Distances of bags to the training bags."""
+        """Return the distances of bags to the training bags."""
         if self._is_precomputed:
             return np.asarray(bags.instances, dtype=np.float64)
         return bag_distances(
@@ -119,17 +120,17 @@ class NeighborsClassifier(Scaled, BagClassifier):
         )
 
     def _votes(self, bags_of: np.ndarray) -> np.ndarray:
-        """Count the classes of some training bags in every row: shape (n_rows, n_classes)."""
+        """Count the classes of the training bags in every row, shape (n_rows, n_classes)."""
         return np.stack([(self.labels_[bags_of] == c).sum(axis=1) for c in range(len(self.classes_))], axis=1)
 
     @property
     def _n_nearest(self) -> int:
-        """How many neighbours `nearest_pairs` shows."""
+        """Return the number of neighbours that `nearest_pairs` returns."""
         raise NotImplementedError
 
     @available_if(_compares_instances)
     def nearest_pairs(self, X: BagsLike) -> Bunch:
-        """Explain: the nearest training bags of every bag, and the two instances that come nearest in each.
+        """Return the nearest training bags of every bag, and the nearest pair of instances for each.
 
         Parameters
         ----------
@@ -139,9 +140,10 @@ class NeighborsClassifier(Scaled, BagClassifier):
         Returns
         -------
         Bunch
-            Arrays of shape (n_bags, n_nearest), nearest first: `bags`, the numbers of the training bags;
-            `distances`, to these; `instances`, the place in the bag, from 0, of the instance that comes
-            nearest to an instance of the training bag; `training_instances`, the place of that one.
+            Arrays of shape (n_bags, n_nearest), nearest first. `bags`: indices of the training bags.
+            `distances`: distances to these. `instances`: index, within the bag, of the instance that is
+            nearest to any instance of the training bag. `training_instances`: index, within the training
+            bag, of the other instance of this pair.
         """
         found = self._by_blocks(X, self._nearest_pairs)
         bags, instances, training_instances = (found[:, :, k].astype(np.int64) for k in range(3))
@@ -154,7 +156,7 @@ class NeighborsClassifier(Scaled, BagClassifier):
 
     def _nearest_pairs(self, bags: Bags) -> np.ndarray:
         distances, scaled, training = self._distances(bags), self._scaled(bags), self.bags_
-        assert training is not None  # distances that were given explain nothing
+        assert training is not None  # precomputed distances have no instances
         nearest = nearest_first(distances, self.labels_)[:, : self._n_nearest]
         found = np.empty((*nearest.shape, 4))
         for number, row in enumerate(nearest):
@@ -170,7 +172,7 @@ class NeighborsClassifier(Scaled, BagClassifier):
 
 
 def _nearest_pair(bag: Any, other: Any) -> tuple[int, int]:
-    """Places of the two nearest instances; of several such pairs the first."""
+    """Return the indices of the nearest pair of instances; for ties, the first pair."""
     bag, other = in_doubles(bag), in_doubles(other)
     every = np.array([0, other.shape[0]])
     near, _ = nearest_instances(bag, np.array([0, bag.shape[0]]), other, every)

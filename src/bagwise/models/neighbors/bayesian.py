@@ -1,4 +1,4 @@
-"""Bayesian-kNN."""
+"""Bayesian kNN for bags."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from bagwise.models.neighbors.base import (
 
 
 class BayesianKNNClassifier(NeighborsClassifier):
-    """The probability of a class among training bags whose neighbours are like those of the bag.
+    """Bayesian kNN: class probabilities from training bags with similar neighbours.
 
-    Every training bag looks at its `n_neighbors` nearest other training bags, and counts their classes. For a
+    For every training bag, the classes of its `n_neighbors` nearest other training bags are counted. For a
     new bag with counts t, ::
 
         P(class | t) = share of the class among training bags that have the counts t
 
-    So three positive neighbours need not mean a positive bag: what they mean is learned. Counts that no
-    training bag has give the shares of the classes among the neighbours.
+    The model learns the meaning of counts: three positive neighbours do not always imply a positive bag. For
+    counts that no training bag has, the probabilities are the shares of the classes among the neighbours.
 
     Parameters
     ----------
@@ -39,18 +39,18 @@ class BayesianKNNClassifier(NeighborsClassifier):
     Attributes
     ----------
     counts_ : int array of shape (n_kinds, n_classes)
-        The different counts of neighbours that training bags have.
+        The distinct neighbour counts of the training bags.
     probabilities_ : array of shape (n_kinds, n_classes)
-        The share of every class among training bags with these counts.
+        Share of every class among the training bags with these counts.
     bags_, labels_, scaler_, classes_, n_features_in_
         As in `CitationKNNClassifier`.
 
     Notes
     -----
-    Cost and ties of distances are those of `CitationKNNClassifier`. With two classes there are at most
-    `n_neighbors` + 1 different probabilities. The positive class is predicted where P >= 1/2. Leaving out
-    each bag in turn, the defaults get 83 of 92 bags of Musk1 right and 84 of 102 of Musk2, on raw features:
-    the published 90.2 and 82.4 per cent.
+    The cost, and the order of tied distances, are the same as in `CitationKNNClassifier`. With two classes,
+    there are at most `n_neighbors` + 1 distinct probabilities. The positive class is predicted if P >= 1/2.
+    With leave-one-out on raw features, the defaults classify 83 of the 92 bags of Musk1 and 84 of the 102
+    bags of Musk2 correctly, as in the paper (90.2 and 82.4 per cent).
 
     References
     ----------
@@ -89,12 +89,12 @@ class BayesianKNNClassifier(NeighborsClassifier):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike) -> Self:
-        """Count the classes of every training bag's neighbours.
+        """Store the training bags and count the classes of their neighbours.
 
         Parameters
         ----------
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
-            The training bags, or their distances.
+            The training bags, or a matrix of their distances.
         y : array of shape (n_bags,)
             Labels of two or more classes.
 
@@ -120,13 +120,14 @@ class BayesianKNNClassifier(NeighborsClassifier):
         return proba
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Probability of every class, for every bag: shape (n_bags, n_classes)."""
+        """Return the probability of every class for every bag, shape (n_bags, n_classes)."""
         return self._by_blocks(X, self._bag_proba)
 
     def predict(self, X: BagsLike) -> np.ndarray:
-        """Predict the most probable label of every bag: shape (n_bags,).
+        """Return the most probable label of every bag, shape (n_bags,).
 
-        Of two the positive one at a tie, of more that which sorts first.
+        Ties are resolved in favour of the positive class if there are two classes, and otherwise in favour of
+        the class that sorts first.
         """
         proba = self.predict_proba(X)
         if len(self.classes_) == 2:

@@ -1,4 +1,4 @@
-"""Citation-kNN."""
+"""Citation kNN for bags."""
 
 from __future__ import annotations
 
@@ -20,59 +20,62 @@ from bagwise.models.neighbors.base import (
 
 
 class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
-    """The nearest training bags of a bag vote, and so do those that count it among *their* nearest.
+    """Citation kNN: votes of the nearest training bags, and of the training bags that cite the bag.
 
-    The references of a bag are the `n_references` training bags that are nearest to it. Its citers are the
-    training bags to which it is at least as near as the `n_citers`-th nearest of the other training bags.
-    Each has a vote; the score of a bag is ::
+    The references of a bag are its `n_references` nearest training bags. Its citers are the training bags for
+    which it is among the nearest: its distance to a citer is at most the distance from the citer to its
+    `n_citers`-th nearest other training bag. Every reference and every citer has a vote. The score is ::
 
         positive votes - negative votes - 1/2
 
-    so that a tie of votes is negative: positive bags have negative instances too, which bring them near to
-    negative bags. There are no probabilities: votes are few. With more classes the most votes win, and of
-    equal ones the class that sorts first.
+    A tie is therefore negative: positive bags also contain negative instances, and these make them similar to
+    negative bags. There are no probabilities, because there are only a few votes. With more than two classes,
+    the class with the most votes wins; for ties, the class that sorts first.
 
-    Use it where few bags are given, and where like bags have like instances; it learns no features, so it
-    suffers from features that say nothing, and from units.
+    Use it for small data sets where similar bags contain similar instances. It does not learn which features
+    are relevant, so irrelevant features and different units reduce its accuracy.
 
     Parameters
     ----------
     n_references : int, default=2
-        Number of nearest bags that vote.
+        Number of nearest training bags that vote.
     n_citers : int, default=4
-        How near, by rank, a bag must come to a training bag to be cited by it.
+        A training bag cites a bag that is at least as near as its `n_citers`-th nearest other training bag.
     metric : {"minimal", "maximal", "ranked", "mean_min", "mmd", "precomputed"} or callable, default="minimal"
-        Distance of bags: see `bag_distances`. "precomputed": `X` is a matrix of distances to the training
-        bags, shape (n_bags, n_training_bags), `scale` plays no part, and cross-validation cuts both ways.
+        Bag distance; see `bag_distances`. With "precomputed", `X` is a matrix of distances to the training
+        bags, shape (n_bags, n_training_bags). `scale` is then ignored, and cross-validation splits both rows
+        and columns.
     metric_params : dict or None, default=None
-        Further arguments of `bag_distances`, such as ``{"rank": 3}``.
+        Additional arguments of `bag_distances`, for example ``{"rank": 3}``.
     scale : {"standard", "minmax", "rank"}, transformer or None, default=None
-        How the instances are scaled before they are compared.
+        How instances are scaled before the comparison.
 
     Attributes
     ----------
     bags_ : Bags or None
-        The training bags, scaled; None if distances were given.
+        The scaled training bags; None with precomputed distances.
     labels_ : int array of shape (n_training_bags,)
-        Their classes, as places in ``classes_``.
+        Classes of the training bags, as indices into ``classes_``.
     radii_ : array of shape (n_training_bags,)
-        How near a bag must come to be cited.
+        Maximum distance at which each training bag cites a bag.
     scaler_ : transformer or None
-        The fitted `scale`.
+        The fitted scaler.
     classes_ : array
-        The labels; of two, ``classes_[1]`` is the positive class.
+        Class labels; with two classes, ``classes_[1]`` is the positive class.
     n_features_in_ : int
         Number of features.
 
     Notes
     -----
-    A fit compares all pairs of training instances, O(n_instances^2 * n_features), and a prediction all new
-    ones with all training instances; memory is that of the training bags and the distances. Distances equal
-    to 1e-12 are equal, and between references the class that sorts last comes first, the positive one of two:
-    so votes depend neither on company nor on the order of training.
+    A fit compares all pairs of training instances, O(n_instances^2 * n_features). A prediction compares every
+    new instance with all training instances. The model stores the training bags, and a fit also needs memory
+    for the distances. Distances with a relative difference below 1e-12 are tied. Among tied references, the
+    class that sorts last comes first; this is the positive one of two classes. Votes therefore depend neither
+    on the other bags in `X` nor on the order of the training bags.
 
-    On the raw features of Musk1 and Musk2 the defaults get 83 of 92 and 86 of 102 bags right, each left out
-    in turn. The paper prints 92.4 and 86.3 per cent, 85 and 88 bags; we do not reproduce these.
+    With leave-one-out on the raw features of Musk1 and Musk2, the defaults classify 83 of 92 and 86 of 102
+    bags correctly. The paper reports 92.4 and 86.3 per cent, that is, 85 and 88 bags; we could not reproduce
+    these results.
 
     References
     ----------
@@ -118,12 +121,12 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike) -> Self:
-        """Keep the bags, and how near a bag must come to each to be cited.
+        """Store the training bags and the distances at which they cite a bag.
 
         Parameters
         ----------
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
-            The training bags, or their distances.
+            The training bags, or a matrix of their distances.
         y : array of shape (n_bags,)
             Labels of two or more classes.
 
@@ -132,7 +135,7 @@ class CitationKNNClassifier(NeighborsClassifier, ScoreClassifier):
         self
         """
         distances = self._fit_distances(X, y)
-        place = min(self.n_citers, len(distances)) - 1  # beyond all others: infinity, and all cite
+        place = min(self.n_citers, len(distances)) - 1  # too large: infinite radius, all bags cite
         self.radii_ = np.partition(distances, place, axis=1)[:, place] * (1.0 + EQUAL)
         return self
 
