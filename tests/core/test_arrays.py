@@ -1,4 +1,4 @@
-"""The one form of arrays that kernels are compiled for."""
+"""Read-only, contiguous arrays for compiled kernels."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_anything_else_becomes_contiguous_and_of_the_dtype_asked_for(given):
     assert first.flags.c_contiguous and not first.flags.writeable and first.dtype == np.float64
     np.testing.assert_array_equal(first, [[1, 2], [3, 4]])
     assert second.dtype == np.float64
-    assert readonly(np.float32([1.5]))[0].dtype == np.float32, "its own, where none is asked for"
+    assert readonly(np.float32([1.5]))[0].dtype == np.float32, "without a dtype argument, the dtype is kept"
 
 
 def test_no_other_place_makes_arrays_read_only():

@@ -1,4 +1,4 @@
-"""Saving over what is there: links and modes stay, and what killed saves left is cleared."""
+"""Overwriting a file keeps links and modes, and removes temporary files of killed saves."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ from bagwise import Bags, load_csv, load_npz, save_bags, save_csv, save_npz
 from bagwise._core.files.atomic import replacing
 
 BAGS = Bags(np.zeros((2, 1)), [0, 1, 2])
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, modes and signals are those of POSIX")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX links, modes and signals")
 
 
 @pytest.mark.parametrize("name", ["a.npz", "a.csv", "a.parquet"])
@@ -41,7 +41,7 @@ with replacing(sys.argv[1]) as part, replacing_folder(sys.argv[1] + "-folder") a
     subprocess.run([sys.executable, "-c", code, str(path)], check=False)
     assert len(list(tmp_path.iterdir())) == 2
     with replacing(path) as part:
-        part.write_text("somebody else is writing")
+        part.write_text("another process is writing")
         save_npz(path, BAGS)
         assert part.exists()
         save_bags(f"{path}-folder", BAGS, format="npy")

@@ -1,4 +1,4 @@
-"""Whoever waits for the compiler is told so, once."""
+"""The compiling notice is shown once while the compiler runs."""
 
 import logging
 import os
@@ -36,7 +36,7 @@ class Terminal:
 @pytest.fixture
 def terminal(monkeypatch):
     found = Terminal()
-    # Not sys.stderr itself, which pytest takes back when the test begins.
+    # Patch the module's `sys`, because pytest replaces sys.stderr when the test begins.
     monkeypatch.setattr(notice, "sys", SimpleNamespace(stderr=found, modules={}))
     monkeypatch.setattr(
         notice.multiprocessing, "current_process", lambda: SimpleNamespace(name="MainProcess")
@@ -53,7 +53,7 @@ def compile_for(listener, seconds, told=None):
 def test_it_is_said_while_the_compiler_runs_and_once(terminal):
     listener = CompilingNotice(patience=0.05)
     listener.on_start(told_of())
-    listener.on_start(told_of())  # a function compiles another
+    listener.on_start(told_of())  # a nested compilation
     listener.on_end(told_of())
     assert terminal.text == ""
     time.sleep(0.3)
@@ -66,7 +66,7 @@ def test_it_is_said_while_the_compiler_runs_and_once(terminal):
 def test_short_compilations_add_up(terminal):
     listener = CompilingNotice(patience=0.5)
     compile_for(listener, 0.3)
-    time.sleep(0.5)  # time that is not the compiler's does not count
+    time.sleep(0.5)  # time between compilations does not count
     assert terminal.text == ""
     compile_for(listener, 0.5)
     assert terminal.text.count("compiling (first run only") == 1
@@ -102,8 +102,8 @@ Or().log_proba(np.zeros(4), np.array([0, 2, 4]))
 
 @pytest.mark.slow
 def test_numba_tells_of_what_it_compiles_and_not_of_what_it_finds(tmp_path):
-    pty = pytest.importorskip("pty", reason="a terminal is needed")
-    for expected in (1, 0):  # the second time the cache has it
+    pty = pytest.importorskip("pty", reason="needs a terminal")
+    for expected in (1, 0):  # the second process loads it from the cache
         master, slave = pty.openpty()
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
         done = subprocess.run([sys.executable, "-c", CODE], env=environment, stderr=slave, check=False)

@@ -1,4 +1,4 @@
-"""Kernels of proximal Newton steps, against what they should be, written out."""
+"""Kernels of proximal Newton steps, compared with direct formulas."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Ctrl-C as a flag inside a block, and as an exception at its end."""
+"""Ctrl-C sets a flag inside a block and raises an exception at its end."""
 
 import signal
 import threading
@@ -13,7 +13,7 @@ from bagwise.solvers.result import SolverResult, Status, record_result
 
 @pytest.fixture(autouse=True)
 def keyboard():
-    """The usual handler of interrupts, before and after; a process started in the background has another."""
+    """Install the default SIGINT handler, which background processes lack, and check it afterwards."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     after = signal.signal(signal.SIGINT, before)
@@ -48,7 +48,7 @@ def test_the_second_interrupt_ends_the_block_at_once():
     with pytest.raises(KeyboardInterrupt), interruptible():
         press()
         press()
-        pytest.fail("the second interrupt waited")
+        pytest.fail("the second interrupt did not raise")
 
 
 @pytest.mark.parametrize("at_once", [False, True])
@@ -81,7 +81,7 @@ def test_the_second_interrupt_restores_the_usual_handler_wherever_it_strikes():
         with pytest.raises(KeyboardInterrupt):
             press()
         after += [signal.getsignal(signal.SIGINT), stop_flag().is_set()]
-    assert after == [signal.default_int_handler, False], "as if the block had ended"
+    assert after == [signal.default_int_handler, False], "the state must be the same as after the block"
 
 
 def test_it_is_a_decorator_whose_function_runs_again():
@@ -106,14 +106,14 @@ def test_blocks_inside_another_share_its_flag_and_raise_too():
             raise_if_stopped()
         with pytest.raises(KeyboardInterrupt), interruptible():
             press()
-            pytest.fail("the second interrupt waited")
+            pytest.fail("the second interrupt did not raise")
 
 
 @pytest.mark.parametrize(
     "error", [SystemError("a kernel returned a result with an exception set"), ValueError()]
 )
 def test_what_goes_wrong_after_an_interrupt_is_the_interrupt(error):
-    """A search of scikit-learn goes on after any other error."""
+    """A scikit-learn search would continue after any other exception."""
     with pytest.raises(KeyboardInterrupt) as caught, interruptible():
         press()
         raise error
@@ -125,7 +125,7 @@ def test_what_goes_wrong_after_an_interrupt_is_the_interrupt(error):
 def test_code_of_others_ends_at_once_and_a_fit_inside_it_after_its_step():
     with pytest.raises(KeyboardInterrupt), interruptible(), interruptible(at_once=True):
         press()
-        pytest.fail("the first interrupt waited")
+        pytest.fail("the first interrupt did not raise")
     steps = []
     with pytest.raises(KeyboardInterrupt), interruptible(at_once=True), interruptible():
         press()
@@ -163,7 +163,7 @@ def test_a_program_that_has_its_own_handler_keeps_it(handler):
 
 
 def in_a_thread(function):
-    """Run a function in a thread that has begun its work, and give the thread and what it raised."""
+    """Start a function in a thread; return the thread and a list of its exceptions after it has begun."""
     raised, begun = [], threading.Event()
 
     def run():

@@ -1,4 +1,4 @@
-"""Machine code on disk: when it is used, and what CI keeps of it."""
+"""The cache of machine code on disk: when it is used, and which files CI keeps."""
 
 import ast
 import importlib.util
@@ -38,9 +38,9 @@ def call(x):
 
 @pytest.fixture(params=["next to the sources", "NUMBA_CACHE_DIR"])
 def copied(request, tmp_path):
-    """A copy of the kernels with two more, and a function that calls one of these in a new process.
+    """Copy the kernels and add two more; return a function that calls one of these in a new process.
 
-    It returns what the kernel returns, and how often it was found in the cache and compiled.
+    The function returns the result of the kernel, and the numbers of cache hits and of compilations.
     """
     package = tmp_path / "bagwise"
     folder = package / "_core" / "compiled"
@@ -81,7 +81,7 @@ def test_a_kernel_is_compiled_again_if_its_code_or_that_of_a_helper_changes_not_
     assert run() == (16, 0, 1) and run() == (16, 1, 0)
     (folder / "caller.py").write_text(CALLER.replace("+ 1.0", "+ 4.0"))
     assert run() == (19, 0, 1) and run() == (19, 1, 0)
-    # The new machine code takes the place of the old one.
+    # The new machine code replaces the old one.
     assert len(list(cache.rglob("caller.call*.nbc"))) == 1
 
 
@@ -128,7 +128,7 @@ def is_at_the_top(file, text):
 
 @pytest.fixture
 def keeper(tmp_path, monkeypatch):
-    """The script that carries machine code from clone to clone, and a function that makes clones for it."""
+    """Return the script that copies machine code between clones, and a function that creates clones."""
     if not KEEPER.exists():
         pytest.skip("only a clone of the repository has .ci")
     spec = importlib.util.spec_from_file_location("kernels", KEEPER)

@@ -1,4 +1,4 @@
-"""What scikit-learn keeps private is known to one file, so that a new version of it breaks one file."""
+"""Only one module uses private parts of scikit-learn, so that a new version can break only this module."""
 
 import ast
 from pathlib import Path
@@ -21,8 +21,8 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-# What scikit-learn's classes call their own, but for what every estimator writes (`sklearn_private.py` says
-# why), a name so plain that our own classes may have it, and what notebooks ask for.
+# Private names of scikit-learn's classes, except one that every estimator defines (`sklearn_private.py`
+# explains why), a name that our classes use as well, and one that notebooks call.
 OWN = {
     name
     for cls in (BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, Pipeline)
@@ -32,7 +32,7 @@ OWN = {
 
 
 def private_uses(source: str) -> list[str]:
-    """Name the private modules, names and attributes of scikit-learn that a source uses."""
+    """Return the private modules, names and attributes of scikit-learn that a source uses."""
     used = []
     for node in ast.walk(ast.parse(source)):
         match node:

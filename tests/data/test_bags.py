@@ -48,7 +48,7 @@ def test_selection_equals_a_list_of_arrays(drawn):
     assert all(np.array_equal(a, b) for a, b in zip(taken, expected, strict=True))
     assert taken.offsets[0] == 0 and taken.offsets[-1] == taken.n_instances
     assert taken.ids.tolist() == [f"b{i % len(sizes)}" for i in index]
-    # Side columns travel: the first coordinate of an instance is twice its number.
+    # Side columns are selected, too: the first coordinate of an instance is twice its index.
     assert np.array_equal(taken.instance_columns["time"] * 2.0, taken.instances[:, 0])
     assert taken.instance_columns["xy"].shape == (taken.n_instances, 2)
     assert taken.bag_columns["patient"].tolist() == [i % len(sizes) // 2 for i in index]
@@ -101,7 +101,7 @@ def test_instances_are_a_read_only_view_without_a_copy():
     assert bags.instances.dtype == np.int16
     with pytest.raises(ValueError, match="read-only"):
         bags.instances[0, 0] = 1.0
-    X[0, 0] = 1  # the owner's array stays writable
+    X[0, 0] = 1  # the caller's array stays writable
 
 
 def test_a_slice_and_a_run_of_indices_are_views():
@@ -328,7 +328,7 @@ def test_bags_are_found_by_their_text_ids():
     np.testing.assert_array_equal(numbered["1"], numbered[1])
 
 
-# ------------------------------------------------------------ what they tell of themselves
+# ------------------------------------------------------------ tables, descriptions and notebooks
 
 
 def told(**more):

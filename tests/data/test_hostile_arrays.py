@@ -1,4 +1,4 @@
-"""Arrays that would do harm: broken sparse matrices, masked arrays, weights of classes that are none."""
+"""Invalid arrays: broken sparse matrices, masked arrays, class weights that are not valid."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from bagwise import Bags, MILogisticRegression, MIMixture, SetKernelSVC, load_npz, make_noisy_or_bags
 
-# Parts of a CSR matrix of shape (3, 2), and what is wrong with them.
+# Error messages, with the indices and indptr of an invalid CSR matrix of shape (3, 2).
 BROKEN = {
     "column 100000000, but there are 2 columns": ([0, 10**8, 1], [0, 1, 2, 3]),
     "row 2 has a value in column -1": ([0, 1, -1], [0, 1, 2, 3]),
@@ -20,7 +20,7 @@ BROKEN = {
 
 
 def broken(indices, indptr):
-    """Make a matrix that scipy would not, by way of one that is whole."""
+    """Return an invalid matrix by changing a valid one, because scipy would refuse to create it."""
     whole = sp.csr_array(np.ones((3, 2)))
     whole.data, whole.indices, whole.indptr = np.ones(3), np.array(indices), np.array(indptr)
     return whole
@@ -66,7 +66,7 @@ def test_a_broken_csr_matrix_in_a_file_ends_in_a_sentence(tmp_path, sentence):
         offsets=np.array([0, 1, 3]),
         y=np.array([0, 1]),
     )
-    # In a process of its own: what is broken here ended in a crash or an endless loop.
+    # A separate process, because such files used to cause crashes or endless loops.
     code = f"import bagwise as b; b.MILogisticRegression().fit(*b.load_npz({str(path)!r}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "ValueError" in done.stderr
@@ -97,7 +97,7 @@ def test_models_without_missing_values_refuse_what_is_masked():
     for X, y in ((MASKED, [0, 1, 0, 1]), (MASKED.reshape(2, 2, 2), [0, 1])):
         with pytest.raises(ValueError, match="NaN"):
             MILogisticRegression().fit(X, y)
-    MIMixture(random_state=0).fit(MASKED.reshape(2, 2, 2), [0, 1])  # integrates them out
+    MIMixture(random_state=0).fit(MASKED.reshape(2, 2, 2), [0, 1])  # masked values are integrated out
     bags = Bags(np.arange(8.0).reshape(4, 2), [0, 2, 4])
     hidden = np.ma.masked_array([0, 1], mask=[0, 1])
     with pytest.raises(ValueError, match="y contains NaN"):

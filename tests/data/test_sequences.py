@@ -1,4 +1,4 @@
-"""Sequences of symbols by themselves; models of them are tested in tests/models/mixture."""
+"""Sequences of symbols; their models are tested in tests/models/mixture."""
 
 import numpy as np
 
@@ -20,6 +20,6 @@ def test_equal_sequences_and_no_others_have_the_same_projection():
     assert len(np.unique(number)) == 5
     np.testing.assert_array_equal(number, sequences.project(np.random.RandomState(0)))
     assert not np.isin(number, sequences.project(np.random.RandomState(1))).any()
-    # It goes by the sequences, not by where they stand.
+    # Projections depend on the sequences, not on their positions.
     moved = sequences.take([4, 2, 0]).project(np.random.RandomState(0))
     np.testing.assert_array_equal(moved, number[[4, 2, 0]])

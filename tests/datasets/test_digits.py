@@ -33,7 +33,7 @@ def test_no_image_is_used_twice():
 
 @pytest.mark.parametrize(("share", "n_positive"), [(0.5, 13), (0.25, 6), (0, 0), (1, 25)])
 def test_the_share_of_positive_bags_is_exact_up_to_rounding(share, n_positive):
-    # Half of 25 is 12.5 and goes upward, a quarter is 6.25.
+    # Half of 25 is 12.5, which is rounded up; a quarter is 6.25.
     assert load_digit_bags(25, positive_share=share).y.sum() == n_positive
 
 
@@ -51,9 +51,9 @@ def test_bags_just_large_enough_hold_targets_only():
 
 def test_neither_bags_nor_instances_are_sorted_by_label():
     data = load_digit_bags(200, size=8)
-    # 100 of 200 in random order change side about 100 times (standard deviation 7); sorted: once.
+    # 200 labels in random order change about 100 times (standard deviation 7), sorted labels once.
     assert abs(np.count_nonzero(np.diff(data.y)) - 100) < 4 * 7.1
-    # 150 targets over 8 places: 18.75 expected at each place, standard deviation 4.05.
+    # 150 targets over 8 positions: 18.75 are expected at each position, with standard deviation 4.05.
     at_place = data.instance_y.reshape(200, 8).sum(axis=0)
     assert (np.abs(at_place - 18.75) < 4 * 4.05).all()
 

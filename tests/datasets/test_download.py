@@ -1,4 +1,4 @@
-"""Downloads from a server on this machine: what goes well, and everything that does not."""
+"""Downloads from a local server, both successful and failed."""
 
 import gzip
 import hashlib
@@ -24,7 +24,7 @@ CONTENT = "".join(
 
 
 class Server:
-    """Serves `body`, or as much of it as `cut` says, with the given status; `files` by name come first."""
+    """Local server of `files` by name, or else of `body`, with status `status` and cut after `cut` bytes."""
 
     def __init__(self):
         self.body, self.status, self.cut, self.asked, self.files = CONTENT, 200, None, [], {}
@@ -67,7 +67,7 @@ def server(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """An empty cache, no local data, and a small file in place of Musk 1."""
+    """Set up an empty cache without local data, and replace Musk 1 by a small file."""
     source = Source(
         "someone/mirror", "c0ffee", "a/musk1.data", len(CONTENT), hashlib.sha256(CONTENT).hexdigest()
     )
@@ -90,13 +90,13 @@ def test_a_download_is_parsed_and_kept_for_the_next_time(server, cache):
     assert len(server.asked) == 1
 
 
-@pytest.mark.skipif(not DATA, reason="BAGWISE_DATA is not set: the original files are not at hand")
+@pytest.mark.skipif(not DATA, reason="BAGWISE_DATA is not set: the original files are not available")
 def test_the_original_files_pass_through_a_download(server, cache):
     server.files = {
         path.name.removesuffix(".gz"): path for path in (Path(DATA) / "raw").rglob("*") if path.is_file()
     }
     assert len(fetch_hja_birdsong().bags) == 548
-    assert len(fetch_newsgroups("sci.med").bags) == 100  # sent compressed, as GitHub does
+    assert len(fetch_newsgroups("sci.med").bags) == 100  # sent compressed, as by GitHub
     assert files(cache) == sorted([*(s.name for s in SOURCES["hja_birdsong"]), "sci_med.txt"])
 
 
@@ -177,7 +177,7 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(server, cache):
     assert server.asked == []
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root can write anywhere")
 def test_a_read_only_cache_is_one_sentence_but_gives_what_it_has(server, cache):
     fetch_musk1()
     (cache / "musk1").chmod(0o500)

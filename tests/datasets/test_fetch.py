@@ -1,4 +1,4 @@
-"""The public data sets against the prepared arrays of the same data, where both are at hand."""
+"""The public data sets, compared with prepared arrays of the same data if both are available."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from bagwise.datasets.fetch import NEWSGROUPS
 
 DATA = os.environ.get("BAGWISE_DATA")
 needs_data = pytest.mark.skipif(
-    not DATA, reason="BAGWISE_DATA is not set: the original files are not at hand"
+    not DATA, reason="BAGWISE_DATA is not set: the original files are not available"
 )
 
 

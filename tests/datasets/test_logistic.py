@@ -27,14 +27,14 @@ def test_a_bag_is_positive_exactly_if_any_instance_is():
 def test_the_log_odds_are_linear_in_the_features():
     data = make_noisy_or_bags(50, coef=[2.0, 0.5], intercept=-1, random_state=0)
     by_hand = [-1 + 2.0 * x[0] + 0.5 * x[1] for x in data.bags.instances]
-    # Sums of three terms: only their order may differ.
+    # Sums of three terms: only the order of summation can differ.
     np.testing.assert_allclose(data.log_odds, by_hand, rtol=1e-13, atol=1e-13)
 
 
 def test_the_share_of_positive_bags_is_that_of_the_noisy_or():
     n_bags, m = 20_000, 3
     data = make_noisy_or_bags(n_bags, size=m, random_state=1)
-    # Instances are independent: P(-) = (1 - E sigma)^m, E over the log-odds, which are N(-2, 2).
+    # Instances are independent, so P(-) = (1 - E sigma)^m. The log-odds have the distribution N(-2, 2).
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     rate = weights @ expit(-2 + np.sqrt(2) * nodes) / weights.sum()
     expected = 1 - (1 - rate) ** m

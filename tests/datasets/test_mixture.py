@@ -43,7 +43,7 @@ def test_the_log_odds_are_those_of_bayes_rule():
     data = make_mixture_bags(30, positive_rate=0.3, covariances=S, random_state=3)
     X = data.bags.instances
     negative, positive = (multivariate_normal(data.means[k], data.covariances[k]).logpdf(X) for k in (0, 1))
-    # Two algorithms for a 2 x 2 problem: nothing but rounding between them.
+    # Two algorithms for a 2 x 2 problem differ by rounding errors only.
     expected = np.log(0.3 / 0.7) + positive - negative
     np.testing.assert_allclose(data.log_odds, expected, rtol=1e-12, atol=1e-12)
 

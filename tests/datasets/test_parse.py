@@ -1,4 +1,4 @@
-"""The format of every public data set, in small files written here: what stands where and what it becomes."""
+"""Parsers of all public data sets, tested with small files in the original formats."""
 
 import hashlib
 import io
@@ -23,7 +23,7 @@ from bagwise.datasets._sources import SOURCES, Source
 
 @pytest.fixture
 def publish(tmp_path, monkeypatch):
-    """Put small files in the place of the original ones of a data set."""
+    """Return a function that replaces the original files of a data set by small ones."""
     monkeypatch.setenv("BAGWISE_DATA", str(tmp_path))
 
     def write(dataset, *contents):
@@ -82,7 +82,7 @@ def test_birdsong_joins_four_files_and_counts_classes_from_zero(publish):
     assert data.bags.instances.tolist() == [[0.5, 1.5], [0.25, 2.5], [3.5, -1.0]]
     assert data.bags.instances.dtype == np.float32
     assert data.instance_y.tolist() == [-1, 2, 0]
-    # What labelled segments show, and what the whole recording was said to have.
+    # `y` follows from the labelled segments; `y_annotated` contains the annotations of the whole recording.
     assert data.y.tolist() == [[False, False, True], [True, False, False]]
     assert data.y_annotated.tolist() == [[False, True, True], [True, False, False]]
     assert data.class_names.tolist() == ["Brown Creeper", "Winter Wren", "Pacific-slope - Flycatcher"]
@@ -115,11 +115,11 @@ def test_msrc_is_a_matlab_file_of_cells(publish):
 
 
 def test_the_dogs_of_corel_go_back_to_their_place(publish):
-    # Images in the order of the file: the dogs, which are images 1000 to 1099, come first.
+    # In the file, the dogs (images 1000 to 1099) come first.
     images = [*range(1000, 1100), *range(1000), *range(1100, 2000)]
     lines = []
     for number, image in enumerate(images, start=1):
-        # The first dog has two regions; features say which image and which region it is.
+        # The first dog has two regions; two features contain the indices of image and region.
         for region in range(2 if image == 1000 else 1):
             lines.append(f"{int(image // 100 == 10)},{number},{image},{region},0,0,0,0,0,0,0.5\n")
     publish("corel2000", "".join(lines).encode())

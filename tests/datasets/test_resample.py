@@ -48,14 +48,14 @@ def test_every_positive_bag_is_as_likely_to_be_labelled():
 
 @pytest.mark.parametrize(("class_prior", "n_hidden"), [(0, 0), (0.3, 23), (0.5, 38), (0.1, 8), (1, 75)])
 def test_the_class_prior_is_realised_to_the_nearest_count(labelled, class_prior, n_hidden):
-    # 0.3, 0.5 and 0.1 of 75 are 22.5, 37.5 and 7.5: halves go upward.
+    # 0.3, 0.5 and 0.1 of 75 are 22.5, 37.5 and 7.5; halves are rounded up.
     data = draw(labelled, class_prior=class_prior)
     assert data.y_true[data.y == 0].sum() == n_hidden
     assert data.class_prior == n_hidden / 75
 
 
 def test_by_algorithm_1_the_number_of_hidden_positives_is_binomial(labelled):
-    """Steps 3 to 7: N ~ B(U + T, pi), and the test bags are any T of the unlabeled ones."""
+    """Steps 3 to 7: N ~ B(U + T, pi), and the T test bags are drawn from the unlabeled ones."""
     draws = [draw(labelled, binomial=True, random_state=seed) for seed in range(400)]
     counts = np.array([data.y_true[data.y == 0].sum() for data in draws])
     assert abs(counts.mean() - 22.5) < 4 * np.sqrt(75 * 0.3 * 0.7 / 400)
@@ -78,7 +78,7 @@ def test_a_binomial_draw_beyond_the_bags_at_hand_says_what_was_drawn(labelled):
 def test_the_unlabeled_bags_are_not_sorted_by_their_hidden_label(labelled):
     hidden = draw(labelled, class_prior=0.5).y_true[20:]
     changes = np.count_nonzero(np.diff(hidden))
-    # 75 fair coins change side about 37 times, with a standard deviation of 4.3; sorted: once.
+    # 75 labels in random order change about 37 times (standard deviation 4.3), sorted labels once.
     assert abs(changes - 37) < 4 * 4.3
 
 
@@ -150,7 +150,7 @@ def test_copies_have_the_size_label_id_and_columns_of_their_source():
 
 
 def test_the_noise_is_a_share_of_the_largest_absolute_value_per_bag_and_feature():
-    # Largest absolute values: bag 0 has 4 and 30, bag 1 has 100 and 0.
+    # The largest absolute values of the features are 4 and 30 in bag 0, and 100 and 0 in bag 1.
     originals = [np.array([[1.0, -30.0], [-4.0, 10.0]]), np.array([[100.0, 0.0]])]
     n_copies, noise = 5000, 0.02
     data = augment_bags(originals, n_copies=n_copies, noise=noise, random_state=0)
@@ -181,7 +181,7 @@ def test_originals_to_copy_are_drawn_evenly_for_a_total():
 
 
 def test_integers_are_shaken_in_float64_and_floats_keep_their_type():
-    # In int16 the absolute value of -32768 wraps, and 5 would pass for the largest.
+    # In int16, the absolute value of -32768 overflows, so that 5 would be the largest.
     lowest = np.array([[-32768], [5]], dtype=np.int16)
     data, same, single = (
         augment_bags([lowest.astype(dtype)], random_state=0) for dtype in (np.int16, np.float64, np.float32)

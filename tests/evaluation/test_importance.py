@@ -136,7 +136,7 @@ def test_tools_of_scikit_learn_that_need_a_matrix_say_what_to_use(data, model):
             tool()
     with pytest.raises(IndexError, match=re.escape("rate_change(model, bags, feature, change)")):
         partial_dependence(model, data.bags, [0])
-    # In bags of one instance they work.
+    # For bags of one instance, these tools work.
     X, y = data.bags.instances, data.instance_y
     single = MILogisticRegression(n_init=1, random_state=0)
     assert RFE(single, n_features_to_select=2).fit(X, y).support_.tolist() == [True, True, False]

@@ -1,4 +1,4 @@
-"""Frames of instances and bags for every kind of model: many classes, many labels, and what wraps a model."""
+"""Frames of instances and bags for multiclass models, multilabel models and meta-estimators."""
 
 import re
 from pathlib import Path
@@ -52,7 +52,7 @@ def search(model):
 
 
 def test_every_label_has_rows_of_its_own():
-    """They used to show the second label as if it were the only one."""
+    """Regression test: frames contained the second label only."""
     model = MultiLabelBagClassifier(plain()).fit(BAGS, LABELS)
     frame = instance_frame(model, BAGS, LABELS)
     assert list(frame.columns) == [
@@ -108,10 +108,10 @@ def test_the_best_instances_of_every_label():
 @pytest.mark.parametrize(
     "model",
     [MissSVC(), OneVsOneBagClassifier(plain()), OneVsOneBagClassifier(MissSVC(), both_ways=True)],
-    ids=["machine", "pairs", "both ways"],
+    ids=["SVM", "pairs", "both ways"],
 )
 def test_many_classes_have_a_column_each(model):
-    """A machine of three classes used to be a ValueError."""
+    """Regression test: an SVM with three classes raised a ValueError."""
     model.fit(BAGS, THREE)
     frame = instance_frame(model, BAGS)
     assert list(frame.columns) == [
@@ -168,8 +168,7 @@ def test_one_against_the_rest_shows_the_model_of_every_class():
         np.testing.assert_array_equal(
             frame[f"bag_probability_{label}"], model.predict_proba(BAGS)[INDEX, number]
         )
-    message = "y has the label 'dog', which is not among the training labels; the classes are"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="label 'dog', which is not among the training labels; the classes are"):
         instance_frame(model, BAGS, np.where(THREE == "ant", "dog", THREE))
 
 

@@ -12,7 +12,7 @@ import bagwise
 from bagwise import Bags
 from bagwise.evaluation.plotting import plot_bags
 
-pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+pytest.importorskip("matplotlib", reason="plots need matplotlib")
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_of_a_large_bag_the_most_intense_images_are_drawn_in_their_order(bags):
     assert len(drawn_images(display)) == 6
     assert "+ 3" in words(display)
     whole = plot_bags(bags, intensity, image_shape=(3, 4))
-    # The first bag has three images, all drawn; of the second, instances 4, 6 and 8 are.
+    # All three images of the first bag are drawn, and instances 4, 6 and 8 of the second bag.
     for place, i in enumerate([0, 1, 2, 4, 6, 8]):
         np.testing.assert_array_equal(
             drawn_images(display)[place].get_array(), drawn_images(whole)[i].get_array()

@@ -33,7 +33,7 @@ class Scores:
 
 
 def scored(n_positive=200, n_unlabeled=500, prior=0.3, gap=2.0, seed=0):
-    """Return bags of one value, their score: `gap` above zero on average for positive bags, else below."""
+    """Return bags of one value, their score, which has the mean `gap` for positive bags, else `-gap`."""
     rng = np.random.default_rng(seed)
     truth = np.append(np.ones(n_positive, bool), rng.random(n_unlabeled) < prior)
     score = rng.normal(size=len(truth)) + np.where(truth, gap, -gap)

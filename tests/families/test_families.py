@@ -1,4 +1,4 @@
-"""Each family by itself: densities that integrate to one, M steps that maximise, NaN integrated out."""
+"""All families: densities integrate to one, M steps are maxima, and NaN is integrated out."""
 
 import numpy as np
 import pytest
@@ -120,7 +120,7 @@ def test_tied_covariances_without_a_mean_prior_maximise_together():
 @pytest.mark.parametrize("cls", ALL, ids=lambda c: c.__name__)
 def test_sums_give_the_total_log_density_and_log_odds_are_differences(cls):
     family, X, weight, prior, sums, best = fitted(cls)
-    # From some of the instances only: its middle is elsewhere than the origin of the sums.
+    # The parameters of the first nine instances, whose mean differs from the origin of the sums.
     other = family.mstep(family.statistics(X[:9], weight[:9], None, prior), weight[:9].sum(), prior)
     for params in (best, other):
         expected = weight @ family.log_density(X, params)
@@ -198,7 +198,7 @@ def test_a_large_mean_costs_no_digits():
             for Y in (X, X + 2.0**30)
             for p in [start(family, Y, weight)]
         )
-        np.testing.assert_allclose(far[1], near[1], rtol=1e-5)  # X + 2^30 itself keeps eight digits
+        np.testing.assert_allclose(far[1], near[1], rtol=1e-5)  # X + 2^30 has about eight digits left
 
 
 # ---------------------------------------------------------------------- missing values
@@ -216,7 +216,7 @@ def test_gaussian_densities_integrate_a_missing_value_out():
         expected, _ = integrate.quad(density, -np.inf, np.inf, epsabs=1e-13)
         found = np.exp(Gaussian().log_density(np.array([[x, np.nan]]), params)[0])
         assert found == pytest.approx(expected, rel=1e-9)
-        # And the expected statistics are the moments of the same integral.
+        # The expected statistics are the moments of the same integral.
         family, origin = Gaussian(), start(Gaussian(), rng.normal(size=(9, 2)), np.ones(9))
         sums = family.statistics(np.array([[x, np.nan]]), np.ones(1), params, origin)
         for power, found in ((1, sums[0, 1]), (2, sums[2, 1])):
@@ -268,7 +268,7 @@ def test_an_instance_without_any_value_says_nothing(cls):
     assert np.isfinite(family.statistics(nothing, np.ones(2), best, prior)).all()
 
 
-# ---------------------------------------------------------------------- samples and refusals
+# ---------------------------------------------------------------------- samples and invalid input
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda c: c.__name__)

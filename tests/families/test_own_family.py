@@ -1,4 +1,4 @@
-"""A family of one's own: what follows from four methods, and what does not."""
+"""User-defined families: what works with four methods, and what needs more methods."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from bagwise.families import GaussianDiag
 
 
 class Plain(Family):
-    """The diagonal Gaussian by its four methods and its prior, without any short cut."""
+    """Diagonal Gaussian that defines only the required methods and its prior."""
 
     def start_statistics(self, X, weight):
         return GaussianDiag().start_statistics(X, weight)

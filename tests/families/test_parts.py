@@ -1,4 +1,4 @@
-"""Families see the same instances in either precision, picked from others, or in small parts."""
+"""Families return equal results in both precisions, for selected rows, and in small parts."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_what_a_family_gives_does_not_depend_on_how_instances_lie(name, missing,
             joint = np.stack([family.log_density(exact, params) for params in (second, first)])
             np.testing.assert_allclose(found, log_odds_of(joint), rtol=1e-10, atol=1e-11)
         again = family.start(start_statistics_of(family, form, weight), 2, "default")
-        if isinstance(prior, str):  # a family without a prior of its own
+        if isinstance(prior, str):  # the family does not estimate a prior
             assert again == prior
         else:
             for mine, its in zip(*(p if isinstance(p, tuple) else (p,) for p in (again, prior)), strict=True):
@@ -85,7 +85,7 @@ def test_moments_add_up_to_those_of_all(pairs, missing, far):
     D = np.where(seen, X - mean, 0.0)
     variance = weight @ np.square(D) / (weight @ seen - 1)
     assert total.total == pytest.approx(weight.sum())
-    rtol = 1e-12 if far == 0 else 1e-7  # eight of sixteen digits are spent on the mean
+    rtol = 1e-12 if far == 0 else 1e-7  # the mean takes eight of sixteen digits
     np.testing.assert_allclose(total.mean, mean, rtol=1e-13, atol=1e-12)
     np.testing.assert_allclose(total.variance, variance, rtol=rtol)
     if pairs:

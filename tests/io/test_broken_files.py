@@ -1,4 +1,4 @@
-"""Files that are broken, or strange: one sentence with the file and the row, and nothing half-written."""
+"""Broken or unusual files: errors name the file and the row, and no partial files remain."""
 
 import re
 
@@ -67,7 +67,7 @@ def test_a_long_table_has_no_place_for_an_empty_bag(tmp_path, format_name):
 
 def test_folders_are_never_overwritten(tmp_path):
     (tmp_path / "bags").mkdir()
-    save_bags(tmp_path / "bags", small(), [1, 0], format="npy")  # an empty one is fine
+    save_bags(tmp_path / "bags", small(), [1, 0], format="npy")  # an empty folder is allowed
     for format_name in ("npy", "h5"):
         with pytest.raises(FileExistsError, match="exists already; name a new folder"):
             save_bags(tmp_path / "bags", small(), format=format_name)

@@ -136,7 +136,7 @@ def test_a_table_that_cannot_be_sorted_is_refused(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
-# ---------------------------------------------------------------------- what is never lost
+# ---------------------------------------------------------------------- sources and positive labels
 
 
 def test_the_source_is_never_overwritten(tmp_path, capsys):

@@ -50,7 +50,7 @@ def test_a_column_mostly_of_numbers_becomes_text_with_a_word_only(tmp_path):
     with pytest.warns(UserWarning, match=r"a\.csv': the column 'x' is read as text.*'2\.\.5' in line 3 is"):
         bags, _ = load_csv(path)
     assert bags.instance_columns["x"].tolist() == ["1", "2..5", "3", ""]
-    text = "bag,x,note\na,1,?\na,2,7\nb,3,fine\nb,4,good\n"  # text with a number in it is text
+    text = "bag,x,note\na,1,?\na,2,7\nb,3,fine\nb,4,good\n"  # a text column can contain a number
     bags, _ = load_csv(write(path, text))
     assert bags.instance_columns["note"].tolist() == ["?", "7", "fine", "good"]
 

@@ -1,4 +1,4 @@
-"""Damaged and hostile files: a ValueError that names the file, and nothing taken that a file only claims."""
+"""Damaged and malicious files raise a ValueError that names the file; claimed sizes are checked."""
 
 import io
 import zipfile
@@ -21,7 +21,7 @@ GOOD = Bags(
 
 
 def damaged(whole: bytes, rng) -> bytes:
-    """Flip bits, overwrite, cut out or cut off, as a failing disk does."""
+    """Flip bits, or overwrite, remove or truncate bytes, as a failing disk does."""
     data, place = bytearray(whole), int(rng.integers(len(whole)))
     how = rng.integers(4)
     if how == 0:
@@ -54,7 +54,7 @@ def test_damaged_npz_files(tmp_path, kind):
 
 
 @pytest.mark.parametrize("format_name", ["parquet", "parquet-long", "csv"])
-@pytest.mark.filterwarnings("ignore::UserWarning")  # a column mostly of numbers
+@pytest.mark.filterwarnings("ignore::UserWarning")  # a mostly numeric column
 def test_damaged_tables(tmp_path, format_name):
     name = "a.csv" if format_name == "csv" else "a.parquet"
     path = save_bags(tmp_path / name, GOOD, [0, 1, 1], format=format_name)
@@ -92,7 +92,7 @@ def test_arrays_that_a_damaged_list_hides_are_missed(tmp_path):
     before = whole.rindex(b"PK\x01\x02", 0, last)
     assert whole[last + 46 :].startswith(b"y.npy")
     hidden, renamed = bytearray(whole), bytearray(whole)
-    hidden[before + 32] = whole.rindex(b"PK\x05\x06") - last  # it is the comment of the one before
+    hidden[before + 32] = whole.rindex(b"PK\x05\x06") - last  # hides the last entry in a comment
     renamed[last + 50] = ord("z")
     for data, sentence in ((hidden, "claims 3 arrays, but lists 2"), (renamed, "y.npz.*differ")):
         path.write_bytes(data)

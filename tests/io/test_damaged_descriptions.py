@@ -1,4 +1,4 @@
-"""Descriptions of files, damaged in every place: the bags come back, or a ValueError that names the file."""
+"""Damaged file descriptions: loading returns the bags or raises a ValueError that names the file."""
 
 import copy
 import json
@@ -23,7 +23,7 @@ HOSTILE = [None, -1, 10**12, 0.5, "", "x", "object", "V8", [], [10**12], [-1], [
 
 
 def damages(value):
-    """Give copies of a description with something in it replaced or left out."""
+    """Yield copies of a description in which one entry is replaced or missing."""
     yield from (copy.deepcopy(other) for other in HOSTILE)
     for key in (
         list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()

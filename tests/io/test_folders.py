@@ -1,4 +1,4 @@
-"""Folders with a file for every bag: names of columns, dtypes, and what many small files cost."""
+"""Folders with one file per bag: column names, dtypes, and the cost of many small files."""
 
 import time
 
@@ -27,20 +27,20 @@ def test_files_of_different_types_and_orders_are_joined(tmp_path):
         np.asfortranarray(np.arange(4.0).reshape(2, 2)),
         np.ones((1, 4, 2), dtype=">f4"),
         np.zeros((0, 2)),
-        np.random.default_rng(0).normal(size=(40_000, 2)),  # too large to be read at once
+        np.random.default_rng(0).normal(size=(40_000, 2)),  # too large for a single read
     ]
     for i, part in enumerate(parts):
         np.save(tmp_path / f"{i}.npy", part)
     bags, _ = load_npy(tmp_path)
     assert bags.instances.dtype == np.float64 and bags.sizes.tolist() == [3, 2, 4, 0, 40_000]
     np.testing.assert_array_equal(bags.instances, np.vstack([part.reshape(-1, 2) for part in parts]))
-    bags.instances.sum()  # and it is memory of its own
+    bags.instances.sum()  # the instances were copied to memory
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["npy", "h5"])
 def test_many_small_bags_cost_hardly_more_than_the_bare_calls(tmp_path, kind):
-    """Processor time of the best of three, both sides in one run; the goal is a ratio of 1.5."""
+    """Compare the lowest of three processor times with that of the bare calls; the goal is a ratio of 1.5."""
     n, X = 500, np.random.default_rng(0).normal(size=(2500, 10))
     bags = Bags(X, np.arange(0, 2501, 5))
     bare, ours = tmp_path / "bare", tmp_path / "ours"

@@ -41,7 +41,7 @@ def test_one_new_bag_has_the_features_of_the_model_in_their_order(train, model, 
     model.fit(bags, y)
     (tmp_path / "one.csv").write_text(ONE)
     plain, _ = load_bags(tmp_path / "one.csv", bag="mol")
-    assert plain.feature_names.tolist() == ["b", "plate", "a"]  # of one bag nothing can be told
+    assert plain.feature_names.tolist() == ["b", "plate", "a"]  # one bag cannot show column roles
     one, _ = load_bags(tmp_path / "one.csv", bag="mol", like=model)
     assert one.feature_names.tolist() == ["a", "b"] and one.instances.tolist() == [[0.5, 3], [0.25, 1]]
     assert one.instance_columns["plate"].tolist() == [2, 2]

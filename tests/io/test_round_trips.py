@@ -1,4 +1,4 @@
-"""What goes into a file comes out of it: every bit, id, name, column and dtype, in every format."""
+"""Round trips through files of every format preserve every bit, id, name, column and dtype."""
 
 import tempfile
 from pathlib import Path
@@ -41,7 +41,7 @@ KEPT_POOLS: list = []
 
 @pytest.fixture(autouse=True, scope="module")
 def cache(tmp_path_factory):
-    """Keep the indexes of folders away from the user's."""
+    """Store the indexes of folders in a temporary cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BAGWISE_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -53,7 +53,7 @@ def arrays(draw, n, dtypes):
         values = draw(st.lists(TEXT, min_size=int(np.prod(shape)), max_size=int(np.prod(shape))))
         return np.array(values, dtype=np.str_).reshape(shape)
     dtype = np.dtype(draw(dtypes))
-    if dtype.kind in "Mm":  # what every unit can count, in days, and "not a time"
+    if dtype.kind in "Mm":  # days that every unit can represent, and NaT
         numbers = draw(hnp.arrays(np.int64, shape, elements=st.integers(-90_000, 90_000)))
         numbers[draw(hnp.arrays(bool, shape))] = np.iinfo(np.int64).min
         return numbers.astype("m8[D]" if dtype.kind == "m" else "M8[D]").astype(dtype)
@@ -190,8 +190,8 @@ def test_reading_parquet_holds_a_row_group_at_a_time(tmp_path, monkeypatch):
     bags = Bags(np.random.default_rng(0).normal(size=(20_000, 20)), np.arange(0, 20_001, 100))
     monkeypatch.setattr(parquet_module, "_GROUP_BYTES", bags.instances.nbytes // 20)
     path = save_parquet(tmp_path / "a.parquet", bags)
-    pool = pa.proxy_memory_pool(pa.default_memory_pool())  # counts from here on
-    # Arrow's threads may free a buffer after the read has returned; its pool must still be there then.
+    pool = pa.proxy_memory_pool(pa.default_memory_pool())  # starts to count here
+    # Arrow's threads can free a buffer after the read has returned, so the pool must stay alive.
     KEPT_POOLS.append(pool)
     usual = pa.default_memory_pool()
     pa.set_memory_pool(pool)
@@ -204,7 +204,7 @@ def test_reading_parquet_holds_a_row_group_at_a_time(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("save", [save_h5, save_npy])
 def test_ids_too_long_for_the_name_of_a_file_are_refused_and_leave_nothing(save, tmp_path):
-    bags = Bags(np.zeros((2, 1)), [0, 1, 2], ids=["a", "ä" * 100])  # every letter takes six bytes of a name
+    bags = Bags(np.zeros((2, 1)), [0, 1, 2], ids=["a", "ä" * 100])  # six characters per letter
     with pytest.raises(ValueError, match=r"ids: 'ä+'\.\.\. needs 600 characters in a file name"):
         save(tmp_path / "folder", bags)
     assert not list(tmp_path.iterdir())

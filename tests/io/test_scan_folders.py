@@ -1,4 +1,4 @@
-"""Scans of folders with a file for every bag, and of npz files: what loading gives, and every refusal."""
+"""Scans of folders with one file per bag and of npz files: the same data as loading, and all errors."""
 
 import os
 
@@ -47,7 +47,7 @@ def assert_same(bags, other):
 
 
 def save_open_npz(path, bags, y=None):
-    """Write what `save_npz` writes, but as it is."""
+    """Write the arrays of `save_npz` without compression."""
     save_npz(path, bags, y)
     with np.load(path) as file:
         arrays = dict(file)
@@ -110,7 +110,7 @@ def test_a_folder_is_opened_once_and_remembered(name, tmp_path, cache, monkeypat
     changed.unlink()
     with pytest.raises(ValueError, match="no longer exists; scan the files again"):
         second[1]
-    np.testing.assert_array_equal(second[0], some_bags()[0])  # whose file is what it was
+    np.testing.assert_array_equal(second[0], some_bags()[0])  # the file of this bag is unchanged
 
 
 def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path, monkeypatch):
@@ -143,7 +143,7 @@ def test_slides_with_a_leading_dimension_and_a_table_of_other_origin(tmp_path):
     assert scan.blocks().X.dtype == np.float64
 
 
-# ---------------------------------------------------------------------- refusals
+# ---------------------------------------------------------------------- errors
 
 
 def refused(path, match, **options):

@@ -1,4 +1,4 @@
-"""Scans of Parquet files: what loading gives, bags over row groups and files, and every refusal."""
+"""Scans of Parquet files: the same data as loading, bags across row groups and files, and all errors."""
 
 import os
 import pickle
@@ -50,7 +50,7 @@ def long_table(ids, labels=None, **columns):
     return pa.table({"bag_id": ids, **labels, **columns})
 
 
-# ---------------------------------------------------------------------- what loading gives
+# ---------------------------------------------------------------------- the same data as loading
 
 
 @pytest.mark.parametrize("layout", ["bags", "long"])
@@ -115,7 +115,7 @@ def test_sizes_of_bags_are_in_the_footer_of_our_files(tmp_path, monkeypatch):
     assert sorted(read) == ["bag_id", "patient", "when", "y"]
     assert_same(scan.load(), full_bags())
     table, about = pq.read_table(path), pq.read_metadata(path).metadata
-    with pq.ParquetWriter(path, table.schema) as writer:  # somebody else's, who kept fewer bags
+    with pq.ParquetWriter(path, table.schema) as writer:  # as another program that writes fewer bags
         writer.write_table(table.slice(0, 5))
         writer.add_key_value_metadata({k: v for k, v in about.items() if k.startswith(b"bagwise")})
     assert_same(scan_bags(path).load(), full_bags()[:5])
@@ -168,7 +168,7 @@ def test_a_scan_is_no_array(tmp_path):
         np.asarray(scan)
 
 
-# ---------------------------------------------------------------------- files of other origin
+# ---------------------------------------------------------------------- files of other programs
 
 
 def test_roles_of_columns_are_inferred_as_loading_does(tmp_path):
@@ -262,7 +262,7 @@ def test_numbered_bags_of_several_files_are_numbered_through(tmp_path):
         assert scan.sizes.tolist() == [3, 3] and scan.ids.tolist() == [0, 1]
 
 
-# ---------------------------------------------------------------------- refusals
+# ---------------------------------------------------------------------- errors
 
 
 def refused(path, match, **options):

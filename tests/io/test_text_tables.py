@@ -63,9 +63,9 @@ def test_thousands_or_decimals_between_tabs_are_not_guessed(tmp_path):
     path.write_text("bag\tx\n1\t1,234\n1\t2,500\n")
     with pytest.raises(ValueError, match=r"'1,234' in line 2 in the column 'x' is ambiguous: its comma"):
         load_bags(path)
-    path.write_text("bag\tx\n1\t1,234\n1\t0,5\n")  # here a cell tells
+    path.write_text("bag\tx\n1\t1,234\n1\t0,5\n")  # another cell shows the format
     assert load_bags(path)[0].instances[:, 0].tolist() == [1.234, 0.5]
-    path.write_text("bag;x\n1;1,234\n1;2,500\n")  # and here the semicolon does
+    path.write_text("bag;x\n1;1,234\n1;2,500\n")  # the semicolon shows the format
     assert load_bags(path)[0].instances[:, 0].tolist() == [1.234, 2.5]
     path.write_text("bag;x;z\n1;1.234,5;1\n1;2,5;2\n1;3,5;3\n")
     with pytest.warns(UserWarning, match=r"'1\.234,5' in line 2 is not a number"):
@@ -84,7 +84,7 @@ def test_text_of_other_programs_is_read_but_not_written(tmp_path):
 
 @pytest.fixture
 def make_book(tmp_path):
-    openpyxl = pytest.importorskip("openpyxl", reason="workbooks need it")
+    openpyxl = pytest.importorskip("openpyxl", reason="workbooks need openpyxl")
 
     def make(**sheets):
         book = openpyxl.Workbook()

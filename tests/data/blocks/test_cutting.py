@@ -1,4 +1,4 @@
-"""Where blocks begin and end."""
+"""The division of bags and rows into blocks."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_runs_are_as_long_as_allowed_and_hold_every_item_once(sizes, most):
         size = offsets[run.stop] - offsets[run.start]
         assert size <= most or run.stop == run.start + 1
         if run.stop < len(sizes) and run.stop > run.start + 1:
-            assert offsets[run.stop + 1] - offsets[run.start] > most  # the next item did not fit
+            assert offsets[run.stop + 1] - offsets[run.start] > most  # the next bag did not fit
 
 
 @pytest.mark.parametrize(("n", "most"), [(0, 3), (1, 3), (3, 3), (7, 3)])

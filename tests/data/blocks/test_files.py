@@ -1,4 +1,4 @@
-"""Blocks of bags in files: the blocks of the same bags in memory, whatever the row groups are."""
+"""Blocks of bags in files equal those of the same bags in memory, for any row groups."""
 
 import threading
 
@@ -22,7 +22,7 @@ def some_bags(sizes, dtype=np.float64, seed=0):
 
 
 def write(path, bags, *, layout, rows):
-    """Write a file, and again with the row groups asked for, some of them empty."""
+    """Write a file with row groups of `rows` rows and empty row groups between them."""
     save_parquet(path, bags, np.arange(len(bags)) % 2, layout=layout)
     table, about = pq.read_table(path), pq.read_metadata(path).metadata[b"bagwise"]
     with pq.ParquetWriter(path, table.schema) as writer:
@@ -35,7 +35,7 @@ def write(path, bags, *, layout, rows):
 
 @pytest.fixture
 def in_files(monkeypatch, large_from, tmp_path):
-    """Make blocks of a few rows from files, however small they are."""
+    """Return a function that writes bags to a file and scans it in blocks of a few rows."""
     large_from(0)
 
     def make(bags, *, layout, most=10, rows=7):
@@ -118,7 +118,7 @@ def test_selected_bags_in_any_order_and_more_than_once(in_files, layout):
 
 def test_a_fold_reads_only_its_row_groups_and_each_once(in_files, monkeypatch):
     bags = some_bags([4] * 30)
-    scan = in_files(bags, layout="long", rows=12)  # three bags a row group
+    scan = in_files(bags, layout="long", rows=12)  # three bags per row group
     read = []
     usual = scan._source._batches
     monkeypatch.setattr(
@@ -155,7 +155,7 @@ def test_what_fails_in_a_block_fails_outside_and_leaves_the_file_closed(in_files
     with pytest.raises(ZeroDivisionError):
         blocks.total(lambda block: 1 / 0)
     assert blocks.total(lambda block: block.n_bags) == 14
-    assert next(blocks.each(lambda block: block.first)) == 0  # and nobody asks for the others
+    assert next(blocks.each(lambda block: block.first)) == 0  # the other blocks are never requested
 
 
 @pytest.mark.parametrize("layout", ["long", "bags"])
@@ -215,7 +215,7 @@ def test_a_pass_that_its_own_reader_clears_away_ends_quietly():
     def items():
         yield 1
         go.wait(10)
-        left.close()  # as the collector of garbage may do in this thread
+        left.close()  # the garbage collector can do this in the same thread
         done.set()
         yield 2
 

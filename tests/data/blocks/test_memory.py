@@ -1,4 +1,4 @@
-"""Blocks of bags in memory: what a pass gives, in which order sums are added, and runs that share passes."""
+"""Blocks of bags in memory: results of a pass, order of summation, and runs that share passes."""
 
 import numpy as np
 import pytest

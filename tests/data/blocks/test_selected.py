@@ -1,4 +1,4 @@
-"""Some of the bags of blocks, and blocks held in memory."""
+"""Blocks of selected bags, and blocks held in memory."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def some_blocks(X=None, **how):
 
 
 class Scattered(MemoryBlocks):
-    """Blocks of bags that are no neighbours."""
+    """Blocks of bags that are not adjacent."""
 
     def block(self, number):
         bags = np.arange(number, 20, self.n_blocks)
@@ -149,6 +149,6 @@ def test_every_block_gets_its_part_of_what_has_a_value_for_every_bag(kind):
     mine, other = PerBag(10.0 * chosen.y), PerBag(10.0 * chosen.y + 1)
     assert chosen.total(differences, mine) == 0
     assert chosen.total(differences, other) == chosen.n_bags
-    # Also where several runs share passes, above or below the choice.
+    # The same is true if several runs share passes over the selection.
     jobs = [lambda some, values=values: some.total(differences, values) for values in (mine, other)]
     assert run_together(chosen, jobs) == [0, chosen.n_bags]

@@ -1,4 +1,4 @@
-"""A cluster for the tests that leave it alive, and scans whose blocks are small."""
+"""Fixtures: a cluster for tests that do not kill workers, and scans with small blocks."""
 
 import warnings
 
@@ -10,10 +10,10 @@ from bagwise import scan_bags
 
 @pytest.fixture(scope="module")
 def client():
-    """Two workers in their own processes, for the tests of a module that leave them alive.
+    """Start two worker processes for the tests of a module that do not kill them.
 
-    Threads of an open client call the `random` module, and hypothesis would report that as a fault of the
-    tests that run meanwhile.
+    The scope is a module, because threads of an open client call the `random` module: hypothesis would
+    report this as an error of other tests that run meanwhile.
     """
     with make_cluster() as cluster, distributed.Client(cluster) as found:
         yield found
@@ -21,14 +21,14 @@ def client():
 
 @pytest.fixture
 def small_blocks(monkeypatch, large_from):
-    """Make blocks of a few instances, and let nothing be too small for a cluster."""
+    """Use blocks of a few instances, and treat all data as large enough for a cluster."""
     large_from(0)
     monkeypatch.setattr("bagwise.data.blocks.layout.block_rows", lambda _: 40)
 
 
 @pytest.fixture
 def scan(small_blocks, tmp_path):
-    """A few hundred instances in row groups that cut bags."""
+    """Return a scan of a few hundred instances; row groups end inside bags."""
     bags, y = make_bags()
     found = scan_bags(write(tmp_path / "bags.parquet", bags, y))
     assert found.blocks().n_blocks > 10
@@ -37,7 +37,7 @@ def scan(small_blocks, tmp_path):
 
 @pytest.fixture(autouse=True)
 def quiet():
-    """Warnings of the cluster's own housekeeping are not ours."""
+    """Ignore warnings that `distributed` causes internally."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="distributed")
         warnings.filterwarnings("ignore", category=ResourceWarning)

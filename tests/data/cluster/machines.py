@@ -1,4 +1,4 @@
-"""Clusters on this machine, and files for them."""
+"""Local clusters, and files for them."""
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -10,19 +10,19 @@ distributed = pytest.importorskip("distributed")
 
 
 def make_cluster(n_workers=2, *, processes=True, threads_per_worker=1, **how):
-    """Start workers on this machine, without a page to look at."""
+    """Start local workers without a dashboard."""
     return distributed.LocalCluster(
         n_workers=n_workers,
         threads_per_worker=threads_per_worker,
         processes=processes,
         dashboard_address=None,
-        scheduler_kwargs={"dashboard_address": ":0"},  # two of them on one machine want different ports
+        scheduler_kwargs={"dashboard_address": ":0"},  # any free port, as several clusters may run
         **how,
     )
 
 
 def make_bags(n_bags=150, n_features=4, seed=0, largest=7, dtype=np.float32):
-    """Noisy-or bags, one of them larger than a block."""
+    """Return noisy-or bags and labels; one bag is larger than a block."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, largest, n_bags)
     sizes[n_bags // 2] = 90
@@ -34,7 +34,7 @@ def make_bags(n_bags=150, n_features=4, seed=0, largest=7, dtype=np.float32):
 
 
 def write(path, bags, y, rows=64):
-    """Write a file whose row groups cut bags, some of them empty."""
+    """Write a file whose row groups end inside bags, with empty row groups between them."""
     save_parquet(path, bags, y, layout="long")
     table, about = pq.read_table(path), pq.read_metadata(path).metadata[b"bagwise"]
     with pq.ParquetWriter(path, table.schema) as writer:

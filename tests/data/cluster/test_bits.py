@@ -1,4 +1,4 @@
-"""What a cluster computes has the bits that it has without one."""
+"""Results on a cluster are bit-identical to local results."""
 
 import pickle
 from functools import partial
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 
 def what_is_learned(model):
-    """All numbers of a fit, as bytes."""
+    """Return all fitted values as bytes."""
     numbers = {
         name: np.asarray(value).tobytes()
         for name, value in vars(model).items()
@@ -160,7 +160,7 @@ def test_a_group_that_is_sent_is_small_whatever_was_read(scan):
     before = pickle.dumps(group)
     blocks = list(group.blocks())
     again = list(group.blocks())
-    assert all(mine is its for mine, its in zip(blocks, again, strict=True))  # kept
+    assert all(mine is its for mine, its in zip(blocks, again, strict=True))  # the group keeps its blocks
     assert len(pickle.dumps(group)) <= len(before) < 20_000
     assert group.__sizeof__() == sum(block.X.nbytes for block in blocks)
     read = list(pickle.loads(before).blocks())

@@ -1,4 +1,4 @@
-"""A fit on a cluster that was cut off goes on from its checkpoint, on the cluster or without it."""
+"""An interrupted fit on a cluster resumes from its checkpoint, on the cluster or locally."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.study
 
 
 class CutOffError(Exception):
-    """Ends a fit in its midst."""
+    """Raised to interrupt a fit."""
 
 
 @pytest.mark.parametrize("after", ["on the cluster", "on one machine"])

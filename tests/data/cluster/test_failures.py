@@ -1,4 +1,4 @@
-"""Workers that die, come, go and fail: the same bits, or one clear sentence."""
+"""Workers that die, join, leave or fail: bit-identical results, or a clear error message."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ MODEL = MILogisticRegression(n_init=1, tol=1e-8, random_state=0)
 
 
 class OnCall:
-    """A transformer of instances that does something at its n-th call, wherever that is."""
+    """Instance transformer that runs an action at its n-th call, counted over all workers."""
 
     def __init__(self, log, number, action):
         self.log, self.number, self.action = str(log), number, action
@@ -33,7 +33,7 @@ class OnCall:
         with open(self.log, "ab") as file:
             file.write(b".")
             file.flush()
-            # Appending is atomic: every call has a place of its own.
+            # Appending is atomic, so the file has another size after every call.
             is_now = os.fstat(file.fileno()).st_size == self.number
         if is_now:
             self.action()
@@ -41,7 +41,7 @@ class OnCall:
 
 
 class OnSight:
-    """A transformer of instances that does something whenever it sees a value."""
+    """Instance transformer that runs an action if the instances contain a value."""
 
     def __init__(self, value, action):
         self.value, self.action = value, action
@@ -61,13 +61,13 @@ def divide():
 
 
 def with_step(scan, function):
-    """The scan, with a function that its instances pass through."""
+    """Return the scan with a function that transforms its instances."""
     step = OnInstances(FunctionTransformer(function)).fit(scan.head(1))
     return step.transform(scan)
 
 
 def marked(tmp_path, value):
-    """A scan with one value of its own, in the bag larger than a block."""
+    """Return a scan with a special value in the bag that is larger than a block."""
     bags, y = make_bags()
     X = np.array(bags.instances)
     X[bags.offsets[75] + 50, 1] = value
@@ -80,7 +80,7 @@ def expected(scan):
 
 
 def fitted_while(scan, cluster, event, *, call=25, tmp_path):
-    """Fit on a cluster; in the middle of a pass, `event` happens. The coefficients, as bytes."""
+    """Fit on a cluster, call `event` in the middle of a pass, and return the coefficients as bytes."""
     begun = tmp_path / "begun"
     with distributed.Client(cluster) as client:
         thread = threading.Thread(target=_wait_and_call, args=(begun, call, event))

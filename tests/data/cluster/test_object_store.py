@@ -1,4 +1,4 @@
-"""Bags in an object store, read by their address."""
+"""Bags in an object store, read by address."""
 
 import os
 
@@ -16,7 +16,7 @@ s3fs = pytest.importorskip("s3fs")
 
 @pytest.fixture(scope="module")
 def store():
-    """A bucket of a store on this machine; settings reach workers through the environment."""
+    """Start a local object store with a bucket; workers read its settings from the environment."""
     server = server_module.ThreadedMotoServer(port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -40,7 +40,7 @@ def store():
 
 @pytest.fixture
 def address(store, tmp_path):
-    """Two files whose bags follow each other."""
+    """Store the bags in two files, and return an address that matches both."""
     bags, y = make_bags()
     for number, part in enumerate((slice(0, 60), slice(60, 150))):
         store.put(str(write(tmp_path / f"{number}.parquet", bags[part], y[part])), f"bags/{number}.parquet")

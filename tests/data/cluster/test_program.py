@@ -1,4 +1,4 @@
-"""The program with ``--dask``."""
+"""The command line with ``--dask``."""
 
 import pandas as pd
 import pytest
@@ -34,6 +34,4 @@ def test_no_cluster_is_a_sentence(file, tmp_path, capsys):
     assert main(["fit", str(file), "-m", "milr", "--dask", "nonsense", "-o", out]) == 2
     assert "--dask nonsense: no connection to a cluster" in capsys.readouterr().err
     assert main(["predict", str(file), str(file), "-o", str(tmp_path / "folder")]) == 2
-    assert (
-        "-o must end in .csv or .parquet, or name a folder with --dask" in capsys.readouterr().err
-    )
+    assert "-o must end in .csv or .parquet, or name a folder with --dask" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Tables that workers write: those of one machine."""
+"""Tables written by workers equal those written locally."""
 
 import sys
 

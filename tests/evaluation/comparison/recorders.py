@@ -1,4 +1,4 @@
-"""Classifiers that know what they are shown: to see what a comparison does with them."""
+"""Classifiers that record the bags they receive, to test what a comparison does."""
 
 import os
 import signal
@@ -6,18 +6,18 @@ import signal
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-# What classifiers were fitted to and asked about: numbers of bags.
+# Indices of the training bags of every fit, and of the bags of every prediction.
 FITTED: list = []
 ASKED: list = []
 
 
 def numbers(bags):
-    """The first feature of the first instance of every bag, which tests set to the bag's number."""
+    """Return the first feature of the first instance of every bag, which tests set to the bag's index."""
     return bags.instances[np.asarray(bags.offsets)[:-1], 0].astype(int)
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
-    """Predicts the most frequent label, and writes down which bags it sees."""
+    """Classifier that predicts the most frequent label and records the bags."""
 
     def __init__(self, setting=0):
         self.setting = setting
@@ -34,7 +34,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
 
 class Guess(ClassifierMixin, BaseEstimator):
-    """Predicts by a coin that is thrown for every bag, one for every setting; labels teach it nothing."""
+    """Classifier with random predictions for every bag and setting, which do not depend on the labels."""
 
     def __init__(self, setting=0):
         self.setting = setting
@@ -49,7 +49,7 @@ class Guess(ClassifierMixin, BaseEstimator):
 
 
 class Stops(Recorder):
-    """Behaves as if somebody pressed Ctrl-C in one of its fits: when there are none left."""
+    """Recorder that sends itself SIGINT, like Ctrl-C, in the fit after the next `fits_left`."""
 
     fits_left = np.inf
 
@@ -61,16 +61,16 @@ class Stops(Recorder):
 
 
 class Refuses(Recorder):
-    """Fails where it sees the bag with the number 0."""
+    """Recorder that fails if the training bags contain bag 0."""
 
     def fit(self, X, y):
         if 0 in numbers(X):
-            raise ValueError("bag 0 is not to be learned from.")
+            raise ValueError("bag 0 is not allowed in training.")
         return super().fit(X, y)
 
 
 class Dies(Recorder):
-    """Takes the process with it, as kill -9 does, in the fit whose number the environment names."""
+    """Recorder that kills its process, like kill -9, in the fit that the variable DIES_AT counts."""
 
     fits = 0
 

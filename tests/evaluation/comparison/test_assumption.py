@@ -1,4 +1,4 @@
-"""What a label depends on, told from data where it is known; and not told where it cannot be."""
+"""Inference of the assumption behind labels: correct for simulated data, none for inconclusive data."""
 
 from collections import Counter
 
@@ -21,7 +21,7 @@ from bagwise import (
 
 
 def draw(kind, n_bags, seed):
-    """Bags whose label depends on one instance, a count, a share, the whole bag or nothing."""
+    """Return bags whose label depends on one instance, a count, a share, the whole bag or nothing."""
     rng = np.random.default_rng(seed)
     if kind == "one instance":
         data = make_count_bags(
@@ -38,10 +38,10 @@ def draw(kind, n_bags, seed):
     X = rng.normal(size=(len(of_bag), 3))
     y = rng.random(n_bags) < 0.5
     if kind == "a share":
-        X[:, 0] += rng.normal(size=n_bags)[of_bag]  # bags differ, and so do their shares
+        X[:, 0] += rng.normal(size=n_bags)[of_bag]  # the share varies between bags
         positive = rng.random(len(of_bag)) < 1 / (1 + np.exp(-3 * (X[:, 0] - X[:, 1])))
         y = rng.random(n_bags) < np.bincount(of_bag, positive) / sizes
-    elif kind == "the whole bag":  # how far instances lie apart, wherever they lie
+    elif kind == "the whole bag":  # the spread of a bag, not its location
         X[:, 0] = 2 * rng.normal(size=n_bags)[of_bag] + np.where(y, 1.5, 0.6)[of_bag] * X[:, 0]
     return Bags(X, np.append(0, np.cumsum(sizes))), y.astype(int)
 
@@ -93,7 +93,7 @@ def test_bags_of_one_size_do_not_tell_a_share_from_a_count():
 
 
 def test_where_a_kind_of_model_is_not_heard_the_others_prove_nothing():
-    # Bags follow one instance; whoever looks at it has no probability to compare.
+    # Labels depend on one instance, but the model with this assumption, MISVC, has no probabilities.
     models = {
         "copied": SingleInstanceClassifier(),
         "statistics": make_pipeline(BagStatistics(("max",)), LogisticRegression()),

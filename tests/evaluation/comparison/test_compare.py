@@ -1,4 +1,4 @@
-"""Comparing models: what cross_validate says, nothing leaks, failures are rows, nothing runs in vain."""
+"""Model comparison: scores as by cross_validate, no leakage, failures as rows, early input checks."""
 
 import signal
 
@@ -19,7 +19,7 @@ def statistics_of(classifier):
 
 
 def numbered(n, *, seed=0, n_groups=None):
-    """Bags that carry their number, with labels that mean nothing."""
+    """Return bags that contain their index, random labels, and groups."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 4, n)
     instances = rng.normal(size=(sizes.sum(), 2))
@@ -34,7 +34,7 @@ def quiet(*arguments, **options):
     return compare(*arguments, verbose=0, random_state=options.pop("random_state", 0), **options)
 
 
-# ---------------------------------------------------------------- numbers
+# ---------------------------------------------------------------- scores
 
 
 def test_scores_of_splits_are_those_of_cross_validate():
@@ -62,7 +62,7 @@ def test_out_of_fold_predictions_are_those_of_cross_val_predict():
         labels = cross_val_predict(model, data.bags, data.y, cv=folds)
         np.testing.assert_array_equal(found["logistic"].predictions[repeat], labels)
     assert found["svm"].oof_kind == "score" and found["logistic"].oof_kind == "probability"
-    assert not np.array_equal(found.folds_[0][1], found.folds_[5][1])  # repeats are cut anew
+    assert not np.array_equal(found.folds_[0][1], found.folds_[5][1])  # every repeat has new folds
 
 
 def test_means_are_of_all_bags_and_lie_in_their_intervals():
@@ -103,7 +103,7 @@ def test_the_size_of_a_bag_is_a_baseline_that_sees_nothing_else():
     np.testing.assert_array_equal(again.oof_["size of the bag"], found.oof_["size of the bag"])
 
 
-# ---------------------------------------------------------------- nothing leaks
+# ---------------------------------------------------------------- leakage
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_choosing_among_many_settings_gains_nothing_from_noise():
         search = GridSearchCV(Guess(), settings, cv=StratifiedKFold(2))
         nested.append(quiet(bags, y, {"search": search}, scoring="accuracy", cv=3)["search"].mean["accuracy"])
         peeked.append(max(np.mean(Guess(k).fit(bags, y).predict(bags) == y) for k in range(30)))
-    # 120 throws of a coin; who chooses with the held-out bags is outside.
+    # Scores as of 120 coin tosses; a choice by the held-out bags leads to a higher score.
     assert abs(np.mean(nested) - 0.5) < 2 * np.sqrt(0.25 / 120) < np.mean(peeked) - 0.5
 
 
@@ -141,7 +141,7 @@ def test_no_bag_is_asked_about_that_was_learned_from(inner):
     FITTED.clear(), ASKED.clear()
     quiet(bags, y, {"search": GridSearchCV(Recorder(), {"setting": [0, 1]}, cv=inner)}, cv=4)
     assert len(FITTED) == len(ASKED)
-    few = 2 * (2 * 2 + 1)  # the fits that estimate the time ask about the bags that they learned from
+    few = 2 * (2 * 2 + 1)  # the fits that estimate the time predict their training bags
     for fitted, asked in zip(FITTED[few:], ASKED[few:], strict=True):
         assert not np.intersect1d(fitted, asked).size
 
@@ -160,13 +160,13 @@ def test_groups_stay_together_inside_and_outside(wrapped):
         assert not np.intersect1d(groups[train], groups[test]).size
 
 
-# ---------------------------------------------------------------- what fails, what is refused
+# ---------------------------------------------------------------- failures and invalid input
 
 
 def test_a_model_that_fails_has_a_row_that_says_why_and_the_rest_goes_on():
     bags, y, _ = numbered(30)
     found = quiet(bags, y, {"refuses": Refuses(), "records": Recorder()})
-    assert "bag 0 is not to be learned from." in found["refuses"].error
+    assert "bag 0 is not allowed in training." in found["refuses"].error
     assert np.isnan(found["refuses"].mean["accuracy"]) and found["refuses"].oof is None
     assert found["records"].error is None and found.best.name == "records"
     assert "refuses failed: split " in repr(found) and found.rows[-1].name == "refuses"
@@ -176,7 +176,7 @@ def test_a_model_that_fails_has_a_row_that_says_why_and_the_rest_goes_on():
 def _never(**options):
     class Never(Recorder):
         def fit(self, X, y):
-            raise AssertionError("nothing is to run")
+            raise AssertionError("no model must be fitted")
 
     return {"never": Never(**options)}
 
@@ -223,7 +223,7 @@ def test_a_training_fold_of_one_class_is_refused_and_a_test_fold_of_one_class_is
     assert np.isnan(scores["roc_auc"][0]) and np.isfinite(scores["neg_log_loss"]).all()
     with pytest.raises(ValueError, match="every fold holds out bags of only one class"):
         quiet(bags, y, _never(), cv=folds[:1])
-    assert np.isnan(found.oof_["records"][0, 0])  # held out by nobody
+    assert np.isnan(found.oof_["records"][0, 0])  # in no test fold
 
 
 def test_fewer_folds_than_asked_for_are_told():
@@ -248,7 +248,7 @@ def test_ctrl_c_raises_with_what_is_finished_and_the_checkpoint_goes_on(tmp_path
     bags, y, _ = numbered(30)
     path = tmp_path / "run"
     models = {"records": Recorder(), "stops": Stops(), "last": Recorder(1)}
-    Stops.fits_left = 4  # two that estimate the time, two splits
+    Stops.fits_left = 4  # two fits that estimate the time, two splits
     with pytest.raises(ComparisonInterrupted) as caught:
         quiet(bags, y, models, checkpoint=path)
     assert isinstance(caught.value, KeyboardInterrupt) and str(path) in str(caught.value)
@@ -260,7 +260,7 @@ def test_ctrl_c_raises_with_what_is_finished_and_the_checkpoint_goes_on(tmp_path
     FITTED.clear()
     resumed = quiet(bags, y, models, checkpoint=path)
     assert not path.exists() and resumed.is_complete
-    # Of "records" nothing is left to do; of "stops" three splits, of "last" five; and both estimate the time.
+    # "records" is complete. "stops" has three splits left and "last" five, and both estimate the time.
     assert len(FITTED) == 3 + 5 + 2 * 2
     whole = quiet(bags, y, models)
     for name in models:
@@ -287,7 +287,7 @@ def test_the_seed_repeats_it_and_seeds_of_models_are_set():
     np.testing.assert_array_equal(first.oof_["forest"], again.oof_["forest"])
     assert f"random_state={first.seed_}" in first.code_
     assert first["forest"].estimator[-1].random_state == first.seed_
-    assert models["forest"][-1].random_state is None  # the user's own is left as it was
+    assert models["forest"][-1].random_state is None  # the user's model is unchanged
 
 
 @pytest.mark.slow

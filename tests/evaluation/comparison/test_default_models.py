@@ -1,4 +1,4 @@
-"""models="default": what suits the data is taken, what is left out is told, and every model can be fitted."""
+"""models="default": suitable models are selected, omitted ones are reported, and all can be fitted."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_missing_values_are_replaced_inside_the_training_bags(data):
     instances[::5, 0] = np.nan
     entries, notes = chosen(data.bags.with_instances(instances), data.y)
     assert "Missing values are replaced by medians of the training bags" in notes
-    search = entries["MI-SVM"].estimator  # the search is around the step that replaces
+    search = entries["MI-SVM"].estimator  # the search includes the imputation step
     assert isinstance(search, GridSearchCV) and "oninstances" in search.estimator.named_steps
     assert isinstance(entries["mixture, Gaussian"].estimator, GridSearchCV)
     assert not hasattr(entries["mixture, Gaussian"].estimator.estimator, "steps")

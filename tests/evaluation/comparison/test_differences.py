@@ -1,4 +1,4 @@
-"""Paired differences: the corrected resampled t-test against a computation by hand."""
+"""Paired differences: the corrected resampled t-test, compared with a computation by hand."""
 
 import statistics
 
@@ -11,7 +11,7 @@ from bagwise.evaluation.comparison.differences import corrected_t
 
 
 def _tail_of_t(value, df):
-    """The upper tail by integration of the density: no table of scipy's distributions."""
+    """Return the upper tail of the t distribution by integration of the density, without scipy.stats."""
     scale = gamma((df + 1) / 2) / (np.sqrt(df * np.pi) * gamma(df / 2))
     return quad(lambda x: scale * (1 + x * x / df) ** (-(df + 1) / 2), value, np.inf)[0]
 
@@ -19,12 +19,12 @@ def _tail_of_t(value, df):
 def test_the_corrected_t_test_is_what_one_computes_by_hand():
     differences = [0.05, -0.02, 0.11, 0.04, 0.07, 0.02, 0.09, 0.01, 0.03, 0.06]
     mean = sum(differences) / 10
-    # Two repeats of five folds of 100 bags: 20 held out for 80 that are learned from.
+    # Two repeats of five folds of 100 bags: 80 training bags and 20 held-out bags.
     variance = statistics.variance(differences) * (1 / 10 + 20 / 80)
     found = corrected_t(np.array(differences), 20 / 80)
     assert found[0] == pytest.approx(mean, rel=1e-12)
     assert found[3] == pytest.approx(2 * _tail_of_t(mean / variance**0.5, 9), rel=1e-8)
-    for end in found[1:3]:  # at the ends of the interval the test is at 5 %
+    for end in found[1:3]:  # at the ends of the interval, p is 5 %
         assert 2 * _tail_of_t(abs(end - mean) / variance**0.5, 9) == pytest.approx(0.05, rel=1e-6)
 
 

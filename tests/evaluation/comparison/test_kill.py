@@ -1,4 +1,4 @@
-"""A comparison that was killed goes on from its checkpoint."""
+"""A killed comparison resumes from its checkpoint."""
 
 import os
 import signal
@@ -36,5 +36,5 @@ def test_after_kill_9_the_same_call_goes_on(tmp_path):
     ended = run()
     assert ended.returncode == 0, ended.stderr
     n_fits, *scores = ended.stdout.split()
-    # Two that estimate the time and three splits: on the folds of the seed that was drawn before and kept.
+    # Two fits that estimate the time and three splits, with the folds of the stored seed.
     assert int(n_fits) == 5 and len(scores) == 5 and not path.exists()

@@ -1,4 +1,4 @@
-"""What intervals cover and how often tests err, by simulation; docs/compare.md has the numbers."""
+"""Simulated coverage of intervals and error rates of tests, as shown in docs/compare.md."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from bagwise import Bags, compare
 
 
 def halves(bags):
-    """Means of bags: a statistic of which a model may see one half of the columns."""
+    """Return the means of the bags; every model uses one half of the columns."""
     sums = np.add.reduceat(bags.instances, np.asarray(bags.offsets)[:-1])
     return sums / np.asarray(bags.sizes)[:, None]
 
@@ -30,7 +30,7 @@ def half_seen(part):
     return make_pipeline(FunctionTransformer(part), LogisticRegression())
 
 
-# Two models that see different columns, of which either half says as much of the label: equally good.
+# Two equally good models: they use different columns, and both halves are equally informative.
 FIRST, SECOND = half_seen(first_half), half_seen(second_half)
 
 
@@ -44,7 +44,7 @@ def draw(n, rng):
 
 
 def coverage(n, n_draws, seed=0):
-    """How often intervals hold the mean score, on many more bags, of the models that were fitted."""
+    """Return how often intervals contain the mean score of the fitted models on many more bags."""
     rng = np.random.default_rng(seed)
     more, its_y = draw(20_000, rng)
     covered = {"accuracy": 0, "roc_auc": 0, "neg_log_loss": 0}
@@ -64,7 +64,7 @@ def coverage(n, n_draws, seed=0):
 
 
 def error_rates(n, repeats, n_draws, seed=0):
-    """How often two equally good models differ at the level of 5 %: by the corrected and a plain test."""
+    """Return how often the corrected and the plain test separate two equally good models at the 5 % level."""
     rng = np.random.default_rng(seed)
     corrected = plain = 0
     for number in range(n_draws):

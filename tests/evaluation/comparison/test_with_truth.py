@@ -1,4 +1,4 @@
-"""The models that are held against each other, and their cross-validation."""
+"""The compared models, and their cross-validation."""
 
 from bagwise import load_digit_bags
 from bagwise.evaluation.comparison.portfolio import REPRESENTATIVES, VARIANTS

@@ -169,7 +169,7 @@ def test_a_scan_reads_the_bag(data, model, tmp_path):
 
 
 def test_the_picture_goes_where_it_is_told(data, model):
-    pytest.importorskip("matplotlib", reason="pictures need it")
+    pytest.importorskip("matplotlib", reason="plots need matplotlib")
     from bagwise._display.pictures import new_axes
 
     found = explain_bag(model, data.bags, "m07")
