@@ -44,9 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"any of {', '.join(known)}; default: all"
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(known)}; default: all")
     parser.add_argument("--compare", nargs="+", metavar=("BASE", "HEAD"), help="compare two commits")
     parser.add_argument(
         "--rounds", type=int, default=ROUNDS, help="rounds of --compare; default: %(default)s"

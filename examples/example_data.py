@@ -1,4 +1,4 @@
-"""Data for the examples, simulated: what a pathologist, a chemist or a linguist would have on disk."""
+"""Simulated data for the examples, in the formats that a pathologist, a chemist or a linguist uses."""
 
 import csv
 import threading
@@ -13,10 +13,10 @@ from bagwise import Bags, make_noisy_or_bags, save_h5, save_parquet
 
 
 def write_slides(folder, n_slides=60, n_features=32, seed=0):
-    """Write slides as CLAM does: a folder of .h5 files with features and coords, and a table of labels.
+    """Write slides in CLAM's format: a folder of .h5 files with features and coords, and a table of labels.
 
-    A patch is 256 wide; a tumour is a round place in a slide, and shifts some features. Every patient has two
-    slides. Gives the folder and the table.
+    A patch is 256 wide. A tumour is a round region of a slide that shifts the features. Every patient has two
+    slides. Returns the paths of the folder and of the table.
     """
     rng = np.random.default_rng(seed)
     direction = np.random.default_rng(99).normal(size=n_features)  # the same in all slides
@@ -24,7 +24,7 @@ def write_slides(folder, n_slides=60, n_features=32, seed=0):
     for number in range(n_slides):
         side = int(rng.integers(14, 20))
         places = np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=-1).reshape(-1, 2)
-        # Tissue is not square.
+        # Keep a round region, because tissue is not square.
         places = places[((places - side / 2) ** 2).sum(axis=1) < (side / 2) ** 2 * rng.uniform(0.7, 1.0)]
         is_tumor = number // 2 % 2 == 1
         center = places[rng.integers(len(places))]
@@ -49,16 +49,16 @@ def write_slides(folder, n_slides=60, n_features=32, seed=0):
         rows.writerows(
             (name, label, f"p{i // 2}") for i, (name, label) in enumerate(zip(bags.ids, labels, strict=True))
         )
-    for leftover in ("labels.csv", "labels.csv-metadata.json"):  # the labels lie in the table
+    for leftover in ("labels.csv", "labels.csv-metadata.json"):  # the table has the labels
         (written / leftover).unlink(missing_ok=True)
     return written, table
 
 
 def write_molecules(path, n_molecules=150, seed=0, first=0, missing=0.02):
-    """Write a CSV file with a row per conformer of every molecule, some cells empty, ids with zeros in front.
+    """Write a CSV file with one row per conformer, some empty cells, and ids with leading zeros.
 
-    A molecule is active if a conformer has a wide angle and little charge. A share `missing` of the
-    conformers lacks a value.
+    A molecule is active if a conformer has a wide angle and a small charge. A share `missing` of the
+    conformers has a missing value.
     """
     rng = np.random.default_rng(seed)
     names = ["angle", "charge", "polarity", "area", "weight"]
@@ -78,7 +78,7 @@ def write_molecules(path, n_molecules=150, seed=0, first=0, missing=0.02):
     return Path(path)
 
 
-SPECIES = {  # pitch in kHz, length in s, sweep in kHz, buzz: what a syllable of each sounds like
+SPECIES = {  # mean features of a syllable: pitch in kHz, length in s, sweep in kHz, buzz
     "wren": (5.5, 0.25, 2.0, 0.6),
     "robin": (4.0, 0.45, 1.2, 0.2),
     "owl": (0.9, 0.80, 0.1, 0.1),
@@ -87,18 +87,18 @@ NOISE = (2.5, 0.40, 0.6, 0.4)  # rain, steps, a gate
 
 
 def write_recordings(path, n_recordings=160, seed=0):
-    """Write ten-minute recordings as a Parquet file: a row per syllable, its time and what it sounds like.
+    """Write ten-minute recordings as a Parquet file: one row per syllable, with its time and features.
 
-    A sheet (CSV) says which species were heard in each, and whether a wren holds a territory there, which is
-    so if it sings three times or more. What every syllable really is goes along as a column "truth". Gives
-    the file and the sheet.
+    A sheet (CSV) lists which species were heard in each recording, and whether a wren holds a territory
+    there. A wren holds a territory if it sings at least three times. The column "truth" has the true species
+    of every syllable. Returns the paths of the file and of the sheet.
     """
     rng = np.random.default_rng(seed)
     centers = np.array([NOISE, *SPECIES.values()])
     spread = np.array([0.7, 0.12, 0.4, 0.12])
     instances, offsets, truth, times, rows = [], [0], [], [], []
     for number in range(n_recordings):
-        # Some species are there, and sing some times; the rest is noise.
+        # Each species is present with probability 0.45, with one to six syllables; the rest is noise.
         sung = [0, *(rng.integers(1, 7) if rng.random() < 0.45 else 0 for _ in SPECIES)]
         kinds = rng.permutation(np.repeat(np.arange(4), [rng.integers(4, 10), *sung[1:]]))
         instances.append(centers[kinds] + spread * rng.normal(size=(len(kinds), 4)))
@@ -133,9 +133,9 @@ COMMON = "the a of and to in is was it that on for with as they this have from o
 
 
 def make_threads(n_threads=200, seed=0):
-    """Make discussion threads, a bag of posts each; one is about medicine if at least one post is.
+    """Create discussion threads; each is a bag of posts, and about medicine if at least one post is.
 
-    Gives all posts (texts), the thread of each, and whether each thread is about medicine.
+    Returns the texts of all posts, the thread of each post, and for each thread whether it is about medicine.
     """
     rng = np.random.default_rng(seed)
     posts, threads, labels = [], [], []
@@ -158,7 +158,7 @@ def make_threads(n_threads=200, seed=0):
 
 
 def write_large(path, n_bags=10_000, size=10, n_features=100, seed=0):
-    """Write a Parquet file with a row per instance: a twentieth of two million rows, by default."""
+    """Write a Parquet file with one row per instance, by default a hundred thousand rows."""
     coef = np.zeros(n_features)
     coef[:5] = (2.0, -2.0, 1.5, -1.5, 1.0)
     data = make_noisy_or_bags(n_bags, size=size, coef=coef, intercept=-4.0, random_state=seed)
@@ -169,7 +169,7 @@ def write_large(path, n_bags=10_000, size=10, n_features=100, seed=0):
 
 @contextmanager
 def watched_memory():
-    """Note the memory of this process, fifty times a second: lists of seconds and of MB since it began."""
+    """Record the memory of this process fifty times per second; yield lists of seconds and of added MB."""
     import psutil
 
     process, began, is_over = psutil.Process(), time.monotonic(), threading.Event()

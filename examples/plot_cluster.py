@@ -1,10 +1,11 @@
 """
-A cluster on one machine
-========================
+Fit on a Dask cluster
+=====================
 
-When one machine is too slow, blocks of a scan go to the workers of a Dask cluster, by one word:
-``.on(client)``. The cluster here is a scheduler and two workers, processes of this machine. The fit has
-the same bits as without; then a worker is killed in the middle of it, and nothing changes but the time.
+If one computer is too slow, ``scan.on(client)`` distributes the blocks of a scan to the workers of a Dask
+cluster. The cluster of this tutorial is local: a scheduler and two worker processes. The coefficients are
+identical to those of a fit without a cluster, bit for bit. A second fit returns them as well, although a
+worker is killed during the fit; it only takes longer.
 """
 
 from example_data import write_large
@@ -12,10 +13,10 @@ from example_data import write_large
 path = write_large("large.parquet", 9_000)
 
 # %%
-# Without a cluster
-# -----------------
-# What the answer is to be. A scan of less than some eight million numbers would not be sent out at all:
-# that would take longer than to fit it here.
+# Fit without a cluster
+# ---------------------
+# This fit is the reference. Scans with fewer than about eight million values are never distributed, because
+# a local fit is faster.
 import bagwise as bw
 
 scan = bw.scan_bags(path)
@@ -23,10 +24,10 @@ alone = bw.MILogisticRegression(alpha=1.0, l1_ratio=0.0, n_init=1, random_state=
 print(scan, "- passes:", alone.n_passes_)
 
 # %%
-# With one
-# --------
-# ``Client("tcp://host:8786")`` would go to workers on other machines, which must see the file by the same
-# name. Workers get directions and read by themselves; coefficients go out, sums come back.
+# Fit with a cluster
+# ------------------
+# ``Client("tcp://host:8786")`` connects to a remote cluster. Its workers must find the file under the same
+# path, because they read their blocks from it. The client sends coefficients, and the workers return sums.
 from distributed import Client, SubprocessCluster, get_task_stream
 
 cluster = SubprocessCluster(n_workers=2, worker_class="distributed.Worker", worker_kwargs={"nthreads": 1})
@@ -36,13 +37,13 @@ there = scan.on(client)
 model = bw.MILogisticRegression(alpha=1.0, l1_ratio=0.0, n_init=1, random_state=0)
 with get_task_stream(client) as undisturbed:
     model.fit(there, scan.y)
-print("the same bits:", bool((model.coef_ == alone.coef_).all()))
+print("identical coefficients:", bool((model.coef_ == alone.coef_).all()))
 
 # %%
-# A worker dies
-# -------------
-# When a hundred tasks are done, one of the two is killed, as a machine that loses its power would be. Its
-# blocks are read by the other.
+# A worker fails
+# --------------
+# After a hundred tasks, one of the two workers is killed, as in a power failure. The other worker reads its
+# blocks.
 import os
 import signal
 import threading
@@ -66,17 +67,17 @@ with get_task_stream(client) as disturbed:
 killer.join()
 client.close()
 cluster.close()
-print("the same bits:", bool((model.coef_ == alone.coef_).all()))
+print("identical coefficients:", bool((model.coef_ == alone.coef_).all()))
 
 # %%
-# Who worked when
+# Tasks over time
 # ---------------
-# A stroke is a task: a function of a block, or a sum of what others found. Below, the line of the first
-# worker ends.
+# Each bar is a task: a function of a block, or a sum of results. In the lower panel, the tasks of the first
+# worker end when it is killed.
 import matplotlib.pyplot as plt
 
-figure, panels = plt.subplots(2, 1, figsize=(8, 3.2), layout="constrained")
-for ax, stream, name in zip(panels, (undisturbed, disturbed), ("both go on", "one is killed"), strict=True):
+figure, panels = plt.subplots(2, 1, figsize=(8, 3.2), layout="constrained") for ax, stream, name in
+zip(panels, (undisturbed, disturbed), ("both workers run", "one worker is killed"), strict=True):
     tasks = [(task["worker"], step) for task in stream.data for step in task["startstops"]]
     first = min(step["start"] for _, step in tasks)
     for place, worker in enumerate(sorted(numbers)):
@@ -88,5 +89,5 @@ for ax, stream, name in zip(panels, (undisturbed, disturbed), ("both go on", "on
 figure.savefig("workers.png")
 
 # %%
-# :doc:`/scaling` says what fails how, where workers come from, and what it costs: on a machine with two
-# cores the cluster is slower than a plain fit of so few instances.
+# :doc:`/scaling` describes failures, ways to start workers, and costs. On two cores, with this few instances,
+# the cluster is slower than a fit without a cluster.

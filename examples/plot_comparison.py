@@ -1,11 +1,10 @@
 """
-A comparison, and a page to send
-================================
+Compare models and write a report
+=================================
 
-Before anybody spends a month on a model: which kind of model suits these molecules, by how much, and is the
-difference more than luck? Six models of different kinds learn from the same folds, batches are kept
-together, and what comes out is a table, a picture, a sentence on what makes a molecule active, and a page
-for the others.
+Which type of model suits these molecules, by how much, and is the difference significant? This tutorial
+compares six different models on the same folds, with batches held out together. The result is a table, a
+figure, a statement about what makes a molecule active, and an HTML report to share.
 """
 
 from example_data import write_molecules
@@ -13,11 +12,12 @@ from example_data import write_molecules
 path = write_molecules("molecules.csv", 300, missing=0.0)
 
 # %%
-# Models that assume different things
-# -----------------------------------
-# Without ``models`` one or two of every family are taken, with their settings chosen inside the training
-# bags; that takes minutes. Here are six by name, of which one believes that a single shape decides, one
-# that their share does, and two look at the molecule as a whole.
+# Models with different assumptions
+# ---------------------------------
+# Without ``models``, `compare` selects one or two models of every family and tunes them within the training
+# bags, which takes minutes. Here, six models are listed by name. Three of them assume that one active shape
+# is enough, one assumes that the share of active shapes matters, and two use statistics of the whole
+# molecule.
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -42,38 +42,38 @@ comparison = bw.compare(
 print(comparison)
 
 # %%
-# How to read it
-# --------------
-# The bar is an interval of 95 % for the score of these fitted models on many more molecules; small marks are
-# splits. Two bars that overlap do not mean that two models are equally good, because both were judged by the
-# same molecules: that is what the column p is for.
+# Read the figure
+# ---------------
+# Each bar is a 95 % interval for the score of the fitted models on many more molecules; small marks are
+# splits. Overlapping bars do not mean that two models are equally good, because both are evaluated on the
+# same molecules. Use the column p for this question.
 bars = comparison.plot()
 bars.figure_.savefig("comparison.png")
 
 # %%
-# Differences to the best, split by split, by a test that knows that training sets overlap.
+# Differences to the best model, with a paired test over splits that accounts for overlapping training sets.
 for found in comparison.differences()[:4]:
     print(f"{found.name:<25} {found.mean:+.3f} ({found.low:+.3f} to {found.high:+.3f}), p = {found.p:.3f}")
 
 # %%
 # What makes a molecule active?
 # -----------------------------
-# If models that look at one instance predict better than those that look at a share or at everything, that
-# says something of molecules and not only of models.
+# If models of single instances predict better than models of a share or of the whole bag, this is also
+# evidence about the molecules.
 from textwrap import fill
 
 for sentence in (comparison.assumption_.sentence, *comparison.assumption_.evidence):
     print(fill(sentence, 90), end="\n\n")
 
 # %%
-# A page
-# ------
-# One file that needs nothing else, also without a network: scores, what could be wrong with the data,
-# calibration, and molecules opened to their shapes.
+# Write a report
+# --------------
+# The report is one HTML file that also works offline. It contains scores, data checks, calibration, and
+# example molecules with their shapes.
 page = comparison.report("comparison.html", bags, y)
 
 # %%
 # .. raw:: html
 #
-#     <iframe class="page-of-its-own" src="comparison.html" title="The page of the comparison"></iframe>
-#     <p><a href="comparison.html">The page by itself</a></p>
+#     <iframe class="page-of-its-own" src="comparison.html" title="Report of the comparison"></iframe>
+#     <p><a href="comparison.html">Open the report</a></p>

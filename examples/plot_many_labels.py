@@ -1,9 +1,9 @@
 """
-Many classes, many labels, numbers
-==================================
+Several classes, several labels, regression
+===========================================
 
-Models of bags tell two classes apart. Three classes are a matter of pairs, several labels of one model each,
-and a number of every bag is predicted from statistics of its instances, by any regressor of scikit-learn.
+Most bag models are binary. For several classes, fit one model per pair of classes; for several labels, one
+model per label. For a continuous target, use any scikit-learn regressor on statistics of the instances.
 """
 
 import numpy as np
@@ -13,9 +13,9 @@ from bagwise import load_digit_bags
 digits = load_digit_bags(150, random_state=0)
 
 # %%
-# Three classes by pairs
-# ----------------------
-# Is the largest digit of a bag a nine, an eight, or less? What speaks for each?
+# Several classes
+# ---------------
+# Is the largest digit of a bag a nine, an eight, or less? Which images support each class?
 from bagwise import MILogisticRegression, OneVsOneBagClassifier, key_instances
 
 base = MILogisticRegression(alpha=1.0, n_init=1, random_state=0)
@@ -26,9 +26,9 @@ print("three classes, accuracy on new bags:", round(pairs.score(digits.bags[100:
 key_instances(pairs, digits.bags[100:103], k=1).drop(columns="image")
 
 # %%
-# Several labels a bag
-# --------------------
-# Does it show a nine, and does it show a zero? Rows name the label.
+# Several labels per bag
+# ----------------------
+# Does a bag show a nine? Does it show a zero? The column ``label`` contains the label of each row.
 import pandas as pd
 
 from bagwise import MultiLabelBagClassifier
@@ -45,7 +45,7 @@ several = MultiLabelBagClassifier(base).fit(digits.bags[:100], shown[:100])
 key_instances(several, digits.bags[100:102], k=1).drop(columns="image")
 
 # %%
-# Every label lights other images of the same bags. Nines:
+# Each label highlights different images of the same bags. For "nine":
 from bagwise import plot_bags
 
 shown_bags = digits.bags[100:104]
@@ -53,13 +53,13 @@ nines, zeros = several.predict_proba_instances(shown_bags).T
 plot_bags(shown_bags, nines, image_shape=(8, 8))
 
 # %%
-# and zeros:
+# For "zero":
 plot_bags(shown_bags, zeros, image_shape=(8, 8))
 
 # %%
-# A number
-# --------
-# How much ink is in a bag, from statistics of its images.
+# Regression
+# ----------
+# Predict the total ink of a bag from statistics of its images.
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline

@@ -2,9 +2,9 @@
 Molecules: which shape makes them active?
 =========================================
 
-A chemist has a table with a row for every shape (conformer) of every molecule, some cells empty, and a
-column that says which molecules are active. Which model is best is found by cross-validation, with batches
-held out together; then the shapes behind a molecule's activity are listed, and the features behind these.
+A chemist has a table with one row for every shape (conformer) of every molecule. Some cells are empty, and a
+column contains the activity of the molecules. Cross-validation selects the best model, with batches held out
+together. Then the model explains the activity of a molecule by its shapes and their features.
 """
 
 from example_data import write_molecules
@@ -12,11 +12,11 @@ from example_data import write_molecules
 path = write_molecules("molecules.csv")
 
 # %%
-# From a table to a choice
-# ------------------------
-# ``load_bags`` finds out by itself that ``batch`` is constant in every molecule and so is no feature. What
-# is missing is imputed inside of each model, from training bags alone. Three families are held against each
-# other on the same folds; :doc:`plot_comparison` does this with intervals and p values.
+# Load a table and select a model
+# -------------------------------
+# ``load_bags`` detects that ``batch`` is constant in every molecule, and does not use it as a feature. Each
+# pipeline imputes missing values from the training bags alone. Three model families are compared on the same
+# folds; :doc:`plot_comparison` adds intervals and p values.
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GroupKFold, cross_val_score
 
@@ -30,10 +30,10 @@ for model in (bw.MILogisticRegressionCV(cv=3, n_init=1), bw.MIMixture("gaussian_
     print(f"{type(model).__name__:<23} AUC {areas.mean():.3f}, from {areas.min():.3f} to {areas.max():.3f}")
 
 # %%
-# One molecule, explained
-# -----------------------
-# *Probability* speaks of a shape whatever molecule it is in; *without* is what the molecule's probability
-# would be if it did not have this shape, which needs no belief in labels of shapes.
+# Explain one molecule
+# --------------------
+# *probability* is the probability that the shape is active, independent of its molecule. *without* is the
+# molecule's probability if this shape were removed; it does not depend on labels of shapes.
 best = bw.make_bag_pipeline(bw.OnInstances(SimpleImputer()), bw.MILogisticRegressionCV(cv=3)).fit(bags, y)
 found = bw.explain_bag(best, bags, "0007")
 print(found)
@@ -41,8 +41,9 @@ explained = found.plot()
 explained.figure_.savefig("molecule.png")
 
 # %%
-# All molecules
-# -------------
-# The leading shape of every molecule, for the next experiment; ``to_csv`` would write the frame to a file.
-# *Posterior* takes the molecule's own label into account: it is zero in molecules that are not active.
+# List the key shape of every molecule
+# ------------------------------------
+# ``key_instances`` returns the most probable shape of every molecule, for the next experiment, as a data
+# frame that ``to_csv`` can write to a file. *posterior* takes the label of the molecule into account: it is
+# zero in inactive molecules.
 bw.key_instances(best, bags, y, k=1).head()

@@ -1,8 +1,9 @@
 """
-Pictures for a paper
-====================
+Figures for a paper
+===================
 
-Every plot takes ``ax=``, so that several make one figure, and is light or dark as matplotlib's style says.
+Every plot function takes ``ax=``, so that you can combine several plots in one figure. The plots follow
+matplotlib's style, light or dark.
 """
 
 import matplotlib.pyplot as plt
@@ -17,9 +18,9 @@ bags = bw.Bags(data.bags.instances, data.bags.offsets, feature_names=names)
 model = bw.MILogisticRegression(alpha=0.0, n_init=1, random_state=0).fit(bags, data.y)
 
 # %%
-# Several in one figure
-# ---------------------
-# Four panels: the path of penalties, odds ratios, an explanation, and the rule.
+# Several plots in one figure
+# ---------------------------
+# Four panels: a regularization path, odds ratios, an explanation, and a count rule.
 figure, panels = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
 bw.plot_path(bw.milr_path(bags, data.y), ax=panels[0, 0])
 bw.plot_odds_ratios(model.inference(bags, data.y), ax=panels[0, 1])
@@ -29,10 +30,10 @@ counts.labeler_.plot(ax=panels[1, 1])
 figure.savefig("panels.pdf")
 
 # %%
-# On a dark ground
-# ----------------
-# Bags of images, for a slide. Pictures of bagwise open no window and leave no state in pyplot: what is drawn
-# is what comes back.
+# Dark background
+# ---------------
+# Bags of images, for a presentation slide. Plot functions open no window and leave no state in pyplot; they
+# return the figure that they drew.
 digits = bw.load_digit_bags(40, random_state=0)
 reader = bw.MILogisticRegression(n_init=1, random_state=0).fit(digits.bags, digits.y)
 shown = digits.bags[:4]

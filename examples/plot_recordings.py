@@ -1,11 +1,11 @@
 """
-Recordings: who sings when, and how often?
-==========================================
+Recordings: which species sings when, and how often?
+====================================================
 
-A biologist has ten-minute recordings, cut into syllables by a program that measured the pitch, length,
-sweep and buzz of each. A sheet says which species were heard in a recording, but not when; and whether a
-wren holds a territory there. The species of every syllable is learned from the sheet. Then the territory:
-it is not enough that a wren sings, but how many songs does it take?
+A biologist has ten-minute recordings. A program split them into syllables and measured the pitch, length,
+sweep and buzz of each syllable. A sheet lists which species were heard in a recording, but not when, and
+whether a wren holds a territory there. This tutorial learns the species of every syllable from the sheet.
+Then it learns how many songs of a wren indicate a territory, because one song is not enough.
 """
 
 from example_data import write_recordings
@@ -13,10 +13,11 @@ from example_data import write_recordings
 path, sheet = write_recordings("recordings.parquet")
 
 # %%
-# Several species a recording
-# ---------------------------
-# A recording is a bag of syllables, and shows the species that at least one of them has; a syllable may
-# also be noise. `MIMLLogisticRegression` learns all species together, so they compete for syllables.
+# Several species per recording
+# -----------------------------
+# A recording is a bag of syllables. It has the label of a species if at least one syllable belongs to this
+# species; syllables can also be noise. `MIMLLogisticRegression` fits all species in one model, so that they
+# compete for syllables.
 import pandas as pd
 
 import bagwise as bw
@@ -30,21 +31,20 @@ right = (model.predict(new) == heard[species][120:].to_numpy()).mean(axis=0)
 pd.Series(right, species, name="accuracy, 40 new recordings").to_frame()
 
 # %%
-# Who sings when
-# --------------
-# Of syllables no label was ever seen. Here the truth is known, so they can be counted: rows are what a
-# syllable of a new recording is, columns what the model takes it for. Robins are near to noise in these
-# features, and some are missed.
+# Species of each syllable
+# ------------------------
+# The model was fitted without labels of syllables. In this simulation the true species are available. Each
+# row is a true species in new recordings, each column a predicted species. Robins are similar to noise in
+# these features, and the model misses a few of them.
 import numpy as np
 
 said = model.predict_proba_instances(new)
 taken_for = np.where(said.max(axis=1) >= 0.5, np.array(species)[said.argmax(axis=1)], "noise")
 truth = new.instance_columns["truth"]
-pd.crosstab(pd.Series(truth, name="truth"), pd.Series(taken_for, name="model says"))
+pd.crosstab(pd.Series(truth, name="truth"), pd.Series(taken_for, name="predicted"))
 
 # %%
-# One recording, as a biologist would look at it: a filled dot is as large as the probability, a ring marks
-# what it is.
+# One recording over time. The size of a dot is the predicted probability; a ring marks the true species.
 import matplotlib.pyplot as plt
 
 one = int(np.argmax(heard[species][120:].sum(axis=1) == 3))
@@ -58,28 +58,29 @@ for row, name in enumerate(species):
 noise = time[truth[rows] == "noise"]
 ax.scatter(noise, np.full(len(noise), 3), s=20, color="0.6", marker="x")
 ax.set(yticks=range(4), yticklabels=[*species, "noise"], ylim=(3.5, -0.5), xlabel="minutes")
-ax.set_title(f"{new.ids[one]}: dots by the model, rings and crosses are the truth", loc="left")
+ax.set_title(f"{new.ids[one]}: predictions (dots) and truth (rings, crosses)", loc="left")
 figure.savefig("song.png")
 
 # %%
-# How many songs make a territory?
-# --------------------------------
-# A second column of the sheet says whether a wren holds a territory. Under the or rule a single song would be
-# enough. `diagnose_rule` fits rules of counts beside it, and says which of them the recordings support.
+# How many songs indicate a territory?
+# ------------------------------------
+# Another column of the sheet contains whether a wren holds a territory. With the "or" rule, a single song
+# would be enough. `diagnose_rule` compares it with count rules, and reports which rules the recordings
+# support.
 territory = (heard["territory"] == "yes").to_numpy()
 found = bw.diagnose_rule(bags, territory, cv=None, random_state=0)
 print(found)
 
 # %%
-# `SoftORLogisticRegression` learns the rule with its uncertainty, and knows how many songs it expects in
-# each recording. Nobody told it what a wren sounds like, nor that there are wrens.
+# `SoftORLogisticRegression` learns the rule with its uncertainty, and estimates the number of songs in each
+# recording. The labels contain no information about individual songs.
 counts = bw.SoftORLogisticRegression(n_init=1, random_state=0).fit(bags, territory)
 rule = counts.labeler_.plot()
 rule.figure_.savefig("territory.png")
 
 # %%
-# The number that is expected beside the number that were sung, one dot a recording, moved a little so that
-# none hides another.
+# Expected and true number of songs; each dot is a recording. The dots are shifted randomly so that they do
+# not overlap.
 expected = counts.predict_count(bags) @ np.arange(bags.sizes.max() + 1)
 sung = np.array(
     [(kinds == "wren").sum() for kinds in np.split(bags.instance_columns["truth"], bags.offsets[1:-1])]
@@ -88,6 +89,6 @@ figure, ax = plt.subplots(figsize=(4.2, 3.8), layout="constrained")
 moved = sung + np.random.default_rng(0).uniform(-0.2, 0.2, len(sung))
 ax.scatter(moved, expected, s=14, c=np.where(territory, "C1", "C0"))
 ax.axline((0, 0), slope=1, color="0.6", linewidth=0.8)
-ax.set(xlabel="songs of wrens, the truth", ylabel="songs expected by the model")
-ax.set_title("orange: a territory", loc="left")
+ax.set(xlabel="true number of wren songs", ylabel="expected number of songs")
+ax.set_title("orange: territory", loc="left")
 plt.show()

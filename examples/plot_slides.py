@@ -2,10 +2,10 @@
 Slides: where is the tumour?
 ============================
 
-A pathologist has a folder of slides, an ``.h5`` file each with the features and coordinates of its patches,
-as CLAM and TRIDENT write them, and a table that says which slides show a tumour. Nobody has drawn where. Two
-slides are of one patient, so they are held out together. The model is saved; somewhere else it is loaded, and
-draws where in a new slide it sees the tumour.
+A pathologist has a folder of slides: one ``.h5`` file per slide with the features and coordinates of its
+patches, as CLAM and TRIDENT write them. A table lists which slides show a tumour, but the tumours are not
+annotated. Every patient has two slides, which are held out together. This tutorial fits and saves a model.
+Then it loads the model and draws the predicted tumour region of a new slide.
 """
 
 from example_data import write_slides
@@ -14,11 +14,11 @@ folder, labels = write_slides("slides")
 new, _ = write_slides("new_slides", 4, seed=1)
 
 # %%
-# Read, judge, save
-# -----------------
-# Slides are bags and patches instances; other columns of the table, here the patient, come along. A tumour
-# is in a slide if it is in *some* patch, which is the or rule, the default. The ridge (``l1_ratio=0``)
-# suits features that a network made: many of them say a little.
+# Load, evaluate, save
+# --------------------
+# Slides are bags, and patches are instances. Other columns of the table, here the patient, become bag
+# columns. A slide shows a tumour if *at least one* patch does; this is the default rule, "or". The ridge
+# penalty (``l1_ratio=0``) suits features from a neural network, because many of them are weakly informative.
 from sklearn.model_selection import GroupKFold, cross_val_score
 
 import bagwise as bw
@@ -31,19 +31,19 @@ print("AUC of held-out patients:", cross_val_score(model, bags, y, scoring="roc_
 bw.save(model.fit(bags, y), "tumor.bagwise")
 
 # %%
-# In another place
-# ----------------
-# The file can do no harm to whoever loads it. ``like=model`` reads new slides as those were read that the
-# model knows.
+# Load the model and predict
+# --------------------------
+# The model file is safe to load: loading never executes code. ``like=model`` reads new slides in the same way
+# as the training slides.
 model = bw.load("tumor.bagwise")
 slides, _ = bw.load_bags(new, like=model)
 bw.predict_frame(model, slides)
 
 # %%
-# Where it sees the tumour
-# ------------------------
-# The last slide, patch by patch: the tumour is a round place on the right. Not every patch in it stands
-# out, because under the or rule one is enough to explain the slide; what to believe of such a picture says
-# :doc:`/explanation/instance_probabilities`.
+# Draw a heatmap
+# --------------
+# The last slide, patch by patch. The tumour is a round region on the right. Not all of its patches have a
+# high probability, because with the "or" rule one patch is enough to explain the slide. See
+# :doc:`/explanation/instance_probabilities` for the interpretation of instance probabilities.
 heat = bw.plot_heatmap(model, slides, slides.ids[3])
 heat.figure_.savefig("heatmap.png")

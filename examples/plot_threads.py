@@ -1,9 +1,9 @@
 """
-Documents: which words give the topic away?
-===========================================
+Documents: which words indicate the topic?
+==========================================
 
-Threads of a forum are bags of posts; a thread is about medicine if at least one of its posts is. Posts become
-sparse rows of word weights, and the path of a LASSO shows which words are in the model, and by name.
+Threads of a forum are bags of posts. A thread is about medicine if at least one of its posts is. Posts become
+sparse rows of word weights, and a LASSO path shows which words the model selects.
 """
 
 from example_data import make_threads
@@ -11,10 +11,10 @@ from example_data import make_threads
 posts, threads, y = make_threads()
 
 # %%
-# From posts to words
-# -------------------
-# Rows stay sparse all the way. The LASSO leaves most words at zero; how strong it should be is chosen by
-# cross-validation over threads.
+# Fit a sparse model
+# ------------------
+# The rows remain sparse in all steps. The LASSO sets the coefficients of most words to zero. Cross-validation
+# over threads selects its penalty.
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import bagwise as bw
@@ -29,14 +29,14 @@ chosen = sorted(zip(model.coef_[0], bags.feature_names, strict=True), reverse=Tr
 print([f"{name} {weight:.2f}" for weight, name in chosen])
 
 # %%
-# The penalty falls from left to right, and the dashed line is what was chosen. Whatever the penalty, the ten
-# words of medicine are in the model, and the other 52 stay on the line at zero.
+# The penalty decreases from left to right, and the dashed line marks the selected value. For every penalty,
+# the ten words of medicine are in the model, and the coefficients of the other 52 words are zero.
 path = bw.plot_path(model.path_, alpha=model.alpha_)
 path.figure_.savefig("path.png")
 
 # %%
-# A thread, post by post
-# ----------------------
-# Which post made it a thread about medicine, and because of which words.
+# Explain a thread
+# ----------------
+# Which post makes it a thread about medicine, and which words are the reason?
 print(bw.explain_bag(model, bags, "thread 004", n_instances=3, n_leading=1))
 bw.plot_sequence(model, bags, "thread 004", text="post")

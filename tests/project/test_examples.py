@@ -30,8 +30,8 @@ SAID = {
     "plot_molecules": "bag '0007'",
     "plot_recordings": "a bag is positive from 3 positive instances on",
     "plot_comparison": "The data support the assumption that one positive instance makes a bag positive",
-    "plot_larger_than_memory": "the same bits: True",
-    "plot_cluster": "the same bits: True\nthe same bits: True",
+    "plot_larger_than_memory": "identical coefficients: True",
+    "plot_cluster": "identical coefficients: True\nidentical coefficients: True",
 }
 QUICK = ["plot_molecules"]
 ALL = sorted(path.stem for path in EXAMPLES.glob("plot_*.py"))
