@@ -1,4 +1,4 @@
-"""Foulds and Smyth's multi-instance mixture models: figures 2 and 3."""
+"""Multi-instance mixture models (Foulds and Smyth 2011): figures 2 and 3."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SUPERVISION: dict[str, Any] = {"MIMM": "bags", "MM": "negatives", "MMU": "none"}
 
 
 def information_costs(n_points: int) -> dict[str, list[float]]:
-    """-log2 P(+) over a grid, and by the KL divergence of an enumerated bag with the same P(+)."""
+    """Return -log2 P(+) over a grid, by the formula and by the or-rule on bags with the same P(+)."""
     from bagwise import Or
 
     grid = np.linspace(0.02, 1.0, n_points)
     offsets = np.array([0, 3])
     measured = []
     for positive in grid:
-        # Three instances with equal odds such that the bag is positive with the probability wanted.
+        # Three instances with equal odds, chosen for the given probability of a positive bag.
         p = min(1 - (1 - positive) ** (1 / 3), 1 - 1e-12)
         log_odds = np.full(3, np.log(p) - np.log1p(-p))
         measured.append(-Or().log_proba(log_odds, offsets)[0, 1] / np.log(2))
@@ -45,12 +45,12 @@ def information_costs(n_points: int) -> dict[str, list[float]]:
 
 
 def figure2_cells(settings: Settings) -> list[Cell]:
-    """One cell: there is nothing random."""
+    """Return the only cell; the curve is deterministic."""
     return [Cell("curve", information_costs, {"n_points": 20 if settings.quick else 200})]
 
 
 def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """The curve, and how far the rule is from it."""
+    """Report the curve, and the distance between rule and curve."""
     from bagwise.models.mixture.plots import plot_information_cost
 
     curve = results["curve"]
@@ -60,9 +60,9 @@ def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
         for p in (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
     ]
     text = (
-        "What is lost by ignoring the label of a positive bag, in bits: `-log2 P(+ | instances)`, equation "
-        "7.3. The curve is the formula; the points are the or-rule's own log-probability of bags of three "
-        f"instances. The two differ by at most {gap:.0e}."
+        "Information that is lost by ignoring the label of a positive bag, in bits: `-log2 P(+ | "
+        "instances)`, equation 7.3. The curve shows the formula, and the points show the log-probability of "
+        f"the or-rule for bags of three instances. They differ by at most {gap:.0e}."
     )
     points = slice(None, None, max(1, len(curve["positive"]) // 12))
     figure = plot_information_cost(curve["positive"][points], curve["measured"][points]).figure_
@@ -73,7 +73,8 @@ def figure2_report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 OVERLAPS, RATES, SIZES = (5.0, 10.0), (0.2, 0.8), (1, 5, 10)
 N_BAGS = (10, 20, 50, 100, 200)
-# Where nearly all bags are positive, and the paper sees no difference; few bags have many modes.
+# Scenarios in which nearly all bags are positive and the paper finds no difference; with few bags, the
+# posterior has many modes.
 CLOSE = ((5.0, 0.8, 5), (10.0, 0.8, 10))
 
 
@@ -86,7 +87,7 @@ def _generator(overlap, rate, size, repetition, seed) -> np.random.RandomState:
 
 
 def _draw_training(n, size, rng, how):
-    """Draw bags, at least one of them positive, and not all if they have one instance."""
+    """Draw bags with at least one positive bag; bags of one instance must have both classes."""
     while True:
         train = datasets.make_mixture_bags(n, size=size, random_state=rng, **how)
         if train.y.any() and (size > 1 or not train.y.all()):
@@ -94,17 +95,17 @@ def _draw_training(n, size, rng, how):
 
 
 def _error(train, test, supervision, n_init, seed, start=None) -> float:
-    """Fit one model and give its error on the instances of `test`."""
+    """Fit one model and return its error on the instances of `test`."""
     model = MIMixture("gaussian_diag", supervision=supervision, n_init=n_init, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the paper stops at 200 iterations too
-        # With pi = 0.8 there are no negative bags of ten instances to be had.
+        warnings.simplefilter("ignore")  # 200 iterations, as in the paper
+        # With pi = 0.8, negative bags of ten instances are too rare to be drawn.
         fit_labelled(model, train.bags, train.y, start)
     return float(np.mean((model.decision_function_instances(test.bags) > 0) != test.instance_y))
 
 
 def instance_errors(overlap, rate, size, n_bags, n_init, repetition, seed) -> dict[str, Any]:
-    """Draw training bags and 10,000 test instances; the instance error of each model for each n."""
+    """Return the instance error of each model and each n on 10,000 test instances."""
     how, rng = _how(overlap, rate), _generator(overlap, rate, size, repetition, seed)
     test = datasets.make_mixture_bags(10_000, size=1, random_state=rng, **how)
     found: dict[str, Any] = {"bayes": float(np.mean((test.log_odds > 0) != test.instance_y))}
@@ -116,7 +117,7 @@ def instance_errors(overlap, rate, size, n_bags, n_init, repetition, seed) -> di
 
 
 def start_errors(overlap, rate, size, n_bags, n_init, repetition, seed) -> dict[str, float]:
-    """Error of MIMM with starts that are and are not turned round, and with ten times as many; and of MM."""
+    """Return the errors of MIMM with and without swapped starts, and of MM, for few and many starts."""
     how, rng = _how(overlap, rate), _generator(overlap, rate, size, repetition, seed)
     test = datasets.make_mixture_bags(10_000, size=1, random_state=rng, **how)
     train = _draw_training(n_bags, size, rng, how)
@@ -131,7 +132,7 @@ def start_errors(overlap, rate, size, n_bags, n_init, repetition, seed) -> dict[
 
 
 def figure3_cells(settings: Settings) -> list[Cell]:
-    """A cell for every scenario and repetition; then what starts make of the smallest training sets."""
+    """Return a cell for every scenario and repetition, and cells that vary the starts."""
     repetitions = 2 if settings.quick else 50
     n_bags = [10, 50] if settings.quick else list(N_BAGS)
     common = {"n_init": 2 if settings.quick else 10, "seed": settings.seed}
@@ -151,12 +152,12 @@ def figure3_cells(settings: Settings) -> list[Cell]:
 
 
 def _with_oracle(errors) -> np.ndarray:
-    """Of the two ways to name the classes, take the one that is right more often."""
+    """Return errors with the better of the two assignments of class names."""
     return np.minimum(errors, np.subtract(1, errors))
 
 
 def _starts_table(results: Mapping[str, Any], settings: Settings) -> Table:
-    """MIMM beside MM on the smallest training sets of `CLOSE`, by its starts."""
+    """Compare MIMM with MM on the smallest training sets of `CLOSE`, by the starts of MIMM."""
     rows = []
     few = 2 if settings.quick else 10
     for overlap, rate, size in CLOSE:
@@ -165,18 +166,18 @@ def _starts_table(results: Mapping[str, Any], settings: Settings) -> Table:
         errors = {name: _with_oracle([run[name] for run in runs]) for name in runs[0]}
         for name, what, other in (
             ("drawn", f"{few} starts, as drawn", "MM"),
-            ("turned", f"{few} starts, the better way round", "MM"),
+            ("turned", f"{few} starts, better class assignment", "MM"),
             ("drawn_many", f"{10 * few} starts, as drawn", "MM_many"),
-            ("turned_many", f"{10 * few} starts, the better way round", "MM_many"),
+            ("turned_many", f"{10 * few} starts, better class assignment", "MM_many"),
         ):
             row = {"scenario": f"{overlap:g}I, pi = {rate:g}, bags of {size}, 10 bags", "MIMM's starts": what}
-            row |= {"MIMM": with_error(errors[name]), "MM, as many starts": with_error(errors[other])}
+            row |= {"MIMM": with_error(errors[name]), "MM, same number of starts": with_error(errors[other])}
             rows.append(row | {"difference": with_error(errors[name] - errors[other])})
-    return Table("Ten bags, all positive: what starts do", rows, STARTS_NOTE)
+    return Table("Ten bags, all positive: influence of the starts", rows, STARTS_NOTE)
 
 
 def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """Curves with bands, and where MIMM is not the best."""
+    """Report curves with bands, and list settings in which MIMM is not the best."""
     from reproduction.mimm_figures import plot_error_curves
 
     panels: dict[tuple[float, float, int], list[dict[str, float]]] = {}
@@ -210,33 +211,34 @@ def figure3_report(results: Mapping[str, Any], settings: Settings) -> Report:
                     worse.append(f"{title}, {n} bags: {100 * mean:.1f} ± {100 * error:.1f} above {other}")
     what = "; ".join(worse) if worse else "nowhere"
     text = (
-        f"Error of instances in percent on 10,000 new ones, mean of {len(runs)} training sets ± standard "
-        "error (the paper: 100 sets, without errors), by the number of training bags; diagonal Gaussians, "
-        f"{2 if settings.quick else 10} starts of at most 200 iterations, prior with kappa = 0.01. All but "
-        "the last column use the paper's identifiability oracle, which names the two classes so that the "
-        "test error is least.\n\n"
-        "MIMM should be at or below MM and MMU wherever the paper's curves are apart. It is worse by more "
-        f"than two standard errors and half a percent: {what}. With pi = 0.8 and bags of five or ten nearly "
-        "all bags are positive: labels say next to nothing, and the three should agree, as in the paper."
+        "Instance error in percent on 10,000 new instances by the number of training bags, mean of "
+        f"{len(runs)} training sets ± standard error (the paper: 100 sets, without errors). The models have "
+        f"diagonal Gaussians, {2 if settings.quick else 10} starts of at most 200 iterations, and a prior "
+        "with kappa = 0.01. All columns except the last use the paper's identifiability oracle, which "
+        "assigns the class names with the smaller test error.\n\n"
+        "MIMM should not have a larger error than MM and MMU where the paper's curves differ. Settings in "
+        f"which it is worse by more than two standard errors and half a percent: {what}. With pi = 0.8 and "
+        "bags of five or ten, nearly all bags are positive. Labels are then almost uninformative, and the "
+        "three models should agree, as in the paper."
     )
     figure = plot_error_curves(curves).figure_
-    tables = [Table("Error of instances", rows), _starts_table(results, settings)]
+    tables = [Table("Instance error", rows), _starts_table(results, settings)]
     return Report(text, tables, [Figure("errors", figure)])
 
 
 STARTS_NOTE = (
-    "MM knows no label here, and either class may be the one or the other; MIMM's positive class must be "
-    "found in every bag. A start whose positive class lies where few instances are cannot turn round on "
-    "the way, so that MIMM has fewer good starts than MM. With ten starts as they are drawn it ends in worse "
-    "modes, with a hundred it does not. `MIMixture` therefore turns a start round if that makes the labels "
-    "more probable."
+    "MM uses no labels here, so its two classes can be swapped. In MIMM, every bag must have an instance of "
+    "the positive class. If a start has its positive class in a region with few instances, EM cannot swap "
+    "the classes, so that MIMM has fewer good starts than MM. With ten starts as drawn, MIMM converges to "
+    "worse modes; with a hundred starts, it does not. `MIMixture` therefore swaps the classes of a start if "
+    "this makes the labels more probable."
 )
 
 
 EXPERIMENTS = [
     Experiment(
         name="mimm-fig2",
-        title="what the label of a positive bag is worth",
+        title="information in the label of a positive bag",
         paper=f"{PAPER}: figure 2.",
         cells=figure2_cells,
         report=figure2_report,
@@ -244,7 +246,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         name="mimm-fig3",
-        title="error of instances by the number of training bags, with all, some and no labels",
+        title="instance error by number of training bags, with all, some and no labels",
         paper=f"{PAPER}: figure 3.",
         cells=figure3_cells,
         report=figure3_report,

@@ -1,4 +1,4 @@
-"""Where Foulds and Smyth's table 1 and ours differ: what comes of changing one setting at a time."""
+"""Causes of differences from Foulds and Smyth's table 1: experiments with one changed setting each."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from reproduction.labelled import fit_labelled
 from reproduction.mimm import SUPERVISION
 from reproduction.mimm_data import Fold, family_of, folds
 
-# A change of the features, the start, the prior, the end, or the use that is made of the fit; for columns
-# of the data ("raw"), for principal components ("pca_train"), or for both.
+# Changes of the features, the start, the prior, the iteration limit, or the use of the fit; for data columns
+# ("raw"), principal components ("pca_train"), or both.
 CAUSES: dict[str, dict[str, Any]] = {
     "as in the table": {},
     "kappa = 0": {"prior": "free_mean"},
@@ -28,13 +28,13 @@ CAUSES: dict[str, dict[str, Any]] = {
     "not standardised": {"pca_train": "pca_plain"},
     "without constant columns": {"raw": "varying"},
     "without columns of variance below 0.1": {"raw": "spread", "pca_train": "pca_spread"},
-    "without these, started from random shares": {
+    "without these, start from random shares": {
         "raw": "spread",
         "pca_train": "pca_spread",
         "start": "shares",
     },
-    "started from random shares": {"start": "shares"},
-    "started from the labels": {"start": "labels", "n_init": 1},
+    "start from random shares": {"start": "shares"},
+    "start from the labels": {"start": "labels", "n_init": 1},
     "one start": {"n_init": 1},
     "5 iterations": {"max_iter": 5},
     "test bags in the fit, unlabelled": {"transductive": True},
@@ -50,7 +50,7 @@ MILR_CAUSES: dict[str, dict[str, Any]] = {
     "penalty 1": {"alpha": 1.0},
     "penalty 1e-6": {"alpha": 1e-6},
     "as in WEKA: BFGS": {"max_iter": 400},
-    "the same, scaled with instances of equal weight": {"max_iter": 400, "equal_bags": False},
+    "the same, scaled with equal instance weights": {"max_iter": 400, "equal_bags": False},
     "the same, 20 iterations": {"max_iter": 20},
 }
 
@@ -59,7 +59,7 @@ MILR_CAUSES: dict[str, dict[str, Any]] = {
 
 
 def start_from_shares(share):
-    """Make a start from shares of the unlabelled instances in the positive class.
+    """Make a start that assigns a share of every unlabelled instance to the positive class.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def start_from_shares(share):
 
 
 def _shared_out(block: Block, model: BagMixture, begins, positive) -> Sums:
-    """Sums and weights of both classes, of which one has a share of every instance."""
+    """Return sums and weights of both classes, with the given shares of instances in one class."""
     mine = positive[block.rows(begins)]
     shares = mine, 1 - mine
     sums = np.stack([statistics_of(model.family, block.X, part, None, model.prior) for part in shares])
@@ -112,7 +112,7 @@ def changed_accuracy(
     transductive=False,
     tuned=False,
 ) -> float:
-    """Accuracy of a mixture in one cross-validation over bags, with something changed: see `CAUSES`."""
+    """Return the accuracy of a mixture in one cross-validation, with a setting changed (see `CAUSES`)."""
     from bagwise.families import FraleyRaftery
 
     right, total = 0, 0
@@ -128,7 +128,8 @@ def changed_accuracy(
         )
         labels, used = y, train
         if transductive:
-            # The positive bags that MM does not know are its own business; the test bags are nobody's.
+            # MM ignores the labels of positive training bags, so they are unlabelled as well as the test
+            # bags.
             known = np.where(y == 1, -1, 0) if method == "MM" else y
             labels, used = np.where(np.isin(np.arange(len(y)), test), -1, known), np.arange(len(y))
             model.set_params(supervision="bags")
@@ -142,7 +143,7 @@ def changed_accuracy(
 
 
 def _best_threshold(scores, y) -> float:
-    """Of the middles between neighbouring scores, the one that is right most often."""
+    """Return the midpoint between neighbouring scores with the highest accuracy."""
     ordered = np.unique(scores)
     middles = 0.5 * (ordered[1:] + ordered[:-1]) if len(ordered) > 1 else ordered
     return float(middles[np.argmax([np.mean((scores > middle) == (y == 1)) for middle in middles])])
@@ -151,7 +152,7 @@ def _best_threshold(scores, y) -> float:
 def logistic_accuracy(
     dataset, repeat, n_folds, seed, alpha=None, max_iter=None, equal_bags=True
 ) -> dict[str, float]:
-    """Accuracy on test and training bags of MILR on raw features; with `max_iter`, as in WEKA."""
+    """Return test and training accuracy of MILR on raw features; with `max_iter`, as in WEKA."""
     from bagwise.models.linear_model import MILogisticRegression
 
     right, total, fitted = 0, 0, []
@@ -171,9 +172,9 @@ def logistic_accuracy(
 
 
 def _as_weka(fold: Fold, max_iter: int, equal_bags: bool) -> np.ndarray:
-    """Fit as WEKA's MILR does, and predict all bags: a ridge of 1e-6, BFGS from the model without features.
+    """Fit like WEKA's MILR, and predict all bags: ridge of 1e-6, BFGS from the intercept-only model.
 
-    WEKA standardises features with bags of equal weight; without `equal_bags` instances have equal weight.
+    WEKA standardises features with equal bag weights; without `equal_bags`, instances have equal weights.
     """
     from scipy.optimize import minimize
 
@@ -207,7 +208,7 @@ def _as_weka(fold: Fold, max_iter: int, equal_bags: bool) -> np.ndarray:
 
 
 def cause_cells(settings: Settings) -> list[Cell]:
-    """A cell for every change, data set, kind of features, method and repeat."""
+    """Return a cell for every change, data set, kind of features, method and repeat."""
     common = {"n_folds": 2 if settings.quick else 10, "seed": settings.seed}
     cells = []
     for repeat in range(1 if settings.quick else 3):
@@ -228,7 +229,7 @@ def cause_cells(settings: Settings) -> list[Cell]:
 
 
 def _kinds(dataset: str, change: Mapping[str, Any]) -> list[str]:
-    """Say which features a change applies to: those that it names, or all; Musk has no constant columns."""
+    """Return the kinds of features that a change applies to; Musk has no constant columns."""
     if dataset == "musk1" and change.get("raw", "").startswith(("varying", "spread")):
         return []
     return [kind for kind in ("raw", "pca_train") if kind in change] or ["raw", "pca_train"]
@@ -237,7 +238,7 @@ def _kinds(dataset: str, change: Mapping[str, Any]) -> list[str]:
 def cause_tables(
     grouped: Mapping[str, list[Any]], printed: Mapping[tuple[str, str], Sequence[float]]
 ) -> list[Table]:
-    """Tables of the changes, for mixtures and for logistic regression."""
+    """Make the tables of the changes, for mixtures and for logistic regression."""
     rows, logistic = [], []
     for dataset in CAUSE_DATASETS:
         for kind, suffix in (("raw", ""), ("pca_train", " (PCA)")):
@@ -258,38 +259,41 @@ def cause_tables(
                     | {"on training bags": both["train"], "the paper": f"{printed[dataset, 'raw'][5]:.1f}"}
                 )
     return [
-        Table("What differences come from: mixtures", rows, CAUSES_NOTE),
-        Table("What differences come from: logistic regression on the raw features", logistic, MILR_NOTE),
+        Table("Causes of differences: mixtures", rows, CAUSES_NOTE),
+        Table("Causes of differences: logistic regression on raw features", logistic, MILR_NOTE),
     ]
 
 
 CAUSES_NOTE = (
-    "Three shuffles each. These rows show how far a setting moves the result; they do not show what the "
-    "paper did. They were chosen out of some eighty settings and combinations that were tried (other "
-    "priors, starts, scalings and thresholds), so that one of them would come near a printed number by "
-    "chance. Of the 230 columns of the image sets 106 to 120 are constant, and others differ from zero in "
-    "a few instances only. Under the common prior of the variances a constant column adds a constant to "
-    "the log-odds, the more the more unequal the classes; and a nearly constant one, standardised, has as "
-    "much say in the principal components as any other. How these are treated moves MIMM from 55 to 77 on "
-    "Tiger (PCA) and from 61 to 74 on Elephant (PCA): the printed numbers lie inside. That columns of "
-    "variance below 0.1 left out give just the printed 60.8 on Tiger (PCA) is a matter of the 0.1: with "
-    "0.001 and 0.5, the other values tried, it is another number (last rows). On the raw features of "
-    "Elephant leaving out constant columns is worth 2.5 points, and leaving out all below 0.1, with "
-    "random shares (every instance of a positive bag starts with a share between 0 and 1 in the positive "
-    "class) 5 of the 6 that are missing. Such starts, or one from the labels (all of these instances "
-    "positive), bring MM on Musk1 (PCA) from 69 to over 80, and MIMM on Elephant (PCA) up by four points: "
-    "in more than half of the folds they end in a mode of lower posterior, which is the better "
-    "classifier. MM on the raw features of Musk1 collapses by the prior: the common one of 166 variances "
-    "is worth 171 instances, and the best mode gives the positive class the prior's own variances and "
-    "next to no instances. With a prior for each feature MM is within three points of the printed value, "
-    "but MIMM falls to 63, below its own. The threshold on the bag's probability, tuned on the training "
-    "bags, is worth up to ten points: the odds are far from calibrated where features are not Gaussian, "
-    "and whatever shifts them shifts the accuracy. No setting gives the paper's distance of six to nine "
-    "points between MIMM and MM on Elephant, and none gives all numbers of a data set at once."
+    "Three shuffles each. These rows show the effect of a setting on the result; they do not show the "
+    "settings of the paper. We selected them from about eighty settings and combinations that we tried "
+    "(other priors, starts, scalings and thresholds). With this many trials, one of them is close to a "
+    "printed value by chance.\n\n*Constant columns*: 106 to 120 of the 230 columns of the image sets are "
+    "constant, and others differ from zero in only a few instances. With the common prior of the variances, "
+    "a constant column adds a constant to the log-odds, which grows with the imbalance of the classes. After "
+    "standardisation, a nearly constant column has the same influence on the principal components as any "
+    "other column. The treatment of these columns changes MIMM from 55 to 77 on Tiger (PCA) and from 61 to "
+    "74 on Elephant (PCA). The printed values are inside these ranges. On Tiger (PCA), MIMM without columns "
+    "of variance below 0.1 has exactly the printed 60.8. This depends on the threshold: the other values "
+    "tried, 0.001 and 0.5, lead to different results (last rows). On the raw features of Elephant, MIMM "
+    "gains 2.5 points without constant columns. It gains 5 of the 6 missing points without columns of "
+    "variance below 0.1 and with random shares.\n\n*Starts*: with random shares, every instance of a "
+    "positive bag starts with a share between 0 and 1 in the positive class. With a start from the labels, "
+    "all these instances start as positive. Both starts increase MM on Musk1 (PCA) from 69 to over 80, and "
+    "MIMM on Elephant (PCA) by four points. In more than half of the folds, they converge to a mode with a "
+    "lower posterior, which is the better classifier.\n\n*Prior*: MM on the raw features of Musk1 collapses "
+    "because of the prior. The common prior of 166 variances has the weight of 171 instances. In the best "
+    "mode, the positive class has the prior's variances and almost no instances. With one prior per feature, "
+    "MM is within three points of the printed value, but MIMM drops to 63, below its printed "
+    "value.\n\n*Threshold*: tuning the threshold of the bag probability on the training bags gains up to ten "
+    "points. If features are not Gaussian, the odds are far from calibrated, and every shift of the odds "
+    "changes the accuracy.\n\nNo setting reproduces the paper's difference of six to nine points between "
+    "MIMM and MM on Elephant, and no setting reproduces all results of a data set."
 )
 MILR_NOTE = (
-    "With next to no penalty all training bags are fitted: there is no best fit to speak of, and the way "
-    "to it decides. The paper's baseline is WEKA's program, a quasi-Newton method with a ridge of 1e-6. A "
-    "fit of that kind is at the printed number on Musk1 and two points from it on Elephant, within its "
-    "error; on Tiger three of the six points remain."
+    "With a very small penalty, the models fit all training bags. The optimum is then badly determined, and "
+    "the result depends on the optimiser. The paper's baseline is WEKA's implementation, a quasi-Newton "
+    "method with a ridge of 1e-6. A similar fit agrees with the printed value on Musk1. On Elephant, it "
+    "differs by two points, which is within its error. On Tiger, a difference of three points remains, out "
+    "of six."
 )

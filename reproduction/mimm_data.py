@@ -1,4 +1,4 @@
-"""What the experiments of Foulds and Smyth's table 1 have in common: data, features and folds."""
+"""Shared code of the experiments on Foulds and Smyth's table 1: data, features and folds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from bagwise import datasets
 from bagwise.data.bags import Bags
 
-# Nearly constant columns of the image sets may be left out; below which variance is a matter of choice.
+# Variance thresholds below which nearly constant columns of the image sets are dropped.
 LEAST_VARIANCE = {"spread0.001": 0.001, "spread": 0.1, "spread0.5": 0.5}
 
 
 class Fold(NamedTuple):
-    """Prepared bags and labels, and which of them train and test."""
+    """Preprocessed bags and labels, and the indices of training and test bags."""
 
     bags: Bags
     y: np.ndarray
@@ -26,19 +26,19 @@ class Fold(NamedTuple):
 
 @cache
 def fetched(dataset: str) -> tuple[Bags, np.ndarray]:
-    """Bags of a data set as floats, and their labels."""
+    """Return the bags of a data set as floats, and their labels."""
     data = getattr(datasets, f"fetch_{dataset}")()
     return data.bags.with_instances(np.asarray(data.bags.instances, dtype=np.float64)), data.y
 
 
 def preparation(features: str) -> Any:
-    """Give the transformer that makes the features of that name: see `folds`."""
+    """Return the transformer for a kind of features (see `folds`)."""
     from sklearn.decomposition import PCA
     from sklearn.feature_selection import VarianceThreshold
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
-    pca = PCA(10, svd_solver="covariance_eigh")  # the default may draw random numbers
+    pca = PCA(10, svd_solver="covariance_eigh")  # the default solver may be random
     steps = {
         "raw": [FunctionTransformer()],
         "varying": [VarianceThreshold()],
@@ -56,10 +56,10 @@ def preparation(features: str) -> Any:
 
 
 def folds(dataset: str, features: str, repeat: int, n_folds: int, seed: int) -> Iterator[Fold]:
-    """Shuffle and stratify bags; features are learned from the training bags, "pca_all" from all bags.
+    """Yield stratified folds; the transformer is fitted to training bags, for "pca_all" to all bags.
 
-    "raw", "varying" (not constant), "spread" (of a variance in `LEAST_VARIANCE`, or more), "standard" and
-    "range" (from 0 to 1) are columns of the data; ten principal components have names with "pca".
+    "raw", "varying" (not constant), "spread" (variance of at least a value in `LEAST_VARIANCE`), "standard"
+    and "range" (scaled to 0 to 1) are columns of the data. Names with "pca" are ten principal components.
     """
     from sklearn.model_selection import StratifiedKFold
 
@@ -73,5 +73,5 @@ def folds(dataset: str, features: str, repeat: int, n_folds: int, seed: int) -> 
 
 
 def family_of(features: str) -> str:
-    """Full covariances of principal components, diagonal ones of columns."""
+    """Return the family: full covariances for principal components, diagonal covariances for columns."""
     return "gaussian" if features.startswith("pca") else "gaussian_diag"

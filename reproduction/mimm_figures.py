@@ -1,4 +1,4 @@
-"""The figure of the experiments on mixtures: curves of errors."""
+"""The figure of the mixture experiments: error curves."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from bagwise._display.pictures import Display, new_panels, palette_of
 
 
 def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Display:
-    """Draw errors by the number of training bags, a panel a scenario, with bands of two standard errors.
+    """Plot errors by number of training bags, one panel per scenario, with bands of two standard errors.
 
     Parameters
     ----------
     panels : mapping of title to panel
-        Each panel has ``n_bags`` (a list), ``bayes`` (the least error possible) and ``errors``: for each
-        method, a list of (mean, standard error), one for every entry of ``n_bags``.
+        Each panel has ``n_bags`` (a list), ``bayes`` (the Bayes error) and ``errors``: for each method, a
+        list of (mean, standard error) with one entry per value in ``n_bags``.
 
     Returns
     -------
     Display
-        With `figure_`, and `ax_`, the first panel.
+        Display with `figure_`, and with the first panel as `ax_`.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def plot_error_curves(panels: Mapping[str, Mapping[str, Any]]) -> Display:
         axes.set_ylim(0, None)
     for axes in grid[max(0, len(panels) - columns) : len(panels)]:
         axes.set_xlabel("training bags", fontsize="small")
-        axes.tick_params(labelbottom=True)  # also where the last row does not reach
+        axes.tick_params(labelbottom=True)  # also above empty cells of the last row
     for axes in grid[::columns]:
         axes.set_ylabel("error (%)", fontsize="small")
     handles, labels = grid[0].get_legend_handles_labels()

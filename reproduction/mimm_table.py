@@ -1,4 +1,4 @@
-"""Foulds and Smyth's multi-instance mixture models: table 1."""
+"""Multi-instance mixture models (Foulds and Smyth 2011): table 1."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def _make_model(method: str, features: str, n_init: int, seed: int) -> Any:
         supervision = SUPERVISION[method]
         return MIMixture(family_of(features), supervision=supervision, n_init=n_init, random_state=seed)
     if method == "MILR":
-        # Next to no penalty, as in the paper's.
+        # A very small penalty, as in the paper.
         return MILogisticRegression(alpha=0.01, l1_ratio=0.0, n_init=1, tol=1e-3, random_state=seed)
     return {"EMDD": EMDD, "MaxDD": DiverseDensity}[method](n_init=n_init, random_state=seed)
 
 
 def accuracy(dataset, features, method, repeat, n_folds, n_init, seed, removed=0.0) -> float:
-    """Accuracy of one cross-validation over bags; `removed` is the share of values that go missing."""
+    """Return the accuracy of one cross-validation over bags; `removed` is the share of missing values."""
     right, total = 0, 0
     for number, (bags, y, train, test) in enumerate(folds(dataset, features, repeat, n_folds, seed)):
         if removed:
@@ -56,7 +56,7 @@ def accuracy(dataset, features, method, repeat, n_folds, n_init, seed, removed=0
         model = _make_model(method, features, n_init, seed + repeat)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # 200 iterations, as in the paper
-            # The features differ from fold to fold, so that every fold is a cross-prediction of one split.
+            # Features differ between folds, so every fold is a separate cross-prediction with one split.
             held = cross_predict(model, bags, y, [(train, test)], outputs=["predict"])
         right += int(held.is_right[test].sum())
         total += len(test)
@@ -64,7 +64,7 @@ def accuracy(dataset, features, method, repeat, n_folds, n_init, seed, removed=0
 
 
 def table1_cells(settings: Settings) -> list[Cell]:
-    """A cell for every cause, for every entry of the table and repeat, and for missing values."""
+    """Return the cells of the changed settings, the table entries, and the missing values."""
     n_folds, n_repeats = (2, 1) if settings.quick else (10, 10)
     names = ("musk1",) if settings.quick else DATASETS
     n_init = 1 if settings.quick else 10
@@ -101,7 +101,7 @@ def table1_cells(settings: Settings) -> list[Cell]:
 
 
 def table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
-    """Our table beside the printed one; what the differences come from; missing values."""
+    """Compare our table with the printed one, and report causes of differences and missing values."""
     grouped: dict[str, list[float]] = {}
     for key, value in results.items():
         grouped.setdefault(key.rsplit("-", 1)[0], []).append(value)
@@ -130,14 +130,16 @@ def table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 TEXT = """
 Accuracy in percent of {folds}-fold stratified cross-validation over bags, mean of {repeats} shuffles ± its
-standard error over shuffles. Mixtures: diagonal Gaussians on the raw features, full ones on ten principal
-components of the standardised features, fitted on the training folds, and beside it on all data, as the paper
-may have done; the prior of Fraley and Raftery, 10 starts of at most 200 iterations. EM-DD and maximum diverse
-density ("MaxDD"): standardised features, 10 starts of at most 200 iterations. MILR:
-`MILogisticRegression(alpha=0.01, l1_ratio=0, n_init=1, tol=1e-3)`.
+standard error over shuffles. Mixtures: diagonal Gaussians on the raw features, and full Gaussians on ten
+principal components of the standardised features. The components are fitted to the training folds; extra rows
+show components fitted to all data, as the paper may have done. The mixtures have the prior of Fraley and
+Raftery and 10 starts of at most 200 iterations. EM-DD and maximum diverse density ("MaxDD"): standardised
+features, 10 starts of at most 200 iterations. MILR: `MILogisticRegression(alpha=0.01, l1_ratio=0, n_init=1,
+tol=1e-3)`.
 """
 MISSING_NOTE = (
-    "Values of training and test instances are removed alike; they are integrated out, nothing is imputed."
+    "The same share of values is removed from training and test instances. Missing values are integrated "
+    "out, not imputed."
 )
 
 EXPERIMENTS = [
