@@ -1,4 +1,4 @@
-"""bagwise: multiple-instance learning, the scikit-learn way.
+"""bagwise: multiple-instance learning for scikit-learn.
 
 Learn from labelled *bags* of unlabelled *instances*: molecules and their shapes, slides and their
 patches, recordings and their calls. Every public name can be imported from this package. The module that

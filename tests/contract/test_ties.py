@@ -97,8 +97,8 @@ class _HasAnotherThreshold(MissSVC):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (_CallsTiesNegative(), "a score of zero is called negative"),
-        (_CallsEvenOddsNegative(), "a probability of 1/2 is called negative"),
+        (_CallsTiesNegative(), "a score of zero is predicted as negative"),
+        (_CallsEvenOddsNegative(), "a probability of 1/2 is predicted as negative"),
         (_HasAnotherThreshold(), "not equal"),
     ],
 )

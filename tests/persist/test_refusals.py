@@ -93,7 +93,9 @@ def test_a_type_of_ours_without_an_identifier_can_be_trusted_as_any_other(tmp_pa
 def test_types_of_strangers_are_refused_by_name_until_they_are_trusted(tmp_path):
     model = make_pipeline(BagStatistics(), RandomForestClassifier(3, random_state=0)).fit(DATA.bags, DATA.y)
     path = save(model, tmp_path / "forest.bagwise")
-    with pytest.raises(ValueError, match=r"forest\.bagwise' holds .*'sklearn\.tree\._tree\.Tree', not known"):
+    with pytest.raises(
+        ValueError, match=r"forest\.bagwise' contains .*'sklearn\.tree\._tree\.Tree', not known"
+    ):
         load(path)
     wanted = read_card(path)["trusted"]
     assert "sklearn.tree._tree.Tree" in wanted

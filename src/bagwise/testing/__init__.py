@@ -1,8 +1,9 @@
-"""Checks for bag estimators and rules, ours and third-party, and brute-force oracles.
+"""Checks for built-in and third-party bag estimators and rules.
 
-`check_bag_estimator` runs the bag checks on an estimator, `bag_checks` lists them for pytest,
-`check_rule` compares a rule with enumeration, and `all_estimators` finds what bagwise exports.
-scikit-learn's own `check_estimator` works as well, because a 2-D array means bags of one instance.
+`check_bag_estimator` runs the bag checks on an estimator, and `bag_checks` lists them for pytest.
+`check_rule` compares a rule with the enumeration of all labelings. `all_estimators` returns the estimators
+that bagwise exports. scikit-learn's `check_estimator` works as well, because a 2-D array means bags of one
+instance.
 
 `checks`: the bag checks. `discovery`: public estimators and rules. `oracles`: enumeration.
 """

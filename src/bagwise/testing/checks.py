@@ -1,7 +1,7 @@
-"""Checks that every estimator of bags must pass, beside scikit-learn's own.
+"""Checks that every bag estimator must pass, in addition to scikit-learn's checks.
 
-Each check is a function of a fresh clone of the estimator and of training data; an AssertionError, or the
-error itself, says what is wrong.
+Each check is a function of a clone of the estimator and of training data. If the check fails, it raises an
+AssertionError or the error of the estimator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bagwise.datasets import make_noisy_or_bags
 from bagwise.exceptions import PositiveClassWarning
 from bagwise.models.base import BagClassifier, is_as_probable, is_positive
 
-# Two fits that differ in rounding end within the solver's tolerance of each other, not closer.
+# The results of two fits that differ in rounding agree only up to the tolerance of the solver.
 _SOLVER = 1e-4
 _EXACT = 0.0
 
@@ -32,8 +32,8 @@ def bag_checks(estimator: BaseEstimator) -> Iterator[tuple[str, Callable[[], Non
 
     Parameters
     ----------
-    estimator : estimator of bags
-        A classifier, a regressor, or a transformer of bags into bags or vectors. It is cloned, never fitted.
+    estimator : bag estimator
+        A classifier, a regressor, or a transformer of bags into bags or vectors. The checks fit clones of it.
 
     Yields
     ------
@@ -43,12 +43,13 @@ def bag_checks(estimator: BaseEstimator) -> Iterator[tuple[str, Callable[[], Non
 
     Notes
     -----
-    Checks that the class names in ``_expected_failed_checks``, a dictionary of names and reasons, are listed
-    too: mark them as expected failures, strictly, so that one that passes by now is noticed.
+    A class can list checks that it fails in ``_expected_failed_checks``, a dictionary of names and reasons.
+    These checks are included in the result. Mark them with ``pytest.mark.xfail(strict=True)``, so that the
+    test reports checks that pass again.
 
     Examples
     --------
-    In a test file, ``pytest.mark.parametrize`` over ``list(bag_checks(MyEstimator()))``.
+    In a test file, use ``pytest.mark.parametrize`` with ``list(bag_checks(MyEstimator()))``.
 
     >>> from bagwise import MILogisticRegression
     >>> from bagwise.testing import bag_checks
@@ -59,17 +60,17 @@ def bag_checks(estimator: BaseEstimator) -> Iterator[tuple[str, Callable[[], Non
     for name in _expected_failures(estimator):
         if name not in checks:
             raise ValueError(
-                f"_expected_failed_checks of {type(estimator).__name__} has {name!r}; expected names of bag "
-                f"checks that apply to it: {', '.join(checks)}."
+                f"_expected_failed_checks of {type(estimator).__name__} contains {name!r}; expected names of "
+                f"bag checks that apply to it: {', '.join(checks)}."
             )
     for name, check in checks.items():
         yield name, _bind(check, estimator)
 
 
 def check_bag_estimator(estimator: BaseEstimator) -> None:
-    """Run all bag checks on an estimator; the first that fails raises its error.
+    """Run all bag checks on an estimator, and raise the error of the first check that fails.
 
-    A check that the class names in ``_expected_failed_checks`` must fail.
+    Checks in ``_expected_failed_checks`` of the class must fail.
 
     Examples
     --------
@@ -88,13 +89,13 @@ def check_bag_estimator(estimator: BaseEstimator) -> None:
             raise
         if name in expected:
             raise AssertionError(
-                f"{type(estimator).__name__} passes the bag check {name!r}, which _expected_failed_checks "
-                "says it fails; take the name out."
+                f"{type(estimator).__name__} passes the bag check {name!r}, which is listed in "
+                "_expected_failed_checks; remove the name."
             )
 
 
 def _expected_failures(estimator: Any) -> dict[str, str]:
-    """Names of bag checks and reasons; names that begin with "check_" are scikit-learn's."""
+    """Return names and reasons of expected failures of bag checks, without scikit-learn's ("check_...")."""
     known = getattr(estimator, "_expected_failed_checks", {})
     return {name: reason for name, reason in known.items() if not name.startswith("check_")}
 
@@ -152,22 +153,22 @@ def _assert_close(actual: Any, expected: Any, tolerance: float) -> None:
 
 
 def _output(estimator: Any, bags: Any) -> np.ndarray:
-    """Give what the estimator says of bags, as finely as it can, with a row per bag or instance."""
+    """Return the most detailed output of the estimator for bags, with one row per bag or instance."""
     for method in ("predict_proba", "decision_function", "transform", "predict"):
         if hasattr(estimator, method):
             out = getattr(estimator, method)(bags)
             return np.asarray(out.instances if isinstance(out, Bags) else out)
-    raise AssertionError(f"{type(estimator).__name__} has neither a prediction nor a transform")
+    raise AssertionError(f"{type(estimator).__name__} has neither predict nor transform")
 
 
 def _with_folds(estimator: Any, numbers: np.ndarray) -> Any:
-    """A clone whose cross-validation, if it has one, holds out the same bags whatever their order and copies.
+    """Return a clone whose cross-validation, if any, uses the same folds for any order and copies of bags.
 
-    `numbers` says which bag is which; three folds in runs of three.
+    `numbers` contains the index of each bag. Three consecutive indices are in the same one of three folds.
     """
     again = clone(estimator)
     if "cv" in again.get_params():
-        fold = numbers // 3 % 3  # weights in the checks follow numbers modulo three
+        fold = numbers // 3 % 3  # groups of three, because weights in the checks are indices modulo three
         again.set_params(cv=[(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)])
     return again
 
@@ -178,7 +179,7 @@ def _shuffle_instances(bags: Bags, rng: Any) -> tuple[Bags, np.ndarray]:
 
 
 def check_containers_agree(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Bags, a list, an object array and a 3-D array of the same numbers give the same fit, bit for bit."""
+    """Check that bags, a list, an object array and a 3-D array of equal values lead to identical fits."""
     reference = _output(clone(estimator).fit(bags, y), bags)
     as_list = [np.array(bag) for bag in bags]
     as_objects = np.empty(len(as_list), dtype=object)
@@ -193,11 +194,11 @@ def check_containers_agree(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
 
 
 def check_instance_order_is_irrelevant(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Shuffling the instances inside the bags changes nothing but rounding."""
+    """Check that shuffling the instances inside the bags changes only the rounding."""
     shuffled, order = _shuffle_instances(bags, np.random.default_rng(0))
     estimator.fit(bags, y)
     reference = _output(estimator, bags)
-    if hasattr(estimator, "transform") and isinstance(estimator.transform(bags), Bags):  # of instances
+    if hasattr(estimator, "transform") and isinstance(estimator.transform(bags), Bags):
         reference = reference[order]
     np.testing.assert_allclose(_output(estimator, shuffled), reference, rtol=1e-9, atol=1e-12)
     refitted = clone(estimator).fit(shuffled, y)
@@ -205,7 +206,7 @@ def check_instance_order_is_irrelevant(estimator: Any, bags: Bags, y: np.ndarray
 
 
 def check_bag_order_is_irrelevant(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Shuffling the training bags changes nothing but rounding."""
+    """Check that shuffling the training bags changes only the rounding."""
     order = np.random.default_rng(0).permutation(len(bags))
     reference = _output(_with_folds(estimator, np.arange(len(y))).fit(bags, y), bags)
     shuffled = _output(_with_folds(estimator, order).fit(bags[order], y[order]), bags)
@@ -213,7 +214,7 @@ def check_bag_order_is_irrelevant(estimator: Any, bags: Bags, y: np.ndarray) -> 
 
 
 def check_slice_is_like_a_copy(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """A slice, which is a view with rebased offsets, is predicted as a copy of it is."""
+    """Check that predictions for a slice, which is a view with shifted offsets, equal those for a copy."""
     estimator.fit(bags, y)
     part = bags[10:20]
     copied = Bags.from_list([np.array(bag) for bag in part])
@@ -221,7 +222,7 @@ def check_slice_is_like_a_copy(estimator: Any, bags: Bags, y: np.ndarray) -> Any
 
 
 def check_matrix_is_bags_of_one(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """A plain matrix means bags of one instance each."""
+    """Check that a plain matrix is handled as bags of one instance each."""
     X = np.array([bag[0] for bag in bags])
     as_bags = Bags(X, np.arange(len(X) + 1))
     from_matrix = _output(clone(estimator).fit(X, y), X)
@@ -230,8 +231,8 @@ def check_matrix_is_bags_of_one(estimator: Any, bags: Bags, y: np.ndarray) -> An
 
 
 def check_integers_and_float32_are_read(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Small integers do not wrap, and float32 is taken; both as float64 of the same values."""
-    numbers = np.round(bags.instances * 200)  # their squares leave the range of int16
+    """Check that small integers do not overflow, and that integers and float32 are handled like float64."""
+    numbers = np.round(bags.instances * 200)  # the squares overflow int16
     for dtype, tolerance in ((np.int16, _EXACT), (np.float32, 1e-2)):
         narrow = bags.with_instances(numbers.astype(dtype))
         wide = bags.with_instances(narrow.instances.astype(np.float64))
@@ -242,7 +243,7 @@ def check_integers_and_float32_are_read(estimator: Any, bags: Bags, y: np.ndarra
 
 
 def check_giant_bag_among_singletons(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """One bag with thousands of instances among bags of one is fitted and predicted finitely."""
+    """Check that predictions are finite for one bag with thousands of instances among bags of one."""
     rng = np.random.default_rng(0)
     giant = rng.normal(size=(3000, bags.n_features))
     uneven = Bags.from_list([giant, *(bag[:1] for bag in bags)])
@@ -254,7 +255,7 @@ def check_giant_bag_among_singletons(estimator: Any, bags: Bags, y: np.ndarray) 
 
 
 def check_two_fits_agree(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Two fits with one random_state agree, bit for bit."""
+    """Check that two fits with the same random_state are bit-identical."""
     first = _output(clone(estimator).fit(bags, y), bags)
     second = _output(clone(estimator).fit(bags, y), bags)
     if estimator.get_params().get("random_state", 0) is not None:
@@ -264,7 +265,7 @@ def check_two_fits_agree(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
 
 
 def check_threads_change_nothing(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """The number of BLAS threads changes nothing beyond 1e-10."""
+    """Check that the number of BLAS threads changes predictions by at most 1e-10."""
     outputs = []
     for threads in (1, 2):
         with threadpool_limits(threads):
@@ -273,14 +274,14 @@ def check_threads_change_nothing(estimator: Any, bags: Bags, y: np.ndarray) -> A
 
 
 def check_pickle_keeps_predictions(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """A fitted estimator comes back from a pickle as it was."""
+    """Check that a fitted estimator makes the same predictions after pickling and unpickling."""
     estimator.fit(bags, y)
     again = pickle.loads(pickle.dumps(estimator))
     _assert_close(_output(again, bags), _output(estimator, bags), _EXACT)
 
 
 def check_data_is_left_alone(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Neither arrays that could be written to nor labels are changed by a fit or a prediction."""
+    """Check that fitting and predicting do not modify writable arrays and labels."""
     arrays = [np.array(bag) for bag in bags]
     before, labels = [a.copy() for a in arrays], y.copy()
     _output(estimator.fit(arrays, y), arrays)
@@ -290,7 +291,7 @@ def check_data_is_left_alone(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
 
 
 def check_weight_is_repetition(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """A bag of weight two is a bag that is there twice; one of weight zero is not there."""
+    """Check that weight two is equivalent to repeating a bag, and weight zero to removing it."""
     weight = np.arange(len(y)) % 3
     repeated = np.repeat(np.arange(len(y)), weight)
     weighted = _with_folds(estimator, np.arange(len(y))).fit(bags, y, sample_weight=weight)
@@ -299,7 +300,7 @@ def check_weight_is_repetition(estimator: Any, bags: Bags, y: np.ndarray) -> Any
 
 
 def check_text_labels_warn_about_the_positive_class(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Text labels are predicted as they came, and the choice of the positive class is not silent."""
+    """Check that text labels are predicted unchanged, and that a warning names the positive class."""
     text = np.where(y == 1, "yes", "no")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -313,7 +314,7 @@ def check_text_labels_warn_about_the_positive_class(estimator: Any, bags: Bags, 
 
 
 def check_instance_predictions_fit_the_bags(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Instance-level methods have a row per instance, agree with each other, and with the rule."""
+    """Check that instance-level methods return one row per instance and agree with each other."""
     estimator.fit(bags, y)
     n = bags.n_instances
     if hasattr(estimator, "predict_instances"):
@@ -339,10 +340,10 @@ def check_instance_predictions_fit_the_bags(estimator: Any, bags: Bags, y: np.nd
 
 
 def check_a_tie_is_positive(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """The positive class is predicted exactly where the score is >= 0, or it is as probable as the other.
+    """Check that the positive class is predicted if and only if its score is >= 0 or its probability >= 1/2.
 
-    None of these bags need have a tie; so the methods by which a `BagClassifier` turns scores and
-    probabilities into labels are tested with one.
+    These bags need not contain a tie. Therefore the methods that convert scores and probabilities of a
+    `BagClassifier` to labels are also tested directly with a tie.
     """
     estimator.fit(bags, y)
     positive = estimator.classes_[1]
@@ -357,19 +358,20 @@ def check_a_tie_is_positive(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
             proba = getattr(estimator, f"predict_proba{level}")(bags)
             np.testing.assert_array_equal(labels == positive, is_as_probable(proba[:, 1], proba[:, 0]))
     if isinstance(estimator, BagClassifier):
-        assert estimator._labels_of(np.zeros(1)) == positive, "a score of zero is called negative"
+        assert estimator._labels_of(np.zeros(1)) == positive, "a score of zero is predicted as negative"
         even = np.full((1, 2), 0.5)
-        assert estimator._more_probable(even) == positive, "a probability of 1/2 is called negative"
+        assert estimator._more_probable(even) == positive, "a probability of 1/2 is predicted as negative"
 
 
 def check_objective_never_rises(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """The course of the objective never goes up beyond 1e-9 relative, and ends at `objective_`."""
+    """Check that `objective_history_` rises by at most 1e-9 (relative) and ends at `objective_`."""
     estimator.fit(bags, y)
     history = np.asarray(estimator.objective_history_)
     slack = 1e-9 * np.maximum(1.0, np.abs(history[:-1]))
-    # Where the start is optimal already, as the end of a path is, there are none (scikit-learn wants one).
+    # An optimal start, such as the last model of a path, needs no step, although scikit-learn requires
+    # n_iter_ >= 1.
     assert len(history) > 1 or estimator.n_iter_ <= 1, "objective_history_ has no steps"
-    assert (np.diff(history) <= slack).all(), f"the objective rises: {history}"
+    assert (np.diff(history) <= slack).all(), f"the objective increases: {history}"
     np.testing.assert_allclose(history[-1], estimator.objective_, rtol=1e-9)
     np.testing.assert_allclose(min(estimator.objectives_), estimator.objective_, rtol=1e-12)
 
@@ -381,18 +383,18 @@ def _refuses(call: Any, *words: str) -> None:
         absent = [word for word in words if word not in str(error)]
         assert not absent, f"the message should mention {absent}: {error}"
     else:
-        raise AssertionError(f"nothing was raised; expected an error that mentions {words}")
+        raise AssertionError(f"no error was raised; expected an error that mentions {words}")
 
 
 def check_empty_bag_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """An empty bag is refused by its number."""
+    """Check that an empty bag raises an error with the index of the bag."""
     arrays = list(bags)
     arrays[2] = arrays[2][:0]
     _refuses(lambda: estimator.fit(arrays, y), "bag 2 is empty")
 
 
 def check_missing_values_are_refused_by_bag(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """NaN and infinity are refused by the place where they stand."""
+    """Check that NaN and infinity raise an error with the bag, instance and feature."""
     for value, name in ((np.nan, "NaN"), (np.inf, "infinity")):
         X = np.array(bags.instances)
         X[bags.offsets[3] + 1, 2] = value
@@ -403,7 +405,7 @@ def check_missing_values_are_refused_by_bag(estimator: Any, bags: Bags, y: np.nd
 
 
 def check_other_number_of_features_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """A prediction on another number of features than the fit had names both numbers."""
+    """Check that predicting with another number of features raises an error with both counts."""
     estimator.fit(bags, y)
     narrow = bags.with_instances(bags.instances[:, :-1])
     d = bags.n_features
@@ -411,14 +413,14 @@ def check_other_number_of_features_is_refused(estimator: Any, bags: Bags, y: np.
 
 
 def check_ragged_widths_are_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Bags with different numbers of features are refused by their number."""
+    """Check that bags with different numbers of features raise an error with the index of the bag."""
     arrays = list(bags)
     arrays[1] = arrays[1][:, :-1]
     _refuses(lambda: estimator.fit(arrays, y), "bag 1 has", "features but bag 0 has")
 
 
 def check_wrong_number_of_labels_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """A flat matrix with labels of bags is met by the hint that helps."""
+    """Check that a wrong number of labels raises an error, with a hint for matrices with bag labels."""
     _refuses(lambda: estimator.fit(bags, y[:-1]), f"X has {len(y)} bags", f"{len(y) - 1} labels")
     flat = np.array(bags.instances)
     _refuses(
@@ -428,7 +430,7 @@ def check_wrong_number_of_labels_is_refused(estimator: Any, bags: Bags, y: np.nd
 
 
 def check_one_class_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Labels of one class only are refused; positive ones alone by those that cannot learn from them."""
+    """Check that labels of a single class raise an error; some models accept only positive labels."""
     _refuses(lambda: estimator.fit(bags, np.zeros_like(y)), "one class")
     _refuses(lambda: estimator.fit(bags, np.full(len(y), "only")), "one class")
     if not getattr(estimator, "_learns_from_positives_only", False):
@@ -436,6 +438,6 @@ def check_one_class_is_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any
 
 
 def check_instance_weights_are_refused(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Weights with a value per instance are refused, for weights are per bag."""
+    """Check that weights with one value per instance raise an error, because weights are per bag."""
     flat = np.ones(bags.n_instances)
     _refuses(lambda: estimator.fit(bags, y, sample_weight=flat), "sample_weight", "per bag")

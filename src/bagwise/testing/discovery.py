@@ -1,4 +1,4 @@
-"""Find the public estimators and rules, so that a new one is tested without being listed anywhere."""
+"""Discovery of the public estimators and rules, so that new classes are tested automatically."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bagwise.rules import Link, Rule
 
 
 def all_estimators() -> list[type[BaseEstimator]]:
-    """All classes that `bagwise` exports and that predict or transform bags, by name.
+    """Return all classes exported by `bagwise` that predict or transform bags, sorted by name.
 
-    Those that need a package to be fitted (``_requires``) are left out where it is not installed.
+    Classes whose fit needs a package that is not installed (``_requires``) are omitted.
     """
     from bagwise.models.base import BagEstimator
 
@@ -30,12 +30,12 @@ def all_estimators() -> list[type[BaseEstimator]]:
 
 
 def can_be_fitted(cls: type[BaseEstimator]) -> bool:
-    """Whether the packages that a class needs to be fitted are installed."""
+    """Return whether the packages that a class needs for `fit` are installed."""
     return all(find_spec(package) for package in getattr(cls, "_requires", ()))
 
 
 def all_rules() -> list[type[Rule]]:
-    """All rules and links that `bagwise` exports, by name."""
+    """Return all rules and links exported by `bagwise`, sorted by name."""
     return _exported(lambda cls: issubclass(cls, Rule) and cls not in (Rule, Link))
 
 
@@ -45,13 +45,13 @@ def _exported(wanted: Any) -> list[type]:
 
 
 def example_of(cls: type[BaseEstimator]) -> BaseEstimator:
-    """Make an instance for tests: defaults, and something simple for what has none.
+    """Return an object of the class for tests, with default values and simple required parameters.
 
     A required `estimator` becomes a `MILogisticRegression`, a required `transformer` a `StandardScaler`. A
-    class may have `_example_parameters`, to be tested with less work than its defaults do.
+    class can define `_example_parameters`, so that its tests are faster than with the default values.
     """
     simple = {
-        # Fits that are equivalent are compared to seven digits, which the default tolerance does not promise.
+        # Equivalent fits are compared up to seven digits, for which the default tolerance is too large.
         "estimator": lambda: bagwise.MILogisticRegression(tol=1e-9, random_state=0),
         "transformer": StandardScaler,
     }

@@ -1,4 +1,4 @@
-"""Brute force: what a rule must answer, by enumerating all labelings of small bags."""
+"""Brute-force reference results for rules, by enumeration of all labelings of small bags."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def enumerate_labels(log_odds: Any, label_probability: Any) -> Any:
     Parameters
     ----------
     log_odds : array of shape (m,)
-        Finite log-odds of the instances, m at most about 12.
+        Finite log-odds of the instances, with m <= 12 (approximately) because of the cost.
     label_probability : callable
         ``z -> P(y = 1 | z)`` for a tuple z of m zeros and ones.
 
@@ -54,24 +54,24 @@ def enumerate_labels(log_odds: Any, label_probability: Any) -> Any:
 def check_rule(
     rule: Rule, *, sizes: Sequence[int] = (1, 2, 3, 5), n_bags: int = 30, random_state: int = 0
 ) -> None:
-    """Hold a rule against brute force; an AssertionError says where it fails.
+    """Compare a rule with brute-force results, and raise an AssertionError if they differ.
 
-    A rule with latent labels must agree with the enumeration of all labelings in likelihood, posterior,
-    gradient and Hessian product; P(y = 1 | z) itself is read off the rule at log-odds of plus and minus
-    infinity. A link must have the gradient that finite differences give. Either must give probabilities
-    that sum to one, and treat unknown labels as no information.
+    For a rule with latent labels, likelihood, posterior, gradient and Hessian product are compared with the
+    enumeration of all labelings. P(y = 1 | z) is computed with the rule at infinite log-odds. For a link, the
+    gradient is compared with finite differences. For both, probabilities must sum to one, and unknown labels
+    must not contribute to the likelihood.
 
     Parameters
     ----------
     rule : Rule
-        What it leaves open is resolved for the bags drawn (`Rule.start`). It must allow both labels in bags
-        of all `sizes`.
+        The rule. Open parameters are set for the random bags (`Rule.start`). Both labels must be possible for
+        bags of all `sizes`.
     sizes : sequence of int
-        Sizes of the bags drawn.
+        Sizes of the random bags.
     n_bags : int
-        Number of bags drawn.
+        Number of random bags.
     random_state : int
-        Seed of the log-odds.
+        Seed of the random bags and log-odds.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def check_rule(
 
     unknown = np.full(n_bags, -1, dtype=np.int8)
     log_likelihood, gradient = rule.gradient(log_odds, offsets, unknown)
-    assert not log_likelihood.any() and not gradient.any(), "an unknown label must say nothing"
+    assert not log_likelihood.any() and not gradient.any(), "an unknown label must not contribute"
 
     _check_mean_curvature(rule, log_odds, offsets, log_proba)
     for y in (0, 1):
@@ -105,11 +105,11 @@ def check_rule(
 def _check_by_differences(
     rule: Rule, log_odds: Any, offsets: Any, labels: Any, gradient: Any, step: Any = 1e-5
 ) -> None:
-    # The error of a central difference is about step^2 = 1e-10, and 1e-16 / step = 1e-11 of rounding.
+    # The error of a central difference is about step^2 = 1e-10, plus rounding of 1e-16 / step = 1e-11.
     numeric = np.empty_like(gradient)
     place = np.arange(len(log_odds)) - np.repeat(offsets[:-1], np.diff(offsets))
     for j in range(int(np.diff(offsets).max())):
-        # Bags do not touch each other, so one instance of every bag moves at a time.
+        # Bags are independent, so one instance of every bag can be changed at the same time.
         moved = np.where(place == j, step, 0.0)
         ahead, _ = rule.gradient(log_odds + moved, offsets, labels)
         back, _ = rule.gradient(log_odds - moved, offsets, labels)
@@ -119,7 +119,7 @@ def _check_by_differences(
 
 
 def _check_mean_curvature(rule: Rule, log_odds: Any, offsets: Any, log_proba: Any) -> None:
-    """Averaged over the labels, the curvature of -log P is Fisher's information."""
+    """Check that the curvature of -log P, averaged over the labels, is the Fisher information."""
     matrices, information = {}, {}
     for y in (0, 1):
         labels = np.full(len(offsets) - 1, y, dtype=np.int8)
