@@ -76,8 +76,8 @@ print("identical coefficients:", bool((model.coef_ == alone.coef_).all()))
 # worker end when it is killed.
 import matplotlib.pyplot as plt
 
-figure, panels = plt.subplots(2, 1, figsize=(8, 3.2), layout="constrained") for ax, stream, name in
-zip(panels, (undisturbed, disturbed), ("both workers run", "one worker is killed"), strict=True):
+figure, panels = plt.subplots(2, 1, figsize=(8, 3.2), layout="constrained")
+for ax, stream, name in zip(panels, (undisturbed, disturbed), ("two workers", "one is killed"), strict=True):
     tasks = [(task["worker"], step) for task in stream.data for step in task["startstops"]]
     first = min(step["start"] for _, step in tasks)
     for place, worker in enumerate(sorted(numbers)):
