@@ -1,4 +1,4 @@
-"""Inference speaks of the fit and of nothing else, and only where it holds."""
+"""Inference describes the training data only, and reports cases in which it is invalid."""
 
 import pickle
 import warnings
@@ -31,7 +31,7 @@ def maximum_likelihood(rule="or", **parameters):
     return MILogisticRegression(rule, alpha=0.0, tol=1e-9, random_state=0, **parameters)
 
 
-# ---------------------------------------------------------------------- of the fit
+# ---------------------------------------------------------------------- training data
 
 
 def test_without_arguments_it_speaks_of_the_fit(data):
@@ -49,14 +49,14 @@ def test_without_arguments_it_speaks_of_the_fit(data):
 def test_other_data_are_refused(data):
     model = maximum_likelihood().fit(data.bags, data.y)
     nothing = make_noisy_or_bags(300, coef=[0.0, 0.0], random_state=2)
-    with pytest.raises(ValueError, match="not those of the fit: their log-likelihood is"):
+    with pytest.raises(ValueError, match="not the data of the fit: their log-likelihood is"):
         model.inference(nothing.bags, nothing.y)
-    with pytest.raises(ValueError, match="not those of the fit: their log-likelihood is"):
+    with pytest.raises(ValueError, match="not the data of the fit: their log-likelihood is"):
         model.inference(data.bags, 1 - data.y)
-    with pytest.raises(ValueError, match="not those of the fit: their total weight is 150"):
+    with pytest.raises(ValueError, match="not the data of the fit: their total weight is 150"):
         model.inference(data.bags[:150], data.y[:150])
     weighted = maximum_likelihood().fit(data.bags, data.y, np.full(300, 2.0))
-    with pytest.raises(ValueError, match="not those of the fit: their total weight is 300"):
+    with pytest.raises(ValueError, match="not the data of the fit: their total weight is 300"):
         weighted.inference(data.bags, data.y)
     with pytest.raises(ValueError, match="got X without y"):
         model.inference(data.bags)
@@ -66,13 +66,13 @@ def test_other_data_are_refused(data):
 
 def test_bags_with_the_same_log_likelihood_are_refused_by_their_score(data):
     model = maximum_likelihood().fit(data.bags, data.y)
-    # Other features, for which the fit's log-likelihood is the same by chance, though not its maximum.
+    # Other features with the same log-likelihood by chance, but with another maximum.
     other = data.bags.with_instances(data.bags.instances * np.array([0.9, 1.1]))
     log_odds = model.decision_function_instances(other)
     there = model.rule_.gradient(log_odds, other.offsets, data.y)[0].sum()
     assert there < model.log_likelihood_ - 0.1
     model.log_likelihood_ = there
-    with pytest.raises(ValueError, match="the likelihood still rises there, by a score of"):
+    with pytest.raises(ValueError, match="their score statistic at the fit is"):
         model.inference(other, data.y)
 
 
@@ -135,7 +135,7 @@ def test_errors_are_from_the_observed_information(rule):
 
 
 def from_scratch(bags, y):
-    """Minus the log-likelihood of a logistic labeler of counts, less its log prior, written by a loop."""
+    """Return the negative log-likelihood of a logistic labeler of counts minus its log prior, as a loop."""
 
     def objective(x):
         intercept, coef, v0, log_v1 = x[0], x[1:-2], x[-2], x[-1]
@@ -182,7 +182,7 @@ def test_thresholds_that_explain_the_bags_as_well_leave_a_sentence():
 
 def test_class_weights_and_rules_with_kinks_have_no_errors(data):
     model = maximum_likelihood(class_weight="balanced").fit(data.bags, data.y)
-    with pytest.raises(ValueError, match="class_weight='balanced' weights classes against their frequency"):
+    with pytest.raises(ValueError, match="class_weight='balanced' changes the class frequencies"):
         model.inference()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -221,7 +221,7 @@ def test_groups_of_a_learned_rule_include_the_rule():
     )
     model = SoftORLogisticRegression(alpha=0.0, tol=1e-9, random_state=0).fit(data.bags, data.y)
     alone = model.inference(groups=np.arange(300)).se
-    # Bags that are independent: the sandwich is the inverse of the information, up to sampling.
+    # For independent bags, the sandwich is the inverse of the information, up to sampling errors.
     np.testing.assert_allclose(alone, model.inference().se, rtol=0.4)
 
 
@@ -241,7 +241,7 @@ def separated(kind):
     X = rng.normal(size=(40, 2))
     if kind == "complete":
         y = (X[:, 0] > 0).astype(int)
-    else:  # whoever has the feature is positive
+    else:  # all bags with the feature are positive
         X[:, 0] = np.arange(40) % 8 == 0
         y = np.where(X[:, 0] == 1, 1, rng.integers(0, 2, size=40))
     return X, y
@@ -278,7 +278,7 @@ def test_bags_that_are_not_separated_have_a_table(seed):
 
 
 def profile_by_hand(objective, best, number, level=0.95):
-    """Ends of an interval, by fits with one parameter held, from scratch."""
+    """Return the ends of an interval from independent fits with one parameter fixed."""
     least = objective(best)
     wanted = stats.chi2.ppf(level, 1)
 
@@ -322,7 +322,7 @@ def test_profiles_remain_where_bags_are_separated():
     found = model.inference(intervals="profile")
     (low, high), other = found.confidence_interval()[1], found.confidence_interval()[2]
     assert np.isfinite(low) and high == np.inf and np.isfinite(other).all()
-    # Without the five that have the feature and are all positive, the other coefficient is the same.
+    # The other coefficient is the same without the five bags with the feature, which are all positive.
     rest = X[:, 0] == 0
     without = (
         MILogisticRegression(alpha=0.0, tol=1e-9).fit(X[rest, 1:], y[rest]).inference(intervals="profile")
@@ -330,7 +330,7 @@ def test_profiles_remain_where_bags_are_separated():
     np.testing.assert_allclose(other, without.confidence_interval()[1], atol=5e-3)
     assert "inf" in found.summary() and found.message in found.summary()
     assert found.message.endswith("there are no standard errors.")
-    low, high = plot_odds_ratios(found).ax_.get_xlim()  # powers of ten
+    low, high = plot_odds_ratios(found).ax_.get_xlim()  # in powers of ten
     assert low < 0 < np.log10(found.odds_ratios()[1, 0]) < high < 7
     with pytest.raises(ValueError, match='intervals must be "score", "profile" or "wald"'):
         model.inference(intervals="bootstrap")

@@ -1,4 +1,4 @@
-"""Score tests and the intervals made of them: against other programs, by hand, and by simulation."""
+"""Score tests and their intervals, compared with other packages, direct formulas and simulations."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_bags_of_one_instance_have_the_score_tests_of_statsmodels():
         params = without.fit(tol=1e-12).params
         statistic, _, _ = without.score_test(params, exog_extra=design[:, [j]])
         statistic = float(np.squeeze(statistic)) * (1 - 4 / weight.sum())
-        # The other coefficients are fitted to a hundredth of their errors: that is enough.
+        # The other coefficients are fitted to a hundredth of their standard errors, which is enough.
         assert found.z[j] ** 2 == pytest.approx(statistic, rel=1e-3, abs=1e-3)
         assert found.p_value[j] == pytest.approx(stats.chi2.sf(statistic, 1), rel=2e-2)
         assert np.sign(found.z[j]) == np.sign(found.coef[j])
@@ -41,13 +41,13 @@ def test_bags_of_one_instance_have_the_score_tests_of_statsmodels():
     statistic, p, _ = null.score_test(null.fit(tol=1e-12).params, exog_extra=design[:, 1:])
     assert found.score_statistic == pytest.approx(float(np.squeeze(statistic)), rel=1e-6)
     assert found.score_p_value == pytest.approx(float(np.squeeze(p)), rel=1e-5)
-    assert found.intervals == "score" and "Score test of all" in found.summary()
+    assert found.intervals == "score" and "Joint score test" in found.summary()
 
 
 class ByHand:
-    """A likelihood of bags of one size, with scores by differences of it.
+    """Likelihood of bags of one size, with scores computed by differences.
 
-    `log_proba(x, X)` gives the logarithms of P(-) and P(+) of bags X, `penalty(x)` what a fit adds.
+    `log_proba(x, X)` returns the logarithms of P(-) and P(+) of bags X, `penalty(x)` the penalty of the fit.
     """
 
     def __init__(self, bags, y, log_proba, penalty=lambda x: 0.0):
@@ -61,7 +61,7 @@ class ByHand:
         return self.penalty(x) - self.both(x)[np.arange(len(self.y)), self.y].sum()
 
     def statistic(self, held, start, quantity):
-        """The score statistic where `held(others)` gives the parameters, at the best others."""
+        """Return the score statistic at the best `others`; `held(others)` returns all parameters."""
         others = minimize(lambda v: self.objective(held(v)), start, method="BFGS", options={"gtol": 1e-7}).x
         x = held(others)
         step = 1e-5 * np.eye(len(x))
@@ -95,7 +95,7 @@ def test_bags_have_the_score_tests_of_their_likelihood_and_intervals_of_what_the
 
 
 def learned(x, X):
-    """Under a logistic labeler of counts, with x = intercept, coefficients, v0, log v1."""
+    """Return log P(-) and log P(+) of a logistic labeler; x = intercept, coefficients, v0, log v1."""
     counts = np.ones((len(X), 1))
     for p in expit(X @ x[1:-2] + x[0]).T[:, :, None]:
         counts = np.pad(counts * (1 - p), ((0, 0), (0, 1))) + np.pad(counts * p, ((0, 0), (1, 0)))
@@ -149,9 +149,9 @@ def test_that_no_effect_is_seen_is_said_of_the_intercept():
     nothing = make_noisy_or_bags(100, coef=np.zeros(3), random_state=1)
     found = maximum_likelihood(n_init=1).fit(nothing.bags, nothing.y).inference()
     assert found.score_p_value > 0.05
-    assert found.summary().startswith("No effect of any feature is seen (score test of all: p =")
+    assert found.summary().startswith("No feature has a significant effect (joint score test: p =")
     something = make_noisy_or_bags(100, coef=[2.0, -2.0, 0.0], random_state=0)
     assert maximum_likelihood(n_init=1).fit(something.bags, something.y).inference().notes == ()
-    # In bags of one instance the intercept is that of a logistic regression.
+    # For bags of one instance, the intercept is that of a logistic regression.
     found = maximum_likelihood().fit(nothing.bags.instances, nothing.instance_y).inference()
     assert found.score_p_value > 0.05 and found.notes == ()

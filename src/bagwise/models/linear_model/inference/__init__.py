@@ -1,8 +1,9 @@
 """Standard errors, intervals and tests of coefficients.
 
-`likelihood`: the likelihood around a fit and without features. `trust`: whether standard errors hold there.
-`compute`, `profile`, `rate`: tests of a fitted model, score tests and profiles, rates. `table`: the result.
-`kept`: what a fit stores for it.
+`likelihood`: log-likelihood, score and information near a fit and without features. `trust`: whether standard
+errors are valid at a fit. `compute`: inference for a fitted model. `profile`: score tests and profile
+likelihoods. `rate`: changes of bag probabilities. `table`: the result. `kept`: data that a fit stores for
+inference.
 """
 
 from bagwise.models.linear_model.inference.rate import rate_change

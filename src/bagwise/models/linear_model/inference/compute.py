@@ -1,4 +1,4 @@
-"""From a fitted model to its inference: what is compared, refused, and computed."""
+"""Compute the inference for a fitted model, after validation of the request and the data."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bagwise.models.linear_model.inference.profile import Profile, Quantity
 from bagwise.models.linear_model.inference.table import Inference
 from bagwise.models.linear_model.inference.trust import REMAINS, is_positive_definite, why_no_errors
 
-# Bags are those of the fit if the score there is below this, in squared standard errors, and the
-# log-likelihood and the weight agree to this part.
+# Passed bags are accepted as those of the fit if the score statistic at the fit (in squared standard errors)
+# is below the first value, and log-likelihood and total weight agree up to the second (relative) value.
 _LARGEST_SCORE, _SAME = 0.01, 1e-6
-# A log-likelihood that is higher by this is another optimum, not rounding.
+# A larger increase of the log-likelihood means another optimum, not rounding.
 _BETTER = 0.01
 _NO_EFFECT = (
-    "No effect of any feature is seen (score test of all: p = {:.2g}). The intercept is then estimated too "
-    "low, and its interval covers less often than it says."
+    "No feature has a significant effect (joint score test: p = {:.2g}). The estimate of the intercept is "
+    "then too low, and the coverage of its interval is below the nominal level."
 )
 
 
@@ -36,7 +36,7 @@ def infer(
     intervals: str | None = None,
     groups: ArrayLike | None = None,
 ) -> Inference:
-    """Make the inference for a fitted model; `MILogisticRegression.inference` documents it."""
+    """Return the inference for a fitted model; see `MILogisticRegression.inference`."""
     _check_request(model, intervals, groups)
     training, counted, is_given = _bags_of(model, X, y, sample_weight)
     selected = np.asarray(getattr(model, "selected_features_", np.ones(model.coef_.shape[1], dtype=bool)))
@@ -72,36 +72,36 @@ def infer(
 def _check_request(model: Any, intervals: str | None, groups: ArrayLike | None) -> None:
     if model.alpha != 0:
         raise ValueError(
-            f"inference is for maximum likelihood, and this model has alpha={model.alpha!r}: a penalty "
-            "biases coefficients. Fit with alpha=0, or use refit_selected(model, X, y)."
+            f"inference needs a maximum likelihood fit, but this model has alpha={model.alpha!r}, and a "
+            "penalty biases coefficients; fit with alpha=0, or use refit_selected(model, X, y)."
         )
     if model.class_weight is not None:
         raise ValueError(
-            f"inference is for maximum likelihood, and class_weight={model.class_weight!r} weights classes "
-            "against their frequency: neither estimates nor errors are those of the population. Fit with "
+            f"inference needs a maximum likelihood fit, but class_weight={model.class_weight!r} changes the "
+            "class frequencies, so the estimates and errors do not describe the population; fit with "
             "class_weight=None."
         )
     if intervals not in (None, "score", "profile", "wald"):
         raise ValueError(f'intervals must be "score", "profile" or "wald"; got {intervals!r}.')
     if intervals not in (None, "wald") and groups is not None:
         raise ValueError(
-            'groups need intervals="wald": the likelihood takes bags as independent, and so do its score and '
-            "its profile."
+            'groups need intervals="wald", because score tests and profile likelihoods assume independent '
+            "bags."
         )
 
 
 def _bags_of(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Training, np.ndarray, bool]:
-    """Give the bags, which of those given to a fit count, and whether they are given now."""
+    """Return the bags of the fit, the mask of the bags with nonzero weight, and whether X was passed."""
     if X is not None:
         if y is None:
-            raise ValueError("inference got X without y; pass the labels of the fit too, or neither of them.")
+            raise ValueError("inference got X without y; pass both as in fit, or neither of them.")
         training = clone(model)._read_training(X, y, sample_weight)
         counted = np.ones(len(training.bags), dtype=bool)
         if sample_weight is not None:
             counted = np.asarray(sample_weight) > 0
         return training, counted, True
     if y is not None or sample_weight is not None:
-        raise ValueError("inference got y or sample_weight without X; pass all data of the fit, or none.")
+        raise ValueError("inference got y or sample_weight without X; pass all data as in fit, or none.")
     kept = getattr(model, "_kept", None)
     if kept is None or kept.training is None:
         raise ValueError(
@@ -112,7 +112,7 @@ def _bags_of(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Training, 
 
 
 def _compare_with_fit(model: Any, likelihood: FittedLikelihood) -> None:
-    """Refuse bags that are not those of the fit."""
+    """Raise an error if the passed bags are not those of the fit."""
     what = [("log-likelihood", likelihood.log_likelihood(), model.log_likelihood_)]
     kept = getattr(model, "_kept", None)
     if kept is not None:
@@ -120,19 +120,19 @@ def _compare_with_fit(model: Any, likelihood: FittedLikelihood) -> None:
     for name, here, there in what:
         if not abs(here - there) <= _SAME * max(1.0, abs(there)):
             raise ValueError(
-                f"X, y and sample_weight are not those of the fit: their {name} is {here:.6g}, that of the "
-                f"fit was {there:.6g}. Call inference() without them, or fit on these bags."
+                f"X, y and sample_weight are not the data of the fit: their {name} is {here:.6g}, but it was "
+                f"{there:.6g} in the fit; call inference() without them, or fit the model to these bags."
             )
 
 
 def _information(
     model: Any, likelihood: FittedLikelihood, *, is_given: bool
 ) -> tuple[np.ndarray | None, str | None]:
-    """The information at the fit, and why there are no errors, if so."""
+    """Return the information at the fit, and why there are no standard errors, or None."""
     if likelihood.problem.has_kinks:
         return None, (
-            "The likelihood of this rule has kinks, so there is no information and there are no standard "
-            "errors."
+            "The likelihood of this rule has kinks, so the information is not defined and there are no "
+            "standard errors."
         )
     information = likelihood.information(likelihood.x)
     _, score = likelihood.value_and_gradient(likelihood.x)
@@ -140,9 +140,8 @@ def _information(
         distance = float(score @ np.linalg.solve(information, score))
         if distance > _LARGEST_SCORE and model.converged_ and is_given:
             raise ValueError(
-                f"X, y and sample_weight are not those of the fit: the likelihood still rises there, by a "
-                f"score of {distance:.3g} squared standard errors. Call inference() without them, or fit on "
-                "these bags."
+                f"X, y and sample_weight are not the data of the fit: their score statistic at the fit is "
+                f"{distance:.3g} instead of 0; call inference() without them, or fit the model to these bags."
             )
     return information, why_no_errors(model, likelihood, information, score)
 
@@ -150,18 +149,18 @@ def _information(
 def _facts(
     model: Any, likelihood: FittedLikelihood, training: Training, selected: np.ndarray, *, robust: bool
 ) -> dict[str, Any]:
-    """What holds whether there is a table or not."""
+    """Return the fields of `Inference` that are available without standard errors."""
     df = int(selected.sum())
     log_likelihood = likelihood.log_likelihood()
     without = likelihood.log_likelihood_without_features()
     ratio = max(0.0, 2 * (log_likelihood - without))
-    # Without features a learned rule is not identified: no statistic is chi-squared.
+    # Without features, a learned rule is not identified, so no statistic has a chi-squared distribution.
     has_p = not (robust or likelihood.learns_rule)
     score = likelihood.score_without_features() if has_p and not likelihood.problem.has_kinks else None
     score_p = None if score is None else _tail(df, score)
     notes = getattr(getattr(model, "_kept", None), "notes", ())
     offsets = likelihood.problem.offsets
-    has_several = len(offsets) <= offsets[-1]  # instances in some bag
+    has_several = len(offsets) <= offsets[-1]  # at least one bag has several instances
     if score_p is not None and score_p > 0.05 and model.fit_intercept and df and has_several:
         notes = (*notes, _NO_EFFECT.format(score_p))
     names = _names(model, selected)
@@ -185,28 +184,28 @@ def _facts(
 
 
 def _tail(df: int, statistic: float) -> float:
-    """Probability that chi-squared is larger."""
+    """Return the probability of a larger chi-squared statistic."""
     return float(chdtrc(df, statistic)) if df else 1.0
 
 
 def _sandwich(
     likelihood: FittedLikelihood, inverse: np.ndarray, groups: ArrayLike, counted: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Covariance that allows bags of one group to depend on each other, and the number of groups."""
+    """Return the cluster-robust (sandwich) covariance, and the number of groups."""
     values = column_or_1d(groups)
     if len(values) != len(counted):
         raise ValueError(
-            f"groups has {len(values)} values, but there are {len(counted)} bags; give one each."
+            f"groups has {len(values)} values, but there are {len(counted)} bags; pass one value per bag."
         )
     names, group = np.unique(values[counted], return_inverse=True)
     n_groups = len(names)
     if n_groups <= len(inverse):
         raise ValueError(
-            f"groups has {n_groups} different values, too few for the errors of {len(inverse)} parameters; "
-            "expected more groups than parameters."
+            f"groups has {n_groups} distinct values, too few for standard errors of {len(inverse)} "
+            "parameters; expected more groups than parameters."
         )
     scores = likelihood.scores_by_group(group, n_groups)
-    # Around the mean, which is that of a rule's prior, and otherwise zero.
+    # The scores sum to zero at the fit, except for the gradient of the prior of a learned rule.
     scores -= scores.mean(axis=0)
     return inverse @ (scores.T @ scores * (n_groups / (n_groups - 1))) @ inverse, n_groups
 
@@ -218,15 +217,15 @@ def _by_refits(
     to_original: np.ndarray,
     notes: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Tests and intervals for which the other parameters are fitted anew."""
+    """Return tests and intervals that refit the other parameters."""
     profile = Profile(likelihood, information, "score" if intervals == "score" else "ratio")
     quantities = [Quantity.linear(row) for row in to_original]
     z = np.array([profile.signed_root(quantity, 0.0) for quantity in quantities])
     if profile.gained > _BETTER:
         notes = (
             *notes,
-            f"The fit is not the best one: its log-likelihood can be raised by {profile.gained:.3g}, and "
-            "what follows is too favourable. Fit with more starts (n_init).",
+            f"The fit is not the best optimum: a log-likelihood higher by {profile.gained:.3g} exists, and "
+            "the following results are too optimistic. Fit with more starts (n_init).",
         )
     known: dict[float, np.ndarray] = {}
 

@@ -1,4 +1,4 @@
-"""What a fit keeps for inference."""
+"""Data that a fit stores for inference."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from bagwise.rules import Rule
 
 @dataclass(frozen=True)
 class Kept:
-    """What a maximum likelihood fit keeps for `inference`: references, no copies.
+    """Data that a maximum likelihood fit stores for `inference`, as references without copies.
 
     Attributes
     ----------
     training : Training or None
-        The bags that count; None in a pickle, which is the model and not its bags.
-    counted : array of bool, shape (n_bags given to fit,)
-        Which bags have a weight.
+        The bags with nonzero weight; None in a pickle, which does not contain the bags.
+    counted : array of bool, shape (n_bags passed to fit,)
+        Which bags have a nonzero weight.
     total : float
-        The sum of the weights.
+        Sum of the weights.
     tried : tuple of (Rule, float)
-        Rules that were compared, where one of several was learned, with the objective of each.
+        The compared rules with their objectives, if the rule was selected among several.
     notes : tuple of str
-        What a reader of tables must know first.
+        Warnings to show above tables.
     """
 
     training: Training | None
@@ -37,10 +37,10 @@ class Kept:
 
     @classmethod
     def of(cls, training: Training, sample_weight: Any, **more: tuple[Any, ...]) -> Kept:
-        """Keep what a fit was given."""
+        """Store the training data of a fit."""
         counted = np.ones(len(training.bags)) if sample_weight is None else np.asarray(sample_weight)
         return cls(training, counted > 0, float(training.weight.sum()), **more)
 
     def without_bags(self) -> Kept:
-        """The same for a pickle."""
+        """Return a copy without the bags, for pickles."""
         return replace(self, training=None)

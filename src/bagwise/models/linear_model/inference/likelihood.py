@@ -1,4 +1,4 @@
-"""The likelihood around a fit: value, score and observed information of all that was learned."""
+"""The likelihood near a fit: value, score and observed information of all learned parameters."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from bagwise.models.linear_model.engine.problem import LinearBagProblem, make_pr
 from bagwise.rules import LearnedRule, Rule
 from bagwise.solvers.control import Control
 
-# Steps in log-odds, and in parameters of a rule, for differences of exact gradients.
+# Step size in log-odds and in parameters of a rule, for finite differences of exact gradients.
 _STEP = 1e-4
-# Parameters of a rule beyond this are so extreme that their exponential overflows.
+# Larger parameters of a rule make its exponentials overflow.
 _LARGEST_PARAMETER = 300.0
 
 
 class FittedLikelihood:
-    """Minus the log-likelihood of bags, plus a ridge, less the log prior of a learned rule, near a fit.
+    """Negative log-likelihood of bags near a fit, plus a ridge penalty, minus the log prior of the rule.
 
-    Parameters are those of standardised features, the intercept, and what the rule has learned; `free` says
-    which of them vary (the intercept may not). Values are sums over bags, not means. Every value is one pass
-    over the bags, wherever they lie.
+    The parameters are the coefficients of the standardised features, the intercept, and the parameters of a
+    learned rule. `free` is the mask of the parameters that vary; without an intercept, that parameter is
+    fixed. Values are sums over bags, not means. Each evaluation is one pass over the bags, in memory or
+    streamed.
 
     Parameters
     ----------
     problem : LinearBagProblem
-        The likelihood under the rule of the fit.
+        The likelihood with the rule of the fit.
     theta : array of shape (n_features + 1,)
-        Coefficients of the scaled features, and the intercept, at the fit.
+        Coefficients of the scaled features and the intercept, at the fit.
     """
 
     free: np.ndarray
@@ -56,24 +57,24 @@ class FittedLikelihood:
 
     @property
     def learns_rule(self) -> bool:
-        """Whether the rule has parameters that were learned."""
+        """Whether the rule has learned parameters."""
         return self._joint is not None
 
     def split(self, x: np.ndarray) -> tuple[np.ndarray, Rule]:
-        """Give coefficients with intercept, and the rule."""
+        """Return the coefficients with intercept, and the rule."""
         n = self.n_features + 1
         if self._joint is None:
             return x, self.problem.rule
         return x[:n], self._joint.rule.with_parameters(x[n:])
 
     def at(self, free: np.ndarray) -> np.ndarray:
-        """All parameters, given those that vary."""
+        """Return the vector of all parameters, given the free parameters."""
         x = np.zeros(len(self.x))
         x[self.free] = free
         return x
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """The value at all parameters, and its gradient in those that vary."""
+        """Return the value at these parameters, and its gradient in the free parameters."""
         if self._joint is None:
             value, gradient = self.problem.value_and_gradient(x)
         elif np.abs(x[self.n_features + 1 :]).max() > _LARGEST_PARAMETER:
@@ -83,9 +84,10 @@ class FittedLikelihood:
         return self.problem.total * value, self.problem.total * gradient[self.free]
 
     def information(self, x: np.ndarray) -> np.ndarray:
-        """The observed information in all that varies: exact in coefficients, by differences in the rule's.
+        """Return the observed information of the free parameters.
 
-        One pass, and two for every parameter of the rule.
+        It is exact for coefficients, and computed by finite differences for parameters of the rule. The cost
+        is one pass over the bags, plus two passes per parameter of the rule.
         """
         theta, rule = self.split(x)
         n = len(theta)
@@ -99,20 +101,20 @@ class FittedLikelihood:
         return (0.5 * (H + H.T))[np.ix_(self.free, self.free)]
 
     def log_likelihood(self) -> float:
-        """The log-likelihood of the bags at the fit, without a prior."""
+        """Return the log-likelihood of the bags at the fit, without a prior."""
         return self.problem.point(self.x[: self.n_features + 1]).log_likelihood
 
     def largest_change(self, step: np.ndarray) -> float:
-        """By how much a step in what varies moves the log-odds of an instance, or the rule, at most."""
+        """Return the largest change that a step causes in log-odds of instances or parameters of the rule."""
         whole = self.at(step)
         n = self.n_features + 1
         changes = self.problem.blocks.each(_largest_product, whole[:n], self.problem.scaling)
         return max(np.abs(whole[n:]).max(initial=0.0), *changes)
 
     def scores_by_group(self, group: np.ndarray, n_groups: int) -> np.ndarray:
-        """Gradients of the log-likelihood, summed over the bags of each group: (n_groups, n that vary).
+        """Return the gradient of the log-likelihood for each group: shape (n_groups, n_free).
 
-        One pass. `group` has the number of every bag's group.
+        The cost is one pass over the bags. `group` contains the index of the group for each bag.
         """
         theta, rule = self.split(self.x)
         scores = self.problem.blocks.total(
@@ -121,10 +123,11 @@ class FittedLikelihood:
         return scores[:, self.free]
 
     def score_and_expected_information(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Gradient of the log-likelihood in all that varies, and its covariance under the model: one pass.
+        """Return the gradient of the log-likelihood in the free parameters, and its covariance in the model.
 
-        Of the labels alone, without ridge and prior. The covariance is Fisher's information: what the
-        observed one is on average over labels that follow the model at x, wherever x is.
+        Both are without ridge and prior. The covariance is the Fisher information: the expectation of the
+        observed information if the labels follow the model at x, for any x. The cost is one pass over the
+        bags.
         """
         theta, rule = self.split(x)
         score, information = self.problem.blocks.total(
@@ -135,13 +138,13 @@ class FittedLikelihood:
     # ------------------------------------------------------------ the model without features
 
     def score_without_features(self) -> float:
-        """The score statistic of the hypothesis that no feature matters, under a rule that is given."""
+        """Return the score statistic of the hypothesis that no feature has an effect, for a fixed rule."""
         null = fit_null(self.problem, Control(tol=1e-9, max_iter=200))
         score, information = self.score_and_expected_information(null)
         return float(score @ np.linalg.lstsq(information, score, rcond=None)[0])
 
     def log_likelihood_without_features(self) -> float:
-        """The largest log-likelihood of an intercept alone, and of the rule, if that was learned."""
+        """Return the maximum log-likelihood of the intercept and a learned rule, without features."""
         null = fit_null(self.problem, Control(tol=1e-9, max_iter=200))
         joint, n = self._joint, self.n_features
         if joint is None:
@@ -156,10 +159,10 @@ class FittedLikelihood:
         theta, rule = self.split(np.concatenate([null[:n], end.x]))
         return self.problem.with_rule(rule).point(theta).log_likelihood
 
-    # ------------------------------------------------------------ rules nearby, and the original scale
+    # ------------------------------------------------------------ finite differences and original scale
 
     def _moves(self, x: np.ndarray) -> list[tuple[Rule, Rule, float]]:
-        """For every parameter of the rule, the rules a little on either side, and how far each is."""
+        """Return for each parameter of the rule the rules after a step up and down, and the step size."""
         moves = []
         for k in range(self.n_features + 1, len(x)):
             step = np.zeros(len(x))
@@ -168,7 +171,7 @@ class FittedLikelihood:
         return moves
 
     def to_original(self) -> np.ndarray:
-        """Turn what varies into original coefficients, intercept first, by a matrix: (k, n that vary)."""
+        """Return the matrix from free parameters to original coefficients, intercept first: (k, n_free)."""
         scaling, n = self.problem.scaling, self.n_features + 1
         columns = []
         for unit in np.eye(n):
@@ -183,7 +186,7 @@ class FittedLikelihood:
 
 
 def information_of(block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule) -> np.ndarray:
-    """Observed information of a block's bags in coefficients and intercept."""
+    """Return the observed information of the bags in a block for coefficients and intercept."""
     log_odds = scaling.dot(theta, block.X)
     columns = scaling.dot(np.eye(len(theta)), block.X)
     curved = np.array([_second_derivative(rule, log_odds, block, v) for v in columns])
@@ -191,7 +194,10 @@ def information_of(block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule
 
 
 def _second_derivative(rule: Rule, log_odds: np.ndarray, block: Block, v: np.ndarray) -> np.ndarray:
-    """The Hessian of the log-likelihood in log-odds times v; of links, by differences of the gradient."""
+    """Return the product of v and the Hessian of the log-likelihood in log-odds.
+
+    For rules without latent labels, it is computed by finite differences of the gradient.
+    """
     if rule.has_latent_labels:
         return rule.hessian_product(log_odds, block.offsets, block.y, v)
     step = _STEP / max(np.abs(v).max(initial=0.0), np.finfo(float).tiny)
@@ -206,7 +212,7 @@ def _largest_product(block: Block, theta: np.ndarray, scaling: Scaling) -> float
 def _score_and_expected_information(
     block: Block, theta: np.ndarray, scaling: Scaling, rule: Rule, moves: list[Any]
 ) -> Sums:
-    """Score of a block's bags in coefficients, intercept and rule, and its covariance under the model."""
+    """Return the score of the bags in a block for all parameters, and its covariance under the model."""
     log_odds = scaling.dot(theta, block.X)
     probability = np.exp(rule.log_proba(log_odds, block.offsets))
     score, information = np.zeros(len(theta) + len(moves)), 0.0
@@ -228,7 +234,7 @@ def _scores_of(
     of_bag: Any,
     n_groups: int,
 ) -> np.ndarray:
-    """Weighted scores of a block's bags, added up by group."""
+    """Return the weighted scores of the bags in a block, summed by group."""
     log_odds = scaling.dot(theta, block.X)
     return _scores(block, log_odds, scaling, rule, moves, of_bag, n_groups, block.weight)
 
@@ -243,7 +249,7 @@ def _scores(
     n_groups: int,
     weight: float | np.ndarray = 1.0,
 ) -> np.ndarray:
-    """Scores of bags at their log-odds, times their weight, added up by the group of each."""
+    """Return the weighted scores of bags at these log-odds, summed by group."""
     sizes, weight = np.diff(block.offsets), np.broadcast_to(weight, block.n_bags)
     by_instance = np.repeat(weight, sizes) * rule.gradient(log_odds, block.offsets, block.y)[1]
     of_instance = np.repeat(group, sizes)
@@ -263,7 +269,7 @@ def _scores(
 
 
 def likelihood_of(model: Any, training: Training, selected: np.ndarray) -> FittedLikelihood:
-    """Set up the likelihood of bags at a model's parameters, in standardised selected features."""
+    """Return the likelihood of bags near a model's parameters, with standardised selected features."""
     blocks = training.bags.blocks(training.y, training.weight)
     if getattr(model, "scaler_", None) is not None and not model._has_original_scale:
         blocks = _with_features(blocks, model.scaler_.transform, len(selected))
@@ -276,18 +282,18 @@ def likelihood_of(model: Any, training: Training, selected: np.ndarray) -> Fitte
 
 
 class Columns:
-    """Takes some columns of a matrix: a transformer of instances that can be pickled."""
+    """Select columns of a matrix; can be pickled, unlike a lambda."""
 
     def __init__(self, columns: np.ndarray):
         self.columns = columns
 
     def __call__(self, X: Any) -> Any:
-        """Give these columns of a matrix."""
+        """Return the selected columns of a matrix."""
         return X[:, self.columns] if sp.issparse(X) else np.ascontiguousarray(X[:, self.columns])
 
 
 def _with_features(blocks: Blocks, transform: Any, n_features: int) -> Blocks:
-    """Transform instances: at once where they are few, else block by block whenever they are read."""
+    """Transform instances: immediately if they are in memory, otherwise whenever a block is read."""
     if blocks.are_large:
         return TransformedBlocks(blocks, transform, n_features)
     return MemoryBlocks(transform(blocks.whole), blocks.offsets, blocks.y, blocks.weight)

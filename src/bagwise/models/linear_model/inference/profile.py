@@ -1,4 +1,4 @@
-"""Tests and intervals that follow the likelihood, where a quadratic at its maximum does not describe it."""
+"""Score tests, likelihood-ratio tests and their intervals, which do not assume a quadratic likelihood."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from scipy.special import ndtri
 
 from bagwise.models.linear_model.inference.likelihood import FittedLikelihood
 
-# Directions with less information than this share of the most are searched as if they had so much.
+# Lower bound of eigenvalues of the information for scaling the search, relative to the largest eigenvalue.
 _LEAST_SHARE = 1e-4
-# Gradient, in standard errors, at which the search for the other parameters ends.
+# Gradient tolerance, in standard errors, of the search for the other parameters.
 _TOL = 1e-2
-# A parameter that may be so far away, in log-odds of a typical instance, has no bound.
+# A limit of an interval is infinite beyond this distance, in log-odds of a typical instance.
 _FARTHEST = 500.0
-# The ends of intervals are found to this part of a standard error.
+# Accuracy of the statistic at the limits of intervals.
 _ACCURACY = 3e-3
-# The most steps towards an end, and of Newton's method to keep a quantity at its value.
+# Maximum number of steps to find a limit, and of Newton steps that keep a quantity at its value.
 _MOST_STEPS = 50
-# Directions with less than this share of the most expected information tell nothing of a quantity.
+# Directions with less expected information, relative to the maximum, contain no information.
 _NOTHING = 1e-12
 
 
 class Quantity:
-    """A smooth function of the parameters that vary, which an interval is wanted for.
+    """A smooth function of the free parameters, for which tests and intervals are computed.
 
     Parameters
     ----------
     value, gradient : callable
-        Of the parameters that vary.
+        Value and gradient of the quantity, as functions of the free parameters.
     """
 
     def __init__(self, value: Callable[[np.ndarray], float], gradient: Callable[[np.ndarray], np.ndarray]):
@@ -40,32 +40,34 @@ class Quantity:
 
     @classmethod
     def linear(cls, weights: np.ndarray) -> Quantity:
-        """A weighted sum of the parameters."""
+        """Return the quantity for a weighted sum of the free parameters."""
         return cls(lambda x: float(weights @ x), lambda x: weights)
 
 
 class Profile:
-    """Tests of the hypothesis that a quantity has a value, and intervals of the values not rejected.
+    """Tests of the hypothesis that a quantity has a certain value, and intervals of the accepted values.
 
-    The other parameters are fitted anew for every value, by BFGS in coordinates in which the information is
-    the identity, from where the last value of the quantity has left them. Then there are two statistics, both
-    about normal where the value is the true one:
+    For each value, the other parameters are refitted by BFGS, in coordinates in which the information is the
+    identity. Each search starts at the parameters of the nearest earlier value. There are two statistics, and
+    both are approximately standard normal at the true value:
 
-    - "ratio": the signed root of twice what the log-likelihood lacks to its maximum;
-    - "score": the slope of the log-likelihood along the quantity, in units of its standard deviation under
-      the model with that value. The slope is that of the labels' likelihood alone, freed of what the other
-      parameters explain of it. So it does not matter that a prior or a ridge had its part in fitting these
-      (Neyman's C(alpha)), nor that they may lie on a border. All k parameters are fitted to the labels of n
-      bags, which then look less variable than they are, by a share k / n of their variance.
+    - "ratio": the signed root of the likelihood ratio, which is twice the difference to the maximum
+      log-likelihood.
+    - "score": the derivative of the log-likelihood along the quantity, divided by its standard deviation
+      under the model with that value. The log-likelihood excludes prior and ridge. The derivative is
+      projected orthogonally to the scores of the other parameters (Neyman's C(alpha) test). The test
+      therefore remains valid if a prior or a ridge has influenced the other parameters, or if they are at a
+      boundary. The k parameters are fitted to the labels of n bags, which reduces their apparent variance by
+      the fraction k / n; the statistic is corrected for it.
 
     Parameters
     ----------
     likelihood : FittedLikelihood
-        The likelihood, at its maximum.
+        The likelihood at its maximum.
     information : array
-        The information there; need not be positive definite.
+        The information at the maximum; it may be indefinite.
     statistic : {"score", "ratio"}
-        Which of the two.
+        The statistic.
     """
 
     best: np.ndarray
@@ -82,19 +84,19 @@ class Profile:
         values, vectors = np.linalg.eigh(information)
         floored = np.maximum(values, _LEAST_SHARE * max(values[-1], np.finfo(float).tiny))
         self._spread = vectors / np.sqrt(floored)
-        # By how much the fit has turned out not to be the maximum.
+        # Largest increase of the log-likelihood over the fit; positive if the fit is not the best optimum.
         self.gained = 0.0
 
     def interval(self, quantity: Quantity, level: float, tested: float | None = None) -> tuple[float, float]:
-        """Give both ends; infinite ones where no value is rejected.
+        """Return the limits of the interval; a limit is infinite if no value is rejected on that side.
 
-        The estimate belongs to the interval. Whether the `tested` value does is what its test says.
+        The interval contains the estimate. It contains the value `tested` if the test does not reject it.
         """
         low, high = (self._end(quantity, sign, float(ndtri(0.5 + level / 2)), tested) for sign in (-1.0, 1.0))
         return low, high
 
     def signed_root(self, quantity: Quantity, value: float) -> float:
-        """The statistic of the hypothesis that the quantity has a value; positive if that seems too small."""
+        """Return the statistic for a hypothetical value; positive if the value appears too small."""
         return _Walk(self, quantity).signed_root(value)
 
     def _end(self, quantity: Quantity, sign: float, wanted: float, tested: float | None) -> float:
@@ -125,7 +127,7 @@ class Profile:
             if step >= farthest:
                 return sign * np.inf
             inside = outside, root
-            # Where the root rises as it did so far, this is a little beyond the end.
+            # With a linear root, this step reaches slightly beyond the limit.
             growth = 1.2 * wanted / root if root > 0 else 2.0
             step = min(step * float(np.clip(growth, 1.1, 2.0)), farthest)
 
@@ -136,14 +138,14 @@ class Profile:
         outside: tuple[float, float],
         wanted: float,
     ) -> float:
-        """Find where the root has the wanted value, given a place on either side, each with its root."""
+        """Return the point at which the root has the wanted value, given a bracket of (point, root) pairs."""
         for _ in range(_MOST_STEPS):
             (low, root_low), (high, root_high) = inside, outside
             if root_high - wanted <= _ACCURACY or abs(high - low) <= 1e-9 * max(1.0, abs(high)):
                 return high
             if wanted - root_low <= _ACCURACY:
                 return low
-            # The root is nearly linear; it may be infinite, where a quantity cannot have the value.
+            # The root is nearly linear. It is infinite if the quantity cannot have the value.
             share = (wanted - root_low) / (root_high - root_low) if np.isfinite(root_high) else 0.5
             middle = low + float(np.clip(share, 0.05, 0.95)) * (high - low)
             found = root_at(middle)
@@ -155,7 +157,7 @@ class Profile:
 
 
 class _Walk:
-    """Tests of one quantity at values that follow each other."""
+    """Tests of one quantity at successive values, with warm starts."""
 
     def __init__(self, profile: Profile, quantity: Quantity):
         self._profile, self._quantity = profile, quantity
@@ -165,11 +167,11 @@ class _Walk:
         self._direction = along / self._error
         self._across = null_space(self._direction[None, :])
         self._pivot = int(np.argmax(np.abs(self._slope)))
-        # Where the other parameters were, by the distance of the quantity from its estimate.
+        # Fitted values of the other parameters, by the distance of the quantity from its estimate.
         self._known: dict[float, np.ndarray] = {0.0: np.zeros(self._across.shape[1])}
 
     def signed_root(self, value: float) -> float:
-        """The statistic at a value of the quantity."""
+        """Return the statistic at a value of the quantity."""
         profile = self._profile
         distance = (value - self._quantity.value(profile.best)) / self._error
         least = self._fit_others(value, distance) if distance else 0.0
@@ -179,7 +181,7 @@ class _Walk:
         return -float(np.sign(distance)) * float(np.sqrt(2.0 * max(0.0, least)))
 
     def _fit_others(self, value: float, distance: float) -> float:
-        """Fit the other parameters, and say what the log-likelihood then lacks."""
+        """Fit the other parameters, and return the difference to the maximum log-likelihood."""
         profile = self._profile
 
         def lacking(w: np.ndarray) -> tuple[float, np.ndarray]:
@@ -188,7 +190,7 @@ class _Walk:
                 return np.inf, np.zeros(len(w))
             found, gradient = profile.likelihood.value_and_gradient(profile.likelihood.at(x))
             slope = self._quantity.gradient(x)
-            # What moves the pivot along, so that the quantity keeps its value.
+            # Chain rule: the pivot parameter changes too, so that the quantity keeps its value.
             gradient = gradient - slope * (gradient[self._pivot] / slope[self._pivot])
             return found - profile.least, self._across.T @ (profile._spread.T @ gradient)
 
@@ -203,7 +205,7 @@ class _Walk:
         return least
 
     def _slope_in_errors(self, x: np.ndarray | None) -> float:
-        """The score along the quantity at a place where the other parameters are fitted."""
+        """Return the score statistic at a point where the other parameters are fitted."""
         assert x is not None  # the likelihood is finite there
         likelihood, wanted = self._profile.likelihood, self._quantity.gradient(x)
         score, information = likelihood.score_and_expected_information(likelihood.at(x))
@@ -212,18 +214,18 @@ class _Walk:
         tells = values > _NOTHING * values[-1]
         parts, score_parts = vectors.T @ (wanted / scale), vectors.T @ (score / scale)
         if not tells.all() and np.abs(parts[~tells]).max() > 1e-6 * np.abs(parts).max():
-            return 0.0  # nothing is known of the quantity here
+            return 0.0  # the labels contain no information about the quantity at x
         along = parts[tells] / values[tells]
         variance = along @ parts[tells] / max(1e-12, 1.0 - len(score) / likelihood.problem.total)
         return float(along @ score_parts[tells] / np.sqrt(variance))
 
     def _starts(self, distance: float) -> list[np.ndarray]:
-        """Where to look for the other parameters: where they were nearby, or farther that way."""
+        """Return start values of the other parameters: the nearest known ones, and an extrapolation."""
         near = min(self._known, key=lambda other: abs(other - distance))
         return [self._known[near]] + ([self._known[near] * (distance / near)] if near else [])
 
     def _place(self, value: float, distance: float, w: np.ndarray) -> np.ndarray | None:
-        """The parameters where the quantity has a value, or None if it cannot have that."""
+        """Return parameters at which the quantity has the value, or None if there are none."""
         profile = self._profile
         x = profile.best + profile._spread @ (distance * self._direction + self._across @ w)
         for _ in range(_MOST_STEPS):

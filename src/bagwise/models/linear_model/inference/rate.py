@@ -1,4 +1,4 @@
-"""What a change of a feature does to bags."""
+"""Effect of a change of a feature on the probabilities of bags."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from bagwise.data.types import BagsLike
 
 
 def rate_change(model: Any, X: BagsLike, feature: int | str, change: float) -> np.ndarray:
-    """Predict by how much the probability of each bag changes when a feature changes in all its instances.
+    """Return the change in the probability of each bag if a feature changes in all instances.
 
     Parameters
     ----------
-    model : fitted classifier of bags with `predict_proba`
+    model : fitted bag classifier with `predict_proba`
         The model.
     X : Bags, list of arrays, 3-D or 2-D array
         The bags.
     feature : int or str
-        The feature, by number or by name.
+        Index or name of the feature.
     change : float
-        What is added to it, in its own units.
+        Value that is added to the feature, in units of the feature.
 
     Returns
     -------
     array of shape (n_bags,)
-        P(+ after the change) - P(+ before).
+        Probability of the positive class after the change minus the probability before.
 
     Examples
     --------

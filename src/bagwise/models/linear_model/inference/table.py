@@ -1,4 +1,4 @@
-"""The results of inference, as arrays, as a frame and as text."""
+"""`Inference`: the results of inference as arrays, data frame and text."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ _WIDTH = 84
 
 @dataclass(frozen=True)
 class Inference:
-    """Statistical inference for a maximum likelihood fit; arrays have the intercept first, if there is one.
+    """Statistical inference for a maximum likelihood fit. Arrays start with the intercept, if there is one.
 
     Attributes
     ----------
     names : list of str
         Names of the coefficients.
     coef, se, z, p_value : arrays of shape (k,)
-        Estimates on the original scale, their standard errors, test statistics, and two-sided p values of
-        the hypothesis that a coefficient is zero. The test is the one that intervals are made of, so that an
-        interval of 95 % holds zero where p > 0.05: the score statistic by default, ``coef / se`` with Wald
-        intervals, the signed root of the likelihood ratio with profile intervals.
+        Estimates on the original scale, standard errors, test statistics, and two-sided p values of the
+        hypothesis that a coefficient is zero. Tests and intervals are consistent: a 95 % interval contains
+        zero if p > 0.05. The statistic is the score statistic by default, ``coef / se`` with Wald intervals,
+        and the signed root of the likelihood ratio with profile intervals.
     covariance : array of shape (k, k)
-        Of the coefficients: the inverse of the observed information, in which a learned rule has its part;
-        with groups, the sandwich that holds for dependent bags.
+        Covariance of the coefficients: the inverse of the observed information, which includes the parameters
+        of a learned rule. With groups, it is the sandwich estimator for dependent bags.
     log_likelihood, log_likelihood_null : float
-        Of the fit, and of the model without features.
+        Log-likelihood of the fit, and of the model without features.
     lr_statistic, lr_p_value, df : float, float, int
-        Likelihood-ratio test of the hypothesis that no feature matters. The p value is None where the
-        statistic is not chi-squared: for bags in groups, and for a rule that was learned.
+        Likelihood-ratio test of the hypothesis that no feature has an effect. There is no p value (None) with
+        groups or with a learned rule, because the statistic is then not chi-squared.
     score_statistic, score_p_value : float or None
-        Score test of the same hypothesis, which with few bags holds better; None where `lr_p_value` is, and
-        where the likelihood has kinks.
+        Score test of the same hypothesis, which is more accurate with few bags. It is not available (None)
+        with groups, with a learned rule, or if the likelihood has kinks.
     n_bags, n_positive, n_instances : int
-        What was fitted on.
+        Number of bags, positive bags and instances of the fit.
     message : str or None
         Why there are no standard errors. The arrays of errors and Wald tests are then None.
     intervals : {"score", "profile", "wald"}
-        Where confidence intervals and tests come from.
+        Method for confidence intervals and tests.
     notes : tuple of str
-        What a reader must know before the table, such as that its p values are too small.
+        Warnings that are shown above the table, for example that its p values are too small.
     n_groups : int or None
-        The number of groups of bags, if errors allow for them.
+        Number of groups of bags, if the errors take groups into account.
     """
 
     names: list[str]
@@ -68,18 +68,18 @@ class Inference:
     message: str | None = None
     notes: tuple[str, ...] = ()
     n_groups: int | None = None
-    # Both ends for a level, where they are not symmetric.
+    # Function from a level to the limits of the intervals, if they are not symmetric.
     _ends: Callable[[float], np.ndarray] | None = field(default=None, repr=False, compare=False)
 
     def confidence_interval(self, level: float = 0.95) -> np.ndarray:
-        """Intervals of the coefficients: shape (k, 2). They hold the values that the tests do not reject.
+        """Return the confidence intervals of the coefficients, shape (k, 2).
 
-        An end is infinite where no value is rejected, as for bags that are separated. Where the other
-        parameters are fitted anew ("score", "profile"), it costs about a hundred passes over the bags for
-        each coefficient, once for each level.
+        An interval contains the values that the test does not reject. A limit is infinite if no value is
+        rejected, for example for separable bags. The intervals "score" and "profile" refit the other
+        parameters, which costs about a hundred passes over the bags per coefficient, once for each level.
         """
         if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+            raise ValueError(f"level must be between 0 and 1 (exclusive); got {level!r}.")
         if self._ends is not None:
             return self._ends(level)
         tail = 0.5 + level / 2
@@ -88,7 +88,7 @@ class Inference:
         return np.column_stack([self.coef - half, self.coef + half])
 
     def odds_ratios(self, level: float = 0.95) -> np.ndarray:
-        """Factor of an instance's odds per unit of a feature, with its interval: shape (k, 3)."""
+        """Return odds ratios of an instance per unit of a feature, with intervals: shape (k, 3)."""
         with np.errstate(over="ignore"):
             return np.exp(np.column_stack([self.coef, self.confidence_interval(level)]))
 
@@ -98,7 +98,7 @@ class Inference:
         return self.se
 
     def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
-        """Give the table as a pandas or polars data frame."""
+        """Return the table as a pandas or polars data frame."""
         import narwhals as nw
 
         from bagwise.data.frames import frame_backend
@@ -118,10 +118,10 @@ class Inference:
         return nw.from_dict(columns, backend=frame_backend(backend)).to_native()
 
     def summary(self, level: float = 0.95) -> str:
-        """Lay the results out as text, in the manner of statsmodels.
+        """Return the results as text, in the style of statsmodels.
 
-        What a reader must know first is in the first lines: after features have been chosen on the same
-        bags, p values are too small (docs/inference.md).
+        The first lines contain warnings, for example that p values are too small because the features were
+        selected on the same bags (docs/inference.md).
         """
         lines = [*self.notes, *self._header(), "=" * _WIDTH]
         if self.z is None:
@@ -135,14 +135,14 @@ class Inference:
         test = "" if self.lr_p_value is None else f" on {self.df} df, p = {self.lr_p_value:.3g}"
         errors = "observed information" if self.n_groups is None else f"{self.n_groups} groups of bags"
         tests = {
-            "score": "score tests; an interval holds the values that they do not reject",
-            "profile": "profile likelihood: an interval holds what likelihood ratios do not reject",
-            "wald": "Wald: z = coef / std err, and intervals of the same",
+            "score": "score tests; intervals contain the values that are not rejected",
+            "profile": "likelihood ratios; intervals contain the values that are not rejected",
+            "wald": "Wald tests (z = coef / std err) and Wald intervals",
         }
         score = []
         if self.score_statistic is not None:
             all_of_them = f"{self.score_statistic:.4f} on {self.df} df, p = {self.score_p_value:.3g}"
-            score = [f"{'Score test of all:':<22}{all_of_them}"]
+            score = [f"{'Joint score test:':<22}{all_of_them}"]
         return [
             "Multiple-instance logistic regression".center(_WIDTH).rstrip(),
             "=" * _WIDTH,

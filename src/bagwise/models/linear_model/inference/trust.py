@@ -1,4 +1,4 @@
-"""Whether standard errors hold at a fit; if not, a sentence that says why."""
+"""Check whether standard errors are valid at a fit, and explain why if they are not."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from bagwise.models.linear_model.engine.design import Scaling
 from bagwise.models.linear_model.engine.moments import moments_of
 from bagwise.models.linear_model.inference.likelihood import FittedLikelihood
 
-# The least eigenvalue of the information that is believed, relative to the largest, on scaled features.
+# Minimum eigenvalue of the information of scaled features, relative to the largest; less is rounding error.
 _FLATTEST = 1e-10
-# A step of Newton's method that moves no log-odds by more than the first has arrived; where the steps still
-# move some by the second after so many, the maximum is at infinity: along a separating direction every step
-# moves log-odds by one, however flat the likelihood has become.
+# Newton's method has converged if no log-odds change by more than the first value in a step. If a step still
+# changes log-odds by the second value after this number of steps, the maximum is at infinity: along a
+# separating direction, each step changes log-odds by one, however flat the likelihood is.
 _ARRIVED, _MOVES, _STEPS = 1e-3, 0.1, 12
-# No step moves log-odds by more than this.
+# Maximum change of log-odds in a step.
 _LONGEST = 2.0
 # Thresholds whose log-likelihood is within this of the best are not excluded: half the 95 % point of chi^2.
 _NOT_EXCLUDED = 1.92
-# What is said only where likelihood ratios are not given anyway.
-REMAINS = ' Likelihood ratios remain: inference(intervals="profile").'
+# Removed from messages if the result already contains profile likelihoods.
+REMAINS = ' Likelihood ratios are still available: inference(intervals="profile").'
 
 
 def is_positive_definite(information: np.ndarray) -> bool:
-    """Whether every direction has information beyond rounding."""
+    """Return whether the information is positive definite beyond rounding errors."""
     if not np.isfinite(information).all():
         return False
     values = np.linalg.eigvalsh(information)
@@ -36,11 +36,11 @@ def is_positive_definite(information: np.ndarray) -> bool:
 def why_no_errors(
     model: Any, likelihood: FittedLikelihood, information: np.ndarray, score: np.ndarray
 ) -> str | None:
-    """Say why there are no standard errors, or None where they hold."""
+    """Return why there are no standard errors, or None if they are valid."""
     if _is_collinear(likelihood):
         return (
             "Features are collinear or constant, so the information is not positive definite and there are "
-            "no standard errors. Use fewer features or a penalty."
+            "no standard errors. Use fewer features, or fit with a penalty."
         )
     if _is_separated(likelihood, information, score):
         return (
@@ -48,17 +48,17 @@ def why_no_errors(
             f"likelihood estimate and there are no standard errors.{REMAINS}"
         )
     if not model.converged_:
-        return "The fit has not converged, so there are no standard errors. Raise max_iter."
+        return "The fit has not converged, so there are no standard errors. Increase max_iter."
     if not is_positive_definite(information):
-        cause = "the data leave the rule open" if likelihood.learns_rule else "the fit is not at a maximum"
+        cause = "the data do not determine the rule" if likelihood.learns_rule else "the fit is not a maximum"
         return f"The information is not positive definite, so there are no standard errors: {cause}."
     if float(score @ np.linalg.solve(information, score)) > 0.01:
-        return "The fit ended too far from the maximum for standard errors. Lower tol."
+        return "The fit stopped too far from the maximum, so there are no standard errors. Decrease tol."
     return _why_not_this_rule(model)
 
 
 def _why_not_this_rule(model: Any) -> str | None:
-    """Say that other thresholds explain the bags as well, if they do."""
+    """Return a message if other thresholds explain the bags equally well, otherwise None."""
     tried = getattr(getattr(model, "_kept", None), "tried", ())
     if not tried:
         return None
@@ -67,13 +67,14 @@ def _why_not_this_rule(model: Any) -> str | None:
     if not rivals:
         return None
     return (
-        f"The rule was chosen on these bags, and {rivals[0]!r} explains them nearly as well as "
-        f"{model.rule_!r}: errors that take it as known would be too small. Give the rule, if it is known."
+        f"The rule was selected on these bags, and {rivals[0]!r} explains them nearly as well as "
+        f"{model.rule_!r}. Standard errors for a fixed rule would be too small, so there are none. If the "
+        "rule is known, pass it as `rule`."
     )
 
 
 def _is_collinear(likelihood: FittedLikelihood) -> bool:
-    """Whether features, together with the intercept, are linearly dependent."""
+    """Return whether the features and the intercept are linearly dependent."""
     problem = likelihood.problem
     raw = problem.blocks.total(_moments, problem.scaling)
     values = np.linalg.eigvalsh(raw[np.ix_(likelihood.free[: len(raw)], likelihood.free[: len(raw)])])
@@ -87,10 +88,11 @@ def _moments(block: Block, scaling: Scaling) -> np.ndarray:
 
 
 def _is_separated(likelihood: FittedLikelihood, information: np.ndarray, score: np.ndarray) -> bool:
-    """Whether Newton's steps from the fit go on and on, instead of shrinking."""
+    """Return whether Newton steps from the fit do not shrink, which shows that the bags are separable."""
     if not is_positive_definite(information):
-        # Flat though no features are collinear: so far out that the likelihood has become constant. Where it
-        # bends upwards the fit is no maximum, and a rule that is learned may be what the data leave open.
+        # Features are not collinear, so a flat likelihood means that the fit is far out along a separating
+        # direction. With a negative eigenvalue, the fit is not a maximum. A learned rule can also cause a
+        # flat likelihood, if the data do not determine it.
         values = np.linalg.eigvalsh(information)
         return bool(values[0] > -1e-6 * np.abs(values).max()) and not likelihood.learns_rule
     x, change = likelihood.x[likelihood.free], 0.0
