@@ -49,11 +49,11 @@ class AttentionMILClassifier(Recorded, Scaled, InstanceScoreClassifier):
     where s_i = 1 or -1 is the label and w_i the weight of a bag. The optimiser is Adam, with random initial
     weights. This is the model of Ilse, Tomczak and Welling, on features instead of images.
 
-    Use it for many bags whose labels follow no simple rule, on features from another network (for example of
-    the patches of a slide), and as a common baseline in comparisons. With few bags, the result depends on the
-    seed and on the held-out bags. On the 92 bags of Musk1 (10-fold cross-validation), its accuracy is 84 %,
-    with a standard deviation of 5 points over three repetitions. With ``early_stopping=False``, it is 86 %
-    (two repetitions, 1 point). The defaults were chosen on these bags, so both values are slightly
+    Use it for many bags whose labels follow no simple rule, on features from another network, for example of
+    the patches of a slide. It is also a common baseline in comparisons. With few bags, the result depends on
+    the seed and on the held-out bags. On the 92 bags of Musk1 (10-fold cross-validation), the accuracy is
+    84 %, with a standard deviation of 5 points over three repetitions. With ``early_stopping=False``, it is
+    86 % (two repetitions, 1 point). The defaults were chosen on these bags, so both values are slightly
     optimistic. To find out which instances are positive, use a model with a rule, such as
     `MILogisticRegression`.
 

@@ -49,8 +49,8 @@ class BayesianKNNClassifier(NeighborsClassifier):
     -----
     The cost, and the order of tied distances, are the same as in `CitationKNNClassifier`. With two classes,
     there are at most `n_neighbors` + 1 distinct probabilities. The positive class is predicted if P >= 1/2.
-    With leave-one-out on raw features, the defaults classify 83 of the 92 bags of Musk1 and 84 of the 102
-    bags of Musk2 correctly, as in the paper (90.2 and 82.4 per cent).
+    With leave-one-out on the raw features of Musk1 and Musk2, the defaults classify 83 of 92 and 84 of 102
+    bags correctly. These are the results of the paper, 90.2 and 82.4 per cent.
 
     References
     ----------

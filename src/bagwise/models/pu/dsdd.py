@@ -135,7 +135,7 @@ class DSDDClassifier(DSDDScore):
         alpha / 2 |f|^2 + mean_P(ramp(f)) / 2 + mean_U(ramp(-f)) / 2
 
     with ramp(z) = max(0, min(1, (1 - z) / 2)). Here f is a function in the space of a Gaussian kernel plus an
-    intercept, and the means are over the instances of positive and of unlabeled bags. An instance is positive
+    intercept. The means are over the instances of positive and of unlabeled bags. An instance is positive
     if f >= 0, and a bag is positive if one of its instances is. Neither the fit nor the predictions use the
     class prior: instances are classified as if half of them were positive.
 

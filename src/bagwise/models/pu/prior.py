@@ -54,9 +54,9 @@ class ClassPriorEstimator(SetKernelEstimator):
 
         2 mean_P(r) - mean_U(r^2) - ridge |coef|^2
 
-    The estimate is the reciprocal of the first two terms at the optimum, with r clipped to the range of the
-    true density ratio, 0 to 1 / prior. It is the prior with the lowest Pearson divergence between
-    ``prior * p_+`` and p. The constant a is not penalised. Degree and ridge are chosen by leave-one-out with
+    The estimate is the reciprocal of the first two terms at the optimum. It is the prior with the lowest
+    Pearson divergence between ``prior * p_+`` and p. The ratio r is clipped to the range of the true density
+    ratio, 0 to 1 / prior. The constant a is not penalised. Degree and ridge are chosen by leave-one-out with
     a bounded criterion (`PriorPath`), so that a few positive outliers cannot determine the choice.
 
     A fit computes both estimates. It warns if they differ by more than the sampling of bags explains.

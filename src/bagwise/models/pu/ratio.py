@@ -62,9 +62,9 @@ class DensityRatio:
     The solution satisfies (C + ridge I) coef = mean_P phi - mean_U phi, with the covariance C over unlabeled
     bags. Without a ridge, the maximum would be E_P[r] = E_U[r^2] >= 1. It is 1 / prior if no negative bag
     looks like a positive one. The estimate of the prior is therefore the reciprocal of the first two terms at
-    the optimum, with r clipped to the range of the true density ratio, 0 to 1 / prior. These terms are equal
-    to 1 for r = 1, and larger ratios only count if many bags have them. The estimate is therefore in (0, 1]
-    for any ridge.
+    the optimum. In these terms, r is clipped to the range of the true density ratio, 0 to 1 / prior. The
+    terms are equal to 1 for r = 1, and larger ratios only count if many bags have them. The estimate is
+    therefore in (0, 1] for any ridge.
     """
 
     def __init__(self, features: PUFeatures):
@@ -94,9 +94,9 @@ class DensityRatio:
         fit on all bags, so a ridge costs O(n_bags * n_centers). A bag is left out with its full weight, so
         that the copies of a bag in a bootstrap sample are left out together.
 
-        The criterion is the squared error of r / (1 + r), the probability that a bag is from the positive
-        sample if positive and unlabeled bags are equally frequent. Its minimum is at the true ratio, and the
-        loss of a single bag is at most 1. The more usual criterion ``2 mean_P(r) - mean_U(r^2)`` has no such
+        The criterion is the squared error of r / (1 + r). This is the probability that a bag is positive
+        rather than unlabeled, if both are equally frequent. The minimum is at the true ratio, and the loss of
+        a single bag is at most 1. The more usual criterion ``2 mean_P(r) - mean_U(r^2)`` has no such
         bound. A few positive bags beyond all unlabeled ones can dominate it; it then chooses a ridge close to
         zero, and the estimate is close to 0.
         """
@@ -175,8 +175,8 @@ def _left_out_unlabeled(along: np.ndarray, lever: np.ndarray, share: np.ndarray)
     """Return the ratio at every unlabeled bag, from a fit without this bag.
 
     Let d be the bag minus the mean, and G = C + ridge I. Then `along` is d'G^-1 shift, and `lever` is
-    d'G^-1 d. Without the bag and its share s, the mean moves by -t d with t = s / (1 - s), and G becomes
-    (G - t d d') / (1 - s).
+    d'G^-1 d. Let s be the share of the bag, and t = s / (1 - s). Without the bag, the mean moves by -t d, and
+    G becomes (G - t d d') / (1 - s).
     """
     move = share / (1.0 - share)
     # Without a significant ridge, a fit can depend on a single bag. G is then singular without this bag, and

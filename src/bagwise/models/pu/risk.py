@@ -76,10 +76,10 @@ def minimize_risk(
 
     Notes
     -----
-    "double_hinge" costs as much as a support vector machine with n_unlabeled points, "squared" as much as one
-    linear system with n_centers unknowns, and "logistic" as much as a few of these systems. If features are
-    so large that the rounding errors of their squares exceed the penalty, all losses use principal axes, and
-    "double_hinge" uses Newton's method if its dual fails.
+    "double_hinge" costs as much as a support vector machine with n_unlabeled points. "squared" solves one
+    linear system with n_centers unknowns, and "logistic" solves a few of them. If features are so large that
+    the rounding errors of their squares exceed the penalty, "squared" and "logistic" use principal axes.
+    "double_hinge" then uses Newton's method on principal axes if its dual fails.
     """
     control = Control(tol, _NEWTON_STEPS, on_iteration)
     score, status, n_iter = _solve(features, loss, prior, alpha, control, start)

@@ -45,8 +45,8 @@ class MIGradientBoostingClassifier(Recorded, WaistClassifier):
     MIBoosting.
 
     Use it for nonlinear boundaries and features of any scale and distribution, with hundreds of bags or more.
-    With few bags, the or-rule overfits: on the 92 bags of Musk1 (10-fold cross-validation, one repetition,
-    default parameters), its accuracy is 66 %, compared with 86 % for "mean" and 87 % for "log_odds_mean".
+    With few bags, the or-rule overfits. On the 92 bags of Musk1, the accuracy is 66 % with "or", 86 % with
+    "mean" and 87 % with "log_odds_mean" (one 10-fold cross-validation with default parameters).
 
     Parameters
     ----------
