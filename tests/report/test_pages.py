@@ -176,7 +176,7 @@ def test_a_pipeline_is_imported_from_where_its_parts_are(data, tmp_path):
     model = make_pipeline(BagStatistics(), LogisticRegression(C=2.0)).fit(data.bags, data.y)
     text = write_report(model, tmp_path / "a.html", data.bags, data.y, cv=2).read_text()
     assert "from sklearn.pipeline import Pipeline" in text and "from sklearn.linear_model import" in text
-    assert "says nothing of their instances" in text and "The rule" not in headings(text)
+    assert "predicts whole bags, not their instances" in text and "The rule" not in headings(text)
 
 
 def test_a_rule_that_was_learned_is_drawn(tmp_path):

@@ -1,4 +1,4 @@
-"""Calibration inside a fit, by what it promises for held-out bags, and the picture of it."""
+"""Calibration during a fit: its effect on held-out bags, and the calibration plot."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ MACHINES = [MissSVC, MISVC, InstanceMISVC]
 
 
 def repeated_features(n_bags, copies=8, random_state=0):
-    """Bags whose features all say the same, with a little noise: naive densities count them all."""
+    """Return bags with noisy copies of features, which naive densities treat as independent evidence."""
     data = make_mixture_bags(n_bags, size=4, separation=1.5, random_state=random_state)
     rng = np.random.default_rng(random_state)
     X = np.tile(data.bags.instances, copies)
@@ -51,7 +51,7 @@ def test_dependent_features_are_calibrated_by_an_exponent(dependent):
     assert log_loss(y_test, plain.predict_proba(test)[:, 1]) > 1.5 * base
     assert log_loss(y_test, told.predict_proba(test)[:, 1]) < base
     assert plain.exponent_ == 1.0 and 0.02 < told.exponent_ < 0.4
-    # One factor on all log-odds: decisions stay, also those of instances.
+    # All log-odds have the same factor, so predictions of bags and instances do not change.
     for method in ("decision_function", "decision_function_instances"):
         np.testing.assert_allclose(
             getattr(told, method)(test), told.exponent_ * getattr(plain, method)(test), rtol=1e-6, atol=1e-9
@@ -60,7 +60,7 @@ def test_dependent_features_are_calibrated_by_an_exponent(dependent):
     np.testing.assert_array_equal(told.predict_instances(test), plain.predict_instances(test))
     np.testing.assert_allclose(
         told.predict_proba_instances(test)[:, 1],
-        told.predict_proba(test.instances[:, None])[:, 1],  # an instance is a bag of one
+        told.predict_proba(test.instances[:, None])[:, 1],  # every instance as a bag
         rtol=1e-6,
     )
     np.testing.assert_allclose(np.exp(told.predict_log_proba(test)), told.predict_proba(test), rtol=1e-12)
@@ -96,7 +96,7 @@ def test_an_exponent_beside_an_offset_is_that_of_a_statistical_model():
     log_odds, weight = rng.normal(size=5000), rng.integers(1, 4, 5000).astype(float)
     y = (rng.random(5000) < 1 / (1 + np.exp(1.5 - 0.7 * log_odds))).astype(int)
 
-    def score(exponent):  # the derivative of the log likelihood
+    def score(exponent):  # derivative of the log-likelihood
         return weight @ (log_odds * (y - 1 / (1 + np.exp(1.5 - exponent * log_odds))))
 
     assert fit_exponent(log_odds, y, weight, -1.5) == pytest.approx(brentq(score, 0.1, 3.0), rel=1e-6)
@@ -112,11 +112,11 @@ def test_a_threshold_is_that_of_a_logistic_regression():
     assert exponent == pytest.approx(line.coef_[0, 0], rel=1e-2)
     assert threshold == pytest.approx(-line.intercept_[0] / line.coef_[0, 0], abs=1e-2)
     threshold, exponent = fit_threshold(np.array([-3.0, -2.0, 5.0, 6.0]), np.array([0, 0, 1, 1]), np.ones(4))
-    assert threshold == pytest.approx(1.5) and 0.1 < exponent < 1.0  # no error, and yet finite
+    assert threshold == pytest.approx(1.5) and 0.1 < exponent < 1.0  # separable, but the exponent is finite
 
 
 def test_no_threshold_is_said():
-    with pytest.warns(UserWarning, match="not fit a threshold: held-out scores of positive bags are not higher"):
+    with pytest.warns(UserWarning, match="threshold: held-out scores of positive bags are not higher"):
         assert fit_threshold(np.array([2.0, 1.0, -1.0, -2.0]), np.array([0, 0, 1, 1]), np.ones(4))[0] == 0.0
 
 
@@ -124,7 +124,7 @@ def test_no_threshold_is_said():
 def test_equal_scores_say_nothing_whatever_rounding_makes_of_them(size):
     y = np.array([0, 1, 0, 1, 1])
     slope, shift = fit_lines(size * (1.0 + 2.2e-16 * np.array([[0, 1, 0, 2, 1]])), y, np.ones(5))
-    frequency = (3 * 4 / 5 + 2 * 1 / 4) / 5  # three positive labels and two negative, as Platt counts them
+    frequency = (3 * 4 / 5 + 2 * 1 / 4) / 5  # Platt's targets of 3 positive, 2 negative labels
     assert slope[0] == 0.0 and shift[0] == pytest.approx(np.log(frequency / (1 - frequency)))
 
 
@@ -152,7 +152,7 @@ def test_a_calibrated_machine_moves_its_threshold(machine):
     scaled = told.scaler_.transform(train.instances)
     K = instance_kernel(train.with_instances(scaled), gamma=told.gamma_)
     given = machine(kernel="precomputed", calibrate=True).fit(K, y)
-    # The folds of a machine scale by their own bags, those of a matrix are scaled beforehand.
+    # With features, every fold scales by its training bags. Here, the scaling uses all bags.
     assert given.threshold_ == pytest.approx(told.threshold_, abs=0.2)
 
 
@@ -178,7 +178,7 @@ def test_elephant_is_told_apart_as_well_as_it_is_ordered(machine, gain):
     assert np.mean((told >= 0) == data.y) > np.mean((plain >= 0) == data.y) + gain
 
 
-# ---------------------------------------------------------------------- the picture
+# ---------------------------------------------------------------------- the plot
 
 
 def test_points_of_the_picture_are_shares_with_exact_intervals():
@@ -190,7 +190,7 @@ def test_points_of_the_picture_are_shares_with_exact_intervals():
     assert 6 <= len(said) <= 8 and (np.diff(said) > 0).all() and cuts.max() <= len(said)
     total = 0
     for point in range(len(said)):
-        # Runs hold whole values, so the bags of a run are those nearer to it than its neighbours' values.
+        # All bags with the same value belong to the same run.
         inside = [v for v in np.unique(probability) if _run_of(v, probability, 8) == point]
         members = np.isin(probability, inside)
         total += members.sum()

@@ -1,4 +1,4 @@
-"""VLAD and Fisher vectors against loops over instances and against the slope of a likelihood."""
+"""VLAD and Fisher vectors, compared with loops over instances and with the gradient of a likelihood."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def test_fisher_vectors_are_the_published_sums(data, pca):
 
 
 def test_fisher_vectors_follow_the_slope_of_the_mixtures_likelihood(data):
-    """Before roots and lengths, the part of a mean is its slope times sigma / sqrt(pi), by size."""
+    """Before normalisation, the entry of a mean is its gradient times sigma / sqrt(pi), divided by the size."""
     model = FisherEmbedding(2, pca=None, random_state=0).fit(data.bags)
     mixture, bag, step = model.mixture_, each_bag(model, data.bags)[0], 1e-6
     raw = model._sums(bag, np.array([0, len(bag)]))[0].reshape(2, 7)
@@ -128,7 +128,7 @@ def test_large_sparse_bags_are_learned_from_in_part(data, monkeypatch):
 
 
 def test_the_axes_of_two_features_point_the_same_way_for_any_order_of_bags():
-    """Standardised, both have the same share in every axis: rounding said which decides on its sign."""
+    """After scaling, both features have equal shares in every axis, so rounding errors decided its sign."""
     bags = make_mixture_bags(9, size=1, n_features=2, random_state=0).bags
     orders = [np.random.default_rng(seed).permutation(9) for seed in range(12)]
     axes = [FisherEmbedding(2, pca=2, random_state=0).fit(bags[order]).pca_.components_ for order in orders]
@@ -138,7 +138,7 @@ def test_the_axes_of_two_features_point_the_same_way_for_any_order_of_bags():
 
 @pytest.mark.parametrize("pca", [None, 2, 4])
 def test_features_that_never_varied_say_nothing_of_new_bags(data, pca):
-    """The mixture's least width for them would let one that moves drown all others."""
+    """With the mixture's minimum width, a constant feature that changes would dominate all others."""
     more = np.insert(data.bags.instances, 1, 5.0, axis=1)
     known = data.bags.with_instances(more)
     model = FisherEmbedding(2, pca=pca, random_state=0).fit(known)
@@ -168,5 +168,5 @@ def test_tfidf_is_that_of_scikit_learn(data):
 
 
 def test_a_norm_is_of_counts(data):
-    with pytest.raises(ValueError, match="norm='share' is of counts; set counts=True"):
+    with pytest.raises(ValueError, match="norm='share' needs counts; set counts=True"):
         ClusterEmbedding(norm="share").fit(data.bags)

@@ -1,7 +1,7 @@
-"""Bags to vectors: transformers after which any scikit-learn classifier can follow.
+"""Embeddings: transformers from bags to vectors, to be followed by any scikit-learn classifier.
 
-`statistics`, `clusters`, `aggregates` (VLAD and Fisher vectors), `dissimilarity` (distances to bags),
-`trees` (nodes of trees); `instances`: the training instances.
+`statistics`, `clusters`, `aggregates` (VLAD and Fisher vectors), `dissimilarity` (distances to training
+bags), `trees` (tree nodes). `instances` samples the training instances.
 """
 
 from bagwise.models.embedding.aggregates import FisherEmbedding, VLADEmbedding

@@ -1,4 +1,4 @@
-"""Bags as sums of what their instances say of clusters or of components: VLAD and Fisher vectors."""
+"""Bags as sums of instance statistics per cluster or mixture component: VLAD and Fisher vectors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bagwise.similarity.statistics import dense_runs
 
 
 class _Aggregate(Scaled, BagTransformer):
-    """A vector per bag that is a sum over its instances, then made comparable: signed roots of length one."""
+    """Base class of embeddings that sum over instances, followed by signed square roots and unit length."""
 
     scaler_: Any
     random_state: Any
@@ -38,22 +38,22 @@ class _Aggregate(Scaled, BagTransformer):
 
     @abstractmethod
     def _learn(self, X: np.ndarray) -> None:
-        """Learn from instances, scaled."""
+        """Fit the clusters or the mixture to scaled instances."""
 
     @abstractmethod
     def _sums(self, X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """Sum or average what instances say over every bag: shape (n_bags, n_features_out)."""
+        """Return the sum or mean of the instance vectors of every bag: shape (n_bags, n_features_out)."""
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
-        """Learn from the instances of all bags.
+        """Fit to the instances of all bags.
 
         Parameters
         ----------
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
             The training bags.
         y : ignored
-            There for the sake of pipelines.
+            Present for compatibility with pipelines.
 
         Returns
         -------
@@ -67,7 +67,7 @@ class _Aggregate(Scaled, BagTransformer):
         return self
 
     def transform(self, X: BagsLike) -> np.ndarray:
-        """Describe every bag: shape (n_bags, n_features_out)."""
+        """Return the vector of every bag: shape (n_bags, n_features_out)."""
         return self._by_blocks(X, self._describe)
 
     def _describe(self, bags: Bags) -> np.ndarray:
@@ -76,48 +76,49 @@ class _Aggregate(Scaled, BagTransformer):
 
 
 def _of_length_one(vectors: np.ndarray) -> np.ndarray:
-    """Take signed roots, and divide every row by its length; a row of zeros stays one."""
+    """Take signed square roots, and divide every row by its norm; rows of zeros do not change."""
     rooted = np.sign(vectors) * np.sqrt(np.abs(vectors))
     length = np.linalg.norm(rooted, axis=1, keepdims=True)
     return rooted / np.where(length > 0, length, 1.0)
 
 
 class VLADEmbedding(_Aggregate):
-    """Turn each bag into one vector: how its instances lie about the centre of every cluster.
+    """Embed each bag as a VLAD vector: differences between its instances and the cluster centres.
 
-    The instances of all training bags are clustered; with c(x) the cluster of an instance and m_k the centre
-    of cluster k, the part of bag i for cluster k is ::
+    The instances of all training bags are clustered. Let c(x) be the cluster of an instance and m_k the
+    centre of cluster k. The part of bag i for cluster k is ::
 
         v_ik = sum_{j: c(x_ij) = k} (x_ij - m_k)
 
-    All parts together go through a signed square root and are divided by their length (miVLAD). Where
-    `ClusterEmbedding` counts, this also says on which side of the centres the instances are. A linear
-    classifier is enough after it. It says nothing of instances.
+    The concatenated parts are transformed by a signed square root and divided by their norm (miVLAD). Unlike
+    the counts of `ClusterEmbedding`, the vectors also contain the direction from the centres to the
+    instances. A linear classifier is usually sufficient after it. It does not predict instances.
 
     Parameters
     ----------
     n_clusters : int, default=5
-        Number of clusters; no more than there are different instances are made.
+        Number of clusters, at most the number of distinct instances.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled first.
     random_state : int, RandomState or None, default=None
-        Seed of k-means, and of a sample.
+        Seed of k-means, and of the sample of large data.
 
     Attributes
     ----------
     clusterer_ : KMeans
-        Fitted on the scaled instances.
+        Fitted to the scaled instances.
     scaler_ : transformer or None
-        As used.
+        The fitted `scale`.
     n_features_in_ : int
         Number of features of an instance.
 
     Notes
     -----
-    Vectors cost one pass, O(n_instances * n_features * n_clusters), and have n_features * n_clusters entries.
-    Of instances with more than 2**23 numbers in all, in memory or in files, a random sample with so many is
-    clustered. CSR instances are made dense a few bags at a time. Another order of bags or instances can give
-    other clusters, because k-means draws its starts by position.
+    The vectors cost one pass, O(n_instances * n_features * n_clusters), and have n_features * n_clusters
+    entries. If the instances have more than 2**23 values in total, in memory or in files, a random sample
+    with this number of values is clustered. CSR instances are converted to dense arrays a few bags at a time.
+    The clusters can depend on the order of bags and instances, because k-means draws its initial centres by
+    index.
 
     References
     ----------
@@ -160,7 +161,7 @@ class VLADEmbedding(_Aggregate):
         return np.hstack(parts)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Names "cluster0_0", "cluster0_1", ...: a cluster, and the number of a feature."""
+        """Return the names "cluster0_0", "cluster0_1", ...: the indices of the cluster and the feature."""
         check_is_fitted(self)
         n_clusters, n_features = self.clusterer_.cluster_centers_.shape
         names = [f"cluster{k}_{j}" for k in range(n_clusters) for j in range(n_features)]
@@ -168,56 +169,58 @@ class VLADEmbedding(_Aggregate):
 
 
 class FisherEmbedding(_Aggregate):
-    """Turn each bag into one vector: how a mixture of all instances would have to change to fit this bag.
+    """Embed each bag as a Fisher vector: gradients of a Gaussian mixture's log-likelihood for the bag.
 
-    The instances of all training bags, on their main axes if `pca` says so, are described by a mixture of K
-    Gaussians with diagonal covariances (shares pi_k, means mu_k, deviations sigma_k). With g_jk the
-    probability that instance j of the n of a bag is of component k, the parts of the bag for component k are
-    ::
+    A mixture of K Gaussians with diagonal covariances is fitted to the instances of all training bags, or to
+    their principal components if `pca` is set. The mixture has weights pi_k, means mu_k and standard
+    deviations sigma_k. Let g_jk be the probability that instance j of a bag with n instances belongs to
+    component k. The parts of the bag for component k are ::
 
         1/n sum_j (g_jk - pi_k)                            / sqrt(pi_k)
         1/n sum_j  g_jk (x_j - mu_k) / sigma_k             / sqrt(pi_k)
         1/n sum_j  g_jk [((x_j - mu_k) / sigma_k)^2 - 1]   / sqrt(2 pi_k)
 
-    All parts together go through a signed square root and are divided by their length (miFV). A linear
-    classifier is enough after it. Use it where bags are large, and differ in the distribution of their
-    instances rather than in a single one: it is linear in the number of instances, and streams. It says
-    nothing of instances.
+    The concatenated parts are transformed by a signed square root and divided by their norm (miFV). A linear
+    classifier is usually sufficient after it. Use it for large bags that differ in the distribution of their
+    instances rather than in single instances. The cost is linear in the number of instances, and data in
+    files are supported. It does not predict instances.
 
     Parameters
     ----------
     n_components : int, default=2
-        K; no more than there are different instances are used.
+        Number K of mixture components, at most the number of distinct instances.
     pca : float, int or None, default=None
-        The share of the variance that is kept on the main axes, a number of axes, or None for the features as
-        they are.
+        Fraction of the variance that the principal components explain, the number of principal components,
+        or None for the original features.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled first.
     random_state : int, RandomState or None, default=None
-        Seed of the mixture's start, and of a sample.
+        Seed of the mixture's initialization, and of the sample of large data.
 
     Attributes
     ----------
     varies_ : array of shape (n_features,)
-        Which features are used: those that vary, or all if none does.
+        Mask of the features that are used: the features that vary, or all features if none varies.
     pca_ : PCA or None
-        The main axes of these.
+        Principal components of the used features.
     mixture_ : GaussianMixture
-        The mixture.
+        The fitted mixture.
     scaler_ : transformer or None
-        As used.
+        The fitted `scale`.
     n_features_in_ : int
         Number of features of an instance.
 
     Notes
     -----
-    Vectors cost one pass, O(n_instances * n_features * n_axes), and have (2 n_axes + 1) K entries. Of
-    instances with more than 2**23 numbers in all, in memory or in files, axes and mixture are learned from a
-    random sample with so many. CSR instances are made dense a few bags at a time. Another order of bags or
-    instances can give another mixture, because it starts from k-means, which draws its starts by position.
+    The vectors cost one pass, O(n_instances * n_features * n_axes), and have (2 n_axes + 1) K entries, where
+    n_axes is the number of principal components or features. If the instances have more than 2**23 values in
+    total, in memory or in files, principal components and mixture are fitted to a random sample with this
+    number of values. CSR instances are converted to dense arrays a few bags at a time. The mixture can depend
+    on the order of bags and instances, because it is initialized by k-means, which draws its initial centres
+    by index.
 
-    Features that are the same in all training instances are left out. A mixture has no width for them but
-    the least one allowed, so a new bag in which such a feature moves would be that feature and nothing else.
+    Features that are constant in all training instances are not used. The mixture would have the smallest
+    allowed variance for them, so if the feature varied in a new bag, it would dominate the bag's vector.
 
     References
     ----------
@@ -299,7 +302,7 @@ class FisherEmbedding(_Aggregate):
         return np.hstack(parts) / np.diff(offsets)[:, None]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Names such as "share0", "mean0_3", "spread0_3": of a component, and of a feature or an axis."""
+        """Return names such as "share0", "mean0_3", "spread0_3": component, then feature or axis index."""
         check_is_fitted(self)
         n_components, n_axes = self.mixture_.means_.shape
         axes = np.flatnonzero(self.varies_) if self.pca_ is None else range(n_axes)
@@ -310,10 +313,11 @@ class FisherEmbedding(_Aggregate):
 
 
 def _settle_signs(axes: np.ndarray) -> None:
-    """Let the first of the largest entries of every axis be positive, which may be several but for rounding.
+    """Choose the sign of every axis so that the first of its largest absolute entries is positive.
 
-    Of two standardised features it is always both; scikit-learn takes the largest, and so rounding, and with
-    it the order of the instances, says which way an axis points.
+    Entries that are equal up to rounding count as ties. With two standardised features, both entries always
+    tie. scikit-learn uses the largest entry, so the sign would depend on rounding and on the order of the
+    instances.
     """
     size = np.abs(axes)
     first = np.argmax(size >= (1.0 - 1e-6) * size.max(axis=1, keepdims=True), axis=1)

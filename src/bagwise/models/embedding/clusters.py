@@ -1,4 +1,4 @@
-"""Describe a bag by the clusters that its instances fall into."""
+"""`ClusterEmbedding`: presence or counts of instance clusters in a bag."""
 
 from __future__ import annotations
 
@@ -23,63 +23,65 @@ from bagwise.models.embedding.instances import draw_instances, n_different
 
 
 class ClusterEmbedding(Scaled, BagTransformer):
-    """Turn each bag into one vector: which clusters its instances touch, or how many fall into each.
+    """Embed each bag by its instance clusters: a vector of their presence or of instance counts.
 
-    The instances of all training bags are clustered without a look at labels; with c(x) the cluster of an
-    instance, entry k of the vector of bag i is ::
+    The instances of all training bags are clustered, without labels. Let c(x) be the cluster of an instance.
+    Entry k of the vector of bag i is ::
 
         counts=False:  1 if some j has c(x_ij) = k, else 0        (presence, CCE1)
         counts=True:   the number of j with c(x_ij) = k           (count, CCE2)
 
-    and, of counts n_ik, with ``norm="share"`` n_ik / sum_k n_ik, the histogram of a bag of visual words
-    (kmeans-SVM), or with ``norm="tfidf"`` n_ik (1 + log((1 + n) / (1 + d_k))), divided by the length of the
-    vector, where d_k of the n training bags touch cluster k: kinds that every bag has count for little.
-    After it any scikit-learn classifier can follow; a support vector machine makes constructive clustering
-    (CCE). Use presence where one instance of a kind decides, and counts where it matters how many there
-    are. It is quick and hard to beat where labels follow from what kinds of instances a bag has; the
-    clusters know nothing of the labels, so it is weak where positive and negative instances lie close
-    together, and it speaks of instances only through bags of one.
+    Counts n_ik can be normalized. With ``norm="share"``, the entry is n_ik / sum_k n_ik, the histogram of a
+    bag of visual words (kmeans-SVM). With ``norm="tfidf"``, it is n_ik (1 + log((1 + n) / (1 + d_k))), and
+    the vector is divided by its norm. Here d_k of the n training bags contain instances of cluster k, so
+    clusters that occur in every bag have a low weight.
+
+    Any scikit-learn classifier can follow; with an SVM, the method is constructive clustering (CCE). Use
+    presence if a single instance of a kind decides the label, and counts if the number of instances matters.
+    The embedding is fast, and a strong baseline if the label depends on the kinds of instances in a bag. The
+    clusters do not depend on the labels, so the embedding is weak if positive and negative instances are
+    similar. It predicts instances only as bags of one instance.
 
     Parameters
     ----------
     n_clusters : int, default=20
-        Number of clusters; no more than there are different instances are made.
+        Number of clusters, at most the number of distinct instances.
     counts : bool, default=False
-        Whether instances are counted, or only their presence noted.
+        Whether the entries are instance counts; otherwise they are indicators of presence.
     norm : {"share", "tfidf"} or None, default=None
-        What becomes of counts, so that large bags are comparable with small ones; see above.
+        Normalization of the counts, which makes bags of different sizes comparable; see above.
     clusterer : clusterer or None, default=None
-        A scikit-learn clusterer with `predict`, which then says itself how many clusters there are; by
-        default `KMeans`.
+        A scikit-learn clusterer with `predict`, which replaces the default `KMeans`. `n_clusters` is then
+        ignored.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
-        How the instances are scaled before they are clustered. Distances decide: without it the feature with
-        the largest numbers does.
+        How the instances are scaled before clustering. Without scaling, features with large values dominate
+        the distances.
     random_state : int, RandomState or None, default=None
-        Seed of the default clusterer, and of a sample.
+        Seed of the default clusterer, and of the sample of large data.
 
     Attributes
     ----------
     clusterer_ : clusterer
-        Fitted on the instances.
+        Fitted to the scaled instances.
     scaler_ : transformer or None
         The fitted `scale`.
     n_clusters_ : int
         Number of clusters, the length of a bag's vector.
-    idf_ : array with a number for every cluster, or None
-        1 + log((1 + n) / (1 + d_k)) for ``norm="tfidf"``.
+    idf_ : array of shape (n_clusters_,) or None
+        The weights 1 + log((1 + n) / (1 + d_k)) for ``norm="tfidf"``.
     n_features_in_ : int
         Number of features of an instance.
 
     Notes
     -----
-    Clustering costs a few dozen passes over the instances, each O(n_instances * n_features * n_clusters);
-    the vectors cost one. Of instances with more than 2**23 numbers in all, in memory or in files, a random
-    sample with so many numbers is clustered. Another order of bags or instances can give other clusters,
-    because k-means draws its starts by position. A clusterer may put new instances into a cluster that no
-    training instance is in, or call them noise (-1): these are not counted.
+    Clustering costs a few dozen passes over the instances, each O(n_instances * n_features * n_clusters).
+    Computing the vectors costs one pass. If the instances have more than 2**23 values in total, in memory or
+    in files, a random sample with this number of values is clustered. The clusters can depend on the order of
+    bags and instances, because k-means draws its initial centres by index. New instances are not counted if
+    the clusterer assigns them to a cluster without training instances or marks them as noise (-1).
 
-    The published method votes over several numbers of clusters; scikit-learn's `VotingClassifier` over
-    pipelines with different `n_clusters` is that ensemble.
+    The published method is an ensemble over several numbers of clusters. For this ensemble, use
+    scikit-learn's `VotingClassifier` with pipelines of different `n_clusters`.
 
     References
     ----------
@@ -87,11 +89,10 @@ class ClusterEmbedding(Scaled, BagTransformer):
     constructive clustering, Knowledge and Information Systems 11, doi:10.1007/s10115-006-0029-3.
 
     G. Csurka, C. Dance, L. Fan, J. Willamowski and C. Bray (2004), Visual categorization with bags of
-    keypoints, ECCV workshop on statistical learning in computer vision: histograms and a support vector
-    machine.
+    keypoints, ECCV workshop on statistical learning in computer vision: histograms and an SVM.
 
     A. T. Pham, R. Raich, X. Z. Fern, W.-K. Wong and X. Guan, Discriminative probabilistic framework for
-    generalized multi-instance learning: the variants with presence and count.
+    generalized multi-instance learning: the variants with presence and counts.
 
     Examples
     --------
@@ -157,14 +158,14 @@ class ClusterEmbedding(Scaled, BagTransformer):
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
             The training bags.
         y : ignored
-            There for the sake of pipelines.
+            Present for compatibility with pipelines.
 
         Returns
         -------
         self
         """
         if self.norm is not None and not self.counts:
-            raise ValueError(f"norm={self.norm!r} is of counts; set counts=True, or norm=None for presence.")
+            raise ValueError(f"norm={self.norm!r} needs counts; set counts=True, or norm=None for presence.")
         bags = self._read(X, reset=True)
         self.scaler_ = fit_scaler(self.scale, bags.blocks())
         instances = draw_instances(self, bags)
@@ -189,7 +190,7 @@ class ClusterEmbedding(Scaled, BagTransformer):
         return (self._counted(Bags(block.X, block.offsets)) > 0).sum(axis=0)
 
     def transform(self, X: BagsLike) -> np.ndarray:
-        """Describe every bag: an array of shape ``(n_bags, n_clusters_)``."""
+        """Return the vector of every bag: shape ``(n_bags, n_clusters_)``."""
         return self._by_blocks(X, self._describe)
 
     def _describe(self, bags: Bags) -> np.ndarray:
@@ -206,9 +207,9 @@ class ClusterEmbedding(Scaled, BagTransformer):
         return counted / np.where(length > 0, length, 1.0)
 
     def _counted(self, bags: Bags) -> np.ndarray:
-        """Count the instances of every bag in every cluster."""
+        """Return the number of instances of every bag in every cluster."""
         instances = _writable(self._scaled_instances(bags))
-        # k-means takes instances only in the precision of those that it was fitted on.
+        # k-means accepts instances only in the precision of its training instances.
         centers = getattr(self.clusterer_, "cluster_centers_", instances)
         cluster = self.clusterer_.predict(instances.astype(centers.dtype, copy=False))
         known = (cluster >= 0) & (cluster < self.n_clusters_)
@@ -217,11 +218,11 @@ class ClusterEmbedding(Scaled, BagTransformer):
         return counted.astype(np.float64)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Names "cluster0", "cluster1", ..."""
+        """Return the names "cluster0", "cluster1", ..."""
         check_is_fitted(self)
         return np.array([f"cluster{k}" for k in range(self.n_clusters_)], dtype=object)
 
 
 def _writable(instances: Any) -> Any:
-    """Copy CSR instances, which bags keep read-only: scikit-learn's k-means wants to be able to write."""
+    """Copy CSR instances: arrays in bags are read-only, and scikit-learn's k-means needs writable arrays."""
     return instances.copy() if sp.issparse(instances) else instances

@@ -1,4 +1,4 @@
-"""Describe a bag by its distances to training bags."""
+"""`DissimilarityEmbedding`: distances from a bag to training bags."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from bagwise.similarity.distances import METRICS, bag_distances, metric_argument
 
 
 class DissimilarityEmbedding(Scaled, BagTransformer):
-    """Turn each bag into one vector: its distances to training bags (MInD).
+    """Embed each bag as the vector of its distances to training bags (MInD).
 
-    After it any scikit-learn classifier can follow, a linear one behind a `StandardScaler` to begin with: it
-    learns which training bags it matters to be near to, or far from. Use it where bags as wholes are alike or
-    not; it says nothing about instances.
+    Any scikit-learn classifier can follow. Start with a `StandardScaler` and a linear classifier, which
+    learns which training bags are close to positive and to negative bags. Use the embedding if classes differ
+    in the similarity of whole bags. It does not predict instances.
 
     Parameters
     ----------
     metric : {"mean_min", "minimal", "maximal", "ranked", "mmd"} or callable, default="mean_min"
-        Distance of bags: see `bag_distances`.
+        Distance between bags: see `bag_distances`.
     prototypes : int or None, default=None
-        How many training bags, drawn at random, the distances are to; all by default.
+        Number of training bags, drawn at random, that are used as prototypes; all by default.
     metric_params : dict or None, default=None
         Further arguments of `bag_distances`, such as ``{"rank": 3}``.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled before they are compared.
     random_state : int, RandomState or None, default=None
-        Draws prototypes.
+        Seed of the random prototypes.
 
     Attributes
     ----------
     prototypes_ : int array of shape (n_prototypes,)
-        Numbers of the training bags that the columns stand for, rising.
+        Sorted indices of the training bags of the columns.
     bags_ : Bags
-        These bags, scaled.
+        These bags, with scaled instances.
     scaler_ : transformer or None
         The fitted `scale`.
     n_features_in_ : int
@@ -51,9 +51,9 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
 
     Notes
     -----
-    A transformation compares all instances with all of the prototypes', O(n_instances * n_prototype_instances
-    * n_features), block by block. The paper's distance "meanmin" is squared and goes in one direction; ours
-    is the mean of both.
+    `transform` compares all instances with all prototype instances, O(n_instances * n_prototype_instances *
+    n_features), block by block. The distance "meanmin" of the paper is squared and has one direction;
+    "mean_min" is the mean of both directions.
 
     References
     ----------
@@ -83,7 +83,7 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
         "random_state": ["random_state"],
     }
     _expected_failed_checks = {
-        "bag_order_is_irrelevant": "the columns stand in the order of the training bags",
+        "bag_order_is_irrelevant": "the columns are in the order of the training bags",
     }
 
     def __init__(
@@ -103,20 +103,20 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
-        """Keep the training bags, or some of them.
+        """Store the training bags, or a random sample of `prototypes` bags.
 
         Parameters
         ----------
         X : Bags, list of arrays, 3-D or 2-D array
             The training bags.
         y : ignored
-            There for the sake of pipelines.
+            Present for compatibility with pipelines.
 
         Returns
         -------
         self
         """
-        metric_arguments(self.metric_params)  # which a fit has no use for yet
+        metric_arguments(self.metric_params)  # validate early: only `transform` uses them
         bags = self._read(X, reset=True)
         self.scaler_ = fit_scaler(self.scale, bags.blocks())
         drawn = check_random_state(self.random_state).permutation(len(bags))[: self.prototypes]
@@ -126,12 +126,12 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
 
     @validated_fit
     def fit_transform(self, X: BagsLike, y: ArrayLike | None = None) -> np.ndarray:
-        """Keep the training bags, and return the distances of all to those kept, of every pair once."""
+        """Fit, and return the distances of all training bags; each pair is computed once if possible."""
         self.fit(X)
         return self.transform(X) if self.prototypes is not None else self._distances(self.bags_, None)
 
     def transform(self, X: BagsLike) -> np.ndarray:
-        """Give the distances of every bag: shape (n_bags, n_prototypes)."""
+        """Return the distances of every bag: shape (n_bags, n_prototypes)."""
         return self._by_blocks(X, self._describe)
 
     def _describe(self, bags: Bags) -> np.ndarray:
@@ -142,6 +142,6 @@ class DissimilarityEmbedding(Scaled, BagTransformer):
         return bag_distances(bags, others, metric=self.metric, **metric_arguments(self.metric_params))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Names "bag0", "bag1", ..., by the numbers of the training bags."""
+        """Return the names "bag0", "bag1", ..., with the indices of the training bags."""
         check_is_fitted(self)
         return np.array([f"bag{number}" for number in self.prototypes_], dtype=object)

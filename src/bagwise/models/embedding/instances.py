@@ -1,4 +1,4 @@
-"""The instances that an embedding learns from."""
+"""Training instances of the embeddings: all instances, or a random sample of large data."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from bagwise.data.bags import Bags
 from bagwise.models.base.estimators import lie_large
 from bagwise.models.base.streaming import in_memory
 
-SAMPLE_VALUES = 2**23  # numbers of the instances that are learned from
+SAMPLE_VALUES = 2**23  # maximum number of values in the training instances
 
 
 def draw_instances(estimator: Any, bags: Bags) -> Any:
-    """Give all instances, or a random sample with 2**23 numbers of large ones; by the estimator's seed.
+    """Return all instances, or a random sample with 2**23 values if there are more values.
 
-    CSR ones are a copy: bags keep them read-only, and scikit-learn's k-means wants to be able to write.
+    The sample uses the estimator's seed. CSR instances are copied, because the arrays in bags are read-only
+    and scikit-learn's k-means needs writable arrays.
     """
     if not lie_large(bags):
         instances = in_memory(bags).instances
@@ -29,7 +30,7 @@ def draw_instances(estimator: Any, bags: Bags) -> Any:
 
 
 def draw_dense_instances(estimator: Any, bags: Bags) -> np.ndarray:
-    """Give `draw_instances` as a dense array, of sparse ones no more than of others, zeros counted."""
+    """Return `draw_instances` as a dense array; sparse instances are sampled by their dense size."""
     instances = draw_instances(estimator, bags)
     if not sp.issparse(instances):
         return instances
@@ -41,10 +42,10 @@ def draw_dense_instances(estimator: Any, bags: Bags) -> np.ndarray:
 
 
 def n_different(instances: np.ndarray, most: int) -> int:
-    """Count the different rows, up to `most`."""
+    """Return the number of distinct rows, at most `most`."""
     different: set[bytes] = set()
     for row in instances:
-        different.add((row + 0.0).tobytes())  # -0 is 0
+        different.add((row + 0.0).tobytes())  # treat -0.0 and 0.0 as equal
         if len(different) == most:
             break
     return len(different)

@@ -1,4 +1,4 @@
-"""Describe a bag by statistics of its instances, feature by feature."""
+"""`BagStatistics`: statistics of every feature over the instances of a bag."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from bagwise.similarity.statistics import STATISTICS, describe
 
 
 class BagStatistics(Scaled, BagTransformer):
-    """Turn each bag into one vector: minimum, maximum, mean, spread or quantiles of every feature.
+    """Embed each bag as a vector of feature statistics: minimum, maximum, mean, spread or quantiles.
 
-    After it any scikit-learn classifier can follow. Together with a support vector machine this is a
-    strong baseline on the classic benchmarks; it says nothing about instances.
+    Any scikit-learn classifier can follow. With an SVM, this is a strong baseline on the classic benchmarks.
+    It does not predict instances.
 
     Parameters
     ----------
     statistics : sequence of {"min", "max", "mean", "std", "median", "size"}, default=("min", "max")
-        What is computed of every feature, in this order. "std" divides by the size of the bag; "size" is
-        one number for the bag.
+        Statistics of every feature, in this order. "std" is the population standard deviation (it divides by
+        the bag size). "size" is the number of instances, in one column.
     quantiles : sequence of float, default=()
         Quantiles in [0, 1] of every feature (interpolated linearly), after the statistics.
     scale : {"standard", "minmax", "rank"}, transformer or None, default=None
-        How the instances are scaled before they are described. "rank" (`RankScaler`) is worth a try before a
-        support vector machine: outliers then do not decide what a minimum or maximum says.
+        How the instances are scaled first. Try "rank" (`RankScaler`) before an SVM: outliers then have less
+        influence on minimum and maximum.
 
     Attributes
     ----------
@@ -41,12 +41,12 @@ class BagStatistics(Scaled, BagTransformer):
 
     Notes
     -----
-    One pass over the instances for each statistic; quantiles sort inside the bags. CSR instances are made
-    dense a few bags at a time.
+    Each statistic takes one pass over the instances; quantiles sort the instances of each bag. CSR instances
+    are converted to dense arrays a few bags at a time.
 
-    With `SVC` behind it, its C chosen in three inner folds, one run of ten folds got .924, .847, .845, .610
-    and .745 of the bags of Musk1, Musk2, Elephant, Fox and Tiger right with ``scale="minmax"``, and .826,
-    .855, .905, .675 and .830 with ``scale="rank"``: so try both.
+    The best scaling depends on the data. With `SVC` (C chosen by three inner folds), one run of 10-fold
+    cross-validation had accuracies of .924, .847, .845, .610 and .745 on Musk1, Musk2, Elephant, Fox and
+    Tiger with ``scale="minmax"``, and .826, .855, .905, .675 and .830 with ``scale="rank"``.
 
     Examples
     --------
@@ -80,14 +80,14 @@ class BagStatistics(Scaled, BagTransformer):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike | None = None) -> Self:
-        """Check the parameters, remember the features, and fit the scaling.
+        """Validate the parameters, store the feature names, and fit the scaler.
 
         Parameters
         ----------
         X : Bags, ScannedBags, list of arrays, 3-D or 2-D array
             The bags.
         y : ignored
-            There for the sake of pipelines.
+            Present for compatibility with pipelines.
 
         Returns
         -------
@@ -95,25 +95,25 @@ class BagStatistics(Scaled, BagTransformer):
         """
         unknown = [name for name in self.statistics if name not in STATISTICS]
         if unknown:
-            raise ValueError(f"statistics has {unknown[0]!r}; expected some of {', '.join(STATISTICS)}.")
+            raise ValueError(f"statistics has {unknown[0]!r}; expected a subset of {', '.join(STATISTICS)}.")
         outside = [q for q in self.quantiles if not 0 <= q <= 1]
         if outside:
-            raise ValueError(f"quantiles has {outside[0]!r}; expected numbers from 0 to 1.")
+            raise ValueError(f"quantiles has {outside[0]!r}; expected values from 0 to 1.")
         if len(self.statistics) + len(self.quantiles) == 0:
             raise ValueError("statistics and quantiles are both empty; name at least one.")
         self.scaler_ = fit_scaler(self.scale, self._read(X, reset=True).blocks())
         return self
 
     def transform(self, X: BagsLike) -> np.ndarray:
-        """Describe every bag: shape (n_bags, n_features_out)."""
+        """Return the vector of every bag: shape (n_bags, n_features_out)."""
         return self._by_blocks(X, self._describe)
 
     def _describe(self, bags: Bags) -> np.ndarray:
         return describe(self._scaled_instances(bags), bags.offsets, self.statistics, self.quantiles)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Names such as "min_x0" or "q0.25_x0", in the order of the columns."""
-        # Checked against the fit, or made up, as for any transformer that keeps its features.
+        """Return names such as "min_x0" or "q0.25_x0", in the order of the columns."""
+        # The mixin validates the input names against the fit, or generates names.
         names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         prefixes = [*self.statistics, *(f"q{q:g}" for q in self.quantiles)]
         out = []

@@ -1,4 +1,4 @@
-"""Describe a bag by the nodes of a tree that its instances pass."""
+"""`TreeEmbedding`: counts of a bag's instances in the nodes of a decision tree."""
 
 from __future__ import annotations
 
@@ -26,50 +26,52 @@ from bagwise.models.trees.growing import OrderedFeatures
 
 
 class TreeEmbedding(BagTransformer):
-    """Turn each bag into one vector: how many of its instances pass each node of a decision tree.
+    """Embed each bag as a vector of counts: the number of its instances in each node of a decision tree.
 
-    A tree is grown on all instances, each with the label of its bag and a weight of one by the bag's size, so
-    that bags weigh the same. Entry k of the vector of a bag is the number of its instances that pass node k,
-    inner nodes and the root included. With a classifier after it this is two-level classification (TLC): the
-    tree finds regions of the feature space, the classifier learns which of them, and how many instances in
-    them, make a label. Any number of classes will do.
+    A tree is fitted to all instances with the labels of their bags. Instances are weighted by the inverse
+    size of their bag, so that all bags have the same weight. Entry k of the vector of a bag is the number of
+    its instances that pass node k, including inner nodes and the root. With a classifier after it, this is
+    two-level classification (TLC): the tree finds regions of the feature space, and the classifier learns
+    how the label depends on the number of instances in each region. Any number of classes is supported.
 
     Parameters
     ----------
     max_depth : int or None, default=None
-        The most questions from the root to a leaf.
+        Maximum depth of the tree.
     min_weight_leaf : float, default=2.0
-        The least weight of a leaf, where instances weigh one on average.
+        Minimum weight of a leaf; instances have an average weight of 1.
     ccp_alpha : float, default=0.0
-        Pruning, as in scikit-learn's `DecisionTreeClassifier`.
+        Pruning parameter, as in scikit-learn's `DecisionTreeClassifier`.
     cross_fit : bool or int, default=False
-        Whether `fit_transform`, which a pipeline calls on its training bags, describes every bag by a tree
-        that has not seen it: see Notes. A number says how many folds; True is 5.
+        Whether `fit_transform`, which a pipeline calls on its training bags, uses for every bag a tree that
+        was not fitted to this bag: see Notes. An integer is the number of folds; True means 5 folds.
     random_state : int, RandomState or None, default=None
-        Seed of the tree, which chooses among splits that are equally good, of folds and of a sample.
+        Seed of the tree (which chooses randomly among equally good splits), of the folds, and of the sample
+        of large data.
 
     Attributes
     ----------
     trees_ : Trees
-        The tree, or one for every fold.
+        The tree, or one tree per fold.
     n_features_in_ : int
         Number of features of an instance.
 
     Notes
     -----
-    The tree knows the labels of the training bags, so that its nodes tell more of these than of new bags, and
-    a classifier after it believes them too much. With `cross_fit` there is a tree for every fold, grown on
-    the bags of the others, and a vector has a part for each tree. `fit_transform` fills the part of the tree
-    that has not seen the bag, and leaves zeros in the others; `transform` fills all, divided by their number.
-    A linear classifier after it so learns a model for every tree from the bags that this tree has not seen,
-    and predicts the mean of them; classifiers that are not linear meet counts of another size in new bags.
+    The tree is fitted to the labels of the training bags, so its nodes are more informative for these bags
+    than for new bags, and a classifier after it overfits. With `cross_fit`, there is one tree per fold,
+    fitted to the bags of the other folds, and a vector has one part per tree. `fit_transform` fills the part
+    of the tree that was not fitted to the bag, and sets the other parts to zero. `transform` fills all parts
+    and divides them by the number of trees. A linear classifier after it therefore fits one model per tree,
+    to bags that this tree was not fitted to, and predicts the mean of these models. Nonlinear classifiers are
+    less suitable, because the counts of new bags have a different scale.
 
-    Growing costs O(n_features * n_instances * log n_instances) a level, vectors O(depth) an instance and
-    memory for n_bags * n_nodes numbers: many instances without a limit of `max_depth` make many nodes. Of
-    instances with more than 2**23 numbers in all, in memory or in files, trees are grown on a sample of whole
-    bags. Features may have any scale, for only the order of their values matters. Rounding, and so the order
-    of bags, can choose between splits that are equally good. The published trees are another program's, and
-    their figures need not repeat.
+    The fit costs O(n_features * n_instances * log n_instances) per level. The vectors cost O(depth) per
+    instance and memory for n_bags * n_nodes values. With many instances, set `max_depth` to limit the number
+    of nodes. If the instances have more than 2**23 values in total, in memory or in files, the trees are
+    fitted to a sample of whole bags. Features can have any scale, because only the order of their values
+    matters. Rounding, and therefore the order of the bags, can decide between equally good splits. The
+    published results were computed with other tree software and can differ.
 
     References
     ----------
@@ -120,7 +122,7 @@ class TreeEmbedding(BagTransformer):
 
     @validated_fit
     def fit(self, X: BagsLike, y: ArrayLike) -> Self:
-        """Grow the tree.
+        """Fit the tree.
 
         Parameters
         ----------
@@ -138,22 +140,22 @@ class TreeEmbedding(BagTransformer):
 
     @validated_fit
     def fit_transform(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
-        """Grow trees, describe the training bags; with `cross_fit`, by trees that have not seen them."""
+        """Fit trees and embed the training bags; with `cross_fit`, by trees that were not fitted to them."""
         unseen_by = self._grow(X, y)
         vectors = self.transform(X)
         if unseen_by is None:
             return vectors
         roots = self.trees_.roots
         tree = np.searchsorted(roots, np.arange(self.trees_.n_nodes), side="right") - 1
-        # Bags that are in no fold, because they are not in the sample, are like new ones.
+        # Bags that are not in the sample are in no fold; treat them like new bags.
         filled = np.where(unseen_by[:, None] == tree, len(roots) * vectors, 0.0)
         return np.where(unseen_by[:, None] < 0, vectors, filled)
 
     def _grow(self, X: BagsLike, y: ArrayLike) -> np.ndarray | None:
-        """Set ``trees_``; with `cross_fit` give for every bag the number of the tree that has not seen it."""
+        """Fit ``trees_``; with `cross_fit` return, per bag, the index of the tree not fitted to it."""
         bags = self._read(X, reset=True)
         codes = encode_labels(self, y, X, bags, binary=False)
-        del self.classes_  # a transformer has none
+        del self.classes_  # transformers have no classes
         rng = check_random_state(self.random_state)
         known, numbers, weight = bags, np.arange(len(bags)), np.ones(len(bags))
         if lie_large(bags):
@@ -185,14 +187,14 @@ class TreeEmbedding(BagTransformer):
         return OrderedFeatures(bags.instances).grow(tree, np.repeat(y, bags.sizes), each)[0]
 
     def transform(self, X: BagsLike) -> np.ndarray:
-        """Describe every bag: shape (n_bags, n_nodes)."""
+        """Return the vector of every bag: shape (n_bags, n_nodes)."""
         return self._by_blocks(X, self._describe)
 
     def _describe(self, bags: Bags) -> np.ndarray:
         return self.trees_.visits(bags.instances, bags.offsets) / len(self.trees_.roots)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Names "node0", "node1", ..., or with `cross_fit` "tree0_node0", ..."""
+        """Return the names "node0", "node1", ..., or with `cross_fit` "tree0_node0", ..."""
         check_is_fitted(self)
         roots, names = self.trees_.roots, []
         for number, size in enumerate(np.diff([*roots, self.trees_.n_nodes])):
