@@ -20,7 +20,7 @@ def read_schema(archive: bytes) -> dict[str, Any]:
     """Read the description of all objects, and check the sizes in the archive."""
     with ZipFile(io.BytesIO(archive)) as file:
         members = file.infolist()
-        # Compression is refused, because a small archive could then expand to more than the memory.
+        # Compression is refused, because a small compressed archive could exhaust the memory.
         if any(m.compress_type != ZIP_STORED or m.file_size != m.compress_size for m in members):
             raise ValueError("an entry is compressed; model files have only uncompressed entries")
         if sum(member.file_size for member in members) > len(archive):

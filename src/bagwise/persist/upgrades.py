@@ -27,7 +27,7 @@ UPGRADES: dict[tuple[int, str], Callable[[Any], Any]] = {
     (1, "EnsembleVote"): _renamed(speaks_of_instances="predicts_instances"),
 }
 
-# Format 1 names our types by module and class. Class names were unique, so the modules do not matter.
+# Format 1 contains the module and class name of our types. Class names were unique, so modules do not matter.
 _IDENTIFIERS_OF_FORMAT_1 = {
     "Instances": "EnsembleInstances",
     "Kept": "InferenceStatistics",

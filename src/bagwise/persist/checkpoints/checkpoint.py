@@ -76,7 +76,7 @@ class Checkpoint(CheckpointLocation):
             self._store.put(run._place, key=key)
         return run
 
-    # ------------------------------------------------------------ what has finished
+    # ------------------------------------------------------------ finished results
 
     @property
     def has_ended(self) -> bool:
@@ -101,7 +101,7 @@ class Checkpoint(CheckpointLocation):
         here.finish(value)
         return value
 
-    # ------------------------------------------------------------ a run in progress
+    # ------------------------------------------------------------ states of unfinished runs
 
     def keep(self, state: Any) -> None:
         """Store the current state of a run; its arrays must not be modified afterwards."""
@@ -116,7 +116,7 @@ class Checkpoint(CheckpointLocation):
         except (KeyError, TypeError, ValueError):
             return None
 
-    # ------------------------------------------------------------ what must stay the same
+    # ------------------------------------------------------------ folds and seeds
 
     def agree_on_folds(self, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
         """Raise an error if the stored folds differ from these: a random splitter can draw other folds."""

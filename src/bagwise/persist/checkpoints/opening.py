@@ -56,7 +56,7 @@ def opened(
     if not is_new:
         refuse_other(store.path, store.read(), ours)
     else:
-        store.write()  # to report an invalid path immediately instead of at the first checkpoint
+        store.write()  # to report an invalid path immediately, not after hours of computation
     try:
         yield Checkpoint(store)
     except BaseException as error:

@@ -107,6 +107,6 @@ class Store:
             self._took = self._written - begin
 
     def remove(self) -> None:
-        """Remove the file."""
+        """Remove the file; a missing file is not an error."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.realpath(self.path))
