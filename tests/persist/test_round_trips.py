@@ -146,7 +146,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:label 1 is that of every training bag")
+@pytest.mark.filterwarnings("ignore:every training bag has label 1")
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_else_stands_in_models_comes_back(name, tmp_path):
     model, bags, y = OTHERS[name]

@@ -185,11 +185,11 @@ def test_impossible_bags_are_refused_by_number(data):
     one = [np.zeros((3, 4)), np.zeros((1, 4))]
     with pytest.raises(ValueError, match="bag 1 has 2 labels and 1 instances; an instance has one label"):
         MIMLLogisticRegression().fit(one, [[0, 0, 1], [0, 1, 1]])
-    with pytest.raises(ValueError, match=r"bag 0 has 0 labels.*without a background"):
+    with pytest.raises(ValueError, match=r"bag 0 has 0 labels.*with background=False"):
         MIMLLogisticRegression(background=False).fit(one, [[0, 0], [0, 1]])
     with pytest.raises(ValueError, match="more than 16 labels"):
         MIMLLogisticRegression().fit([np.zeros((30, 1)), np.ones((30, 1))], np.eye(2, 20) + 1 > 0)
-    with pytest.raises(ValueError, match="no indicator matrix"):
+    with pytest.raises(ValueError, match="not an indicator matrix"):
         MIMLLogisticRegression().fit(bags, 2 * y)
     with pytest.raises(ValueError, match="120 bags but y has 119 rows"):
         MIMLLogisticRegression().fit(bags, y[1:])
@@ -296,7 +296,7 @@ def test_one_label_and_none_is_a_model_of_one_column():
 def test_a_column_that_cannot_be_used_is_refused():
     bags, y, _ = one_label_bags(20)
     model = MIMLLogisticRegression(n_init=1)
-    with pytest.raises(ValueError, match="without a background every instance has a label"):
+    with pytest.raises(ValueError, match="with background=False every bag must have a label"):
         MIMLLogisticRegression(background=False).fit(bags, y)
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         model.fit(bags, np.linspace(0.0, 1.0, 20))

@@ -61,8 +61,8 @@ def test_labels_that_all_training_bags_have_or_none(data):
     with pytest.warns(UserWarning) as seen:
         model = MultiLabelBagClassifier(INSIDE).fit(bags, constant)
     assert [str(warning.message).split(";")[0] for warning in seen] == [
-        "label 1 is that of no training bag",
-        "label 2 is that of every training bag",
+        "no training bag has label 1",
+        "every training bag has label 2",
     ]
     for rows in (model.predict(bags), model.predict_proba(bags), model.predict_instances(bags)):
         assert (rows[:, 1] == 0).all() and (rows[:, 2] == 1).all()

@@ -1,7 +1,7 @@
-"""Bags with several labels: one model per label, or one model of sets of labels.
+"""Bags with several labels: one model per label, or one model of label sets.
 
-`per_label`: one model per label. `miml`: one model of all labels, with its likelihood.
-`label_matrix`: indicator matrices as labels, also of bags with one of several labels.
+`per_label`: one model per label. `miml`: one model of all labels, and its likelihood.
+`label_matrix`: labels as indicator matrices, also if every bag has one of several labels.
 """
 
 from bagwise.models.multilabel.miml import MIMLLogisticRegression

@@ -1,4 +1,4 @@
-"""Labels of bags as an indicator matrix, also where each bag shows one label or none."""
+"""Bag labels as indicator matrices, also for bags with at most one of several labels."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from bagwise.models.base import (
 
 
 class LabelMatrixClassifier(BagClassifier):
-    """A classifier of bags that takes one label per bag, or a matrix of several.
+    """Base class of bag classifiers that accept one label per bag or an indicator matrix of labels.
 
-    `fit` sets ``multilabel_``. With an indicator matrix, ``classes_`` numbers its columns, ``label_names_``
-    has their names if it is a data frame, and predictions have a column per label. With a 1-D `y` of two
-    classes everything has the shapes of a binary classifier. Where `_takes_one_label`, a 1-D `y` may have
-    more classes, and bags without any: ``classes_`` are these, with a column each.
+    `fit` sets ``multilabel_``. With an indicator matrix, ``classes_`` contains its column indices,
+    ``label_names_`` contains the column names of a data frame, and predictions have one column per label.
+    With a 1-D `y` of two classes, predictions have the shapes of a binary classifier. If `_takes_one_label`
+    is set, a 1-D `y` can contain more classes, and bags without a label: ``classes_`` then contains these
+    classes, and predictions have one column per class.
     """
 
     multilabel_: bool
     classes_: np.ndarray
     label_names_: np.ndarray | None
 
-    # Whether a 1-D `y` may name many labels, one a bag; and after the fit whether it did, and whether there
-    # were bags without one.
+    # Whether a 1-D `y` can contain more than two labels, one per bag. After the fit, `_shows_one` is True if
+    # it did, and `_shows_none` is True if there were also bags without a label.
     _takes_one_label = False
     _shows_one = False
     _shows_none = False
@@ -44,7 +45,7 @@ class LabelMatrixClassifier(BagClassifier):
     def _read_label_matrix(
         self, X: BagsLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Training:
-        """Read the arguments of `fit`; the labels are int8 of shape (n_bags, n_labels)."""
+        """Validate the arguments of `fit`; the labels become int8 of shape (n_bags, n_labels)."""
         bags = self._read(X, reset=True)
         self.multilabel_ = _is_matrix(y)
         one = None
@@ -52,7 +53,7 @@ class LabelMatrixClassifier(BagClassifier):
             one = read_one_label(y)
         self._shows_one, self._shows_none = one is not None, False
         if one is not None:
-            column_or_1d(y, warn=True)  # a matrix of one column is taken with a warning, as elsewhere
+            column_or_1d(y, warn=True)  # warns about a matrix with one column, like other estimators
             self.classes_, labels = one
             self._shows_none = bool((labels.sum(axis=1) == 0).any())
         elif self.multilabel_:
@@ -71,7 +72,7 @@ class LabelMatrixClassifier(BagClassifier):
         return training
 
     def _encode_label_matrix(self, y: Any, bags: Bags) -> np.ndarray:
-        """Encode labels given after the fit: int8 of shape (n_bags, n_labels)."""
+        """Encode labels passed to a fitted model: int8 of shape (n_bags, n_labels)."""
         if not self._has_columns:
             return self._encode_known(y, bags)[:, None]
         if self._shows_one and len(np.shape(y)) == 1 and len(y) == len(bags):
@@ -85,17 +86,17 @@ class LabelMatrixClassifier(BagClassifier):
 
     @property
     def _has_columns(self) -> bool:
-        """Whether predictions have a column per label, and not the shapes of two classes."""
+        """Whether predictions have one column per label instead of the shapes of a binary classifier."""
         return self.multilabel_ or self._shows_one
 
     def _as_labels(self, is_positive: np.ndarray) -> np.ndarray:
-        """Turn decisions of shape (n, n_labels) into an indicator matrix or, for one label, classes."""
+        """Convert decisions of shape (n, n_labels) into an indicator matrix or, for one label, classes."""
         if self.multilabel_:
             return is_positive.astype(np.int64)
         return self.classes_[is_positive[:, 0].astype(int)]
 
     def _as_proba(self, positive: np.ndarray) -> np.ndarray:
-        """Lay out probabilities of shape (n, n_labels); for one label, of both classes."""
+        """Return probabilities of shape (n, n_labels); for one label, the probabilities of both classes."""
         return positive if self._has_columns else np.column_stack([1.0 - positive[:, 0], positive[:, 0]])
 
     def __sklearn_tags__(self) -> Any:
@@ -112,20 +113,20 @@ def _is_matrix(y: Any) -> bool:
 def _indicator(y: Any, bags: Bags) -> np.ndarray:
     y = check_array(y.toarray() if sp.issparse(y) else y, dtype=None, input_name="y", ensure_min_features=0)
     if len(y) != len(bags):
-        raise ValueError(f"X has {len(bags)} bags but y has {len(y)} rows; give one per bag.")
+        raise ValueError(f"X has {len(bags)} bags but y has {len(y)} rows; pass one row per bag.")
     if y.shape[1] == 0 or not np.isin(y, (0, 1)).all():
         raise ValueError(
-            "y has two dimensions but is no indicator matrix; expected 1 where a bag (row) has a label "
-            "(column) and 0 elsewhere. sklearn.preprocessing.MultiLabelBinarizer makes one from lists."
+            "y has two dimensions but is not an indicator matrix; expected 1 if a bag (row) has a label "
+            "(column) and 0 otherwise. Use sklearn.preprocessing.MultiLabelBinarizer to convert label lists."
         )
     return np.ascontiguousarray(y, dtype=np.int8)
 
 
 def read_one_label(y: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Read a column of labels: the labels there are, and indicators of shape (n_bags, n_labels).
+    """Read a column of labels; return the distinct labels and indicators of shape (n_bags, n_labels).
 
-    None and NaN stand for a bag that shows no label. The answer is None where `y` is not of this kind: two
-    classes without such bags, of which one is the label of all others; or no labels at all.
+    None and NaN represent a bag without a label. The function returns None if `y` is not of this kind: if it
+    contains fewer than three classes and no missing labels, continuous values, or no labels.
     """
     values, missing = _column(y)
     known = values[~missing]
@@ -143,14 +144,14 @@ def read_one_label(y: Any) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def encode_one_label(y: Any, classes: np.ndarray) -> np.ndarray:
-    """Encode labels given after the fit as indicators; None and NaN are bags without a label."""
+    """Encode labels passed to a fitted model as indicators; None and NaN are bags without a label."""
     values, missing = _column(y)
     refuse_unknown_labels(values[~missing], classes, besides=", and None for bags without a label")
     return _indicators(values, missing, classes)
 
 
 def _column(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Give the values of a column, and which are missing."""
+    """Return the values of a column, and a mask of the missing values."""
     values = np.ravel(np.asarray(without_mask(y)))
     if values.dtype == object:
         return values, np.array([_is_missing(value) for value in values], dtype=bool)
@@ -158,7 +159,7 @@ def _column(y: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _is_missing(value: Any) -> bool:
-    # pandas' NA has no truth value, and cannot be compared.
+    # Comparisons with pandas.NA do not return a boolean.
     return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
 
 

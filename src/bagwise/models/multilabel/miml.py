@@ -1,4 +1,4 @@
-"""Logistic regression of instances over many classes, learned from the sets of labels that bags show."""
+"""`MIMLLogisticRegression`: multinomial logistic regression of instances, fitted to label sets of bags."""
 
 from __future__ import annotations
 
@@ -36,62 +36,64 @@ from bagwise.solvers.reporting import Reporter
 from bagwise.solvers.result import Recorded, SolverResult, as_totals, record_result
 from bagwise.solvers.smooth import minimize_smooth
 
-# A bag with k labels has 2^k sets of labels that its first instances may show.
+# The recursion over a bag with k labels has 2^k states: the label sets of its first instances.
 _MOST_LABELS = 16
 
 
 class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
-    """Multinomial regression of instances, from bags that show the union of their instances' labels.
+    """Multinomial logistic regression of instances, fitted to bags with several labels.
 
     An instance x has one class: a label c = 1, ..., L with probability proportional to
-    ``exp(x . beta_c + b_c)``, or the background with probability proportional to 1. A bag shows exactly the
-    labels that some of its instances have; the background never shows. The fit minimises ::
+    ``exp(x . beta_c + b_c)``, or the background with probability proportional to 1. The labels of a bag are
+    the union of the labels of its instances, without the background. The fit minimises ::
 
         - sum_i w_i log P(labels of bag i | x_i1, ..., x_im) + alpha / 2 * sum_c |beta_c|^2
 
-    over bags i with weights w, on the scaled features. One label is `MILogisticRegression` with the rule "or"
-    and a ridge penalty; bags of one instance make it multinomial logistic regression.
+    over bags i with weights w, on the scaled features. With one label, the model is `MILogisticRegression`
+    with the rule "or" and a ridge penalty. With bags of one instance, it is multinomial logistic regression.
 
-    Use it for bags with several labels whose instances have at most one each: recordings and the species
-    in them, pictures and their regions. Because labels compete for instances, it says better who is who than
-    one model per label (`MultiLabelBagClassifier`). Like every or-model it breaks where bags show a label
-    only from some number of instances on: there `SoftORLogisticRegression` learns the number.
+    Use it for bags with several labels if every instance has at most one label: species in recordings,
+    regions in pictures. Because labels compete for instances, it predicts instances better than one model
+    per label (`MultiLabelBagClassifier`). Like all noisy-OR models, it is unsuitable if a bag has a label
+    only from a minimum number of instances on. `SoftORLogisticRegression` estimates this number.
 
     Parameters
     ----------
     background : bool, default=True
-        Whether an instance may have none of the labels (the "novel class" of MIML-NC). If not, every bag
-        has at least one label.
+        Whether an instance can have no label (the "novel class" of MIML-NC). If False, every bag needs at
+        least one label.
     alpha : float, default=1.0
         Strength of the ridge penalty.
     scale : {"standard", "minmax", "rank"}, transformer or None, default="standard"
         How the instances are scaled before the fit; the penalty acts on the scaled features.
     n_init : int, default=5
-        Number of starts: one from coefficients of zero, the others random. The best end is kept.
+        Number of starts: the first from coefficients of zero, the remaining ones random. The best optimum is
+        used.
     tol : float, default=1e-6
-        Converged when no entry of the gradient, per unit of bag weight, is larger.
+        Gradient tolerance: converged if no absolute entry of the gradient, per unit of bag weight, is larger.
     max_iter : int, default=200
-        The most iterations of a start. Many labels and little penalty take more: bags of birdsong with 13
-        labels (`fetch_hja_birdsong`) some 500 with the default `alpha`.
+        Maximum number of iterations per start. Fits with many labels and a weak penalty need more: about 500
+        for bags of birdsong with 13 labels (`fetch_hja_birdsong`) and the default `alpha`.
     random_state : int, RandomState or None, default=None
-        Source of the random starts.
+        Seed of the random starts.
     verbose : int, default=0
-        1 shows one live line on a terminal, a line per start elsewhere; 2 a line per iteration.
+        1 shows one live line on a terminal, or one line per start without a terminal; 2 shows one line per
+        iteration.
 
     Attributes
     ----------
     coef_, intercept_ : arrays of shape (n_labels, n_features) and (n_labels,)
-        Log-odds of every label against the background, on the original scale of the features (on the
-        transformed one if `scale` is a transformer other than scikit-learn's standard, min-max and max-abs
-        scalers).
+        Coefficients of the log-odds of every label against the background, on the original scale of the
+        features. If `scale` is a transformer other than scikit-learn's standard, min-max and max-abs scalers,
+        they are on the transformed scale.
     scaler_ : transformer or None
         The fitted `scale`.
     classes_ : array of shape (n_labels,)
-        The numbers of the columns of `y`; for a 1-D `y`, its classes.
+        The column indices of `y`; for a 1-D `y`, its classes.
     multilabel_ : bool
         Whether `y` was a matrix.
     label_names_ : array of shape (n_labels,)
-        If so: the names of its columns, if it was a data frame, or else their numbers.
+        Column names of `y` if it was a data frame, otherwise column indices. Not set for a 1-D `y`.
     n_features_in_ : int
         Number of features.
     objective_, objective_history_, objectives_, log_likelihood_, n_iter_, converged_
@@ -99,16 +101,17 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
 
     Notes
     -----
-    The likelihood of a bag of m instances with k labels, and the posterior classes of its instances, come
-    from an exact recursion over the subsets of its labels: O(m k 2^k), in the log domain, without
-    cancellation. The objective is minimised by L-BFGS; the paper's EM climbs the same likelihood in more
-    passes. A bag cannot have more labels than instances: such bags are refused by number.
+    The likelihood of a bag with m instances and k labels, and the posterior classes of its instances, are
+    computed by an exact recursion over the subsets of its labels: O(m k 2^k), in the log domain, without
+    cancellation. The objective is minimised by L-BFGS; the EM algorithm of the paper maximises the same
+    likelihood in more passes. A bag cannot have more labels than instances: `fit` raises an error that names
+    the index of such a bag.
 
-    A 1-D `y` of more than two classes, or with bags of background only, says that every bag shows one label
-    at most. The likelihood is the same; predictions are then conditioned on it, by the same recursion.
+    If a 1-D `y` contains more than two classes or missing labels, every bag has at most one label. The
+    likelihood is the same. Predictions are then conditional on at most one label, by the same recursion.
 
-    The paper gives the background a coefficient vector of its own; here it is the reference, which is the
-    same model with another penalty.
+    In the paper, the background has a separate coefficient vector. Here it is the reference class, which is
+    the same model with a different penalty.
 
     References
     ----------
@@ -122,7 +125,7 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     >>> rng = np.random.default_rng(0)
     >>> z = rng.integers(3, size=(80, 4))  # classes of instances: the background 0, the labels 1 and 2
     >>> X = rng.normal(size=(80, 4, 2)) + 4.0 * np.eye(3, 2, -1)[z]
-    >>> y = (z[:, :, None] == [1, 2]).any(axis=1).astype(int)  # the labels that a bag shows
+    >>> y = (z[:, :, None] == [1, 2]).any(axis=1).astype(int)  # the labels of the bags
     >>> model = MIMLLogisticRegression(random_state=0).fit(X, y)
     >>> model.predict_proba(X).shape, model.predict_proba_instances(X).shape
     ((80, 2), (320, 2))
@@ -151,11 +154,12 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     }
 
     _takes_one_label = True
-    # Fits that are equivalent are compared to seven digits, which the default tolerance does not promise; and
-    # where every bag shows a label, the likelihood rises for ever as the background becomes rare.
+    # Equivalent fits are compared to seven digits, which needs a smaller tolerance than the default. Without
+    # a background, because if every bag has a label, the likelihood increases without bound as the
+    # background becomes rare.
     _example_parameters = {"background": False, "tol": 1e-9}
 
-    # Those checks have bags of one instance with several labels, which this model refuses.
+    # These checks use bags of one instance with several labels, which this model refuses.
     _expected_failed_checks = {
         f"check_classifiers_multilabel_{check}": "an instance has one label"
         for check in (
@@ -196,20 +200,21 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         *,
         checkpoint: CheckpointLike | None = None,
     ) -> Self:
-        """Learn from bags and their labels.
+        """Fit the model to bags and their labels.
 
         Parameters
         ----------
         X : Bags, list of arrays of shape (size, n_features), 3-D array, or 2-D array (bags of one)
             The training bags.
         y : array of shape (n_bags, n_labels) or (n_bags,)
-            1 where a bag shows a label, 0 elsewhere; or two classes, of which the one that sorts last is the
-            only label; or one of several labels a bag, where None or NaN marks a bag of background only.
+            A matrix contains 1 if a bag has a label and 0 otherwise. A 1-D `y` of two classes has a single
+            label, the class that sorts last. A 1-D `y` can also contain one of several labels per bag; None
+            or NaN is a bag without a label (background only).
         sample_weight : array of shape (n_bags,), optional
             Weights of the bags.
         checkpoint : path, optional
-            A file that keeps what the fit has found out so far: after a crash the same call goes on from
-            there (docs/checkpoints.md). It is removed at the end.
+            A file that stores the progress of the fit: after a crash, the same call resumes from it
+            (docs/checkpoints.md). It is removed at the end.
 
         Returns
         -------
@@ -253,11 +258,11 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
 
     @property
     def _with_background(self) -> bool:
-        # The other one of two classes is the background.
+        # In a fit to two classes, the first class is the background.
         return self.background or not self._has_columns
 
     def _starts(self, training: Training, random_state: Any) -> list[np.ndarray]:
-        """Choose coefficients of zero with intercepts that fit the shares of labels, and random ones."""
+        """Return the starts: zero coefficients, then random ones, with intercepts from label frequencies."""
         bags, labels, weight = training
         n_labels = labels.shape[1]
         share = np.clip(weight @ labels / weight.sum(), 0.01, 0.99)
@@ -273,38 +278,38 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     # ------------------------------------------------------------ predictions
 
     def _log_classes(self, bags: Bags) -> np.ndarray:
-        """Log-probability of the background and of every label: shape (n_instances, n_labels + 1)."""
+        """Return log probabilities of background and labels: shape (n_instances, n_labels + 1)."""
         X = bags.instances if affine_map(self.scaler_) else self.scaler_.transform(bags.instances)
         return log_classes(X @ self.coef_.T + self.intercept_, background=self._with_background)
 
     def _log_odds(self, bags: Bags) -> np.ndarray:
-        """Log-odds of every label against all other classes: shape (n_instances, n_labels)."""
+        """Return the log-odds of every label against all other classes: (n_instances, n_labels)."""
         return _against_others(self._log_classes(bags))
 
     def _bag_log_classes(self, bags: Bags) -> np.ndarray:
-        """Log-probability of no label and of each, of bags that show one at most: (n_bags, n_labels + 1)."""
+        """Return log P(no label) and log P(label), given at most one label: (n_bags, n_labels + 1)."""
         log_sets = log_one_label(self._log_classes(bags), bags.offsets)
-        if not self._shows_none:  # no training bag did
+        if not self._shows_none:  # every training bag had a label
             log_sets[:, 0] = -np.inf
         return log_softmax(log_sets, axis=1)
 
     def _bag_log_odds(self, bags: Bags) -> np.ndarray:
-        """Log-odds that some instance has a label: the or-rule, label by label; or that it is the one."""
+        """Return the log-odds that a bag has each label: by noisy-OR, or given at most one label."""
         if self._shows_one:
             return _against_others(self._bag_log_classes(bags))
         log_proba = [Or().log_proba(column, bags.offsets) for column in self._log_odds(bags).T]
         return np.column_stack([found[:, 1] - found[:, 0] for found in log_proba])
 
     def decision_function(self, X: BagsLike) -> np.ndarray:
-        """Log-odds of every label, for every bag: shape (n_bags, n_labels)."""
+        """Return the log-odds of every label for every bag: shape (n_bags, n_labels)."""
         log_odds = self._by_blocks(X, self._bag_log_odds)
         return log_odds if self._has_columns else log_odds[:, 0]
 
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Probability that a bag shows a label: shape (n_bags, n_labels).
+        """Return the probability of every label for every bag: shape (n_bags, n_labels).
 
-        Where the fit had one label a bag, it is the probability that this is the one; what a row then lacks
-        to 1 is the probability of no label, if some training bags had none.
+        If the model was fitted to one label per bag, these are the class probabilities. If there were also
+        training bags without a label, the probability of no label is 1 minus the sum of a row.
         """
         if self._shows_one:
             return np.exp(self._by_blocks(X, self._bag_log_classes)[:, 1:])
@@ -313,8 +318,8 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
     def predict(self, X: BagsLike) -> np.ndarray:
         """Predict the labels with a probability of at least 1/2: indicators of shape (n_bags, n_labels).
 
-        Where the fit had one label a bag: the most probable one, shape (n_bags,); if some training bags had
-        none, that may be None.
+        If the model was fitted to one label per bag, predict the most probable label: shape (n_bags,). If
+        there were also training bags without a label, the prediction can be None.
         """
         if self._shows_one:
             proba = np.exp(self._by_blocks(X, self._bag_log_classes))
@@ -323,23 +328,23 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         return self._as_labels(is_as_probable(expit(log_odds), expit(-log_odds)))
 
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
-        """Log-odds of every label against all other classes: shape (n_instances, n_labels)."""
+        """Return the log-odds of every label against all other classes: (n_instances, n_labels)."""
         log_odds = self._by_blocks(X, self._log_odds)
         return log_odds if self._has_columns else log_odds[:, 0]
 
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
-        """Probability of every label, for every instance: shape (n_instances, n_labels).
+        """Return the probability of every label for every instance: shape (n_instances, n_labels).
 
-        What a row lacks to 1 is the probability of the background.
+        The probability of the background is 1 minus the sum of a row.
         """
         return self._as_proba(np.exp(self._by_blocks(X, self._log_classes)[:, 1:]))
 
     def predict_instances(self, X: BagsLike) -> np.ndarray:
         """Predict the most probable class: indicators of shape (n_instances, n_labels).
 
-        The row of an instance of the background is zero. Where a label is as probable as the background, it
-        is the label. Where the fit had one label a bag: labels of shape (n_instances,), None for the
-        background.
+        A row of zeros is the background. If a label and the background are equally probable, the label is
+        predicted. If the model was fitted to one label per bag, the result contains labels, shape
+        (n_instances,), and None for the background.
         """
         shown = _most_probable(np.exp(self._by_blocks(X, self._log_classes)))
         if self._shows_one:
@@ -354,18 +359,18 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
         return labels
 
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
-        """Probability of every label, for every instance, given the labels of its bag.
+        """Return the probability of every label for every instance, given the labels of its bag.
 
         Parameters
         ----------
         X : Bags, list of arrays, 3-D or 2-D array
             The bags.
-        y : array of shape (n_bags, n_labels) or, if the fit had one, (n_bags,)
-            Their labels.
+        y : array of shape (n_bags, n_labels) or, after a fit to a 1-D `y`, (n_bags,)
+            Labels of the bags.
 
         Returns
         -------
-        array of shape (n_instances, n_labels) or, after a fit on two classes, (n_instances,)
+        array of shape (n_instances, n_labels) or, after a fit to two classes, (n_instances,)
         """
         posterior = self._by_blocks(X, self._posterior, partial(self._encode_label_matrix, y))
         return posterior if self._has_columns else posterior[:, 0]
@@ -376,33 +381,33 @@ class MIMLLogisticRegression(Recorded, LabelMatrixClassifier):
 
 
 def _against_others(log_p: np.ndarray) -> np.ndarray:
-    """Log-odds of every class but the first against all others."""
+    """Return the log-odds of every class except the first against all other classes."""
     others = [logsumexp(np.delete(log_p, c, axis=1), axis=1) for c in range(1, log_p.shape[1])]
     return log_p[:, 1:] - np.column_stack(others)
 
 
 def _most_probable(proba: np.ndarray) -> np.ndarray:
-    """Which label is the most probable class, shape (n, n_labels); none where it is the first class."""
+    """Return indicators of the most probable class, shape (n, n_labels); zeros if it is the first class."""
     best = 1 + proba[:, 1:].argmax(axis=1)
     shown = is_as_probable(proba[np.arange(len(proba)), best], proba[:, 0])
     return shown[:, None] & (best[:, None] == np.arange(1, proba.shape[1]))
 
 
 class LabelSetProblem:
-    """Likelihood of the sets of labels of bags, per unit of bag weight, for a solver.
+    """Objective of the fit, per unit of bag weight, for a solver: negative log-likelihood plus ridge penalty.
 
-    Parameters are a row of coefficients and intercept for every label.
+    The argument `theta` has one row per label: the coefficients, then the intercept.
 
     Parameters
     ----------
     blocks : Blocks
-        The instances; labels are rows of indicators, 1 where a bag shows a label.
+        The instances; labels are rows of indicators, 1 if a bag has a label.
     scaling : Scaling
-        Of the features.
+        The scaling of the features.
     background : bool
-        Whether instances may have none of the labels.
+        Whether instances can have no label.
     ridge : float
-        Strength of the squared norm, per unit of weight.
+        Strength of the ridge penalty, per unit of bag weight.
     """
 
     n_labels: Any
@@ -417,7 +422,7 @@ class LabelSetProblem:
         self.total = float(blocks.weight.sum())
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Objective and gradient: one pass."""
+        """Return the objective and its gradient, in one pass."""
         theta = theta.reshape(self.n_labels, -1)
         coef = theta[:, :-1]
         log_likelihood, gradient = self.blocks.total(_evaluate, theta, self.scaling, self.background)
@@ -427,12 +432,12 @@ class LabelSetProblem:
         return float(value), gradient.ravel()
 
     def log_likelihood(self, theta: np.ndarray) -> float:
-        """Weighted log-likelihood of all bags, without the penalty."""
+        """Return the weighted log-likelihood of all bags, without the penalty."""
         return float(self.blocks.total(_evaluate, theta, self.scaling, self.background)[0])
 
 
 def _evaluate(block: Block, theta: np.ndarray, scaling: Scaling, background: bool) -> Sums:
-    """Log-likelihood and its gradient, which for an instance is its posterior less its prior classes."""
+    """Return the log-likelihood and its gradient: per instance, posterior minus prior probabilities."""
     log_p = log_classes(scaling.dot(theta, block.X).T, background=background)
     log_likelihood, posterior = label_estep(log_p, block.offsets, *as_lists(block.y))
     by_instance = block.weight_of_each[:, None] * (posterior - np.exp(log_p))[:, 1:]
@@ -441,13 +446,13 @@ def _evaluate(block: Block, theta: np.ndarray, scaling: Scaling, background: boo
 
 
 def log_classes(log_odds: np.ndarray, *, background: bool) -> np.ndarray:
-    """Log-probabilities of the background and the labels, from log-odds of shape (n_instances, n_labels)."""
+    """Return log probabilities of background and labels from log-odds of shape (n_instances, n_labels)."""
     reference = np.full((len(log_odds), 1), 0.0 if background else -np.inf)
     return log_softmax(np.hstack([reference, log_odds]), axis=1)
 
 
 def as_lists(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Write an indicator matrix as lists of labels, numbered from 1: where lists start, and their entries."""
+    """Convert an indicator matrix to label lists, with labels from 1; return list starts and entries."""
     bag, label = np.nonzero(labels)
     starts = np.searchsorted(bag, np.arange(len(labels) + 1))
     return starts.astype(np.int64), label.astype(np.int64) + 1
@@ -456,14 +461,14 @@ def as_lists(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def label_estep(
     log_p: np.ndarray, offsets: np.ndarray, starts: np.ndarray, labels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log-likelihood per bag, and posterior probabilities of classes per instance."""
+    """Return the log-likelihood of every bag, and the posterior class probabilities of every instance."""
     from bagwise._core.compiled.label_sets import label_set_estep
 
     return label_set_estep(*readonly(log_p, offsets, starts, labels))
 
 
 def log_one_label(log_p: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Log-probability that a bag shows no label, or exactly one: shape (n_bags, 1 + n_labels)."""
+    """Return the log probabilities that a bag has no label or exactly one: shape (n_bags, 1 + n_labels)."""
     n_bags, n_labels = len(offsets) - 1, log_p.shape[1] - 1
     sets = [np.zeros((n_bags, n_labels), dtype=np.int8) for _ in range(1 + n_labels)]
     for label, indicators in enumerate(sets[1:]):
@@ -472,12 +477,12 @@ def log_one_label(log_p: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def refuse_impossible(labels: np.ndarray, bags: Bags, *, background: bool) -> None:
-    """Refuse bags that cannot show their labels."""
+    """Raise an error for bags whose labels are impossible or too many."""
     count = labels.sum(axis=1, dtype=np.int64)
     for bad, why in (
-        (count > bags.sizes, "an instance has one label, so a bag has at most as many labels as instances"),
-        (count > _MOST_LABELS, f"more than {_MOST_LABELS} labels in one bag cost too much; split them"),
-        ((count == 0) & (not background), "without a background every instance has a label"),
+        (count > bags.sizes, "each instance has one label, so a bag cannot have more labels than instances"),
+        (count > _MOST_LABELS, f"more than {_MOST_LABELS} labels per bag are too expensive; split the bag"),
+        ((count == 0) & (not background), "with background=False every bag must have a label"),
     ):
         if bad.any():
             i = int(np.argmax(bad))

@@ -1,4 +1,4 @@
-"""One model of bags per label."""
+"""`MultiLabelBagClassifier`: one bag model per label."""
 
 from __future__ import annotations
 
@@ -19,45 +19,46 @@ from bagwise.models.wrappers.multiclass import _estimator_has
 
 
 class MultiLabelBagClassifier(LabelMatrixClassifier):
-    """One model of bags per label, each fitted as if there were no other labels.
+    """Multi-label classifier that fits a separate bag model for every label.
 
-    A bag may have any number of labels: the species heard in a recording, the things seen in a picture.
-    For every label a clone of `estimator` learns which bags have it, and says so of instances too where it
-    can. scikit-learn's `OneVsRestClassifier` and `MultiOutputClassifier` take bags as they are; this one
-    adds instance-level predictions, and labels that no training bag has, as happens in folds.
+    A bag can have any number of labels: the species heard in a recording, the objects in a picture. For every
+    label, a clone of `estimator` learns which bags have the label. It also predicts instances if `estimator`
+    does. scikit-learn's `OneVsRestClassifier` and `MultiOutputClassifier` also accept bags. This class
+    adds instance-level predictions and supports labels that no training bag has, which can occur in
+    cross-validation.
 
-    Labels that exclude each other in an instance (a segment of a recording has one singer) are better
-    learned together: `MIMLLogisticRegression`.
+    If every instance has at most one label (a segment of a recording has one singer), use
+    `MIMLLogisticRegression`, which fits all labels together.
 
     Parameters
     ----------
     estimator : classifier of bags
-        Cloned for every label.
+        The bag classifier, cloned for every label.
     n_jobs : int or None, default=None
-        Labels fitted at the same time.
+        Number of labels fitted in parallel.
 
     Attributes
     ----------
     classes_ : array of shape (n_labels,)
-        The numbers of the columns of `y`; for a 1-D `y`, its two classes.
+        The column indices of `y`; for a 1-D `y`, its two classes.
     estimators_ : list of n_labels classifiers
-        Fitted with the classes 0 and 1. A label that all training bags have, or none, has no model but a
-        constant: it is predicted, or not, for bags and instances alike. A warning names it.
+        Classifiers with the classes 0 and 1. If all training bags or no training bag has a label, its
+        classifier is a constant that predicts this for bags and instances. A warning names the label.
     multilabel_ : bool
         Whether `y` was a matrix.
     label_names_ : array of shape (n_labels,)
-        If so: the names of its columns, if it was a data frame, or else their numbers.
+        Column names of `y` if it was a data frame, otherwise column indices. Not set for a 1-D `y`.
 
     Notes
     -----
-    A fit costs one of `estimator` for every label that some training bags have and others have not.
+    `estimator` is fitted once for every label that is present in some training bags and absent in others.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bagwise import MILogisticRegression, MultiLabelBagClassifier, load_digit_bags
     >>> data = load_digit_bags(60, random_state=0)
-    >>> y = np.column_stack([data.y, data.bags.sizes > 8])  # two labels a bag
+    >>> y = np.column_stack([data.y, data.bags.sizes > 8])  # two labels per bag
     >>> model = MultiLabelBagClassifier(MILogisticRegression(random_state=0)).fit(data.bags, y)
     >>> model.predict_proba(data.bags).shape
     (60, 2)
@@ -67,7 +68,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
 
     estimators_: list[Any]
 
-    _largest_value = np.inf  # the classifiers of labels read the bags, too
+    _largest_value = np.inf  # the classifiers of the labels validate the bags
     _parameter_constraints: dict[str, Any] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "n_jobs": [None, int],
@@ -90,9 +91,10 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
         X : Bags, list of arrays, 3-D or 2-D array
             The training bags.
         y : array of shape (n_bags, n_labels) or (n_bags,)
-            1 where a bag has a label, 0 elsewhere; or two classes, as for any classifier of bags.
+            Indicators: 1 if a bag has a label, 0 otherwise. A 1-D `y` contains two classes, as in any bag
+            classifier.
         sample_weight : array of shape (n_bags,), optional
-            Weights of the bags, handed to the models.
+            Weights of the bags, passed to the models.
 
         Returns
         -------
@@ -108,15 +110,16 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
 
         for label in np.flatnonzero((labels == labels[0]).all(axis=0)):
             who = "every" if labels[0, label] else "no"
-            warn_user(f"label {label} is that of {who} training bag; it has no model.")
+            warn_user(f"{who} training bag has label {label}; its model is a constant prediction.")
         with interruptible(at_once=True):
             self.estimators_ = Parallel(n_jobs=self.n_jobs)(delayed(fit_label)(column) for column in labels.T)
         return self
 
     def _columns(self, method: str, X: Any, *of_label: Any) -> np.ndarray:
-        """Ask the model of every label, and put the answers side by side: shape (n, n_labels).
+        """Return the predictions of all models as columns: shape (n, n_labels).
 
-        `of_label` are further arguments, with a column per label. Of two classes the second is taken.
+        `of_label` are further arguments of `method`, with one column per label. If a model returns two
+        columns, the second one is used.
         """
         bags = self._read(X, whole=False)
         answers = (
@@ -131,12 +134,12 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: BagsLike) -> np.ndarray:
-        """Probability of every label, for every bag: shape (n_bags, n_labels)."""
+        """Return the probability of every label for every bag: shape (n_bags, n_labels)."""
         return self._as_proba(self._columns("predict_proba", X))
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: BagsLike) -> np.ndarray:
-        """Score of every label, for every bag: shape (n_bags, n_labels)."""
+        """Return the score of every label for every bag: shape (n_bags, n_labels)."""
         return self._scores("decision_function", X)
 
     @available_if(_estimator_has("predict_instances"))
@@ -146,17 +149,17 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
 
     @available_if(_estimator_has("predict_proba_instances"))
     def predict_proba_instances(self, X: BagsLike) -> np.ndarray:
-        """Probability of every label, for every instance: shape (n_instances, n_labels)."""
+        """Return the probability of every label for every instance: shape (n_instances, n_labels)."""
         return self._as_proba(self._columns("predict_proba_instances", X))
 
     @available_if(_estimator_has("decision_function_instances"))
     def decision_function_instances(self, X: BagsLike) -> np.ndarray:
-        """Score of every label, for every instance: shape (n_instances, n_labels)."""
+        """Return the score of every label for every instance: shape (n_instances, n_labels)."""
         return self._scores("decision_function_instances", X)
 
     @available_if(_estimator_has("posterior_instances"))
     def posterior_instances(self, X: BagsLike, y: ArrayLike) -> np.ndarray:
-        """Probability of every label, for every instance, given the labels `y` of the bags."""
+        """Return the probability of every label for every instance, given the labels `y` of the bags."""
         bags = self._read(X, whole=False)
         posterior = self._columns("posterior_instances", bags, self._encode_label_matrix(y, bags))
         return posterior if self.multilabel_ else posterior[:, 0]
@@ -167,7 +170,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
 
 
 class _Always:
-    """Stands for the model of a label that all training bags have (1) or none (0)."""
+    """Constant model of a label that all training bags (1) or no training bags (0) have."""
 
     def __init__(self, value: int):
         self.value = value
