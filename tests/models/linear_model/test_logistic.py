@@ -76,7 +76,7 @@ def test_gradient_and_curvature_agree_with_finite_differences(data, rule, fit_in
     step = 1e-5
     ahead, back = (problem.value_and_gradient(theta + s * v) for s in (step, -step))
     _, gradient = problem.value_and_gradient(theta)
-    # Central differences: an error of about step^2 = 1e-10 times a third derivative of order one.
+    # The error of central differences is about step^2 = 1e-10 times a third derivative of order one.
     assert gradient @ v == pytest.approx((ahead[0] - back[0]) / (2 * step), rel=1e-6, abs=1e-8)
     if rule.has_latent_labels:
         curved = problem.hessian_product(theta, v)
@@ -108,9 +108,9 @@ def test_starts_differ_and_the_best_is_kept_where_there_are_local_optima():
 
 
 def test_truth_is_recovered_as_bags_grow_in_number():
-    data = make_noisy_or_bags(4000, random_state=0)  # the paper's Table I setting, forty times the bags
+    data = make_noisy_or_bags(4000, random_state=0)  # Table I of the paper, with 40 times the bags
     model = tight(alpha=0.0, n_init=1).fit(data.bags, data.y)
-    # Standard errors are near 0.06 at 4000 bags; four of them.
+    # Four standard errors, which are near 0.06 for 4000 bags.
     np.testing.assert_allclose(model.coef_[0], data.coef, atol=0.25)
     assert model.intercept_[0] == pytest.approx(data.intercept, abs=0.25)
 
@@ -145,7 +145,7 @@ def test_sparse_instances_stay_sparse_and_give_the_dense_fit(scale):
     sparse = tight(scale=scale).fit(Bags(X, offsets), y)
     assert sparse.decision_function(Bags(X, offsets)).shape == (60,)
     if scale == "standard":
-        # Dividing without centring is the same model: the intercept is free.
+        # Dividing without centring leads to the same model, because the intercept is free.
         np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-6)
 
 
@@ -267,7 +267,7 @@ def test_a_pickle_of_another_version_warns(data, monkeypatch):
     monkeypatch.setattr(bagwise.models.base.estimators, "__version__", "0.0.1")
     old = pickle.dumps(model)
     monkeypatch.undo()
-    with pytest.warns(VersionWarning, match=r"pickled by bagwise 0\.0\.1 and is read by"):
+    with pytest.warns(VersionWarning, match=r"pickled by bagwise 0\.0\.1 but is loaded by"):
         pickle.loads(old)
 
 
@@ -276,7 +276,7 @@ def test_feature_names_of_the_fit_are_asked_for_at_predict(data):
     other = Bags(data.bags.instances, data.bags.offsets, feature_names=["a", "b", "d", "c"])
     model = MILogisticRegression(random_state=0).fit(named, data.y)
     assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
-    model.predict(data.bags)  # no names, no complaint
+    model.predict(data.bags)  # bags without names are accepted
     with pytest.raises(ValueError, match="feature 2 is 'd' but was 'c'"):
         model.predict(other)
     assert not hasattr(model.fit(data.bags, data.y), "feature_names_in_")

@@ -83,7 +83,7 @@ def test_diverse_density_knows_many_classes_and_needs_labels(data):
     assert set(model.fit(data.bags, y).predict(data.bags)) <= {0, 1, 2}
     with pytest.raises(ValueError, match="PrototypeEmbedding requires y"):
         PrototypeEmbedding("density").fit(data.bags)
-    with pytest.raises(TypeError, match="does not take sparse instances"):
+    with pytest.raises(TypeError, match="does not support sparse instances"):
         PrototypeEmbedding("density").fit(data.bags.with_instances(sp.csr_array(data.bags.instances)), y)
 
 

@@ -70,7 +70,7 @@ def _overflow(model: Any) -> ValueError:
 
 
 class BagEstimator(BaseEstimator):
-    """An estimator whose ``X`` is a collection of bags."""
+    """Base class of estimators whose ``X`` is a collection of bags."""
 
     training_digest_: str
 
@@ -172,7 +172,7 @@ class BagEstimator(BaseEstimator):
         """Convert the instances to a supported type; refuse missing, infinite and too large values."""
         if sp.issparse(bags.instances) and not self._accepts_sparse:
             raise TypeError(
-                f"{type(self).__name__} does not take sparse instances; pass "
+                f"{type(self).__name__} does not support sparse instances; pass "
                 "bags.with_instances(bags.instances.toarray()) if that fits in memory."
             )
         instances = check_array(
@@ -209,7 +209,7 @@ class BagEstimator(BaseEstimator):
         if names is not None and fitted is not None and not np.array_equal(names, fitted):
             i = int(np.argmax(names != fitted))
             raise ValueError(
-                f"X has other features than {who} was fitted on: feature {i} is {str(names[i])!r} but "
+                f"X has different features than in the fit of {who}: feature {i} is {str(names[i])!r} but "
                 f"was {fitted[i]!r}; pass the same features in the same order, such as load_bags(..., "
                 "like=model) or Bags.from_frame(..., features=list(model.feature_names_in_))."
             )
@@ -267,7 +267,7 @@ class BagEstimator(BaseEstimator):
         written_by = state.pop("_bagwise_version", None)
         if written_by != __version__:
             warn_user(
-                f"this {type(self).__name__} was pickled by bagwise {written_by} and is read by "
+                f"this {type(self).__name__} was pickled by bagwise {written_by} but is loaded by "
                 f"{__version__}; predictions can differ. Fit it again to be safe.",
                 VersionWarning,
             )

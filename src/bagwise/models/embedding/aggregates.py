@@ -30,8 +30,8 @@ class _Aggregate(Scaled, BagTransformer):
     random_state: Any
 
     _expected_failed_checks = {
-        "instance_order_is_irrelevant": "k-means draws its starts by the positions of instances",
-        "bag_order_is_irrelevant": "k-means draws its starts by the positions of instances",
+        "instance_order_is_irrelevant": "k-means draws its initial centres by instance index",
+        "bag_order_is_irrelevant": "k-means draws its initial centres by instance index",
     }
 
     _streams = True

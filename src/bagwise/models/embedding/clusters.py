@@ -124,8 +124,8 @@ class ClusterEmbedding(Scaled, BagTransformer):
         "random_state": ["random_state"],
     }
     _expected_failed_checks = {
-        "instance_order_is_irrelevant": "k-means draws its starts by the positions of instances",
-        "bag_order_is_irrelevant": "k-means draws its starts by the positions of instances",
+        "instance_order_is_irrelevant": "k-means draws its initial centres by instance index",
+        "bag_order_is_irrelevant": "k-means draws its initial centres by instance index",
     }
 
     def __init__(

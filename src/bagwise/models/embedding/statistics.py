@@ -100,7 +100,7 @@ class BagStatistics(Scaled, BagTransformer):
         if outside:
             raise ValueError(f"quantiles has {outside[0]!r}; expected values from 0 to 1.")
         if len(self.statistics) + len(self.quantiles) == 0:
-            raise ValueError("statistics and quantiles are both empty; name at least one.")
+            raise ValueError("statistics and quantiles are both empty; specify at least one.")
         self.scaler_ = fit_scaler(self.scale, self._read(X, reset=True).blocks())
         return self
 

@@ -32,7 +32,7 @@ class MultiLabelBagClassifier(LabelMatrixClassifier):
 
     Parameters
     ----------
-    estimator : classifier of bags
+    estimator : bag classifier
         The bag classifier, cloned for every label.
     n_jobs : int or None, default=None
         Number of labels fitted in parallel.

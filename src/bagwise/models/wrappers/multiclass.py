@@ -48,7 +48,7 @@ class OneVsOneBagClassifier(ScoreClassifier):
 
     Parameters
     ----------
-    estimator : classifier of bags
+    estimator : bag classifier
         The binary classifier, cloned for every pair.
     both_ways : bool, default=False
         Whether every pair is fitted twice. This is useful if the bags of both classes contain similar
@@ -216,7 +216,7 @@ class ByIndex(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : classifier of bags
+    estimator : bag classifier
         The classifier to wrap.
     bags : Bags or ScannedBags
         All training and test bags. Clones share them without a copy.
