@@ -128,8 +128,7 @@ def changed_accuracy(
         )
         labels, used = y, train
         if transductive:
-            # MM ignores the labels of positive training bags, so they are unlabelled as well as the test
-            # bags.
+            # MM ignores the labels of positive training bags; the test bags are unlabelled for both models.
             known = np.where(y == 1, -1, 0) if method == "MM" else y
             labels, used = np.where(np.isin(np.arange(len(y)), test), -1, known), np.arange(len(y))
             model.set_params(supervision="bags")

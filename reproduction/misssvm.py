@@ -1,4 +1,4 @@
-"""MissSVM (Zhou and Xu 2007): Tables 1 and 3 and Figure 1, beside MI-SVM, mi-SVM and set kernels."""
+"""MissSVM (Zhou and Xu 2007): Tables 1 and 3 and Figure 1, with MI-SVM, mi-SVM and set kernels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAPER = (
 )
 _GAMMAS = [round(0.5 + 0.05 * i, 2) for i in range(11)]
 
-# name in the tables -> what to fit; see `_model`.
+# Name in the tables -> method of `_model`.
 _MUSK = {
     "MissSVM": "miss",
     "MI-SVM": "mi",
@@ -37,7 +37,7 @@ _MUSK = {
 }
 _COREL = {**_MUSK, "MissSVM, one way": "miss-one-way", "MI-SVM, one way": "mi-one-way"}
 
-# Quoted from the paper's Tables 1 and 3, which quote most of them from the literature themselves.
+# Quoted from the paper's Tables 1 and 3, which take most values from the literature.
 QUOTED_MUSK = [
     ("MissSVM", 87.6, 80.0), ("MILES", 86.3, 87.7), ("MI-LR", 86.7, 87.0), ("MIBoosting", 87.9, 84.0),
     ("DD-SVM", 85.8, 91.3), ("mi-SVM", 87.4, 83.6), ("MI-SVM", 77.9, 84.3), ("RIPPER-MI", 88.0, 77.0),
@@ -51,7 +51,7 @@ QUOTED_COREL = [
     ("MI-SVM", "74.7 [74.1, 75.3]", "54.6 [53.1, 56.1]"),
     ("kmeans-SVM", "69.8 [67.9, 71.7]", "52.3 [51.6, 52.9]"),
 ]
-# Figure 1 of the paper: percentages, a row for each true category.
+# Figure 1 of the paper: percentages, one row per true category.
 _CONFUSION = [
     [71.6, 4.0, 3.2, 0.4, 0.0, 10.0, 1.2, 0.8, 2.4, 6.4],
     [3.2, 50.0, 1.6, 6.8, 0.0, 2.4, 0.8, 0.0, 35.2, 0.0],
@@ -80,7 +80,7 @@ def _model(method: str, *, many_classes: bool = False):
     }[kind]
     if not many_classes or (kind == "miss" and not one_way):
         return model, ""
-    both = kind in ("miss", "mi", "instance") and not one_way  # a kernel of sets knows no positive class
+    both = kind in ("miss", "mi", "instance") and not one_way  # set kernels have no positive class
     return OneVsOneBagClassifier(model, both_ways=both), "estimator__"
 
 
@@ -94,7 +94,7 @@ def _search(method: str, grid: Mapping[str, Any], folds: int, seed: int, *, many
 
 
 def musk1_repeat(method: str, repeat: int, seed: int, quick: bool) -> dict:
-    """One 10-fold cross-validation on Musk1; parameters are chosen by 5-fold on every training part."""
+    """Run one 10-fold cross-validation on Musk1, with tuning by 5 inner folds."""
     from bagwise.datasets import fetch_musk1
 
     data = fetch_musk1()
@@ -111,7 +111,7 @@ def musk1_repeat(method: str, repeat: int, seed: int, quick: bool) -> dict:
 
 
 def fixed(data_set: str, method: str, parameters: dict, repeats: int, seed: int) -> list[float]:
-    """Accuracy of repeated 10-fold cross-validations with given parameters."""
+    """Return the accuracies of repeated 10-fold cross-validations with fixed parameters."""
     from bagwise import datasets
 
     data = getattr(datasets, f"fetch_{data_set}")()
@@ -125,7 +125,7 @@ def fixed(data_set: str, method: str, parameters: dict, repeats: int, seed: int)
 
 
 def musk2_third(method: str, run: int, seed: int, quick: bool) -> float:
-    """Accuracy on two thirds of Musk2 of a machine from the other third; gamma is chosen by 5-fold there."""
+    """Return the accuracy on two thirds of Musk2 after a fit to the other third, with tuning of gamma."""
     from bagwise.datasets import fetch_musk2
 
     data = fetch_musk2()
@@ -171,7 +171,7 @@ def _table1_cells(settings: Settings) -> list[Cell]:
 
 
 def repeats_of(results: Mapping[str, Any], prefix: str) -> list:
-    """Results of the cells whose keys are the prefix and a number."""
+    """Return the results of the cells whose keys are the prefix and an index."""
     return [value for key, value in results.items() if re.fullmatch(re.escape(prefix) + r"\d+", key)]
 
 
@@ -209,23 +209,27 @@ def _table1_report(results: Mapping[str, Any], settings: Settings) -> Report:
                 }
             )
     text = """
-Musk1: stratified 10-fold cross-validation, ten times over; on every training part MissSVM's lambda (8, 10,
-12, 15) and gamma_g (0.5, 0.55, ..., 1) are chosen by 5-fold cross-validation, as in the paper. Musk2:
-thirty random thirds for training, lambda = 10, gamma_g chosen likewise. The other machines are tuned by the
-same routine: on Musk1 among C = 1, 10, 100 and gamma_g = 0.1, 0.25, 0.5, 0.75, 1; on Musk2 as MissSVM.
-Features are scaled to [0, 1] inside every training part, of which the paper does not speak; without it
-values of gamma_g near one would make all instances strangers to each other.
+Musk1: ten repeats of stratified 10-fold cross-validation. As in the paper, MissSVM's lambda (8, 10, 12, 15)
+and gamma_g (0.5, 0.55, ..., 1) are chosen by 5-fold cross-validation on every training part. Musk2: thirty
+random thirds for training, with lambda = 10 and gamma_g chosen in the same way. The other SVMs are tuned by
+the same procedure: on Musk1 with C = 1, 10, 100 and gamma_g = 0.1, 0.25, 0.5, 0.75, 1; on Musk2 like MissSVM.
+Features are scaled to [0, 1] inside every training part. The paper does not mention scaling, but with
+unscaled features and values of gamma_g near one, all kernel values between different instances would be
+almost zero.
 
-MissSVM agrees with the paper on both. Where the others differ from the quoted numbers, the second table
-says why, by 10-fold cross-validations with fixed parameters. MI-SVM on Musk1 depends on kernel and C more
-than the others: one choice gives less than the quoted number, another much more, and its authors' choice is
-not given. On Musk2 the others are quoted from the literature, where 10-fold
-cross-validation is usual (we did not look each up), with nine tenths of the molecules to learn from rather
-than a third, 34: with as many, the machines here do better, too. If so, that column compares what cannot be
-compared.
+MissSVM agrees with the paper on both data sets. The second table explains where the other results differ from
+the quoted values; it uses 10-fold cross-validation with fixed parameters. MI-SVM on Musk1 depends more on the
+kernel and on C than the other methods. One choice has a lower accuracy than the quoted value and another
+choice a much higher one; the choice of its authors is unknown.
 
-The web pages of Table 5 are not publicly complete (the labels of only one of the nine users, and of 75 of
-the 113 pages, can be found), so that table and Figure 2 are not rerun; misssvm-table5 looks at what there is.
+On Musk2, the other results are quoted from the literature. Usually, these are 10-fold cross-validations (we
+did not check every source), which train on nine tenths of the molecules instead of a third (34 molecules).
+With nine tenths, the SVMs here also have a higher accuracy. If this is the cause, the quoted values in that
+column are not comparable.
+
+The web pages of Table 5 are not completely public: only the labels of one of the nine users, and of 75 of the
+113 pages, are available. Table 5 and Figure 2 are therefore not rerun; the page misssvm-table5 uses the
+public part.
 """
     return Report(
         text,
@@ -233,8 +237,8 @@ the 113 pages, can be found), so that table and Figure 2 are not rerun; misssvm-
             Table(
                 "Table 1: accuracy on Musk",
                 rows,
-                "Ours: mean ± standard error over repeats (Musk1) or splits (Musk2). *Quoted*: from the "
-                "paper, which took all but its own from the literature.",
+                "Ours: mean ± standard error over repeats (Musk1) or splits (Musk2). *Quoted*: values in the "
+                "paper, which took all results except its own from the literature.",
             ),
             Table("10-fold cross-validation with fixed parameters", causes),
         ],
@@ -245,7 +249,7 @@ the 113 pages, can be found), so that table and Figure 2 are not rerun; misssvm-
 
 
 def corel_halves(n_classes: int, split: int, seed: int, quick: bool) -> tuple[Any, ...]:
-    """Split the images of the first categories in half: training bags and labels, test bags and labels."""
+    """Split the images of the first categories in half; return training and test bags with their labels."""
     from bagwise.datasets import fetch_corel2000
 
     data = fetch_corel2000()
@@ -259,7 +263,7 @@ def corel_halves(n_classes: int, split: int, seed: int, quick: bool) -> tuple[An
 
 
 def corel_split(method: str, n_classes: int, split: int, seed: int, quick: bool) -> dict:
-    """One half split of the COREL images: accuracy, and how often each category is taken for each."""
+    """Return accuracy and confusion matrix of one half split of the COREL images."""
     bags, y, new_bags, new_y = corel_halves(n_classes, split, seed, quick)
     grid = {"C": [10, 100], "gamma": [1.0, 2.0, 5.0, 10.0]}
     if n_classes > 10 and method not in ("set", "minimax"):
@@ -302,7 +306,7 @@ def _table3_cells(settings: Settings) -> list[Cell]:
 
 
 def with_interval(values) -> str:
-    """Mean and its 95 % interval, as the paper writes them."""
+    """Format the mean and its 95 % interval as in the paper."""
     mean, error = mean_and_error(values)
     if np.isnan(error):
         return f"{100 * mean:.1f}"
@@ -331,21 +335,21 @@ def _table3_report(results: Mapping[str, Any], settings: Settings) -> Report:
             }
         )
     text = """
-Five random half splits within categories. Features are scaled to [0, 1]; C (10, 100) and gamma_g (1, 2, 5,
-10) are chosen by 2-fold cross-validation on the training half; the machines of instances on 2000-Image have
-C = 10 and gamma_g of 2, 5 or 10, to save time. One against one; all pairs of a MissSVM share one kernel
-matrix.
+Five random half splits within categories. Features are scaled to [0, 1]. C (10, 100) and gamma_g (1, 2, 5,
+10) are chosen by 2-fold cross-validation on the training half. To save time, the SVMs of instances on
+2000-Image have C = 10 and gamma_g of 2, 5 or 10. The multi-class models are one-against-one; all pairs of a
+MissSVM share one kernel matrix.
 
-The paper does not say which class of a pair is the positive one. It matters: only the negative class's
-instances are all taken as negative, and pictures of two categories share sky, grass and water. The rows
-"one way" take the class that sorts last, as one-against-one does for ordinary classifiers; the others fit
-every pair twice, with either class as the positive one, and let the difference of the two scores decide.
-That alone is the distance between the two rows, and it puts MissSVM above the paper's number rather than
-far below it.
+The paper does not state which class of a pair is the positive one. This choice matters, because all instances
+of the negative class count as negative, while pictures of two categories share sky, grass and water. In the
+rows "one way", the class that sorts last is positive, as one-against-one does for ordinary classifiers. The
+other rows fit every pair twice, with each class as the positive one, and use the difference of the two
+scores. This is the only difference between the two rows. With it, MissSVM is above the paper's accuracy
+instead of far below it.
 """
     note = (
-        "Mean and 95 % interval over five splits. *Quoted*: from the paper, which took all but its own "
-        "from the literature. Kernels of sets treat both classes alike."
+        "Mean and 95 % interval over five splits. *Quoted*: values in the paper, which took all results "
+        "except its own from the literature. Set kernels treat both classes in the same way."
     )
     return Report(text, [Table("Table 3: accuracy on COREL images", rows, note)])
 
@@ -366,19 +370,21 @@ def _fig1_report(results: Mapping[str, Any], settings: Settings) -> Report:
             "both ways (%)": f"{both[i, i]:.1f}",
             "one way (%)": f"{one[i, i]:.1f}",
             "paper (%)": f"{paper[i, i]:.1f}",
-            "taken most often for": int(np.argmax(np.where(np.arange(len(both)) == i, -1.0, both[i]))),
-            "paper, most often for": int(np.argmax(np.where(np.arange(len(both)) == i, -1.0, paper[i]))),
+            "most frequent confusion": int(np.argmax(np.where(np.arange(len(both)) == i, -1.0, both[i]))),
+            "paper, most frequent confusion": int(
+                np.argmax(np.where(np.arange(len(both)) == i, -1.0, paper[i]))
+            ),
         }
         for i in range(len(both))
     ]
     text = """
-Confusion of the categories of 1000-Image, mean over five half splits: see misssvm-table3 for the setting,
-and for what "both ways" means. A row is a true category. As in the paper, beaches (1) and mountains (8) are
-mistaken for each other most often.
+Confusion of the categories of 1000-Image, mean over five half splits. The page misssvm-table3 describes the
+setting and the meaning of "both ways". Rows are true categories. As in the paper, beaches (1) and mountains
+(8) are confused most often.
 """
     return Report(
         text,
-        [Table("Right within each category", rows, "The paper's numbers are its Figure 1.")],
+        [Table("Accuracy within each category", rows, "The paper's values are from its Figure 1.")],
         [Figure("confusion", _draw(both, paper))],
     )
 
@@ -394,7 +400,7 @@ def _draw(ours: np.ndarray, paper: np.ndarray):
                 axis.text(
                     j, i, f"{percent:.0f}", ha="center", va="center", color="w" if percent > 50 else "k"
                 )
-        axis.set(title=title, xlabel="taken for", ylabel="category", xticks=range(len(matrix)))
+        axis.set(title=title, xlabel="predicted category", ylabel="category", xticks=range(len(matrix)))
         axis.set_yticks(range(len(matrix)))
     figure.colorbar(image, ax=figure.axes, label="% of the category", shrink=0.8)
     return figure
@@ -403,7 +409,7 @@ def _draw(ours: np.ndarray, paper: np.ndarray):
 EXPERIMENTS = [
     Experiment(
         "misssvm-table1",
-        "MissSVM and relatives on the Musk data",
+        "MissSVM and related SVMs on the Musk data",
         f"{PAPER}, Table 1.",
         _table1_cells,
         _table1_report,
@@ -412,7 +418,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         "misssvm-table3",
-        "MissSVM and relatives on image categories, one against one",
+        "MissSVM and related SVMs on image categories, one against one",
         f"{PAPER}, Table 3.",
         _table3_cells,
         _table3_report,
@@ -421,7 +427,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         "misssvm-fig1",
-        "which image categories MissSVM takes for each other",
+        "image categories that MissSVM confuses",
         f"{PAPER}, Figure 1.",
         _fig1_cells,
         _fig1_report,

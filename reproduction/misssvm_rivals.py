@@ -1,4 +1,4 @@
-"""The rivals of MissSVM's Tables 1 and 3, each table by one protocol for all."""
+"""The methods that MissSVM's Tables 1 and 3 compare, with one protocol per table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reproduction.leaderboard_tables import Board
 from reproduction.misssvm import PAPER, QUOTED_COREL, corel_halves, repeats_of, with_interval
 from reproduction.published import MISS, QUOTED
 
-# Of the leaderboard: all that Table 1 names and that is built, and kernels of sets.
+# Models of the leaderboard: the methods of Table 1 that are built, and set kernels.
 RIVALS: tuple[Callable[..., Any], ...] = (
     models.miss_svm,
     models.miles,
@@ -41,7 +41,7 @@ N_REPEATS = 10
 
 
 def _musk_cells(settings: Settings) -> list[Cell]:
-    """Cells of the leaderboard, under the same keys."""
+    """Return cells of the leaderboard, with the same keys."""
     if settings.quick:
         return [cell_of(models.citation_knn, "musk1", repeat, 2, settings.seed) for repeat in range(2)]
     return [
@@ -70,26 +70,26 @@ def _musk_report(results: Mapping[str, Any], settings: Settings) -> Report:
             row[f"{name}, repetitions"] = str(len(values)) if values else "-"
         rows.append(row)
     text = """
-Stratified 10-fold cross-validation on both data sets; all choices by 3 folds of the training bags, as the
-page *leaderboard* says, whose cells these are. The page *misssvm-table1* has the machines by the paper's own
-protocol, which is another one for each data set.
+Stratified 10-fold cross-validation on both data sets, with tuning by 3 folds of the training bags. The
+results are cells of the page *leaderboard*, which describes the protocol. The page *misssvm-table1* has the
+SVMs with the paper's protocols, which differ between the two data sets.
 
-MissSVM's own quoted numbers are 10-fold on Musk1, and the mean of thirty random thirds for training on Musk2;
-all others the paper took from the literature, and it does not say by which protocol. So the column for
-Musk2 holds MissSVM, which learned from 34 molecules, against methods that may have learned from 92.
+The quoted results of MissSVM are from 10-fold cross-validation on Musk1, and from thirty random training
+thirds on Musk2. The paper took all other results from the literature and does not state their protocols. So
+its column for Musk2 may compare MissSVM, trained on 34 molecules, with methods trained on 92.
 """
     note = (
-        "Ours: mean of repetitions ± its standard error over them. Another sample of molecules would change "
-        "an accuracy by about 3.5 points (standard error of a share of 87 % among 92 or 102). RIPPER-MI, "
-        "RELIC and MULTINST are not built. MI-LR is a ridge under the softmax here, and "
-        "MIBoosting has regression trees."
+        "Ours: mean ± standard error over repetitions. Another sample of molecules would change an accuracy "
+        "by about 3.5 points (standard error of a share of 87 % among 92 or 102). RIPPER-MI, RELIC and "
+        "MULTINST are not built. Here, MI-LR has a ridge penalty and the softmax rule, and MIBoosting uses "
+        "regression trees."
     )
-    return Report(text, [Table("Table 1: every rival by one protocol", rows, note)])
+    return Report(text, [Table("Table 1: all methods with one protocol", rows, note)])
 
 
 # ---------------------------------------------------------------------- images
 
-# Those of Table 3 that are not on the page of the machines, and the best of that page for comparison.
+# Methods of Table 3 that are not on the page misssvm-table3, and the best method of that page for comparison.
 _IMAGES = {
     "MILES": "miles",
     "DD-SVM": "dd-svm",
@@ -100,7 +100,7 @@ _IMAGES = {
 
 
 def image_rival(method: str, n_classes: int, split: int, seed: int, quick: bool) -> dict:
-    """Accuracy of a rival on one half split of the images; choices by three folds of the first half."""
+    """Return the accuracy of a method on one half split of the images, with tuning by three folds."""
     bags, y, new_bags, new_y = corel_halves(n_classes, split, seed, quick)
     fitted = _many_classes(method, seed, quick).fit(bags, y)
     return {"accuracy": np.mean(fitted.predict(new_bags) == new_y)}
@@ -155,23 +155,24 @@ def _image_report(results: Mapping[str, Any], settings: Settings) -> Report:
             row[f"{n}-Image, splits"] = str(len(values)) if values else "-"
         rows.append(row)
     text = """
-Random half splits within categories, the same as on the page *misssvm-table3*, which has MissSVM, MI-SVM and
-mi-SVM. Choices by 3 folds of the training half. MILES: one against one, C of 0.5 or 2, all training instances
-of a pair as prototypes. DD-SVM: targets of every category against the others from 10 starts, Gaussian machine
-with C of 0.1, 1, ..., 1000. kmeans-SVM: shares of 100 clusters, the same machine. MI-LR: ridge of 0.1 or 1,
-every pair both ways. Set kernel: one against one, C of 10 or 100, at the library's width.
+Random half splits within categories. They are the same as on the page *misssvm-table3*, which has MissSVM,
+MI-SVM and mi-SVM. Parameters are chosen by 3 folds of the training half. MILES: one against one, C of 0.5 or
+2, all training instances of a pair as prototypes. DD-SVM: targets of every category against the others from
+10 starts, then an SVM with a Gaussian kernel and C of 0.1, 1, ..., 1000. kmeans-SVM: shares of 100 clusters,
+with the same SVM. MI-LR: ridge of 0.1 or 1, every pair fitted both ways. Set kernel: one against one, C of 10
+or 100, with the library's kernel width.
 
-The quoted numbers are means of five such splits for MissSVM; the paper took those of MILES, DD-SVM and
-kmeans-SVM from the literature, and followed the routine of the MILES paper.
+The quoted results of MissSVM are means over five half splits, made as in the MILES paper. The paper took the
+results of MILES, DD-SVM and kmeans-SVM from the literature.
 """
-    note = "Mean and 95 % interval over splits, a single number for one split."
-    return Report(text, [Table("Table 3: rivals on COREL images", rows, note)])
+    note = "Mean and 95 % interval over splits; with one split, only its accuracy."
+    return Report(text, [Table("Table 3: competing methods on COREL images", rows, note)])
 
 
 EXPERIMENTS = [
     Experiment(
         "misssvm-table1-rivals",
-        "every rival of MissSVM on the Musk data, by one protocol",
+        "MissSVM and competing methods on the Musk data, with one protocol",
         f"{PAPER}, Table 1.",
         _musk_cells,
         _musk_report,
@@ -181,7 +182,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         "misssvm-table3-rivals",
-        "rivals of MissSVM on image categories",
+        "methods that compete with MissSVM on image categories",
         f"{PAPER}, Table 3.",
         _image_cells,
         _image_report,

@@ -1,7 +1,7 @@
-"""Which index pages a reader likes: distances by common terms, on what is left of the web data.
+"""Index pages that a reader likes: distances by common terms, on the public part of the web data.
 
-Zhou and Xu (2007), Table 5, quote Fretcit-kNN, r-Fretcit-kNN and TFIDF. The distances are functions of two
-bags, which `bag_distances` takes; nothing else of these methods is particular.
+Zhou and Xu (2007), Table 5, quote Fretcit-kNN, r-Fretcit-kNN and TFIDF. These methods only need special bag
+distances, which are passed to `bag_distances` as functions.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ FILE = "web1.npz"
 _COUNTS = {"n_references": [1, 2, 3, 4]}
 _NAMES = {"fretcit": "Fretcit-kNN", "tfidf": "TFIDF", "miss": "MissSVM", "all": "all pages are liked"}
 
-_REPEATS = {"miss": 1, "all": 1}  # of the others 3
+_REPEATS = {"miss": 1, "all": 1}  # other methods: 3
 
-# Table 5 of the paper: means over the nine data sets.
+# Table 5 of the paper: means over nine data sets.
 _QUOTED = {
     "MissSVM": ("0.627", "0.838", "0.690"),
     "Fretcit-kNN": ("0.739", "0.741", "0.728"),
@@ -36,10 +36,11 @@ _QUOTED = {
 
 
 def uncommon_terms(bag: sp.csr_array, other: sp.csr_array) -> float:
-    """Share of the terms of a linked page that the most similar page of the other bag does not have.
+    """Return the share of terms that the most similar pages of two bags do not have in common.
 
-    Rows are linked pages, and positive entries the most frequent terms of each, the same number for all. The
-    distance of two pages is 1 - (terms that both have) / (terms of a page), that of two bags the least.
+    Rows are linked pages. Positive entries are the most frequent terms of a page; every page has the same
+    number of terms. The distance between two pages is 1 - (common terms) / (terms per page), and the distance
+    between two bags is the smallest distance between their pages.
 
     Examples
     --------
@@ -53,7 +54,7 @@ def uncommon_terms(bag: sp.csr_array, other: sp.csr_array) -> float:
 
 
 def cosine_distance(bag: sp.csr_array, other: sp.csr_array) -> float:
-    """One minus the cosine of the angle between two bags, each the sum of its rows.
+    """Return one minus the cosine similarity of two bags, each represented by the sum of its rows.
 
     Examples
     --------
@@ -74,7 +75,7 @@ def _has_terms(pages: sp.csr_array) -> sp.csr_array:
 
 
 def terms_weighed(counts: sp.csr_array) -> sp.csr_array:
-    """Counts times log(pages / pages with the term), every row of length one."""
+    """Return counts times log(pages / pages with the term), with rows scaled to length one."""
     from sklearn.preprocessing import normalize
 
     n_pages = np.maximum(1, np.bincount(counts.indices, minlength=counts.shape[1]))
@@ -82,7 +83,7 @@ def terms_weighed(counts: sp.csr_array) -> sp.csr_array:
 
 
 def web_pages() -> tuple[Any, np.ndarray]:
-    """Read the pages of the first reader, in the order of the file: liked ones first."""
+    """Read the pages of the first reader in the order of the file, which starts with the liked pages."""
     from bagwise import Bags
 
     with np.load(Path(os.environ.get("BAGWISE_DATA", ".")) / FILE) as file:
@@ -91,7 +92,7 @@ def web_pages() -> tuple[Any, np.ndarray]:
 
 
 def web_repeat(method: str, repeat: int, seed: int, quick: bool) -> dict:
-    """One 10-fold cross-validation: precision, recall and F of all its predictions together."""
+    """Return precision, recall and F of the pooled predictions of one 10-fold cross-validation."""
     bags, y = web_pages()
     if quick:
         some = np.r_[:9, 40:52]
@@ -123,7 +124,7 @@ def _data_and_search(method: str, bags: Any, quick: bool, seed: int) -> tuple[An
 
 
 def first_against_rest(n_first: int) -> float:
-    """How well Fretcit-kNN, each page left out in turn, tells the first pages of the file from the others."""
+    """Return the leave-one-out balanced accuracy of Fretcit-kNN on the first pages against the rest."""
     from bagwise import CitationKNNClassifier, bag_distances
 
     bags, _ = web_pages()
@@ -163,7 +164,7 @@ def _report(results: Mapping[str, Any], settings: Settings) -> Report:
             rows[-1] |= {title: ours, f"{title}, quoted (nine readers)": theirs}
     first = [
         {
-            "pages called liked": f"the first {key.split('-')[1]}",
+            "pages labelled as liked": f"the first {key.split('-')[1]}",
             "balanced accuracy (%)": f"{100 * value:.1f}",
         }
         for key, value in results.items()
@@ -175,9 +176,9 @@ def _report(results: Mapping[str, Any], settings: Settings) -> Report:
             Table(
                 "Precision, recall and F",
                 rows,
-                "Ours: one reader, mean ± standard error over shuffles, which share the pages, so that "
-                "the errors say nothing of other pages. *Quoted*: Table 5, means over nine readers, each "
-                "with 75 pages to learn from and 38 others.",
+                "Ours: one reader, mean ± standard error over shuffles, which share the pages, so that the "
+                "errors do not cover the variation between pages. *Quoted*: Table 5, means over nine "
+                "readers, each with 75 training pages and 38 test pages.",
             ),
             Table("Are the first 21 pages a class? Fretcit-kNN on the first k pages against the rest", first),
         ],
@@ -185,33 +186,36 @@ def _report(results: Mapping[str, Any], settings: Settings) -> Report:
 
 
 _TEXT = """
-**These numbers are no evidence for or against any method: the labels are not verified.** What can be found
-in public are the 75 training pages of the first of nine readers (V1), 2212 linked pages with the counts of
-20 terms each. In that export 21 pages are liked, and these stand first; the paper's Table 4 counts 17 among
-the training pages of V1, and 4 among its test pages. The same export has misplaced labels in two other data
-sets (docs/data.md). If the first 21 were the pages that the reader liked, telling the first k from the rest
-should be easiest at k = 21. The second table looks, and finds nothing there: 21 is no better a place to cut
-than many others. So this page shows that the methods run, and what a constant answer reaches ("all pages
-are liked"); it does not compare.
+**These results are not evidence for or against any method, because the labels are not verified.** Only the 75
+training pages of the first of nine readers (V1) are public: 2212 linked pages with the counts of 20 terms
+each. In this export, 21 pages are liked, and they are the first pages of the file. According to the paper's
+Table 4, 17 training pages and 4 test pages of V1 are liked. The same export has misplaced labels in two other
+data sets (docs/data.md).
 
-Three stratified 10-fold cross-validations; the number of references (1, 2, 3, 4, with 4 citers) is chosen
-by F in 3 folds of every training part. MissSVM has C = 10 and gamma = 1, and one cross-validation. Of pages
-at an equal distance, of which there are many, liked ones come first.
+If the first 21 pages were the liked ones, the first k pages should be easiest to separate from the rest at k
+= 21. The second table shows no such effect: many other values of k separate the pages better. So this page
+only shows that the methods run, and the scores of a constant prediction ("all pages are liked"). It does not
+compare the methods.
 
-*Fretcit-kNN* is `CitationKNNClassifier` with a distance by terms in common: of two linked pages, one minus
-the share of their most frequent terms that both have; of two index pages, the least of their linked pages'.
-*TFIDF* is the same classifier with the cosine of index pages, each the sum of its linked pages, with terms
-weighed by their inverse frequency in all linked pages (no label enters there). MissSVM sees the linked
-pages, weighed alike and of length one. The papers that define Fretcit-kNN, r-Fretcit-kNN and TFIDF were not
-at hand: these are ours of the same name, and what makes the "r-" is not known to us, so it is not run. The
-paper describes a page by 15 terms; the export has 20.
+There are three stratified 10-fold cross-validations. The number of references (1, 2, 3, 4, with 4 citers) is
+chosen by F in 3 folds of every training part. MissSVM has C = 10 and gamma = 1, and only one
+cross-validation. Many pages have equal distances; liked pages are then ranked first.
+
+*Fretcit-kNN* is `CitationKNNClassifier` with a distance by common terms. The distance between two linked
+pages is one minus the share of their most frequent terms that both pages have. The distance between two index
+pages is the smallest distance between their linked pages. *TFIDF* is the same classifier with the cosine
+distance between index pages. Each index page is the sum of its linked pages, with terms weighted by their
+inverse frequency in all linked pages; labels are not used. MissSVM uses the linked pages with the same
+weights, scaled to length one. We did not have the papers that define Fretcit-kNN, r-Fretcit-kNN and TFIDF, so
+these are our versions. We do not know the definition of r-Fretcit-kNN, so it is not run. The paper describes
+a page by 15 terms; the export has 20.
 """
 
 
 EXPERIMENTS = [
     Experiment(
         "misssvm-table5",
-        "index pages that a reader likes, by terms in common (unverified labels)",
+        "index pages that a reader likes, by common terms (unverified labels)",
         f"{PAPER}, Table 5.",
         _cells,
         _report,
