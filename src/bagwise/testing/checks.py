@@ -314,7 +314,7 @@ def check_text_labels_warn_about_the_positive_class(estimator: Any, bags: Bags, 
 
 
 def check_instance_predictions_fit_the_bags(estimator: Any, bags: Bags, y: np.ndarray) -> Any:
-    """Check that instance-level methods return one row per instance and agree with each other and the rule."""
+    """Check that instance-level methods have one row per instance and agree with each other and the rule."""
     estimator.fit(bags, y)
     n = bags.n_instances
     if hasattr(estimator, "predict_instances"):

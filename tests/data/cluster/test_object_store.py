@@ -71,7 +71,7 @@ def test_an_object_that_changes_is_refused(small_blocks, store, address, tmp_pat
     with pytest.raises(ValueError, match=r"'s3://bags/0\.parquet' has changed since it was scanned"):
         blocks.total(lambda block: block.n_bags)
     store.rm("bags/0.parquet")
-    with pytest.raises(ValueError, match=r"'s3://bags/0\.parquet' is gone"):
+    with pytest.raises(ValueError, match=r"'s3://bags/0\.parquet' no longer exists"):
         blocks.total(lambda block: block.n_bags)
 
 
