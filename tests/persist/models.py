@@ -1,4 +1,4 @@
-"""Models in files, and what they are compared by."""
+"""Helpers to save, load, compare and forge model files."""
 
 import hashlib
 import io
@@ -28,7 +28,7 @@ def round_trip(model, folder, **how):
 
 
 def assert_same(first, second):
-    """The same types and values, all the way down: a stranger to skops, which writes types and values."""
+    """Compare types and values recursively, independently of skops."""
     assert type(first) is type(second)
     if isinstance(first, np.ma.MaskedArray):
         np.testing.assert_array_equal(first.mask, second.mask)
@@ -63,7 +63,7 @@ def assert_predicts_alike(first, second, bags=DATA.bags):
 
 
 def forge(path, change):
-    """Write a file again with another archive and a right checksum, as someone who means harm would."""
+    """Rewrite a model file with a changed archive and a valid checksum, as an attacker would."""
     head, _, card, archive = path.read_bytes().split(b"\n", 3)
     old, members = zipfile.ZipFile(io.BytesIO(archive)), {}
     for name in old.namelist():

@@ -1,4 +1,4 @@
-"""What the file of a model says of it, and files of other versions."""
+"""Model cards in model files, and files of other versions."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ def test_the_card_says_what_the_model_is(tmp_path):
     assert card["classes"] == [False, True]
     assert card["training"]["digest"] == model.training_digest_ and card["trusted"] == []
     assert {"bagwise", "scikit-learn", "numpy", "skops", "python"} <= card["versions"].keys()
-    # Anyone can read it, and any tool of archives opens the rest.
+    # The card is plain text, and the rest is a standard zip archive.
     assert path.read_bytes().startswith(b"bagwise model 2\n")
     assert "schema.json" in zipfile.ZipFile(path).namelist()
 
@@ -134,7 +134,7 @@ def test_show_tells_of_damage_in_one_sentence_with_status_2(fitted, tmp_path, ca
 
 
 def with_card(path, change):
-    """Write a file again with another card and a right checksum, as someone who means harm would."""
+    """Rewrite a model file with another card and a valid checksum, as an attacker would."""
     head, _, card, archive = path.read_bytes().split(b"\n", 3)
     content = json.dumps(json.loads(card) | change).encode() + b"\n" + archive
     path.write_bytes(head + b"\n" + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)

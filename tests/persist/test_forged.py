@@ -1,4 +1,4 @@
-"""Files of models that someone wrote who means harm."""
+"""Model files that an attacker has forged."""
 
 import io
 import json
@@ -24,7 +24,7 @@ from bagwise import (
 
 
 class TestForged:
-    """Files with a right checksum that someone wrote who means harm."""
+    """Forged files with a valid checksum."""
 
     def test_code_is_not_run(self, fitted, tmp_path):
         def evil(members):
@@ -106,7 +106,7 @@ class TestForged:
     def test_parameters_of_fewer_features_are_refused_before_compiled_code_reads_them(
         self, model, dtype, tmp_path
     ):
-        """They would be read beyond their ends; scalers are left out, for they look for themselves."""
+        """Otherwise, code would read beyond arrays; models have no scalers, which check shapes themselves."""
         bags = DATA.bags.with_instances(DATA.bags.instances.astype(dtype))
         model = clone(model).set_params(**({"scale": None} if "scale" in model.get_params() else {}))
         narrow = bags.with_instances(bags.instances[:, :1])

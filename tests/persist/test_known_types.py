@@ -1,4 +1,4 @@
-"""The lists of types that may stand in files of models."""
+"""The lists of types that model files can contain."""
 
 from importlib import import_module
 
@@ -28,7 +28,7 @@ def test_every_type_of_ours_in_the_list_exists_and_every_estimator_is_in_it():
     public = [getattr(bagwise, name) for name in bagwise.__all__]
     estimators = [cls for cls in public if isinstance(cls, type) and issubclass(cls, BaseEstimator)]
     for cls in estimators:
-        if cls not in (Family, Link, Rule):  # base classes, of which no model consists
+        if cls not in (Family, Link, Rule):  # base classes, which no model contains
             assert OUR_TYPES[cls.__name__] == (cls.__module__, cls.__name__)
 
 

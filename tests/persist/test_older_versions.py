@@ -26,7 +26,7 @@ pytestmark = [
 
 
 def files_by_type():
-    """Find a file of format 1 for every type that one contains."""
+    """Return a file of format 1 for every type that such files contain."""
     found = {}
     for path in sorted(FOLDERS[0].glob("*.bagwise.xz")):
         content = lzma.decompress(path.read_bytes()).split(b"\n", 3)[3]

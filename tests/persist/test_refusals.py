@@ -1,4 +1,4 @@
-"""Files of models: nothing comes in or out that could do harm, or could not come back."""
+"""Unsafe model files are not loaded, and models that could not be restored are not saved."""
 
 import pickle
 import re
@@ -27,7 +27,7 @@ from bagwise.persist.known_types import is_known
 
 
 class Own(MILogisticRegression):
-    """An estimator of a stranger."""
+    """A third-party estimator."""
 
 
 def own_metric(y, predicted):
@@ -111,7 +111,7 @@ def test_types_of_strangers_are_refused_by_name_until_they_are_trusted(tmp_path)
 
 
 def test_an_estimator_of_ones_own_is_trusted_by_its_class(tmp_path, monkeypatch):
-    # As in a module of the user's own: this file is imported by pytest under a name of its making.
+    # Simulate a user's module, because pytest imports this file under a generated name.
     module = type(sys)("strangers_module")
     module.Own = Own
     monkeypatch.setitem(sys.modules, "strangers_module", module)
@@ -155,7 +155,7 @@ def test_a_function_inside_a_part_is_refused_too(tmp_path):
 
 def test_what_could_not_be_restored_is_refused_before_it_is_written(tmp_path):
     class Local(MILogisticRegression):
-        """Nobody finds it by its name."""
+        """An estimator that cannot be imported by name."""
 
     for model in (Local(), MILogisticRegression(class_weight={None: 1.0})):
         with pytest.raises(TypeError, match="cannot be saved: restoring it failed"):

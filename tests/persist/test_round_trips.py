@@ -1,4 +1,4 @@
-"""Files of models: what goes in comes back."""
+"""Round trips of models through files."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Fits by torch: the gradient, what is held out, seeds, checkpoints, and life without torch afterwards."""
+"""Fits with torch: gradients, held-out bags, seeds, checkpoints, and use of the model without torch."""
 
 import doctest
 import threading
@@ -32,7 +32,7 @@ def objective(bags, held_out, alpha=0.1, hidden=(5, 4), y=DATA.y):
 
 
 def numpy_loss(parts, x, bags, weight, alpha):
-    """The objective by the pass that predicts, which knows no torch."""
+    """Return the objective from the prediction code, which only uses NumPy."""
     model = AttentionMILClassifier(scale=None)
     model.network_, model.coef_, model.intercept_ = read(x, parts)
     model.scaler_, model.classes_, model.n_features_in_ = None, np.array([0, 1]), 3
@@ -184,7 +184,7 @@ def test_sizes_that_are_none_are_refused(sizes):
 
 
 class CutOffError(Exception):
-    """Ends a fit in its midst."""
+    """Raised to interrupt a fit."""
 
 
 @pytest.mark.parametrize("epoch", [1, 12])
@@ -225,7 +225,7 @@ bagwise.save(model, sys.argv[1] + "2")
 
 
 def test_a_saved_model_predicts_and_is_saved_again_without_torch(tmp_path):
-    pytest.importorskip("skops", reason="files of models need it")
+    pytest.importorskip("skops", reason="model files need skops")
     model = AttentionMILClassifier(**QUICK).fit(DATA.bags, DATA.y)
     path = save(model, tmp_path / "model.bagwise")
     names = ("predict", "predict_proba", "decision_function", "predict_instances")

@@ -1,4 +1,4 @@
-"""What a fitted network says: by numpy alone, whoever trained it."""
+"""Predictions of a fitted network, which need NumPy only."""
 
 from math import exp, tanh
 
@@ -16,11 +16,11 @@ DATA = make_noisy_or_bags(12, size=(1, 5), n_features=3, random_state=0)
 
 
 def by_hand(hidden=(4, 3), attention_size=2, seed=0):
-    """A model whose weights were drawn, as if they had been learned; torch has no part in it."""
+    """Return a model with random weights instead of learned ones, without torch."""
     model = AttentionMILClassifier(hidden, attention_size, scale=None)
     parts = layout(3, hidden, attention_size)
     x = draw(parts, np.random.RandomState(seed), 0.3)
-    x += np.random.RandomState(seed + 1).normal(scale=0.5, size=len(x))  # biases, too
+    x += np.random.RandomState(seed + 1).normal(scale=0.5, size=len(x))  # random biases, too
     model.network_, model.coef_, model.intercept_ = read(x, parts)
     model.classes_, model.scaler_ = np.array([0, 1]), None
     model.n_features_in_ = 3
@@ -64,7 +64,7 @@ def test_scores_and_attention_are_those_of_the_formula(hidden):
         scores.append(sum(a * s for a, s in zip(shares, speaks, strict=True)) + model.intercept_)
         attention += shares
         alone += [s + model.intercept_ for s in speaks]
-    assert len({round(share, 3) for share in attention}) > 10  # not all alike
+    assert len({round(share, 3) for share in attention}) > 10  # the weights vary
     np.testing.assert_allclose(model.decision_function(DATA.bags), scores, rtol=1e-12)
     np.testing.assert_allclose(model.attention_instances(DATA.bags), attention, rtol=1e-12)
     np.testing.assert_allclose(model.decision_function_instances(DATA.bags), alone, rtol=1e-12)
@@ -137,5 +137,5 @@ def test_without_torch_discovery_leaves_it_out_and_a_fit_says_what_to_install():
 
 
 def test_with_torch_discovery_finds_it():
-    pytest.importorskip("torch", reason="else it is left out")
+    pytest.importorskip("torch", reason="without torch, all_estimators omits the network")
     assert AttentionMILClassifier in all_estimators()

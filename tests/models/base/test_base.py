@@ -1,4 +1,4 @@
-"""What every estimator shares: labels, weights, scaling, the base classes."""
+"""Code that all estimators share: labels, weights, scaling, the base classes."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_a_class_without_weight_is_refused_by_name(fit):
 
 
 class Widest(InstanceScoreClassifier):
-    """Scores an instance by its first feature; the fit only looks at labels."""
+    """Classifier that scores an instance by its first feature; `fit` only reads the labels."""
 
     def fit(self, X, y):
         self._read_training(X, y)
@@ -101,7 +101,7 @@ def test_predictions_before_a_fit_say_so(method):
 
 
 class Counter(ScoreClassifier):
-    """Scores bags for three classes by their size."""
+    """Classifier with scores for three classes, computed from the size of the bag."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -138,7 +138,7 @@ def test_every_classifier_asks_whether_a_score_or_a_probability_is_positive(cls,
 def test_all_classifiers_of_one_label_and_two_classes_predict_from_scores():
     of_one_label = {cls for cls in all_estimators() if issubclass(cls, BagClassifier)}
     of_two_classes = {cls for cls in of_one_label if not issubclass(cls, LabelMatrixClassifier)}
-    # Of many classes the most probable is predicted.
+    # With many classes, the most probable one is predicted.
     assert of_two_classes - {BayesianKNNClassifier} == set(SCORERS)
 
 
@@ -154,7 +154,7 @@ def test_instances_are_scaled_as_the_fitted_scaler_says(cls, scale):
 
 
 class MeanRidge(BagRegressor):
-    """Ridge regression on the means of bags: the smallest regressor that does something."""
+    """A minimal regressor: ridge regression on the means of bags."""
 
     def __init__(self, alpha=1.0):
         self.alpha = alpha

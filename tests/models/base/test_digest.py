@@ -1,4 +1,4 @@
-"""The digest of what a fit learned from: it sees what matters, wherever the bags lie."""
+"""The digest of training data: it detects relevant changes, and does not depend on the storage of bags."""
 
 import re
 
@@ -69,7 +69,7 @@ def test_the_digest_sees_symbols_of_sequences():
 
 
 def test_of_much_data_both_ends_are_seen_and_the_middle_is_not():
-    """As the documentation says: a digest of everything would cost a pass."""
+    """The documentation states this limit: a digest of all data would cost a pass."""
     X, offsets, y, weight = (
         np.zeros((3 * 2**14, 4)),
         np.arange(3 * 2**12 + 1) * 4,

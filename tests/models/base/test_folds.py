@@ -1,4 +1,4 @@
-"""Folds inside a fit: numbers, splitters and splits, with bags of weight zero."""
+"""Folds during a fit: integers, splitters and splits, with bags of weight zero."""
 
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ def test_folds_that_tear_groups_are_refused():
 
 
 class Watched(GroupKFold):
-    """Remembers the groups that it was asked to keep together."""
+    """GroupKFold that records the groups passed to `split`."""
 
     asked: list = []
 
@@ -149,7 +149,7 @@ def test_models_that_choose_by_folds_keep_groups_together(make):
 
 @pytest.mark.parametrize("make", [chosen_by_deviance, chosen_by_risk])
 def test_groups_come_by_metadata_routing(make):
-    """Through cross-validation and a pipeline, without a request, as for scikit-learn's own GroupKFold."""
+    """Cross-validation and pipelines pass groups without a request, as for scikit-learn's GroupKFold."""
     model, bags, y = make()
     groups = np.arange(len(bags)) % 9
     pipeline = make_bag_pipeline(model.set_params(cv=Watched(2)))

@@ -1,4 +1,4 @@
-"""The loop over held-out bags, against other loops, with groups, Ctrl-C and checkpoints; and its scores."""
+"""Predictions of held-out bags, compared with plain loops, with groups, Ctrl-C, checkpoints and scores."""
 
 import signal
 import warnings
@@ -35,12 +35,12 @@ def of_statistics(classifier):
 
 
 def numbered(n):
-    """Bags of one instance, which is their number; labels that alternate."""
+    """Return bags of one instance that contains the index of the bag, and alternating labels."""
     return Bags(np.arange(n)[:, None].astype(float), np.arange(n + 1)), np.arange(n) % 2
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
-    """Writes down which bags it is fitted to, and with what; predicts the number of a bag."""
+    """Classifier that records its training bags and fit parameters; scores contain the bag's index."""
 
     fits: list = []
 
@@ -183,7 +183,7 @@ def test_groups_stay_together_in_folds_that_a_model_cuts_itself(wrapped):
     assert len(Recorder.fits) == 5 * of_one
     for number, (train, _) in enumerate(splits, start=1):
         fits = [fitted for fitted, _ in Recorder.fits[number * of_one : (number + 1) * of_one]]
-        for fitted in fits[:-1]:  # inner folds: the bags left out are of other groups
+        for fitted in fits[:-1]:  # inner folds: the omitted bags have other groups
             assert not np.intersect1d(groups[fitted], groups[np.setdiff1d(train, fitted)]).size
             assert 0 < len(fitted) < len(train)
         assert sorted(fits[-1]) == sorted(train)
@@ -223,7 +223,7 @@ SPLITS_OF_12 = [(np.arange(6), np.arange(6, 12)), (np.arange(6, 12), np.arange(6
 
 
 class Interrupted(Recorder):
-    """Ctrl-C is pressed in its second fit, which goes on to its end."""
+    """Recorder that sends itself SIGINT in its second fit, which still finishes."""
 
     def fit(self, X, y, **given):
         super().fit(X, y, **given)

@@ -1,4 +1,4 @@
-"""Ranks of values among those of training: exact where few, close where many, and the same anywhere."""
+"""Ranks among training values: exact for few values, close for many, independent of the storage."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ DATA = make_noisy_or_bags(60, size=(2, 6), coef=[2.0, -2.0, 0.0], intercept=-1.0
 
 
 def mixed(n, seed=0):
-    """Give columns of many kinds: continuous, ties, mostly zeros, constant, and with outliers."""
+    """Return columns of many kinds: continuous, ties, mostly zeros, constant, and with outliers."""
     rng = np.random.default_rng(seed)
     zeros = np.where(rng.random(n) < 0.7, 0.0, rng.normal(size=n))
     columns = [rng.normal(size=n), rng.integers(0, 5, n), zeros, np.full(n, 3.0), rng.standard_cauchy(n)]
@@ -38,7 +38,7 @@ def mixed(n, seed=0):
 
 
 def by_counting(train, x, weight=None):
-    """The share of training values below, ties counting half."""
+    """Return the share of smaller training values; ties count half."""
     weight = np.ones(len(train)) if weight is None else weight
     return np.array([weight @ ((train < v) + 0.5 * (train == v)) for v in x]) / weight.sum()
 
@@ -98,8 +98,8 @@ def test_many_values_are_ranked_closely_and_heavy_ones_exactly(monkeypatch, larg
     scaler = RankScaler().fit(X)
     assert max(map(len, scaler.values_)) <= 3 * 200
     error = np.abs(scaler.transform(X) - (rankdata(X, axis=0) - 0.5) / 20_000).max(axis=0)
-    assert (error[[0, 2, 4]] <= 6 / (2 * 200)).all(), "five additions deep, and once before"
-    assert error[[0, 2, 4]].max() > 1e-4, "so that this test says something"
+    assert (error[[0, 2, 4]] <= 6 / (2 * 200)).all(), "one error of the first step and five of additions"
+    assert error[[0, 2, 4]].max() > 1e-4, "the error is so small that the limit tests nothing"
     np.testing.assert_allclose(error[[1, 3]], 0.0, atol=1e-12)
     zero = scaler.transform(np.zeros((1, 5)))[0, 2]
     assert zero == pytest.approx(by_counting(X[:, 2], [0.0])[0], abs=6 / (2 * 200))

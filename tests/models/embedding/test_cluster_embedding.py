@@ -1,4 +1,4 @@
-"""Bags described by clusters, against counting by hand."""
+"""Bags described by clusters, compared with counting by hand."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ CORNERS = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
 
 @pytest.fixture(scope="module")
 def corners():
-    """Bags of points around four far corners, and the true corner of every point."""
+    """Return bags of points around four distant corners, and the true corner of every point."""
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, 9, size=80)
     corner = rng.integers(4, size=sizes.sum())
@@ -33,7 +33,7 @@ def test_far_clusters_are_counted_exactly(corners, counts, sparse):
         bags = bags.with_instances(sp.csr_array(bags.instances))
     embedding = ClusterEmbedding(4, counts=counts, random_state=0)
     vectors = embedding.fit_transform(bags)
-    # The clusters come in an order of their own: which is which corner?
+    # The order of the clusters is arbitrary, so find the cluster of every corner.
     place = embedding.clusterer_.predict(embedding.scaler_.transform(CORNERS))
     for i in range(len(bags)):
         members = corner[bags.offsets[i] : bags.offsets[i + 1]]

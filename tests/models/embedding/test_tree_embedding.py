@@ -1,4 +1,4 @@
-"""Bags by the nodes of a tree, and trees that have not seen them."""
+"""Bags described by the nodes of a tree, also of trees that were fitted without them."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_entries_count_the_instances_that_pass_scikit_learns_tree(data):
     tree = DecisionTreeClassifier(criterion="entropy", max_depth=3, random_state=0)
     path = tree.fit(bags.instances, np.repeat(y, bags.sizes), weight).decision_path(bags.instances).toarray()
     expected = np.add.reduceat(path, bags.offsets[:-1])
-    # Nodes of equally good splits may stand in another order.
+    # Nodes of equally good splits can have another order.
     assert sorted(map(tuple, vectors.T)) == sorted(map(tuple, expected.T))
     np.testing.assert_array_equal(vectors[:, 0], bags.sizes)
     assert model.get_feature_names_out()[1] == "node1"
@@ -32,7 +32,7 @@ def test_entries_count_the_instances_that_pass_scikit_learns_tree(data):
 def test_leaves_have_the_least_weight(data):
     model = TreeEmbedding(min_weight_leaf=10.0, random_state=0).fit(data.bags, data.y)
     n = data.bags.n_instances
-    weight = np.repeat(1 / data.bags.sizes, data.bags.sizes) * n / len(data.y)  # one on average
+    weight = np.repeat(1 / data.bags.sizes, data.bags.sizes) * n / len(data.y)  # the mean is one
     alone = model.trees_.visits(data.bags.instances, np.arange(n + 1))
     assert (weight @ alone)[model.trees_.feature < 0].min() >= 10.0 - 1e-9
     assert model.trees_.n_nodes > 3
@@ -48,7 +48,7 @@ def test_cross_fitted_parts_are_of_the_tree_that_has_not_seen_the_bag(data):
     for part, mine in zip(parts, filled.T, strict=True):
         np.testing.assert_allclose(training[np.ix_(mine, part)], 4 * new[np.ix_(mine, part)])
         assert not training[np.ix_(~mine, part)].any()
-    # A linear score of a new bag is the mean of what the parts say.
+    # The linear score of a new bag is the mean of the scores of the parts.
     w = np.random.default_rng(0).normal(size=new.shape[1])
     said = np.column_stack([4 * new[:, part] @ w[part] for part in parts])
     np.testing.assert_allclose(new @ w, said.mean(axis=1))
@@ -56,14 +56,14 @@ def test_cross_fitted_parts_are_of_the_tree_that_has_not_seen_the_bag(data):
 
 
 def test_nodes_of_a_tree_that_saw_the_bags_tell_too_much_of_them():
-    """Labels are noise: nothing of a bag tells its own, unless the tree has learned it by heart."""
+    """Labels are noise, so a label can only be predicted by a tree that was fitted to it."""
     rng = np.random.default_rng(0)
     bags, y = rng.normal(size=(120, 3, 5)), rng.permutation(np.arange(120) % 2)
     told = []
     for cross_fit in (False, 5):
         model = TreeEmbedding(cross_fit=cross_fit, random_state=0)
         vectors = model.fit_transform(bags, y)[:, model.trees_.feature < 0]
-        # How well the mean label that others have in the leaves of a bag tells its own.
+        # Correlation of a bag's label with the mean label of other bags in its leaves.
         others = vectors.T @ y - vectors * y[:, None] + 0.5, vectors.sum(axis=0) - vectors + 1.0
         told.append(np.corrcoef((vectors * others[0] / others[1]).sum(axis=1), y)[0, 1])
     assert told[0] > 0.6 and abs(told[1]) < 0.3
@@ -85,7 +85,7 @@ def test_sparse_bags_and_bags_in_files_are_dense_ones(data, tmp_path, large_from
     np.testing.assert_array_equal(model.fit_transform(sparse, data.y), expected)
     scan = scan_bags(save_parquet(tmp_path / "a.parquet", dense, data.y))
     large_from(0)
-    found = model.fit_transform(scan, data.y)  # all bags are in the sample, which is weighted alike
+    found = model.fit_transform(scan, data.y)  # the sample has all bags, with equal weights
     np.testing.assert_array_equal(found, expected)
 
 

@@ -271,7 +271,7 @@ def test_what_is_no_family_is_refused(data, given, message):
 
 
 def test_instances_are_bags_of_their_own_to_the_parts_that_speak_of_them(data):
-    """Bag scores of the SVMs on means over pairs are the means of the instance scores."""
+    """For SVMs on means over pairs, the score of a bag is the mean of its instance scores."""
     model = small(families=["sets"]).fit(data.bags, data.y)
     vote = model.votes_[0]
     of_instances = model.decision_function_instances(data.bags)

@@ -1,4 +1,4 @@
-"""Choosing a penalty: weights are repetitions, and a choice says what it is worth."""
+"""Selection of a penalty: weights equal repetitions, and the summary reports the quality."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_the_base_rate_is_that_of_a_dummy_on_the_same_folds():
 
 
 def test_an_overconfident_choice_is_said():
-    # Useless features, and penalties that are all too weak to exclude them.
+    # Uninformative features, and penalties that are too weak to exclude them.
     noise = make_noisy_or_bags(60, coef=np.zeros(15), intercept=-1.5, random_state=0)
     model = MILogisticRegressionCV(alphas=[0.3, 0.1], cv=3, n_init=1, random_state=0).fit(noise.bags, noise.y)
     assert model.criterion_path_.min() > model.base_deviance_

@@ -1,4 +1,4 @@
-"""Whether intervals and tests hold as often as they say: simulations."""
+"""Simulated coverage of intervals and error rates of tests."""
 
 import warnings
 
@@ -13,17 +13,18 @@ from bagwise.models.linear_model.labeler import profile_band
 
 
 def within_three_errors(covered):
-    """Whether shares of 95 % intervals that cover are what they should be, up to the simulation."""
+    """Return whether the coverage of 95 % intervals is 95 % within three simulation errors."""
     covered = np.asarray(covered)
     error = np.sqrt(0.95 * 0.05 / len(covered))
     return bool((np.abs(covered.mean(axis=0) - 0.95) <= 3 * error).all())
 
 
 class Design:
-    """How data sets are drawn, and the model for them.
+    """Distribution of simulated data sets, and the model for them.
 
-    `sizes(rng)` gives those of the bags, `truth` is intercept and coefficients, `labeler` P(+ | n positive
-    instances); features are normal with one `correlation`, or t with `t` degrees of freedom.
+    `sizes(rng)` returns the sizes of the bags, `truth` contains intercept and coefficients, and `labeler` is
+    P(+ | n positive instances). Features are normal with one `correlation`, or have a t distribution with
+    `t` degrees of freedom.
     """
 
     def __init__(self, rule, sizes, truth, labeler, *, correlation=0.0, t=None):
@@ -50,7 +51,7 @@ class Design:
             return model(self.rule, alpha=0.0, n_init=n_init, random_state=0).fit(*self.draw(seed))
 
     def covered(self, n_sets):
-        """For every data set with a table, which coefficients its intervals cover."""
+        """Return which coefficients the intervals cover, for every data set with a table."""
         found = []
         for seed in range(n_sets):
             table = self.fit(seed).inference()
@@ -98,7 +99,7 @@ NOTHING = Design("or", lambda r: np.full(200, 3), [-2.0, *np.zeros(10)], any_of_
 
 
 def bands_covered(n_sets):
-    """For every data set with a band, which values of the labeler it covers."""
+    """Return which values of the labeler the band covers, for every data set with a band."""
     counts, covered = np.array([0, 2, 3, 4]), []
     truth, correlate = expit(counts - 3.0), np.linalg.cholesky(0.5 * np.eye(3) + 0.5).T
     for seed in range(n_sets):
@@ -167,12 +168,12 @@ def test_p_values_of_a_useless_feature_are_uniform():
 
 
 def null_rates_by_groups(n_sets):
-    """How often a useless feature of 60 patients with five bags has p < 0.05, without and with groups."""
+    """Return how often a useless feature of 60 patients has p < 0.05, without and with groups."""
     groups, rejected = np.repeat(np.arange(60), 5), []
     for seed in range(n_sets):
         rng = np.random.RandomState(seed)
         X = rng.normal(size=(300, 3, 2))
-        X[..., 1] = rng.normal(size=60)[groups][:, None]  # a number that belongs to the patient
+        X[..., 1] = rng.normal(size=60)[groups][:, None]  # constant per patient
         effect = rng.normal(scale=1.5, size=60)[groups][:, None]
         y = (rng.random_sample((300, 3)) < expit(X[..., 0] - 1.5 + effect)).any(axis=1).astype(int)
         model = MILogisticRegression(alpha=0.0, n_init=1, random_state=0).fit(X, y)

@@ -1,4 +1,4 @@
-"""Which rule: names it, says so in a sentence, and draws it."""
+"""`diagnose_rule`: the best rule, the report and the plot."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from sklearn.model_selection import ShuffleSplit
 
 from bagwise import SoftORLogisticRegression, diagnose_rule, make_count_bags
 
-# Features that tell instances apart well; bags of ten, about half of them positive.
+# The features separate instances well; bags have ten instances, and about half of the bags are positive.
 TRUTHS = {
     "or": (1, -13.0),
     "threshold": (3, -5.0),
@@ -29,7 +29,7 @@ def draw(name, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRUTHS)
 def test_the_true_rule_is_named(name):
-    # Of 50 data sets each: see docs/count_rules.md for how many.
+    # docs/count_rules.md shows the rates over 50 data sets per rule.
     named = [diagnose_rule(*_bags_and_labels(name, seed), cv=None, random_state=0).best for seed in range(5)]
     assert named.count(name) >= 4
 

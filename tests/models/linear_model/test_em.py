@@ -1,4 +1,4 @@
-"""The paper's EM: its single steps by hand, and its end against that of Newton's method."""
+"""The paper's EM: single steps compared with direct formulas, the optimum with Newton's method."""
 
 import warnings
 
@@ -14,7 +14,7 @@ COUNTS = make_count_bags(200, size=6, labeler=2, coef=[2.0, -2.0], random_state=
 
 
 def em_by_hand(bags, y, theta, alpha):
-    """One iteration as printed, eq. 2 and section III: E step, working response, coordinate descent."""
+    """Run an iteration of eq. 2 and section III: E step, working response, coordinate descent."""
     X = np.column_stack([bags.instances, np.ones(bags.n_instances)])
     p = expit(X @ theta)
     bag = 1 - np.multiply.reduceat(1 - p, bags.offsets[:-1])

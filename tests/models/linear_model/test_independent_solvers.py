@@ -1,8 +1,9 @@
-"""Objectives of linear models against solvers and likelihoods that share nothing with ours.
+"""Objectives of linear models, compared with independent solvers and likelihoods.
 
-The likelihood is written out from the definition of each rule, its gradient is a complex step, and scipy
-minimises: an L1 norm by a positive and a negative part of every coefficient, within bounds. It starts from
-our solution, because bags make several valleys, and from zero where there is one only (bags of one instance).
+The likelihood follows the definition of each rule, the gradient is computed by complex steps, and scipy
+minimises. For an L1 norm, every coefficient has a positive and a negative part with bounds. The solver starts
+from our solution, because the problem has several local optima. For bags of one instance, which have a single
+optimum, it also starts from zero.
 """
 
 import warnings
@@ -18,7 +19,7 @@ RULES = {"or": "or", "mean": "mean", "two": Threshold(2)}
 
 
 class Problem:
-    """A random problem: sizes, weights, correlated columns, labels that coefficients explain or chance."""
+    """Random problem: random sizes, weights, correlated columns, and labels with or without noise."""
 
     def __init__(self, seed):
         rng = np.random.default_rng(seed)
@@ -31,7 +32,7 @@ class Problem:
         X = rng.normal(size=(self.sizes.sum(), d)) @ mixing + rng.normal(size=d)
         self.bags = Bags(X, np.append(0, np.cumsum(self.sizes)))
         signal = np.maximum.reduceat(X @ rng.normal(size=d), self.bags.offsets[:-1])
-        noise = rng.choice([0.0, 1.0, 5.0]) * rng.normal(size=n)  # none: bags may be separable
+        noise = rng.choice([0.0, 1.0, 5.0]) * rng.normal(size=n)  # without noise, bags can be separable
         self.y = (signal + noise > np.median(signal + noise)).astype(int)
         self.y[:2] = 0, 1
         self.weight = rng.uniform(0.1, 3.0, size=n) if seed % 2 else np.ones(n)
@@ -42,12 +43,12 @@ class Problem:
         self.inside, self.X = inside, X
 
     def log_odds(self, params):
-        """Log-odds of instances in a row per bag, for every row of parameters (coefficients, intercept)."""
+        """Return log-odds with a row per bag, for every row of parameters (coefficients, intercept)."""
         eta = self.X @ params[:, : self.d].T + params[:, self.d]
         return eta[self.rows].transpose(2, 0, 1)
 
     def log_likelihood(self, params, rule=None):
-        """Of all bags, for every row of complex parameters; `rule` gives P(+ | count) by row, or is ours."""
+        """Return the log-likelihood per row of complex parameters; `rule` returns P(+ | count), if passed."""
         eta = self.log_odds(params)
         log_q = np.where(self.inside, -np.log1p(np.exp(eta)), 0.0)
         p = np.where(self.inside, 1.0 / (1.0 + np.exp(-eta)), 0.0)
@@ -57,7 +58,7 @@ class Problem:
         elif self.rule == "mean" and rule is None:
             q = np.where(self.inside, np.exp(log_q), 0.0)
             each = np.log(np.where(self.y == 1, p.sum(axis=2), q.sum(axis=2)) / self.sizes)
-        else:  # counts, one instance after another
+        else:  # add one instance after another to the counts
             row = np.zeros((*eta.shape[:2], eta.shape[2] + 1), dtype=complex)
             row[..., 0] = 1.0
             for j in range(eta.shape[2]):
@@ -72,18 +73,18 @@ class Problem:
 
 
 def with_gradient(value, x):
-    """Value and gradient by complex steps, all at once."""
+    """Return value and gradient from a single call with complex steps."""
     steps = x + 1e-30j * np.vstack([np.zeros(len(x)), np.eye(len(x))])
     found = value(steps)
     return float(found[0].real), found[1:].imag / 1e-30
 
 
 def least(value, start, bounds=None):
-    """The least value that scipy reaches."""
+    """Return the lowest value that scipy reaches."""
     best = np.inf
     options = {"maxiter": 5000, "maxfun": 20_000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-12}
     how = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": options}
-    for _ in range(3):  # again from the end, with a fresh Hessian
+    for _ in range(3):  # restart at the solution with a new Hessian
         found = minimize(lambda x: with_gradient(value, x), start, **how)
         if not found.fun < best:
             break
@@ -92,7 +93,7 @@ def least(value, start, bounds=None):
 
 
 def elastic_net(problem, alpha, l1_ratio):
-    """The objective in the positive and the negative parts of coefficients, and the intercept."""
+    """Return the objective as a function of positive parts, negative parts and the intercept."""
     d = problem.d
 
     def value(x):
@@ -104,7 +105,7 @@ def elastic_net(problem, alpha, l1_ratio):
 
 
 def excess(problem, alpha, l1_ratio, coef, intercept, objective):
-    """How much worse our objective is than theirs, as a share; ours must be what it says."""
+    """Check our reported objective, and return its relative difference from that of scipy."""
     value, d = elastic_net(problem, alpha, l1_ratio), problem.d
     ours = np.concatenate([np.maximum(coef, 0.0), np.maximum(-coef, 0.0), [intercept]])
     at_ours = float(value(ours[None].astype(complex))[0].real)
@@ -116,7 +117,7 @@ def excess(problem, alpha, l1_ratio, coef, intercept, objective):
 
 
 def study(run, n_problems=200):
-    """Run over all seeds; give the worst."""
+    """Run all seeds; return the largest result."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)  # scipy tries steps that overflow

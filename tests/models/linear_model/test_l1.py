@@ -131,14 +131,14 @@ def test_one_fit_is_as_good_as_a_hundred_random_starts():
 
 @pytest.fixture
 def keyboard():
-    """The usual handler of interrupts; a process started in the background ignores them."""
+    """Install the default SIGINT handler, because background processes ignore SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 def interrupt(monkeypatch, after):
-    """Press Ctrl-C at one of the next calls of the rule; gives the list of calls."""
+    """Send SIGINT in call number `after` of the rule; return the list of calls."""
     calls = []
     gradient = Or.gradient
 
@@ -177,7 +177,7 @@ def test_an_interrupt_keeps_the_best_parameters_at_the_penalty_asked_for(data, a
 
 def test_a_second_interrupt_does_not_wait(data, monkeypatch):
     def interrupted(self, *arguments):
-        raise KeyboardInterrupt  # what the second one is
+        raise KeyboardInterrupt  # as a second interrupt does
 
     monkeypatch.setattr(Or, "gradient", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -191,7 +191,7 @@ def test_sparse_instances_give_the_dense_path():
     y = (np.add.reduceat(X.toarray()[:, 0] + 0.1 * rng.normal(size=400), offsets[:-1]) > 0.1).astype(int)
     dense = milr_path(Bags(X.toarray(), offsets), y, alphas=8, both_ways=False, tol=1e-9)
     sparse = milr_path(Bags(X, offsets), y, alphas=8, both_ways=False, tol=1e-9)
-    # Sparse features are not centred: with a free intercept this is the same model.
+    # Sparse features are not centred, but with a free intercept, the model is the same.
     np.testing.assert_allclose(sparse.alpha_max, dense.alpha_max, rtol=1e-8)
     np.testing.assert_allclose(sparse.objectives, dense.objectives, rtol=1e-8)
     np.testing.assert_allclose(sparse.coefs, dense.coefs, atol=1e-5)
@@ -232,7 +232,7 @@ def test_curvature_of_the_design_is_that_of_the_scaled_instances(n_pairs, monkey
     diagonal, outer = rng.normal(size=(2, 30))
     columns = np.array([0, 2, 3])
     Z = np.column_stack([(X * factor + shift)[:, columns], np.ones(30)])
-    # The outer product of a bag of one instance is diagonal too.
+    # For bags of one instance, the outer product is diagonal, too.
     single = np.repeat(np.diff(offsets) == 1, np.diff(offsets))
     weight = diagonal + np.where(single, outer**2, 0.0)
     counts = np.abs(weight) > 0.1 * np.abs(weight).mean()
@@ -303,7 +303,7 @@ def test_the_deviance_of_a_fold_is_that_of_a_fit_without_it(data, monkeypatch):
     rough = MILogisticRegressionCV(alphas=8, cv=4, n_init=1, random_state=0).fit(data.bags, data.y)
     monkeypatch.setattr("bagwise.models.linear_model.cv._FOLD_TOL", 1e-9)
     exact = clone(rough).fit(data.bags, data.y)
-    # What the rougher tolerance of folds moves is far below the standard error between folds.
+    # The effect of the larger tolerance in folds is far below the standard error between folds.
     errors = exact.deviances_.std(axis=1, ddof=1) / 2
     assert (np.abs(rough.deviances_ - exact.deviances_).max(axis=1) < 0.1 * errors).all()
     cv = KFold(3, shuffle=True, random_state=0)
@@ -362,7 +362,7 @@ def test_arguments_of_a_path_are_checked(data, arguments, message):
 
 
 def test_the_papers_grid_is_solved_down_to_a_thousandth_of_the_largest_penalty(data):
-    """K = 20, eps = 0.001 (section III); optimality by differences of a likelihood of our own."""
+    """K = 20, eps = 0.001 (section III); optimality is checked by differences of a separate likelihood."""
     path = milr_path(data.bags, data.y, eps=0.001)
     own = path.alphas[path.alphas <= path.alpha_max * (1 + 1e-6)]
     np.testing.assert_allclose(own, path.alpha_max * np.geomspace(1.0, 0.001, 20), rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Fits on bags that are many: searched for on a sample, finished on all, however they are cut."""
+"""Fits on many bags: they start on a sample and finish on all bags, for any division into blocks."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def data():
 
 @pytest.fixture(params=[700, 2**20], ids=["many blocks", "one block"])
 def large(request, monkeypatch, large_from):
-    """Let small data be large, with a sample of a sixth of the bags, in blocks of so many instances."""
+    """Treat small data as large, with a sample of a sixth of the bags and the given instances per block."""
     large_from(1000, block_bytes=6 * 8 * request.param)
     monkeypatch.setattr("bagwise.models.linear_model.engine.large_fit._NUMBERS", 12_000)
 
@@ -89,7 +89,7 @@ def test_learned_rules_reach_the_objective_in_memory(how, data, large, large_fro
     expected = in_memory(SoftORLogisticRegression(**how), data.bags, data.y, large_from)
     model = SoftORLogisticRegression(**how).fit(data.bags, data.y)
     assert model.objective_ <= expected.objective_ * (1 + 1e-9)
-    # Another start may have led to a better end, but hardly on these data.
+    # Another start could lead to a better optimum, but on these data not to a much better one.
     assert model.objective_ >= expected.objective_ * (1 - 1e-4)
     np.testing.assert_allclose(model.labeler_.expected_bags.sum(), len(data.y), rtol=1e-9)
     np.testing.assert_allclose(model.labeler_.values, expected.labeler_.values, atol=0.02)
@@ -170,7 +170,7 @@ def test_a_sample_stands_for_all_bags():
     samples = [sample_bags(blocks, 3000, np.random.RandomState(0)) for blocks in cuts]
     sample, numbers = samples[0]
     assert (weight[numbers] > 0).all()
-    assert sample.y.sum() == (weight[y == 1] > 0).sum()  # all of the rare class
+    assert sample.y.sum() == (weight[y == 1] > 0).sum()  # all bags of the rare class
     assert sample.weight.sum() == pytest.approx(weight.sum(), rel=1e-12)
     for label in (0, 1):
         drawn, all_of = sample.weight[sample.y == label], weight[y == label]

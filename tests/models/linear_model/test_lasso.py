@@ -1,4 +1,4 @@
-"""Steps from a copy in single precision: errors are estimated, and what is found is right to all digits."""
+"""Steps on a single-precision copy: errors are estimated, and solutions have full precision."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from bagwise.solvers.working_set import ElasticNet
 
 @pytest.fixture(scope="module")
 def data():
-    """More than a megabyte, so that steps are worth a copy."""
+    """Return more than a megabyte of data, for which steps use a copy."""
     return make_noisy_or_bags(700, size=4, n_features=60, n_informative=6, random_state=0, intercept=-1.5)
 
 
@@ -69,7 +69,7 @@ def test_errors_add_up_until_short_steps_need_a_point_computed_anew(data):
     for _ in range(20):
         point = problem.point(point.x + 0.1 * rng.normal(size=61), base=point)
         errors.append(point.gradient_error)
-    assert (np.diff(errors) > 0).all() and errors[-1] > 1e-8  # long steps go on
+    assert (np.diff(errors) > 0).all() and errors[-1] > 1e-8  # long steps accumulate errors
     point = problem.point(point.x + 1e-7 * rng.normal(size=61), base=point)
     assert point.gradient_error == 0
     point = problem.point(point.x + 1e-7 * rng.normal(size=61), base=point)
@@ -144,7 +144,7 @@ def test_a_restricted_problem_is_the_problem_where_the_other_coefficients_are_ze
     assert wide.log_likelihood == pytest.approx(exact.log_likelihood, rel=1e-9)
     hessian = problem.bags.curvature(exact, chosen)
     np.testing.assert_allclose(part.curvature(end, np.arange(3)), hessian, atol=0.05 * np.abs(hessian).max())
-    assert problem.restrict(np.arange(40)) is problem  # most columns
+    assert problem.restrict(np.arange(40)) is problem  # too many columns for a copy
     assert problem.lift(start, start) is problem.enter(start) is start
 
 
@@ -194,7 +194,7 @@ def test_a_path_is_optimal_to_its_tolerance_and_the_same_without_the_copy(tol, d
 
 @pytest.fixture
 def bad_copies(monkeypatch):
-    """Copies that are wrong in the fourth digit, while rounding is believed to be next to nothing."""
+    """Make copies wrong in the fourth digit, but let the estimated rounding errors be almost zero."""
     make = ColumnCopy.of.__func__
 
     def of(cls, design):

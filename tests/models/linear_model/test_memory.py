@@ -1,4 +1,4 @@
-"""What a linear model needs beside its instances, measured from outside: no copy, in any precision."""
+"""Peak memory of linear models, measured in a separate process: fits do not copy the instances."""
 
 import pytest
 from tests.peaks import measured, only_linux

@@ -1,4 +1,4 @@
-"""Rules learned together with coefficients: objectives, recovery, and edge cases."""
+"""Rules learned together with coefficients: objectives, recovery of the truth, and edge cases."""
 
 import pickle
 
@@ -54,12 +54,12 @@ def test_the_objective_never_rises_and_is_what_it_says(data, rule, l1_ratio):
     penalty = l1_ratio * np.abs(coef).sum() + (1 - l1_ratio) / 2 * coef @ coef
     np.testing.assert_allclose(model.objective_, penalty - value.sum() - model.rule_.log_prior(), rtol=1e-7)
     np.testing.assert_allclose(model.log_likelihood_, value.sum(), rtol=1e-9)
-    assert type(rule) is str or model.rule.get_params() == rule.get_params()  # the constructor's is untouched
+    assert type(rule) is str or model.rule.get_params() == rule.get_params()  # the parameter is unchanged
 
 
 @pytest.mark.slow
 def test_a_generic_solver_finds_nothing_better(data):
-    """Coefficients and labeler by finite-difference BFGS on a likelihood written from scratch."""
+    """BFGS with finite differences fits coefficients and labeler to an independent likelihood."""
     bags, y = data.bags, data.y
     model = SoftORLogisticRegression(alpha=1.0, scale=None, random_state=0).fit(bags, y)
 
@@ -183,7 +183,7 @@ def test_thresholds_are_found(k, intercept):
 
 @pytest.mark.slow
 def test_slope_and_offset_of_a_logistic_labeler_are_recovered():
-    # 20 seeds: offset -3.0 (median), slope 1.06, with spreads of 0.86 and 0.18
+    # Medians over 20 seeds: offset -3.0, slope 1.06, with spreads of 0.86 and 0.18.
     estimates, covered = [], []
     for seed in range(6):
         data = make_count_bags(
@@ -204,7 +204,7 @@ def test_slope_and_offset_of_a_logistic_labeler_are_recovered():
 
 
 def test_standard_errors_are_those_of_the_whole_information():
-    """The rule's covariance against a Hessian of all parameters by differences."""
+    """Compare the rule's covariance with a finite-difference Hessian of all parameters."""
     from bagwise.models.linear_model.engine.learned_rule import JointProblem
     from bagwise.models.linear_model.labeler import rule_covariance
 
@@ -227,7 +227,7 @@ def test_standard_errors_are_those_of_the_whole_information():
 
 
 def test_bands_hold_what_a_likelihood_ratio_test_does_not_reject():
-    """The profile of one value against fits by another solver, with that value held."""
+    """Compare the profile of one value with fits by another solver in which this value is fixed."""
     how = {"labeler": lambda n, m: expit(2.0 * n - 3.0), "coef": [2.0, -1.0]}
     data = make_count_bags(150, size=5, random_state=2, **how)
     bags, y = data.bags, data.y
@@ -292,7 +292,7 @@ def test_a_pickled_labeler_has_its_values_and_no_bags(data):
         labeler.band()
 
 
-# ---------------------------------------------------------------------- what a user meets
+# ---------------------------------------------------------------------- attributes and warm starts
 
 
 def test_counts_and_labeler(data):
@@ -420,12 +420,12 @@ def test_one_class_is_refused(rule):
 @pytest.mark.parametrize(
     "rule, message",
     [
-        (Threshold(0), "k must be a whole number"),
-        (Threshold(1.5), "k must be a whole number"),
+        (Threshold(0), "k must be an integer"),
+        (Threshold(1.5), "k must be an integer"),
         (CountTable([0.2, 1.2]), "values must be probabilities"),
-        (CountTable(pseudo_count=0.0), "pseudo_count must be positive"),
+        (CountTable(pseudo_count=0.0), "pseudo_count must be > 0"),
         (CountLogistic(0.0, np.inf), "intercept and slope must be finite"),
-        (CountLogistic(ridge=0.0), "ridge must be positive"),
+        (CountLogistic(ridge=0.0), "ridge must be > 0"),
     ],
     ids=str,
 )
@@ -441,7 +441,7 @@ def test_a_rule_that_is_not_resolved_says_so(rule):
 
 
 def test_methods_that_cannot_learn_a_rule_take_one_that_was_learned(data):
-    with pytest.raises(ValueError, match="has parameters to learn, which this method cannot do"):
+    with pytest.raises(ValueError, match="has parameters to learn, which this method does not support"):
         milr_path(data.bags, data.y, rule="count_logistic")
     learned = SoftORLogisticRegression(n_init=1, random_state=0).fit(data.bags, data.y).rule_
     path = milr_path(data.bags, data.y, rule=learned, alphas=3)
@@ -470,7 +470,7 @@ def test_mixtures_learn_the_rule(rule):
 
 @pytest.mark.parametrize("rule", ["count_logistic", "count_table"])
 def test_a_labeler_that_needs_several_does_not_end_as_a_constant(rule):
-    # Bags of images, positive with two zeros: from the null model alone the labeler becomes flat, 41.9.
+    # Bags of images are positive with two zeros. Starts from the null model only lead to a constant labeler.
     X, digit = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, 9, size=150)

@@ -1,4 +1,4 @@
-"""What labels are worth in every EM iteration, against models that stopped there."""
+"""The information cost in every EM iteration, compared with models that stopped there."""
 
 import warnings
 

@@ -11,6 +11,6 @@ def test_the_page_on_families_runs_as_written(capsys):
     for block in blocks:
         exec(block, scope)
     rates = [float(x) for x in re.findall(r"\d+\.\d+", capsys.readouterr().out)]
-    assert all(abs(rate - 6) < 1 for rate in rates[:3]), "the page says: near 6"
-    assert all(abs(rate - 2) < 0.5 for rate in rates[3:6]), "and 2"
-    assert all(abs(rate - 6) < 1.2 for rate in rates[-3:]), "and still near 6"
+    assert all(abs(rate - 6) < 1 for rate in rates[:3]), "the page shows rates near 6"
+    assert all(abs(rate - 2) < 0.5 for rate in rates[3:6]), "the page shows rates near 2"
+    assert all(abs(rate - 6) < 1.2 for rate in rates[-3:]), "the page still shows rates near 6"

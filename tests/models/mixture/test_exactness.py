@@ -1,4 +1,4 @@
-"""The E and M steps against the enumeration of all labelings, and the identities of the paper."""
+"""E and M steps, compared with the enumeration of all labelings and the identities of the paper."""
 
 import warnings
 from itertools import product
@@ -19,7 +19,7 @@ LABELS = np.array([1, 1, 1, 0, 0, -1], dtype=np.int8)
 
 
 def make_model(family, X, y, weight, *, offsets=None, n_components=(1, 1), rule=None):
-    """A model, and the bags that EM passes over."""
+    """Return a model, and the blocks of bags for EM."""
     offsets = np.concatenate([[0], np.cumsum(SIZES)]) if offsets is None else offsets
     blocks = Bags(X, offsets).blocks(y, weight)
     ground = prepare(make_family(family), "default", n_components, blocks)
@@ -180,7 +180,7 @@ def test_the_objective_never_rises_over_two_hundred_random_problems():
             random_state=number,
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # thirty iterations are enough to see
+            warnings.simplefilter("ignore", ConvergenceWarning)  # thirty iterations are enough
             model.fit(Bags(X, np.concatenate([[0], np.cumsum(sizes)])), y, sample_weight=rng.random(12) + 0.1)
         rises = np.diff(model.objective_history_)
         assert (rises <= 1e-9 * np.abs(model.objective_history_[1:]).clip(1)).all(), (
@@ -310,7 +310,7 @@ def test_classes_that_are_drawn_alike_start_the_better_way_round(rule, labels):
         here, there = (sum_up(model, blocks, p).log_likelihood for p in (start, turned))
         assert here >= there
         turns += not np.array_equal(first.mean, start.components[0].mean)
-    assert 0 < turns < 10  # some are drawn the right way round, some are not
+    assert 0 < turns < 10  # only some starts swap the classes
 
 
 def test_the_per_feature_prior_and_a_free_mean_reach_the_components():
@@ -326,7 +326,7 @@ def test_the_per_feature_prior_and_a_free_mean_reach_the_components():
 
 @pytest.mark.study
 def test_em_of_two_hundred_random_problems_agrees_with_enumeration():
-    """Sizes, families, rules, components, weights; three iterations each: likelihood and weights."""
+    """Compare likelihoods and weights of three iterations, for random sizes, rules and components."""
     names, worst = sorted(FAMILIES), 0.0
     for seed in range(200):
         rng = np.random.default_rng(seed)

@@ -1,10 +1,10 @@
-"""What a mixture needs beside its instances, measured from outside: they are not copied, in any precision."""
+"""Peak memory of mixtures, measured in a separate process: fits do not copy the instances."""
 
 import pytest
 from tests.peaks import measured, only_linux
 from tests.studies import always
 
-# The process compiles what it needs on a few bags, which it takes for many, and then looks at its peak.
+# The process first compiles on a few bags, treated as large data, and then measures its peak.
 PROGRAM = """
 family, task, missing = task
 

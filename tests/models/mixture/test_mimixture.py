@@ -1,4 +1,4 @@
-"""What a user sees of MIMixture: labels used or not, components, samples, sequences, missing values."""
+"""Public behaviour of MIMixture: supervision, components, samples, sequences, missing values."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def expected_calibration_error(probability, truth, n_bins=15):
     return sum(gaps)
 
 
-# ---------------------------------------------------------------------- truth
+# ---------------------------------------------------------------------- recovery of the truth
 
 
 @pytest.mark.slow
@@ -53,7 +53,7 @@ def test_parameters_recover_the_truth_at_the_rate_of_one_over_root_n():
         return np.sqrt(sum(np.sum(np.square(part)) for part in parts))
 
     few, many = (np.mean([error(n, seed) for seed in range(6)]) for n in (250, 4000))
-    # Sixteen times the bags: a quarter of the error, give or take the noise of six draws.
+    # With sixteen times the bags, the error is a quarter, up to the noise of six draws.
     assert many < 0.08
     assert 2.5 < few / many < 6.5
 
@@ -84,7 +84,7 @@ def test_unlabelled_components_are_named_by_the_negative_bags():
     flipped = MIMixture(supervision="none", random_state=0).fit(data.bags, data.y)
     np.testing.assert_allclose(flipped.positive_components_[0].mean, data.means[1], atol=0.5)
     assert flipped.positive_rate_ == pytest.approx(data.instance_y.mean(), abs=0.05)
-    # The labels choose the names and nothing else.
+    # The labels only decide which class is positive.
     other = MIMixture(supervision="none", random_state=0).fit(data.bags, 1 - data.y)
     assert other.objective_ == flipped.objective_
 
@@ -94,7 +94,7 @@ def test_labels_of_positive_bags_are_not_seen_without_supervision_by_bags():
     model = MIMixture(supervision="negatives", n_init=2, random_state=0).fit(data.bags, data.y)
     history = model.objective_history_
     full = MIMixture(n_init=2, random_state=0).fit(data.bags, data.y)
-    assert model.log_likelihood_ > full.log_likelihood_, "what is not asked cannot be wrong"
+    assert model.log_likelihood_ > full.log_likelihood_, "unused labels cannot be wrong"
     assert history[-1] < history[0]
 
 
@@ -107,7 +107,7 @@ def test_negative_bags_alone_are_enough_to_find_the_positive_class():
 
 def test_unlabelled_components_are_shared_out_even_if_the_classes_differ_in_number():
     rng = np.random.default_rng(0)
-    centres = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 8.0]])  # the last one is positive
+    centres = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 8.0]])  # the last centre is positive
     kind = rng.choice(3, size=600, p=[0.45, 0.45, 0.1])
     bags = Bags(centres[kind] + rng.normal(size=(600, 2)), np.arange(0, 601, 5))
     y = (kind.reshape(120, 5) == 2).any(axis=1)
@@ -176,7 +176,7 @@ def test_labels_of_samples_are_drawn_with_the_probability_that_the_rule_gives():
     drawn = model.sample(8000, 4, random_state=0)
     count = drawn.instance_y.reshape(8000, 4).sum(axis=1)
     for n in range(5):
-        # At least 100 bags of every count: 0.06 is more than three standard errors of the rarest.
+        # Every count has at least 100 bags, so 0.06 is more than three standard errors of the rarest count.
         assert drawn.y[count == n].mean() == pytest.approx(n / 4, abs=0.06)
 
 
@@ -362,7 +362,7 @@ def test_pictures_are_figures_and_refuse_what_they_cannot_draw():
     for family in ("gaussian", "gaussian_spherical"):
         model = MIMixture(family, n_init=1, random_state=0).fit(data.bags, data.y)
         display = plot_components(model, data.bags, data.y)
-        assert len(display.ax_.patches) == 4, "two ellipses a component"
+        assert len(display.ax_.patches) == 4, "two ellipses per component"
     binary = data.bags.with_instances((data.bags.instances > 0).astype(float))
     model = MIMixture("bernoulli", n_init=1, random_state=0).fit(binary, data.y)
     with pytest.raises(TypeError, match="draws Gaussian components"):

@@ -1,4 +1,4 @@
-"""Mixtures leave labels to the rule: here they are numbers, of which no mixture knows."""
+"""Only the rule of a mixture interprets labels: here, labels are counts."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from bagwise.solvers.em import run_em
 
 
 class Counted(Rule):
-    """The label of a bag is the number of its positive instances; NaN is unknown."""
+    """Rule whose labels are counts of positive instances; NaN is an unknown label."""
 
     def known_labels(self, y):
         return ~np.isnan(y)

@@ -1,4 +1,4 @@
-"""Mixtures of bags that lie anywhere: in files, in any cut, in either precision, in any order."""
+"""Mixtures of bags in files, with any blocks, in both precisions, and in any order."""
 
 import itertools
 import warnings
@@ -22,12 +22,12 @@ MATRICES = sorted(set(FAMILIES) - {"markov"})
 
 @pytest.fixture
 def large(large_from):
-    """Let a few numbers be many."""
+    """Treat data with more than 100 values as large."""
     large_from(100)
 
 
 class NpyBlocks(Blocks):
-    """Bags of which every block lies in a file of its own, read anew for every pass."""
+    """Bags with one file per block, which every pass reads again."""
 
     def __init__(self, folder, X, runs, offsets, y, weight):
         self.offsets, self.y, self.weight = offsets, y, weight
@@ -45,7 +45,7 @@ class NpyBlocks(Blocks):
 
 
 class Place:
-    """What a fit asks of bags, wherever they lie."""
+    """The interface of bags that a fit needs, for any storage."""
 
     def __init__(self, make_blocks, offsets, n_features):
         self._make_blocks, self.offsets, self.n_features = make_blocks, offsets, n_features
@@ -77,7 +77,7 @@ def mixture(name="gaussian_diag", **parameters):
 def fit(model, place, y, weight):
     model.classes_ = np.array([0, 1])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a few iterations are enough to see
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a few iterations are enough
         return model._fit(Training(place, y, weight))
 
 
@@ -175,9 +175,7 @@ def test_starts_that_share_passes_are_starts_by_themselves(large):
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_many_bags_in_any_order_and_twice_instead_of_weight_two_start_alike(name, large, monkeypatch):
-    monkeypatch.setattr(
-        "bagwise.models.mixture.build._DRAWN_VALUES", 64 * 3
-    )  # fewer instances than there are
+    monkeypatch.setattr("bagwise.models.mixture.build._DRAWN_VALUES", 64 * 3)  # fewer than all instances
     X, offsets, y, _ = draw(name, n_bags=90)
     bags, weight = Bags(X, offsets), np.where(np.arange(90) % 2 == 0, 2.0, 1.0)
     shuffled = np.random.default_rng(1).permutation(90)
@@ -211,10 +209,10 @@ def test_keys_depend_on_content_alone():
     np.testing.assert_array_equal(content_of(X.astype(np.float64)), keys)
     np.testing.assert_array_equal(content_of(X[::-1]), keys[::-1])
     other = X.copy()
-    other[3, 2], other[4, 5] = -0.0, np.uint32(0xFFC00001).view(np.float32)  # another zero, another NaN
+    other[3, 2], other[4, 5] = -0.0, np.uint32(0xFFC00001).view(np.float32)  # a negative zero, another NaN
     np.testing.assert_array_equal(content_of(other), keys)
     assert len(np.unique(content_of(np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])))) == 2
-    # As good as random: half of the keys have any bit set, give or take five standard errors.
+    # The keys look random: every bit is set in half of them, within five standard errors.
     share = [((keys >> np.uint64(bit)) & np.uint64(1)).mean() for bit in range(64)]
     np.testing.assert_allclose(share, 0.5, atol=5 * 0.5 / np.sqrt(500))
 
@@ -239,7 +237,7 @@ def test_a_sample_is_fair_and_does_not_depend_on_the_cut():
     assert (samples[0].X > 2).mean() == pytest.approx(np.exp(-2), abs=4 * 0.34 / np.sqrt(1000))
 
 
-# ---------------------------------------------------------------------- scans, refusals, edges
+# ---------------------------------------------------------------------- scans, errors, edge cases
 
 
 @pytest.mark.parametrize("name", ["gaussian", "bernoulli"])

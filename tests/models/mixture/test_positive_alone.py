@@ -1,4 +1,4 @@
-"""Fits to positive bags alone, which the paper's likelihood allows."""
+"""Fits to positive bags only, which the paper's likelihood allows."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_positive_bags_alone_have_one_class(label):
     np.testing.assert_array_equal(model.predict_proba(DATA.bags), np.ones((len(DATA.bags), 1)))
     np.testing.assert_array_equal(model.predict_log_proba(DATA.bags), np.zeros((len(DATA.bags), 1)))
     assert model.score(POSITIVE, y) == 1.0
-    # Instances are of two classes as ever, by the model of the same likelihood.
+    # Instances still have two classes, as in the model with the same likelihood.
     twin = fit_labelled(MIMixture(n_init=3, random_state=0), POSITIVE, np.ones(N))
     proba = model.predict_proba_instances(DATA.bags)
     np.testing.assert_array_equal(proba, twin.predict_proba_instances(DATA.bags))

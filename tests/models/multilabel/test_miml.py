@@ -1,4 +1,4 @@
-"""The model of label sets: against enumeration of all classes, and against models it must equal."""
+"""The model of label sets, compared with enumeration of all classes and with equivalent models."""
 
 from itertools import product
 
@@ -23,7 +23,7 @@ from bagwise.models.multilabel.miml import LabelSetProblem, as_lists, label_este
 
 
 def draw_bags(n_bags=120, n_labels=3, size=(4, 8), shift=3.0, random_state=0):
-    """Bags whose instances are of the background (0) or of a label, around centres of their own."""
+    """Return bags whose instances belong to the background (0) or to a label, each with its centre."""
     rng = np.random.default_rng(random_state)
     sizes = rng.integers(size[0], size[1] + 1, size=n_bags)
     z = rng.integers(n_labels + 1, size=sizes.sum())
@@ -39,7 +39,7 @@ def data():
 
 
 def enumerate_classes(log_p, shown):
-    """P(bag shows `shown`) and posterior classes of one bag, by summing over all its classes."""
+    """Return log P(bag shows `shown`) and the posterior classes of one bag, by enumeration."""
     m, n_classes = log_p.shape
     total, posterior = 0.0, np.zeros((m, n_classes))
     for z in product(range(n_classes), repeat=m):
@@ -119,7 +119,7 @@ def test_bags_of_one_are_multinomial_regression(data):
     bags, _, z = data
     X = bags.instances
     y = z[:, None] == [1, 2, 3]
-    # The background is the reference of ours; without one the classes are alike, as in scikit-learn.
+    # With background, our reference class is the background. Without it, there is none, as in scikit-learn.
     labelled = z > 0
     ours = MIMLLogisticRegression(background=False, alpha=2.0, scale=None, tol=1e-8)
     ours.fit(X[labelled], y[labelled])
@@ -128,7 +128,7 @@ def test_bags_of_one_are_multinomial_regression(data):
     np.testing.assert_allclose(
         ours.predict_proba_instances(X[labelled]), known.predict_proba(X[labelled]), atol=1e-5
     )
-    # A label shown by a bag of one is the class of its instance, and predicted as such.
+    # In bags of one instance, the label of the bag is the class of the instance.
     whole = MIMLLogisticRegression(alpha=1e-3).fit(X, y)
     np.testing.assert_allclose(whole.predict_proba(X), whole.predict_proba_instances(X), atol=1e-9)
     assert np.mean(whole.predict_instances(X) == y) > 0.85
@@ -143,10 +143,10 @@ def test_classes_of_instances_are_found_from_labels_of_bags(data):
     assert share > 0.85
     posterior = model.posterior_instances(bags, y)
     classes = np.column_stack([1 - posterior.sum(axis=1), posterior]).argmax(axis=1)
-    assert np.mean(classes == z) > share  # to know what a bag shows helps
-    # Nothing that a bag does not show is in it.
+    assert np.mean(classes == z) > share  # bag labels improve the result
+    # No instance belongs to a label that its bag does not show.
     assert (posterior[~y[bags.bag_index]] == 0).all()
-    assert cross_val_score(model, bags, y, cv=3).mean() > 0.6  # all labels of a bag right
+    assert cross_val_score(model, bags, y, cv=3).mean() > 0.6  # all labels of a bag are correct
 
 
 def test_probabilities_of_bags_follow_from_those_of_instances(data):
@@ -198,18 +198,18 @@ def test_impossible_bags_are_refused_by_number(data):
         model.posterior_instances(bags, y[:, 0])
 
 
-# ------------------------------------------------------------ one label a bag
+# ------------------------------------------------------------ one label per bag
 
 
 def one_label_bags(n_bags=90, random_state=0):
-    """Bags that show "wren", "owl" or "jay" and background, and some that show nothing (None)."""
+    """Return bags that show "wren", "owl" or "jay" and background, or only background (None)."""
     rng = np.random.default_rng(random_state)
     names = np.array([None, "jay", "owl", "wren"], dtype=object)
     shown = np.arange(n_bags) % 4
     sizes = rng.integers(2, 6, size=n_bags)
     z = np.concatenate([shown[i] * (rng.random(m) < 0.5) for i, m in enumerate(sizes)]).astype(int)
     offsets = np.cumsum([0, *sizes])
-    z[offsets[:-1]] = shown  # one at least
+    z[offsets[:-1]] = shown  # at least one instance
     centres = np.vstack([np.zeros(3), 3.5 * np.eye(3)])
     return Bags(centres[z] + rng.normal(size=(len(z), 3)), offsets), names[shown], names[z]
 

@@ -1,4 +1,4 @@
-"""One model per label, against fitting the models by hand and against scikit-learn's wrapper."""
+"""One model per label, compared with separate fits and with scikit-learn's meta-estimator."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Votes of the nearest bags: against the definitions written out, and the published counts."""
+"""Votes of the nearest bags, compared with loops over the definitions and with published counts."""
 
 import os
 
@@ -28,7 +28,7 @@ needs_data = pytest.mark.skipif(not os.environ.get("BAGWISE_DATA"), reason="BAGW
 
 
 def neighbours(distances, k, but=None):
-    """The k nearest columns, one by one, of equal ones the first."""
+    """Return the k nearest columns in order; ties are ordered by index."""
     left = [j for j in range(len(distances)) if j != but]
     found = []
     while left and len(found) < k:
@@ -38,7 +38,7 @@ def neighbours(distances, k, but=None):
 
 
 def citation_votes(D, T, labels, n_references, n_citers, n_classes):
-    """Votes of references and citers for every row of D, given the distances T of training bags."""
+    """Return the votes of references and citers for every row of D; T is the distance of training bags."""
     votes = np.zeros((len(D), n_classes))
     for row, distances in enumerate(D):
         for j in neighbours(distances, n_references):
@@ -79,7 +79,7 @@ def test_neighbours_of_training_bags_say_what_counts_mean():
 
 
 def test_counts_that_no_training_bag_has_are_shares():
-    # A square: every training bag has a neighbour of either class.
+    # The bags form a square, so every training bag has a neighbour of each class.
     T = np.array([[0, 1, 1, 9], [1, 0, 9, 1], [1, 9, 0, 1], [9, 1, 1, 0.0]])
     model = BayesianKNNClassifier(2, metric="precomputed").fit(T, [0, 0, 1, 1])
     assert model.counts_.tolist() == [[1, 1]] and model.probabilities_.tolist() == [[0.5, 0.5]]
@@ -177,7 +177,7 @@ def test_sparse_bags_have_the_neighbours_of_dense_ones(model):
     said = []
     for bags, fresh in ((thin, clone(model)), (sparse, clone(model))):
         if bags is thin and model.scale:
-            fresh.set_params(scale=MaxAbsScaler())  # what "minmax" is of sparse ones
+            fresh.set_params(scale=MaxAbsScaler())  # the meaning of "minmax" for sparse bags
         fitted = fresh.fit(bags[TRAIN], DATA.y[TRAIN])
         said.append([fitted.predict(bags[TEST]), *fitted.nearest_pairs(bags[TEST]).values()])
     for one, other in zip(*said, strict=True):
@@ -196,7 +196,7 @@ def test_of_several_nearest_pairs_one_is_shown_and_not_parts_of_two():
     ("fetch", "citation", "bayesian"), [(fetch_musk1, 83, 83), (fetch_musk2, 86, 84)], ids=["musk1", "musk2"]
 )
 def test_bags_of_musk_that_are_right_when_left_out(fetch, citation, bayesian):
-    """Bayesian-kNN has the published counts; citation-kNN has not: 85 and 88 are printed."""
+    """Bayesian-kNN has the published counts, but citation-kNN has not: the paper prints 85 and 88."""
     data = fetch()
     D = bag_distances(data.bags)
     for model, right in ((CitationKNNClassifier, citation), (BayesianKNNClassifier, bayesian)):

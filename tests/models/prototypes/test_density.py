@@ -45,7 +45,7 @@ def test_bags_of_one_instance_have_the_same_value_in_one_pass():
     rng = np.random.default_rng(0)
     X, y, weight = rng.normal(size=(6, 3)), np.array([1, 0, 0, 1, 0, 1], dtype=np.int8), rng.random(6)
     weight /= weight.sum()
-    X[1] = X[0]  # a negative instance on the target, where q is the floor
+    X[1] = X[0]  # a negative instance at the target, where q is at its lower limit
     nearest = NearestProblem(X, y, weight)
     for rule in (Or(), Max(), Mean()):
         problem = DensityProblem(X, np.arange(7), y, weight, rule)

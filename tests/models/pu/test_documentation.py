@@ -1,4 +1,4 @@
-"""The page about positive and unlabeled bags runs as written, and prints what it says."""
+"""The code on the page about positive and unlabeled bags runs and prints the documented output."""
 
 import re
 from pathlib import Path

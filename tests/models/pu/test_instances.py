@@ -1,4 +1,4 @@
-"""The instance-level methods: closed forms, oracles, objectives that fall, and what they find."""
+"""Instance-level methods: closed forms, oracles, decreasing objectives, and positive instances found."""
 
 from itertools import product
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ from bagwise.solvers.control import Control
 
 
 def pu_bags(n_positive=30, n_unlabeled=60, prior=0.3, seed=0, n_features=2):
-    """Bags whose positive ones hold one or two instances that lie apart; z marks these."""
+    """Return bags, labels, true labels and instance labels; positive bags have one or two outliers."""
     rng = np.random.default_rng(seed)
     hidden = rng.permutation(np.arange(n_unlabeled) < prior * n_unlabeled)
     truth = np.concatenate([np.ones(n_positive), hidden]).astype(int)
@@ -128,11 +128,11 @@ def test_lsdd_compares_by_the_criterion_of_held_out_bags(n_features, gammas):
                     positive = np.repeat(y[some], bags[some].sizes) == 1
                     parts.append(K[positive].mean(axis=0) - K[~positive].mean(axis=0))
                 coef = np.linalg.solve(H + alpha * np.eye(len(H)), parts[0])
-                # Basis functions of length one leave out the integral of a square, (pi / (2 gamma))^(d/2).
+                # Normalised basis functions omit the integral of a square, (pi / (2 gamma))^(d/2).
                 factor = (2 * gamma / np.pi) ** (n_features / 2)
                 expected[i, j] += factor * (coef @ H @ coef - 2 * coef @ parts[1]) / 3
     assert np.argsort(model.criterion_.ravel()).tolist() == np.argsort(expected.ravel()).tolist()
-    # Logarithms of sizes are what is kept, on one scale for all gammas.
+    # The criterion contains logarithms of absolute values, on the same scale for all gammas.
     sizes = np.abs(model.criterion_.ravel())
     np.testing.assert_allclose(np.diff(sizes), np.diff(np.log(np.abs(expected.ravel()))), rtol=1e-8)
     best = np.unravel_index(np.argmin(expected), expected.shape)
@@ -203,7 +203,7 @@ def test_the_ramp_objective_falls_and_no_small_change_lowers_it(fit_intercept):
 
 
 def test_the_coefficients_meet_the_conditions_of_the_ramp():
-    """Only points between the corners of the ramp pull; those beyond -1 have been given up."""
+    """Only points between the corners of the ramp have a gradient; points beyond -1 are ignored."""
     K, sign, weight, alpha = ramp_problem(alpha=1e-3)
     problem = RampProblem(K, sign, weight, alpha)
     start = problem.zero()
@@ -259,7 +259,7 @@ def test_dsdd_compares_by_the_loss_of_held_out_instances():
             score = one.decision_function_instances(bags[test])
             positive = np.repeat(y[test], bags[test].sizes) == 1
             expected[i, j] += (ramp(score[positive]).mean() + ramp(-score[~positive]).mean()) / 6
-    # Steps of two digits end elsewhere within them when the kernel matrix is rounded otherwise.
+    # With tol=1e-2, the solution depends on the rounding of the kernel matrix, within this tolerance.
     np.testing.assert_allclose(model.criterion_, expected, rtol=1e-4)
     best = np.unravel_index(np.argmin(expected), expected.shape)
     assert (model.gamma_, model.alpha_) == (gammas[best[0]], alphas[best[1]])
@@ -354,7 +354,7 @@ def test_without_an_intercept_the_machine_is_that_of_a_plane_through_the_origin(
 
 
 def test_huge_weights_leave_pairs_no_digits_and_they_are_soon_given_up(monkeypatch):
-    """Whole numbers that no plane tells apart, and bounds of 1e40: ten million steps for every machine."""
+    """Integer data that no plane separates, with bounds of 1e40, would need ten million steps per SVM."""
     rng, steps = np.random.default_rng(2), []
     pair_steps = dual_kernels.pair_steps
 
@@ -423,7 +423,7 @@ def test_fewer_unlabeled_than_positive_bags_are_all_taken_as_negative():
 
 
 def test_a_weight_of_two_is_a_bag_that_is_there_twice_in_every_step_of_a_candidate():
-    """Copies with one confidence, not joined, against weights; the last bag taken is taken in part."""
+    """Compare weights with copies of equal confidence; the last selected bag is selected in part."""
 
     class Recorded(PUMILClassifier):
         def _fit_machine(self, points, sign, weight):
@@ -434,7 +434,7 @@ def test_a_weight_of_two_is_a_bag_that_is_there_twice_in_every_step_of_a_candida
     bags, y, _, _ = pu_bags(12, 20)
     rng = np.random.default_rng(3)
     weight, confidence = rng.integers(1, 4, len(y)), rng.random(20)
-    assert weight[:12].sum() not in np.cumsum(weight[12:][np.argsort(-confidence)])  # one is taken in part
+    assert weight[:12].sum() not in np.cumsum(weight[12:][np.argsort(-confidence)])  # one is selected in part
     copies = np.repeat(np.arange(len(y)), weight)
     samples = (
         (Training(bags, y, weight.astype(float)), confidence),
@@ -500,7 +500,7 @@ def test_the_bound_of_a_fixed_score_is_kept():
         empirical = -prior * positive.mean() + 0.5 * (1 + unlabeled).mean()  # |g| <= 1: (1 + g) / 2
         expected = -prior * 0.25 + 0.5 * (1 + prior * 0.25 - (1 - prior) * 0.25)
         above.append(expected - empirical)
-    # A bound for every score is loose for this one, but not by an order of magnitude.
+    # The bound for all scores is loose for this score, but not by more than an order of magnitude.
     assert np.quantile(above, 0.8) <= promised <= 8 * np.quantile(above, 0.8)
     by_hand = np.sqrt(np.log(10) / 2) * (0.8 / np.sqrt(30) + 1 / np.sqrt(50))
     assert promised == pytest.approx(by_hand, rel=1e-12)

@@ -1,4 +1,4 @@
-"""The class prior: exact leave-one-out, bounds, accuracy, and what it does with odd data."""
+"""The class prior: exact leave-one-out, bounds, accuracy, and results for unusual data."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from bagwise.models.pu.ratio import DensityRatio, bounded_priors, rotated
 
 
 def draw_bags(n, positive, rng, n_features=4, separation=4.0):
-    """Bags of 3 to 7 instances; positive ones hold one or two that lie apart in two features."""
+    """Return bags of 3 to 7 instances; positive bags have one or two outliers in two features."""
     bags = []
     for _ in range(n):
         X = rng.normal(size=(rng.integers(3, 8), n_features))
@@ -42,7 +42,7 @@ def random_features(seed=0, n_positive=12, n_unlabeled=30, n_centers=6):
 
 
 def fit_ratio(P, U, ridge):
-    """Coefficients with an unpenalised constant, by the normal equations of the objective."""
+    """Return coefficients with an unpenalised constant from the normal equations of the objective."""
     with_constant = [np.column_stack([np.ones(len(F)), F]) for F in (P, U)]
     penalty = ridge * np.diag([0.0, *np.ones(P.shape[1])])
     H, h = with_constant[1].T @ with_constant[1] / len(U), with_constant[0].mean(axis=0)
@@ -66,7 +66,7 @@ def test_estimate_is_the_inverse_of_the_objective_with_a_free_constant_and_bound
 
 
 def first_root(function):
-    """Where a function first falls to zero beyond one; one, if it is not positive there."""
+    """Return the first root of a function above one, or one if the function is not positive there."""
     grid = np.linspace(1.0, 30.0, 1_500)
     values = np.array([function(x) for x in grid])
     if values[0] <= 1e-12:
@@ -101,7 +101,7 @@ def test_criterion_is_leave_one_out_done_the_long_way(n_centers, weighted):
         ridge = path.ridges[number]
         ratios_U, ratios_P = [], []
         for i in range(len(U)):
-            # A bag goes with all its weight; the ridge keeps its own beside the sum over the others.
+            # A bag is left out with all its weight; the ridge keeps its weight relative to the other terms.
             rows = np.repeat(np.delete(np.arange(len(U)), i), np.delete(wu, i))
             coef, *_ = fit_ratio(np.repeat(P, wp, axis=0), U[rows], ridge * wu.sum() / len(rows))
             ratios_U.append(coef[0] + U[i] @ coef[1:])
@@ -119,7 +119,7 @@ def test_the_ridge_is_the_strongest_that_is_no_worse_but_for_the_error_of_the_di
     path = DensityRatio(PUFeatures(P, U, np.ones(len(P)), np.ones(len(U)))).path()
     assert path.best >= np.argmin(path.criterion)
     assert (path.criterion[path.best + 1 :] > path.criterion.min()).all()
-    # However far a positive bag lies from all others, it moves the criterion by no more than its share.
+    # The effect of a positive bag on the criterion is at most its share, even if the bag is an outlier.
     far = np.vstack([P, 1e3 * P[:1]])
     moved = DensityRatio(PUFeatures(far, U, np.ones(len(far)), np.ones(len(U)))).path()
     assert (moved.criterion <= 2.0).all()
@@ -155,7 +155,7 @@ def test_mean_error_is_small_where_classes_are_well_separated(prior, method):
 
 
 def far_bags(seed, n_positive=100, n_unlabeled=200, prior=0.3):
-    """Perfectly separable bags of which a few positive ones lie beyond all unlabeled ones."""
+    """Return perfectly separable bags; a few positive ones are beyond all unlabeled ones."""
     rng = np.random.default_rng(seed)
     truth = np.append(np.ones(n_positive, bool), rng.random(n_unlabeled) < prior)
     bags = []
@@ -204,7 +204,7 @@ def test_both_methods_are_computed_and_one_is_kept_as_a_check():
 
 
 def test_estimates_that_lie_apart_are_said_to():
-    # Positive bags of two kinds, one of them like negative bags: the ratio tends to far more than the tail.
+    # One of two kinds of positive bags is like negative bags: the ratio estimates far more than the tail.
     rng = np.random.default_rng(0)
     truth = np.append(np.ones(200), rng.random(600) < 0.2)
     X = rng.normal(size=(800, 2))
@@ -273,7 +273,7 @@ def test_the_interval_holds_the_quantiles_of_a_bootstrap_that_chooses_again(leve
         best = int(np.argmin([path.criterion.min() for path in paths]))
         chosen.add((best, paths[best].best))
         drawn.append(paths[best].class_priors[paths[best].best])
-    assert len(chosen) > 2  # what is chosen differs from draw to draw
+    assert len(chosen) > 2  # the selected model differs between draws
     low, middle, high = np.quantile(drawn, [(1 - level) / 2, 0.5, (1 + level) / 2])
     expected = np.array([low, high]) * model.class_prior_ / middle
     assert expected[1] < 1
@@ -298,7 +298,7 @@ def test_every_instance_for_itself_is_the_same_as_bags_of_one():
     model = ClassPriorEstimator(level="instance").fit(X, y)
     for estimate in (model.estimate_, model.check_):
         assert estimate.class_prior == pytest.approx(0.3, abs=0.03)
-    # Bags of three positive or three negative instances: the same share, and an interval of a third as many.
+    # Bags of three instances of one class: the same share, and an interval as of a third of the instances.
     bags, of_bags = X.reshape(-1, 3, 2), y[::3]
     again = ClassPriorEstimator(level="instance").fit(bags, of_bags)
     assert again.class_prior_ == pytest.approx(0.3, abs=0.03)
@@ -361,4 +361,4 @@ def test_the_sensitivity_plot_shows_risk_and_decisions():
         "assumed prior",
     ]
     called = axes.lines[1].get_ydata()
-    assert (np.diff(called) >= 0).all()  # a larger prior never calls fewer bags positive here
+    assert (np.diff(called) >= 0).all()  # a larger prior never leads to fewer positive bags here

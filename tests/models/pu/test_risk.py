@@ -1,4 +1,4 @@
-"""The convex risks against generic solvers, their optimality conditions, closed forms and limits."""
+"""Convex risks, compared with generic solvers, optimality conditions, closed forms and limits."""
 
 import clarabel
 import numpy as np
@@ -33,7 +33,7 @@ def _problem(n_positive, n_unlabeled, n_centers, scale, seed, weighted):
     return P, U, wp, wu
 
 
-# The paper's (13).
+# Equation (13) of the paper.
 PRINTED_LOSSES = {
     "double_hinge": lambda z: np.maximum(-z, np.maximum(0.0, (1.0 - z) / 2.0)),
     "squared": lambda z: (z - 1.0) ** 2 / 4.0,
@@ -42,20 +42,20 @@ PRINTED_LOSSES = {
 
 
 def _objective(P, U, wp, wu, loss, prior, alpha, coef, intercept):
-    """The paper's (17), with weights of bags."""
+    """Return equation (17) of the paper with bag weights."""
     g_p, g_u = P @ coef + intercept, U @ coef + intercept
     risk = prior * np.average(-g_p, weights=wp) + np.average(PRINTED_LOSSES[loss](-g_u), weights=wu)
     return risk + 0.5 * alpha * coef @ coef
 
 
 def _generic(P, U, wp, wu, loss, prior, alpha):
-    """The least objective by a solver that knows nothing of ours."""
+    """Return the minimum of the objective from an independent solver."""
     solve = _by_trust_region if loss == "logistic" else _by_interior_points
     return solve(P, U, wp, wu, loss, prior, alpha)
 
 
 def _by_interior_points(P, U, wp, wu, loss, prior, alpha):
-    """By clarabel, the problem written out with a slack for every unlabeled bag."""
+    """Return the minimum from clarabel, with a slack variable for every unlabeled bag."""
     n, m = U.shape
     share = wu / wu.sum()
     # Variables: coef, intercept, xi.
@@ -85,7 +85,7 @@ def _by_interior_points(P, U, wp, wu, loss, prior, alpha):
 
 
 def _by_trust_region(P, U, wp, wu, loss, prior, alpha):
-    """By scipy, with the derivatives of the logistic loss written out."""
+    """Return the minimum from scipy, with explicit derivatives of the logistic loss."""
     pull = np.append(prior * np.average(P, axis=0, weights=wp), prior)
     design, share = np.column_stack([U, np.ones(len(U))]), wu / wu.sum()
     ridge = np.append(np.full(U.shape[1], alpha), 0.0)
@@ -103,7 +103,7 @@ def _by_trust_region(P, U, wp, wu, loss, prior, alpha):
         return (design.T * (share * chance(x) * chance(-x))) @ design + np.diag(ridge)
 
     x = minimize(value, np.zeros(len(pull)), method="trust-exact", jac=gradient, hess=hessian, tol=1e-10).x
-    # It stops short of tol where the value has no more digits; half of this is what is left to gain.
+    # The solver can stop before tol because of rounding errors. The possible decrease is half of this value.
     assert gradient(x) @ np.linalg.solve(hessian(x), gradient(x)) < 1e-10 * abs(value(x))
     return value(x)
 
@@ -208,11 +208,11 @@ def test_principal_axes_lead_to_the_same_end(sizes, loss, monkeypatch):
     found = minimize_risk(PUFeatures(*parts), loss, prior=prior, alpha=alpha)
     assert found.converged
     ours = _objective(*parts, loss, prior, alpha, found.x.coef, found.x.intercept)
-    assert ours == pytest.approx(usual.value, rel=1e-7)  # tol is a share of larger terms
+    assert ours == pytest.approx(usual.value, rel=1e-7)  # tol is relative to larger terms
 
 
 def test_features_far_from_zero_keep_their_precision():
-    """A constant in all kernel values, which the intercept takes up, must not eat the digits."""
+    """A constant in all kernel values, which the intercept absorbs, must not reduce the precision."""
     P, U, wp, wu = _problem(10, 40, 20, 1.0, 0, weighted=False)
     near = minimize_risk(PUFeatures(P, U, wp, wu), "double_hinge", prior=0.4, alpha=1e-3)
     far = minimize_risk(PUFeatures(P + 1e5, U + 1e5, wp, wu), "double_hinge", prior=0.4, alpha=1e-3)
@@ -233,7 +233,7 @@ def test_what_is_reported_ends_at_the_objective(loss):
     numbers, values = np.array(reported).T
     assert (np.diff(numbers) > 0).all()
     assert values[-1] == pytest.approx(found.value, rel=1e-6)
-    if loss == "double_hinge":  # the dual's bound, from below
+    if loss == "double_hinge":  # lower bounds from the dual
         assert (values <= found.value + 1e-9).all()
     else:
         assert (np.diff(values) <= 0).all()
@@ -242,7 +242,7 @@ def test_what_is_reported_ends_at_the_objective(loss):
 @pytest.mark.study
 @pytest.mark.parametrize("loss", LOSSES)
 def test_two_hundred_random_problems_agree_with_generic_solvers(loss):
-    """Sizes, priors, penalties, correlated features, weights; ours may not be worse by 1e-8."""
+    """Our objective is never worse by 1e-8, for random sizes, priors, penalties, correlations and weights."""
     worst = 0.0
     for seed in range(200):
         rng = np.random.default_rng(seed)

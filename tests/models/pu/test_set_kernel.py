@@ -1,4 +1,4 @@
-"""PUSetKernelClassifier and its cross-validated form: odd input, centers, the choice of parameters."""
+"""PUSetKernelClassifier and its cross-validated form: unusual input, centers, choice of parameters."""
 
 import logging
 import re
@@ -21,7 +21,7 @@ from bagwise.models.pu.features import choose_centers
 
 
 def pu_bags(n_positive=30, n_unlabeled=90, prior=0.3, seed=0, n_features=4):
-    """Bags whose positive ones hold an instance that lies apart; y marks some of them, truth knows all."""
+    """Return bags, labels and true labels; positive bags have an outlier, and some of them are labelled."""
     rng = np.random.default_rng(seed)
     truth = np.concatenate(
         [np.ones(n_positive), rng.permutation(np.arange(n_unlabeled) < prior * n_unlabeled)]
@@ -86,7 +86,7 @@ def test_a_prior_outside_the_open_interval_is_refused(prior):
     bags, y, _ = pu_bags()
     with pytest.raises(ValueError, match="'class_prior' parameter of PUSetKernelClassifier must be"):
         PUSetKernelClassifier(class_prior=prior).fit(bags, y)
-    with pytest.raises(ValueError, match="class_prior must be a number between 0 and 1"):
+    with pytest.raises(ValueError, match="class_prior must be between 0 and 1"):
         make_pu_scorer(prior)
 
 
@@ -106,7 +106,7 @@ def test_probabilities_exist_with_the_logistic_loss_only():
     proba = model.predict_proba(bags)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     np.testing.assert_array_equal(proba[:, 1] > 0.5, model.predict(bags) == 1)
-    # The stationary intercept: mean probability of the unlabeled bags is the prior.
+    # At the optimal intercept, the mean probability of the unlabeled bags is the prior.
     assert proba[y == 0, 1].mean() == pytest.approx(0.3, abs=1e-4)
 
 
@@ -214,7 +214,7 @@ def test_verbose_reports_what_every_fold_says(model, first, caplog):
 
 
 def test_accuracy_against_the_labels_chooses_a_model_that_finds_nothing():
-    """What goes wrong in a search without make_pu_scorer."""
+    """Searches need make_pu_scorer, because accuracy favours models that predict no positive bags."""
     bags, y, truth = pu_bags(20, 180, prior=0.5)
     grid = {"alpha": [10.0, 1e-3], "class_prior": [0.05, 0.5]}
     kept = dict(cv=StratifiedKFold(5, shuffle=True, random_state=0))
@@ -225,7 +225,7 @@ def test_accuracy_against_the_labels_chooses_a_model_that_finds_nothing():
     unlabeled = y == 0
     assert naive.predict(bags)[unlabeled & (truth == 1)].mean() < 0.2
     assert aware.predict(bags)[unlabeled & (truth == 1)].mean() > 0.8
-    assert naive.best_score_ > 0.85  # and it looks fine
+    assert naive.best_score_ > 0.85  # although the score is high
 
 
 def test_the_cross_validated_prior_is_estimated_once():

@@ -1,4 +1,4 @@
-"""Best bin estimation: cuts found the long way, folds that depend on nothing but the bags, odd data."""
+"""Best bin estimation: cuts by exhaustive search, folds that only depend on the bags, unusual data."""
 
 from itertools import combinations
 
@@ -14,7 +14,7 @@ from bagwise.models.pu.tail import UpperTails, bag_vectors, deal_folds, out_of_f
 
 
 def scores_of(n_positive, n_unlabeled, prior, seed=0, gap=3.0):
-    """Scores, labels and folds, two decimals so that there are ties."""
+    """Return scores, labels and folds; scores have two decimals, so that there are ties."""
     rng = np.random.default_rng(seed)
     hidden = rng.random(n_unlabeled) < prior
     truth = np.append(np.ones(n_positive, bool), hidden)
@@ -23,7 +23,7 @@ def scores_of(n_positive, n_unlabeled, prior, seed=0, gap=3.0):
 
 
 def best_cut(score, y):
-    """The cut of least ratio and margin, by trying all."""
+    """Return the cut with the smallest ratio including the margin, by trying all cuts."""
     n_positive, n_unlabeled = (y == 1).sum(), (y == 0).sum()
     margin = 1.01 * (np.sqrt(np.log(40) / (2 * n_unlabeled)) + np.sqrt(np.log(40) / (2 * n_positive)))
 
@@ -106,7 +106,7 @@ def test_more_columns_than_rows_are_rotated_without_a_change():
     X, y = rng.normal(size=(30, 40)), np.arange(30) % 2
     splits = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(10, 30))]
     few = out_of_fold_scores(X, y, np.ones(30), splits)
-    # The same columns three times and scaled down are one rotation away.
+    # Columns of zeros do not change the rotated columns.
     wide = np.hstack([X, np.zeros((30, 5))])
     np.testing.assert_allclose(out_of_fold_scores(wide, y, np.ones(30), splits), few, atol=1e-4)
 
@@ -141,7 +141,7 @@ def test_splits_of_your_own_keep_copies_together():
 
 def test_a_kernel_of_your_own_makes_the_scores():
     rng = np.random.default_rng(0)
-    # What tells the classes apart is the size of a bag, which no statistic of its features knows.
+    # The classes differ in the size of the bags only, which is not a statistic of the features.
     sizes = np.append(np.full(60, 9), np.where(rng.random(150) < 0.3, 9, 2))
     bags = Bags.from_list([rng.uniform(size=(size, 2)) for size in sizes])
     y = np.repeat([1, 0], [60, 150])

@@ -1,4 +1,4 @@
-"""Gradient boosting of bags against differences, scikit-learn's boosting, and itself in other units."""
+"""Gradient boosting of bags, compared with differences, scikit-learn's boosting, and other units."""
 
 from dataclasses import replace
 
@@ -84,7 +84,7 @@ def test_a_step_is_halved_until_it_lowers_the_loss(loss):
     np.testing.assert_allclose(scores.value, scores.value_of(scores.F))
     scores.to_the_best_constant()
     before, F = scores.value, scores.F.copy()
-    assert scores.move(np.array([1.0]), everyone) == 0.0  # nothing is left to be lowered
+    assert scores.move(np.array([1.0]), everyone) == 0.0  # the loss is already minimal
     assert scores.value == before and (scores.F == F).all()
 
 
@@ -111,7 +111,7 @@ def test_bags_of_one_are_scikit_learns_boosting(loss, weighted):
     ours = MIGradientBoostingClassifier("mean" if loss else "or", loss=loss, **how).fit(X, y, weight)
     theirs = GradientBoostingClassifier(loss=loss or "log_loss", **how)
     theirs.fit(X, y, weight)
-    # Of the exponential loss their scores are half the log-odds.
+    # With the exponential loss, scikit-learn's scores are half the log-odds.
     expected = theirs.decision_function(X) * (2.0 if loss else 1.0)
     np.testing.assert_allclose(ours.decision_function(X), expected, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6)
@@ -168,7 +168,7 @@ def test_shares_of_features_are_the_importances_of_scikit_learn():
 
 
 def test_weights_twenty_orders_apart_leave_importances_finite():
-    """scikit-learn's impurity of a leaf of 1e-8 beside 1e12 is 0 / 0."""
+    """In scikit-learn, the impurity of a leaf of weight 1e-8 is 0 / 0 if other leaves weigh 1e12."""
     rng = np.random.default_rng(21)
     y = np.arange(8) % 2
     bags = rng.integers(0, 2, size=(8, 3, 3)).astype(float)
@@ -179,7 +179,7 @@ def test_weights_twenty_orders_apart_leave_importances_finite():
 
 
 def test_it_learns_what_no_linear_model_can():
-    """Positive instances lie in a box in the midst of negative ones."""
+    """Positive instances are in a box that negative instances surround."""
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     bags = rng.normal(size=(400, 5, 3))

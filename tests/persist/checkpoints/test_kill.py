@@ -1,7 +1,7 @@
-"""SIGKILL in the midst of a fit: the same call in another process ends where the uninterrupted one ends.
+"""SIGKILL during a fit: the same call in another process reaches the result of an uninterrupted fit.
 
-Nothing depends on how fast the machine is: the process that is to be killed says when it has written so much,
-and waits there.
+The test does not depend on speed: after a fixed number of writes, the first process prints a line and waits
+to be killed.
 """
 
 import signal
@@ -18,7 +18,7 @@ from bagwise.persist.checkpoints import store as stores
 
 pytestmark = pytest.mark.slow
 
-# What either process runs: `fit(checkpoint)` gives what is to be compared.
+# The code of both processes; `fit(checkpoint)` returns the values to compare.
 COMMON = """
 import sys, time
 import numpy as np
@@ -26,7 +26,7 @@ import bagwise.data.blocks.base as base
 from bagwise import *
 from bagwise.persist.checkpoints import store
 """
-# A write that is the last of so many is told, and waits to be killed.
+# After `sys.argv[2]` writes, the process prints a line and waits to be killed.
 WAIT = """
 store._EVERY = store._SHARE = 0.0
 write, n_writes = store.Store.write, 0
@@ -36,12 +36,12 @@ def counted(self):
     write(self)
     n_writes += 1
     if n_writes == int(sys.argv[2]):
-        print("in the midst", flush=True)
+        print("waiting", flush=True)
         time.sleep(300)
 
 store.Store.write = counted
 fit(sys.argv[1])
-print("it went on", flush=True)
+print("finished", flush=True)
 """
 FITS = {
     "ridge": """
@@ -88,7 +88,7 @@ FITS = {
 }
 
 
-# After how many writes: in the midst of a start, of a penalty, of the folds, of all starts, of the passes.
+# Number of writes before the kill: during a start, a penalty, the folds, all starts, or the passes.
 N_WRITES = {"ridge": 25, "path": 20, "cross-validation": 5, "mixture": 60, "ridge of bags in a file": 12}
 
 
@@ -115,11 +115,11 @@ def test_kill(name, tmp_path, monkeypatch, large_from):
         _, err = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert line == "in the midst\n", err
+    assert line == "waiting\n", err
     assert process.returncode == -signal.SIGKILL and path.exists()
 
     scope = {}
-    large_from(2**23)  # the code may set it
+    large_from(2**23)  # restored afterwards, because the code can set it
     exec(COMMON + code, scope)
     entries, read = {}, stores.Store.read
 

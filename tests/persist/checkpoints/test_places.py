@@ -1,4 +1,4 @@
-"""What a checkpoint keeps, and gives back: cells and states; and when it is written."""
+"""Cells and states in a checkpoint, and the times at which it is written."""
 
 import signal
 import threading
@@ -25,7 +25,7 @@ from bagwise.rules import CountLogistic, CountTable, Or
 
 
 class CutOffError(Exception):
-    """Ends a run in its midst."""
+    """Raised to interrupt a run."""
 
 
 def identity():
@@ -172,7 +172,7 @@ def test_a_run_with_another_question_is_not_the_same_run(tmp_path):
     )
     kept = path.read_bytes()
     with opened(path, identity) as checkpoint:
-        # The second is another: and so is whatever follows it, alike or not.
+        # The second run differs, so this run and all later ones are computed again.
         asked = [(np.zeros(2), 1.0), (np.zeros(2), 3.0), (np.ones(2), 2.0)]
         assert runs(checkpoint, asked) == [True, False, False]
     path.write_bytes(kept)
@@ -194,7 +194,7 @@ def test_a_state_is_the_last_one_until_the_end(tmp_path):
     with pytest.raises(CutOffError), opened(path, identity) as checkpoint:
         state = checkpoint.state(form)
         assert state["n"] == 2 and (state["x"] == 2).all()
-        assert checkpoint.state({**form, "other": None}) is None  # of another form
+        assert checkpoint.state({**form, "other": None}) is None  # another form
         checkpoint.finish("end")
         assert checkpoint.state(form) is None and checkpoint.end() == "end"
         raise CutOffError
@@ -236,7 +236,7 @@ def test_writing_takes_a_small_part_of_the_time(tmp_path, monkeypatch):
         for _ in range(1000):
             now[0] += 0.1
             checkpoint.keep(now[0])
-    # A hundred seconds of work, and one for each write.
+    # 100 seconds of work, and one second per write.
     assert now[0] < 106
 
 
@@ -293,7 +293,7 @@ def test_a_link_leads_to_the_file(tmp_path):
 
 @pytest.fixture
 def usual_handler():
-    """Ctrl-C as in a terminal: it is ignored where tests run in the background."""
+    """Install the default SIGINT handler, because background processes ignore SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

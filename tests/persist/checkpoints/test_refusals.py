@@ -1,4 +1,4 @@
-"""A checkpoint of another fit, or a damaged one, is refused by one sentence that says why and what to do."""
+"""Checkpoints of other fits and damaged ones are refused with an error that shows the reason and a remedy."""
 
 import os
 import pathlib
@@ -30,12 +30,12 @@ REMEDY = r"; pass another path, or delete the file to start again\.$"
 
 
 class CutOffError(Exception):
-    """Ends a fit in its midst."""
+    """Raised to interrupt a fit."""
 
 
 @pytest.fixture
 def cut_off(monkeypatch, tmp_path):
-    """Cut off a fit after a few steps, and give the path of its checkpoint."""
+    """Return a function that interrupts a fit after a few steps and returns the path of its checkpoint."""
 
     def run(model, n=3, fit=None):
         path = tmp_path / "fit.checkpoint"
@@ -180,7 +180,7 @@ def test_another_warm_start(cut_off):
     ids=lambda model: type(model).__name__,
 )
 def test_folds_that_are_drawn_anew(model, cut_off):
-    splitter = StratifiedKFold(3, shuffle=True)  # draws others every time
+    splitter = StratifiedKFold(3, shuffle=True)  # draws other folds every time
     model = clone(model).set_params(cv=splitter)
     path = cut_off(model)
     with pytest.raises(ValueError, match=f"belongs to a fit with other folds; .* cv splitter .*{REMEDY}"):

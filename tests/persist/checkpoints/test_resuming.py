@@ -1,4 +1,4 @@
-"""A fit that was cut off and called again ends where the uninterrupted one ends."""
+"""A resumed fit reaches the result of an uninterrupted fit."""
 
 import os
 import signal
@@ -32,10 +32,10 @@ from bagwise.rules import CountLogistic, CountTable, Or
 LINEAR = make_noisy_or_bags(60, n_features=4, random_state=0)
 COUNTS = make_count_bags(40, size=4, labeler=2, coef=[2.0, -2.0], random_state=0)
 MIXED = make_mixture_bags(60, separation=0.7, random_state=0)
-# So many numbers that an L1 fit reads a copy in single precision, and its points are computed from others.
+# Large enough that an L1 fit uses a copy in single precision, and computes points from other points.
 WIDE = make_noisy_or_bags(400, n_features=120, random_state=0)
 
-# Fits whose whole state is stored: a resumed one ends with the same bits.
+# Fits that store their complete state, so that resumed fits are bit-identical.
 WHOLE_STATE = {
     "EM": (MILogisticRegression(solver="em", alpha=0.5, n_init=2, tol=1e-5, max_iter=1000), LINEAR),
     "mixture": (MIMixture(n_init=3), MIXED),
@@ -51,8 +51,8 @@ WHOLE_STATE = {
     "EM-DD": (EMDD(n_init=3), MIXED),
     "cross-validation, PU": (PUSetKernelClassifierCV(cv=3, class_prior=0.4, alphas=(1.0, 1e-2)), MIXED),
 }
-# Fits by Newton's method, trust regions and L-BFGS: of an unfinished run only the current point is stored. A
-# resumed one ends with the same objective up to a share, for convex fits 1e-7 at the default tolerance.
+# Fits by Newton's method, trust regions and L-BFGS, which only store the current point of an unfinished run.
+# Objectives of resumed fits agree up to a relative error: 1e-7 for convex fits with the default tolerance.
 POINTS = {
     "convex ridge": (MILogisticRegression("mean", l1_ratio=0.0), LINEAR, 1e-7),
     "convex ridge, tight": (MILogisticRegression("mean", l1_ratio=0.0, tol=1e-8), LINEAR, 1e-9),
@@ -103,11 +103,11 @@ LARGE = {
 
 
 class CutOffError(Exception):
-    """Ends a fit in its midst."""
+    """Raised to interrupt a fit."""
 
 
 class Puts:
-    """Counts what a fit keeps; ends it at the `last`."""
+    """Counter of the values that a fit stores; interrupts the fit at value number `last`."""
 
     def __init__(self, monkeypatch):
         self.n, self.last = 0, np.inf
@@ -135,7 +135,7 @@ def puts(monkeypatch):
 
 @pytest.fixture
 def looks(monkeypatch):
-    """Count how often rules look at instances."""
+    """Count the calls of rules that read instances."""
     counted = {"n": 0}
     for rule in (Or, CountLogistic, CountTable):
         for name in ("gradient", "estep", "hessian_product", "gradient_and_statistics"):
@@ -155,7 +155,7 @@ def fitted(model, data, **how):
 
 
 def numbers_of(model):
-    """All numbers that a fit has found."""
+    """Return all fitted values."""
     found = {}
     for name, value in vars(model).items():
         if name.endswith("_") and isinstance(value, (float, np.ndarray)) and name != "n_passes_":
@@ -187,12 +187,12 @@ def test_a_fit_whose_state_is_stored_ends_with_the_same_bits(name, puts, tmp_pat
         assert path.exists()
         assert_same_bits(fitted(model, data, checkpoint=path), whole)
         assert not list(tmp_path.iterdir())
-        # What was there is not kept again, but for the seed, the question and the like.
+        # Values from the checkpoint are not stored again, except for a few such as the seed.
         assert share < 0.9 or puts.n < 0.1 * n + 10
 
 
 def assert_agree(model, whole, rtol):
-    """The objective is lowest at the end, so parameters differ by about the root of its difference."""
+    """Compare two fits; near a minimum, parameters differ by about the root of the objective's difference."""
     np.testing.assert_allclose(model.objective_, whole.objective_, rtol=rtol)
     assert (np.diff(model.objective_history_) <= 1e-14 * np.abs(model.objective_)).all()
     if hasattr(whole, "coef_"):
@@ -217,7 +217,7 @@ def test_a_resumed_fit_agrees(name, puts, looks, tmp_path):
         assert not list(tmp_path.iterdir())
         assert share < 0.9 or looks["n"] < max(0.6 * n_looks, 1)
         if hasattr(whole, "criterion_path_"):
-            # Folds are computed with the same bits, the path that BIC looks at continues from stored points.
+            # Folds are bit-identical; the path of BIC continues from stored points.
             of_path = 0.0 if whole.criterion == "deviance" else rtol
             np.testing.assert_allclose(resumed.criterion_path_, whole.criterion_path_, rtol=of_path)
             assert resumed.alpha_ == whole.alpha_
@@ -242,7 +242,7 @@ def test_a_resumed_fit_of_many_bags_agrees(name, place, puts, large_from, tmp_pa
     path = tmp_path / "fit"
     assert_same_bits(fitted(model, data, checkpoint=path), whole)
     n = puts.n
-    # Most values that a learned rule stores are of the sample: the passes over all bags come last.
+    # Fits with a learned rule store most values during the sample; the passes over all bags are last.
     for share in (0.2, 1.0):
         puts.cut_off(lambda: fitted(model, data, checkpoint=path), max(2, round(share * n)))
         resumed = fitted(model, data, checkpoint=path)
@@ -367,7 +367,7 @@ def test_a_fit_may_be_cut_off_again_and_again(puts, tmp_path):
 )
 @pytest.mark.filterwarnings("ignore::bagwise.exceptions.ConvergenceWarning")
 def test_a_seed_that_was_drawn_is_kept(model, given, puts, tmp_path):
-    """Resumed fits draw what the one before them drew: all starts that had ended are among their ends."""
+    """Resumed fits use the stored seed, so their optima include those of all finished starts."""
     path, ends = tmp_path / "fit", []
     model = clone(model).set_params(random_state=given)
     puts.cut_off(lambda: clone(model).fit(MIXED.bags, MIXED.y, checkpoint=path), 5)
